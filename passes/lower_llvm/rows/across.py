@@ -2,17 +2,14 @@
 
 A vector holds the same element of neighbouring rows, so row scalars are vectors and nothing is folded across lanes; sums keep the
 32 partial sums of `ir.rows` in memory. The bits are those of `contiguous.py`. """
-import functools
 
 from whet.ir import scalar as sc
-from whet.ir.rows import BLOCK, INDEXED, LANES, SUMS, Reduce
+from whet.ir.rows import INDEXED, SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.rows.column_sums import ColumnSums
 from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
-from whet.passes.lower_llvm.rows.lanes import SIZE, Extreme, Pairwise, lanes_for, load, reduction, store, types_in, values
+from whet.passes.lower_llvm.rows.lanes import SIZE, Extreme, lanes_for, load, reduction, store, types_in, values
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
-
-AHEAD = 2                        # elements (of one lane) that are fetched before they are needed
-DENSE = 8                        # vectors of a line that are added up at once
 
 
 class Best(Extreme):
@@ -138,7 +135,7 @@ class ColKernel(Kernel):
         if others or (writes and not sums):
             self.in_order(others + (writes if not sums else []), lo, hi)
         if sums:
-            self.in_lanes(sums + writes, sums, lo, hi)
+            ColumnSums(self, sums + writes, sums, lo, hi).emit()
 
     def prepare(self, stages):
         """What the loop over elements reads: expressions with row scalars taken out."""
@@ -234,136 +231,3 @@ class ColKernel(Kernel):
                     self.define(k, v, state[0], f.conv("zext", state[1], "i64"))
                 else:
                     self.define(k, v, reds[k].end(f, state))
-
-    def in_lanes(self, stages, sums, lo, hi):
-        """Sums: 32 interleaved partial sums a block, folded by halves, blocks combined in pairs."""
-        f = self.f
-        reds = self.prepare(stages)
-        vectors, W, program = self.vectors, self.W, self.program
-        types = {k: vec(COMPUTE[reds[k].dtype], W) for k in sums}
-        lanes = {k: self.memory(("lanes", k), types[k], LANES * vectors) for k in sums}
-        elem = {k: SIZE[reds[k].dtype] for k in sums}
-        whole = self.mode == "apart"                       # one block is all
-        stacks = {} if whole else {k: Pairwise(f, reds[k], W, vectors, functools.partial(self.memory, ("stack", k))) for k in sums}
-
-        def spot(k, lane, v):
-            return f.at(lanes[k], f.as_val(lane, "i64") * vectors + v, types[k])
-
-        def visit(i, acc):
-            """Element i into the accumulators (a list per sum); stores on the way."""
-            got = [self.element(i, v) for v in range(vectors)]
-            for q, k in enumerate(stages):
-                for v in range(vectors):
-                    if k in acc:
-                        acc[k][v] = reds[k].step(f, [acc[k][v]], got[v][q])[0]
-                    else:
-                        self.write(k, i, v, got[v][q])
-
-        ahead = self.mode == "lanes" and self.masks[0] is None
-
-        def lane_by_lane(b, end, count):
-            def lane(l):
-                def step(i, *flat):
-                    for arg in self.used if ahead else ():
-                        if arg < len(self.base) and self.program.operands[arg].kind == "full" and arg not in self.still:
-                            there = f.bytes_at(self.base[arg], (i + AHEAD * LANES) * self.strides[arg][1])
-                            for v in range(vectors):
-                                f.prefetch(f.bytes_at(there, v * W * SIZE[self.dtypes[arg]]))
-                    acc = {k: list(flat[q * vectors:(q + 1) * vectors]) for q, k in enumerate(sums)}
-                    visit(i, acc)
-                    return [x for k in sums for x in acc[k]]
-                flat = f.loop(b + l, end, LANES, step, [reds[k].start(f, W)[0] for k in sums for _ in range(vectors)])
-                for q, k in enumerate(sums):
-                    for v in range(vectors):
-                        f.store(flat[q * vectors + v], spot(k, l, v))
-            f.loop(0, count, 1, lane)
-
-        def in_memory_order(b, end, count):
-            def clear(l):
-                for k in sums:
-                    for v in range(vectors):
-                        f.store(reds[k].start(f, W)[0], spot(k, l, v))
-            f.loop(0, count, 1, clear)
-
-            def step(i):
-                l = i & (LANES - 1)
-                acc = {k: [f.load(types[k], spot(k, l, v)) for v in range(vectors)] for k in sums}
-                visit(i, acc)
-                for k in sums:
-                    for v in range(vectors):
-                        f.store(acc[k][v], spot(k, l, v))
-            f.loop(b, end, 1, step)
-
-        def fill_dense(b, end, count):
-            """Add up long lines of 32 elements x columns, chunk by chunk in registers."""
-            k, arg = *sums, *self.used
-            dtype = program.values[arg][0]
-            start = f.bytes_at(self.base[arg], b * self.strides[arg][1])
-            line, size = self.columns * LANES, (end - b) * self.columns
-            lines = f.udiv(size, line)
-            rest = size - lines * line
-
-            def spot(i):
-                return f.bytes_at(lanes[k], i * elem[k])
-
-            def chunk(c, many):
-                def add(g, *state, last=False):
-                    out = []
-                    for v, x in enumerate(state):
-                        at = c + v * W
-                        mask = f.lanes_below(rest - at, W) if last else f.lanes_below(line - at, W) if many == 1 else None
-                        p = f.bytes_at(start, (g * line + at) * SIZE[dtype])
-                        xs = [a if o.kind == "scalar" else None for a, o in zip(self.address, program.operands, strict=True)]
-                        xs[arg] = load(f, dtype, p, W, mask)
-                        out += reds[k].step(f, [x], values(f, self.roots, xs, self.dtypes, W)[0], mask)
-                    return out
-                state = f.loop(0, lines, 1, add, [reds[k].start(f, W)[0]] * many)
-                state = f.if_(f.cmp("sgt", rest, c), lambda: add(lines, *state, last=True), lambda: state)
-                for v, x in enumerate(state):
-                    f.store(x, spot(c + v * W))
-            whole = f.udiv(line, DENSE * W) * (DENSE * W)
-            f.loop(0, whole, DENSE * W, lambda c: chunk(c, DENSE))
-            f.loop(whole, line, W, lambda c: chunk(c, 1))
-
-        def fold(k, count, size):
-            """The first `count` lanes of `size` elements each into the first."""
-            def level(h, left):
-                half = h * size
-
-                def add(i):
-                    p = f.bytes_at(lanes[k], i * elem[k])
-                    x = reds[k].merge(f, [f.load(types[k], p)], [f.load(types[k], f.bytes_at(p, half * elem[k]))])[0]
-                    f.store(x, p)
-                f.loop(0, f.imin(left - h, h) * size, W, add)
-                return [h >> 1, f.imin(left, h)]
-            f.while_(lambda h, left: f.cmp("sgt", h, 0), level, [f.const("i64", LANES // 2), count])
-
-        def each_vector(k, body):
-            """body(result, v) for every vector of block results, in a loop; what it gives replaces the result."""
-            def one(v):
-                p = f.at(lanes[k], v, types[k])
-                x = body(f.load(types[k], p), v)
-                if x is not None:
-                    f.store(x, p)
-            f.loop(0, vectors, 1, one)
-
-        def block(b):
-            end = f.imin(b + BLOCK, hi)
-            count = f.imin(end - b, LANES)
-            {"dense": fill_dense, "sequential": in_memory_order}.get(self.mode, lane_by_lane)(b, end, count)
-            for k in sums:
-                if self.mode == "dense":
-                    fold(k, f.const("i64", LANES), self.columns)
-                else:
-                    fold(k, count, vectors * W)
-                if not whole:
-                    each_vector(k, lambda x, v, k=k: stacks[k].push(f.sdiv(b - lo, BLOCK), x, v))
-        if whole:
-            block(lo)
-        else:
-            f.loop(lo, hi, BLOCK, block)
-        for k in sums:
-            if not whole:
-                each_vector(k, lambda x, v, k=k: stacks[k].total(f.sdiv(hi - lo + (BLOCK - 1), BLOCK), v))
-            for v in range(vectors):
-                self.define(k, v, f.load(types[k], spot(k, 0, v)))

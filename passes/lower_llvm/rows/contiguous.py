@@ -182,97 +182,26 @@ class RowKernel(Kernel):
         defined = self.program.values
         return values(self.f, exprs, [self.known.get(i) for i in range(len(defined))], [v[0] for v in defined], 0) if exprs else []
 
-    # one walk
     def walk(self, p):
-        f, program = self.f, self.program
+        """One walk: its stages become one loop, block by block."""
         stages = [k for k in p.stages if self.plan.work(k)]
-        if not stages:
-            return
+        if stages:
+            self.prepare(stages)
+            Walk(self).emit()
+
+    def prepare(self, stages):
+        """What the loop reads and reduces."""
+        program = self.program
         self.roots, uniform, self.dtypes = self.plan.roots(stages)
-        types = types_in(self.roots, self.dtypes)
-        self.W = lanes_for(types)
+        self.W = lanes_for(types_in(self.roots, self.dtypes))
         self.used = sc.uses(*self.roots)
-        self.hoisted = [f.splat(x, self.W) for x in self.emit_scalars(uniform)]
+        self.hoisted = [self.f.splat(x, self.W) for x in self.emit_scalars(uniform)]
         kinds = {k: program.stages[k].kind for k in stages if isinstance(program.stages[k], Reduce)}
-        whole, indexed, sums = ([k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
-        self.chunks = max(2, LANES // self.W if sums else 4 if kinds else 2)
+        self.whole, self.indexed, self.sums = ([k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
+        self.chunks = max(2, LANES // self.W if self.sums else 4 if kinds else 2)
         self.group, self.stages = self.chunks * self.W, stages
-        reds = self.reds = {k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
-                            for k in whole + sums + indexed}
-        starts = {k: reds[k].start(f) for k in reds}
-        light = len(sc.walk(*self.roots)) <= 3 and self.chunks <= 4
-
-        lo, hi = f.const("i64", 0), self.n
-        if self.partial:
-            lo = f.urem(self.unit_no, self.spans) * self.span
-            hi = f.imin(lo + self.span, self.n)
-
-        def split(flat):
-            """A flat list of values as the states of the reductions; what is left over."""
-            flat = list(flat)
-            states = {}
-            for k in reds:
-                states[k], flat = flat[:len(starts[k])], flat[len(starts[k]):]
-            return states, flat
-
-        def block(b, *carried, end=None):
-            end = f.imin(b + BLOCK, hi) if end is None else end
-            self.bring_together(b, end)
-            carried = list(carried)
-            states = dict(starts)
-            for k in whole:
-                states[k], carried = carried[:len(starts[k])], carried[len(starts[k]):]
-            best = carried
-            flat = [x for k in reds for x in states[k]]
-
-            def steps(times, tail=False):
-                def step(i, *acc):
-                    now, _ = split(acc)
-                    for t in range(times):
-                        self.group_at(i + t * self.group, now, b, end if tail else None)
-                    return [x for k in reds for x in now[k]]
-                return step
-            at = b
-            for times in () if f.mod.brief else (4, 1) if light else (1,):
-                to = b + f.binary("and", end - b, -self.group * times)
-                flat = f.loop(at, to, self.group * times, steps(times), flat)
-                at = to
-            flat = f.loop(at, end, self.group, steps(1, tail=True), flat)
-            states, _ = split(flat)
-            for k in sums:
-                x, = reds[k].end(f, states[k])
-                self.stacks[k].push(f.sdiv(b - lo, BLOCK), x)
-            found = []
-            for q, k in enumerate(indexed):
-                found += self.find(k, lo, b, end, reds[k].end(f, states[k]), best[3 * q:3 * q + 3])
-            self.put_apart(b, end)
-            return [x for k in whole for x in states[k]] + found
-
-        carry = [x for k in whole for x in starts[k]]
-        for k in indexed:
-            carry += [f.const(reds[k].red.ty, reds[k].red.worst), f.const("i64", 0), f.const("i1", 0)]
-        if reds:
-            last = f.loop(lo, hi, BLOCK, block, carry)
-        elif self.pieces:                       # nothing is summed: a piece at a time, where it lies
-            def piece(at):
-                left = self.piece - (at - f.udiv(at, self.piece) * self.piece)
-                end = at + f.imin(left, hi - at)
-                block(at, end=end)
-                return [end]
-            f.while_(lambda at: f.cmp("slt", at, hi), piece, [lo])
-            last = []
-        else:
-            last = block(lo, end=hi)
-        last = list(last)
-        for k in whole:
-            state, last = last[:len(starts[k])], last[len(starts[k]):]
-            self.define(k, *reds[k].end(f, state))
-        for q, k in enumerate(indexed):
-            at = last[3 * q + 1]
-            wanted = self.partial or any(program.results[k] in sc.uses(s.expr) for s in program.stages)
-            self.define(k, self.element_at(k, at) if wanted else None, at)
-        for k in sums:
-            self.define(k, self.stacks[k].total(f.sdiv(hi - lo + (BLOCK - 1), BLOCK)))
+        self.reds = {k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
+                     for k in self.whole + self.sums + self.indexed}
 
     def define(self, k, *xs):
         if self.partial:
@@ -405,3 +334,103 @@ class RowKernel(Kernel):
             return [i - self.W + (f.conv("zext", lane, "i64") if self.W < 64 else lane)]
         at, = f.if_(nan & ~best[2], search, lambda: [at])
         return [f.sel(update, top, best[0]), at, best[2] | nan]
+
+
+class Walk:
+    """The loop of one walk over the blocks of a row. Exact reductions and positions are carried from block to block; sums have a stack."""
+
+    def __init__(self, kernel):
+        self.kernel, self.f = kernel, kernel.f
+        self.reds, self.whole, self.indexed, self.sums = kernel.reds, kernel.whole, kernel.indexed, kernel.sums
+        self.starts = {k: self.reds[k].start(self.f) for k in self.reds}
+        self.light = len(sc.walk(*kernel.roots)) <= 3 and kernel.chunks <= 4
+
+    def emit(self):
+        """The blocks; then what the walk defines."""
+        f, kernel = self.f, self.kernel
+        self.lo, self.hi = f.const("i64", 0), kernel.n
+        if kernel.partial:
+            self.lo = f.urem(kernel.unit_no, kernel.spans) * kernel.span
+            self.hi = f.imin(self.lo + kernel.span, kernel.n)
+        carry = [x for k in self.whole for x in self.starts[k]]
+        for k in self.indexed:
+            red = self.reds[k].red
+            carry += [f.const(red.ty, red.worst), f.const("i64", 0), f.const("i1", 0)]
+        self.finish(list(self.blocks(carry)))
+
+    def blocks(self, carry):
+        """All blocks. Where nothing is summed, a row is one; of pieces, each is one where it lies."""
+        f, kernel = self.f, self.kernel
+        if self.reds:
+            return f.loop(self.lo, self.hi, BLOCK, self.block, carry)
+        if not kernel.pieces:
+            return self.block(self.lo, end=self.hi)
+
+        def piece(at):
+            left = kernel.piece - (at - f.udiv(at, kernel.piece) * kernel.piece)
+            end = at + f.imin(left, self.hi - at)
+            self.block(at, end=end)
+            return [end]
+        f.while_(lambda at: f.cmp("slt", at, self.hi), piece, [self.lo])
+        return []
+
+    def split(self, flat):
+        """A flat list of values as the states of the reductions."""
+        flat, states = list(flat), {}
+        for k in self.reds:
+            size = len(self.starts[k])
+            states[k], flat = flat[:size], flat[size:]
+        return states
+
+    def block(self, b, *carried, end=None):
+        """The elements from b on; gives what is carried on."""
+        f, kernel, starts = self.f, self.kernel, self.starts
+        end = f.imin(b + BLOCK, self.hi) if end is None else end
+        kernel.bring_together(b, end)
+        best, states = list(carried), dict(starts)
+        for k in self.whole:
+            states[k], best = best[:len(starts[k])], best[len(starts[k]):]
+        states = self.split(self.groups(b, end, [x for k in self.reds for x in states[k]]))
+        for k in self.sums:
+            x, = self.reds[k].end(f, states[k])
+            kernel.stacks[k].push(f.sdiv(b - self.lo, BLOCK), x)
+        found = []
+        for q, k in enumerate(self.indexed):
+            found += kernel.find(k, self.lo, b, end, self.reds[k].end(f, states[k]), best[3 * q:3 * q + 3])
+        kernel.put_apart(b, end)
+        return [x for k in self.whole for x in states[k]] + found
+
+    def groups(self, b, end, flat):
+        """The groups of a block: of light work several at a time, then single ones, then one that is partly filled."""
+        f, size = self.f, self.kernel.group
+        at = b
+        for times in () if f.mod.brief else (4, 1) if self.light else (1,):
+            to = b + f.binary("and", end - b, -size * times)
+            flat = f.loop(at, to, size * times, self.steps(times, b), flat)
+            at = to
+        return f.loop(at, end, size, self.steps(1, b, end), flat)
+
+    def steps(self, times, b, end=None):
+        """The body of a loop over `times` groups; `end` is given for partly filled ones."""
+        kernel = self.kernel
+
+        def step(i, *acc):
+            now = self.split(acc)
+            for t in range(times):
+                kernel.group_at(i + t * kernel.group, now, b, end)
+            return [x for k in self.reds for x in now[k]]
+        return step
+
+    def finish(self, last):
+        """The results of the reductions, from what the last block carried on."""
+        f, kernel, program = self.f, self.kernel, self.kernel.program
+        for k in self.whole:
+            size = len(self.starts[k])
+            state, last = last[:size], last[size:]
+            kernel.define(k, *self.reds[k].end(f, state))
+        for q, k in enumerate(self.indexed):
+            at = last[3 * q + 1]
+            wanted = kernel.partial or any(program.results[k] in sc.uses(s.expr) for s in program.stages)
+            kernel.define(k, kernel.element_at(k, at) if wanted else None, at)
+        for k in self.sums:
+            kernel.define(k, kernel.stacks[k].total(f.sdiv(self.hi - self.lo + (BLOCK - 1), BLOCK)))

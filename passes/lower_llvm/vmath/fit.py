@@ -95,8 +95,13 @@ def normal_divisor(a):
 NORMAL_FAR = mp.mpf("3.5")                                         # where `normal.tail_f32` changes its formula
 
 
-def polynomials():
-    """name: (function, lo, hi, degree, rounding, weight)"""
+def two_atanh(z):
+    """(2 atanh(s) - 2s) / s^3, z = s^2"""
+    return (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z))) / mp.sqrt(z) - 2) / z
+
+
+def of_powers():
+    """Exponentials, logarithms and what is made of them."""
     r2 = lambda r: r * r / mp.exp(r)
     yield "exp_f32", exp_tail, -HALF_LN2, HALF_LN2, 4, single, r2
     yield "exp_f64", exp_tail, -HALF_LN2, HALF_LN2, 9, float, r2
@@ -109,7 +114,6 @@ def polynomials():
     yield "log_f32", lambda f: (mp.log1p(f) - f) / f ** 2, M_LO, M_HI, 8, single, lambda f: f * f / mp.log1p(f)
     # f64 log: with s = f / (2 + f), log1p(f) = 2s + s^3 * p(s^2)
     smax = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.0001")
-    two_atanh = lambda z: (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z))) / mp.sqrt(z) - 2) / z
     yield "log_f64", two_atanh, TINY, smax, 6, float, lambda z: z
     half_expm1 = lambda r: (mp.expm1(2 * r) / 2 - r) / r ** 2             # (e^2r - 1) / 2 = r + r^2 p(r)
     yield "exp_twice_f32", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
@@ -131,6 +135,10 @@ def polynomials():
     fifth = lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z ** 2
     yield "pow_log", fifth, mp.mpf(10) ** -15, smax, 6, float, None
     yield "cbrt", lambda m: 1 / mp.cbrt(m), SQRT_HALF, 2 * SQRT_HALF, 5, float, lambda m: mp.cbrt(m)
+
+
+def of_angles():
+    """Trigonometric functions and their inverses, and the error function of f32."""
     # erf: x + x p(x^2) up to 1.1, 1 - p(x - 2.5)^4 up to 3.93, where it rounds to 1
     yield "erf_small_f32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, 1.1 ** 2, 6, single, None
     root = lambda t: mp.erfc(t + 2.5) ** (mp.mpf(1) / 4)
@@ -152,6 +160,10 @@ def polynomials():
     yield "asin_f64", asin_tail, TINY, .25, 12, float, lambda z: z
     yield "atan_f32", atan_tail, TINY, 1, 8, single, lambda z: z
     yield "atan_f64", atan_tail, TINY, 1, 19, float, lambda z: z
+
+
+def of_distributions():
+    """The error function of f64, the normal distribution function and the gamma family."""
     # the error function of f64
     yield "erf_small_f64", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, .9 ** 2, 11, float, None
     scaled = lambda q: (lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2))(2 * (1 + q) / (1 - q))
@@ -176,6 +188,13 @@ def polynomials():
     yield "trigamma_tail", of_inverse_square(trigamma_tail), FAR, mp.mpf(1) / 36, 8, float, None
     polygamma2_tail = lambda y: (-mp.psi(2, y) - 1 / y ** 2 - 1 / y ** 3) * y ** 4
     yield "polygamma2_tail", of_inverse_square(polygamma2_tail), FAR, mp.mpf(1) / 36, 9, float, None
+
+
+def polynomials():
+    """name: (function, lo, hi, degree, rounding, weight)"""
+    yield from of_powers()
+    yield from of_angles()
+    yield from of_distributions()
 
 
 def emit_module(polys):

@@ -130,99 +130,127 @@ def forward(m, symbol, t, epilogue, near, far):
     """
     multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
-    g = Geometry(f, args, 4)
-    mine = f.bytes_at(scratch, worker * g.scratch)
-    b, totals = g.area(mine, "b_at"), g.area(mine, "y_at")
-    limit = g.max_panels * t.panel
-    inside = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
-    inside.list_taps(g.area(mine, "tap_at"))
-    outside = inside if far != 1 else Runs(f, g, g.area(mine, "out_at"), t, limit, t.panel, rows=False)
+    convolution = Convolution(f, t, epilogue, near, far, multiply)
+    f.loop(f.args[1], f.args[2], 1, lambda u: Block(convolution, u).emit())
 
-    def unit(u):
-        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u, by_rows=True)
-        xg, wg = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg, t.elem)
-        panels = panel1 - panel0
-        inside.build(panel0, panel1, g.pixels)
-        if far == 1:
-            outside.build(panel0, panel1, g.pixels)
 
-        def row_of(i):
-            """Where tile i begins: the last one begins early and repeats rows of the one before."""
-            return f.imin(i * t.rows, g.rows - t.rows)
+class Convolution:
+    """The arguments of a call, and its areas of scratch memory."""
 
-        kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
+    def __init__(self, f, t, epilogue, near, far, multiply):
+        self.f, self.t, self.epilogue, self.far, self.multiply = f, t, epilogue, far, multiply
+        args, _, _, worker = f.args
+        count = OPERAND0 + len(epilogue.operands)
+        self.x, self.w, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(count))
+        self.g = g = Geometry(f, args, 4)
+        self.mine = mine = f.bytes_at(scratch, worker * g.scratch)
+        self.b, self.totals = g.area(mine, "b_at"), g.area(mine, "y_at")
+        limit = g.max_panels * t.panel
+        self.inside = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
+        self.inside.list_taps(g.area(mine, "tap_at"))
+        self.outside = self.inside if far != 1 else Runs(f, g, g.area(mine, "out_at"), t, limit, t.panel, rows=False)
 
-        def tile_at(j, i):
-            return f.at(totals, (j * g.max_tiles + (i - tile0)) * kept * (t.rows * t.panel), t.elem)
 
-        def block(k0):
-            k1 = f.imin(k0 + KC, g.steps)
-            steps = k1 - k0
-            panel_size = steps * t.panel
-            f.loop(0, panels, 1, lambda j: inside.fill(j, xg, k0, k1, f.at(b, j * panel_size, t.elem)))
+class Block:
+    """One unit: a block of output pixels times a block of output channels."""
 
-            listed = g.area(mine, "list_at")
-            if t.listed:
-                taps = g.rowtaps * g.coltaps
+    def __init__(self, convolution, u):
+        self.c, self.f, self.t, self.g = convolution, convolution.f, convolution.t, convolution.g
+        c, f, t, g = self.c, self.f, self.t, self.g
+        self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, u, by_rows=True)
+        self.xg, self.wg = f.at(c.x, self.group * g.xg, t.elem), f.at(c.w, self.group * g.wg, t.elem)
+        self.panels = panel1 - self.panel0
+        c.inside.build(self.panel0, panel1, g.pixels)
+        if c.far == 1:
+            c.outside.build(self.panel0, panel1, g.pixels)
+        self.kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
 
-                def note(k):
-                    c, tap = divmod_(f, k0 + k, taps)
-                    f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
-                f.loop(0, steps, 1, note)
+    def emit(self):
+        """All blocks of steps. Once at least: without channels the sums are zeros."""
+        self.f.loop(0, self.f.imax(self.g.steps, 1), KC, self.steps)
 
-            last = f.cmp("sge", k1, g.steps)
+    def row_of(self, i):
+        """Where tile i begins: the last one begins early and repeats rows of the one before."""
+        return self.f.imin(i * self.t.rows, self.g.rows - self.t.rows)
 
-            def rows(i):
-                a = f.at(wg, row_of(i) * g.wo + (0 if t.listed else k0), t.elem)
+    def tile_at(self, j, i):
+        """The totals of panel j and tile i."""
+        t, g = self.t, self.g
+        return self.f.at(self.c.totals, (j * g.max_tiles + (i - self.tile0)) * self.kept * (t.rows * t.panel), t.elem)
 
-                def panel(j):
-                    if far == 1:
-                        f.if_(last, lambda: ahead(i, j))
-                    multiply(f, g.pixels - (panel0 + j) * t.panel, a, g.wo, listed, f.at(b, j * panel_size, t.elem), tile_at(j, i), steps,
-                             f.cmp("eq", k0, 0))
-                    f.if_(last, lambda: out(i, j))
-                f.loop(0, panels, 1, panel)
-            f.loop(tile0, tile1, 1, rows)
+    def steps(self, k0):
+        """One block of steps: its panels are filled, then each tile of rows meets all of them."""
+        c, f, t, g = self.c, self.f, self.t, self.g
+        k1 = f.imin(k0 + KC, g.steps)
+        steps = k1 - k0
+        panel_size = steps * t.panel
+        f.loop(0, self.panels, 1, lambda j: c.inside.fill(j, self.xg, k0, k1, f.at(c.b, j * panel_size, t.elem)))
+        listed = self.listed(k0, steps)
+        last = f.cmp("sge", k1, g.steps)
 
-        def ahead(i, j):
-            """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
-            to = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
+        def rows(i):
+            a = f.at(self.wg, self.row_of(i) * g.wo + (0 if t.listed else k0), t.elem)
 
-            for _ in range(t.rows):
-                for p, write in [(y, 1)] + [(p, 0) for p, kind in zip(operands, epilogue.operands) if kind == "pixel"]:
-                    for v in range(t.vectors):
-                        f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
-                to = to + g.yo
+            def panel(j):
+                if c.far == 1:
+                    f.if_(last, lambda: self.ahead(i, j))
+                c.multiply(f, g.pixels - (self.panel0 + j) * t.panel, a, g.wo, listed, f.at(c.b, j * panel_size, t.elem),
+                           self.tile_at(j, i), steps, f.cmp("eq", k0, 0))
+                f.if_(last, lambda: self.out(i, j))
+            f.loop(0, self.panels, 1, panel)
+        f.loop(self.tile0, self.tile1, 1, rows)
 
-        def out(i, j):
-            """Store the new rows of tile i, panel j."""
-            src, again, channel = tile_at(j, i), i * t.rows - row_of(i), group * g.rows + row_of(i)
+    def listed(self, k0, steps):
+        """Where the steps of a block lie in a row of the weights, if not side by side."""
+        f, g = self.f, self.g
+        listed = g.area(self.c.mine, "list_at")
+        if self.t.listed:
+            taps = g.rowtaps * g.coltaps
 
-            def run(e):
-                to, lanes = group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e), outside.get(outside.lanes, e)
-                acc = f.at(src, outside.get(outside.slot, e), t.elem)
+            def note(k):
+                c, tap = divmod_(f, k0 + k, taps)
+                f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
+            f.loop(0, steps, 1, note)
+        return listed
 
-                def row(put, r, to):
-                    put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), epilogue.given(f, t.elem, operands, channel, r), y, to)
-                    return to + g.yo
+    def ahead(self, i, j):
+        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+        c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
+        to = self.group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
 
-                def some():
-                    put = writer(f, t, epilogue, lanes, far, g)
-                    f.loop(again, t.rows, 1, lambda r, to: row(put, r, to), [to])
+        for _ in range(t.rows):
+            for p, write in [(c.y, 1)] + [(p, 0) for p, kind in zip(c.operands, c.epilogue.operands) if kind == "pixel"]:
+                for v in range(t.vectors):
+                    f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
+            to = to + g.yo
 
-                def whole():
-                    put, at = writer(f, t, epilogue, None, far, g), to
-                    for r in range(t.rows):
-                        at = row(put, r, at)
-                if far == 1:
-                    f.if_(f.cmp("eq", lanes, (1 << t.lanes) - 1) & f.cmp("eq", again, 0), whole, some)
-                else:
-                    some()
-            outside.each(j, run)
-        f.loop(0, f.imax(g.steps, 1), KC, block)      # once at least: without channels the sums are zeros
-    f.loop(begin, end, 1, unit)
+    def out(self, i, j):
+        """Store the new rows of tile i, panel j."""
+        src, again, channel = self.tile_at(j, i), i * self.t.rows - self.row_of(i), self.group * self.g.rows + self.row_of(i)
+        self.c.outside.each(j, lambda e: self.run(e, i, src, again, channel))
+
+    def run(self, e, i, src, again, channel):
+        """The pixels of one run; whole vectors of a whole tile without masks."""
+        c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
+        to, lanes = self.group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e), outside.get(outside.lanes, e)
+        acc = f.at(src, outside.get(outside.slot, e), t.elem)
+
+        def row(put, r, to):
+            put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), c.epilogue.given(f, t.elem, c.operands, channel, r), c.y, to)
+            return to + g.yo
+
+        def some():
+            put = writer(f, t, c.epilogue, lanes, c.far, g)
+            f.loop(again, t.rows, 1, lambda r, to: row(put, r, to), [to])
+
+        def whole():
+            put, at = writer(f, t, c.epilogue, None, c.far, g), to
+            for r in range(t.rows):
+                at = row(put, r, at)
+        if c.far == 1:
+            f.if_(f.cmp("eq", lanes, (1 << t.lanes) - 1) & f.cmp("eq", again, 0), whole, some)
+        else:
+            some()
 
 
 def writer(f, t, epilogue, bits, far, g):

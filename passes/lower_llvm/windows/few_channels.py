@@ -56,108 +56,146 @@ def forward(m, symbol, t, epilogue, step, far):
     row of x, 1 or 2, `far` that of y (see `writer`)."""
     multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
-    g = Geometry(f, args, 4, FIELD)
-    mine, away = f.bytes_at(scratch, worker * g.scratch), f.at(g.table, len(FIELDS), "i64")
-    places = f.at(away, g.steps, "i64")
-    planes, sums = g.area(mine, "in_at"), g.area(mine, "y_at")
-    # of each vector of outputs of a band: where its first tap lies in the planes, where it goes in y (from the band's first row), its lanes
-    column = g.band * g.vectors + t.vectors
-    source, goal, lanes = (f.at(g.area(mine, "out_at"), column * i, "i64") for i in range(3))
-    row_size = g.line * step
+    planes = Planes(f, t, epilogue, step, far, multiply)
+    f.loop(f.args[1], f.args[2], 1, lambda u: Band(planes, u).emit())
 
-    def vectors_of(rows):
+
+class Planes:
+    """The arguments of a call, its areas of scratch memory, and how an image comes into its planes.
+
+    `source`, `goal` and `lanes` say of each vector of outputs of a band where its first tap lies in the planes, where it goes in y,
+    counted from the band's first row, and which lanes it has."""
+
+    def __init__(self, f, t, epilogue, step, far, multiply):
+        self.f, self.t, self.epilogue, self.step, self.far, self.multiply = f, t, epilogue, step, far, multiply
+        args, _, _, worker = f.args
+        count = OPERAND0 + len(epilogue.operands)
+        self.x, self.w, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(count))
+        self.g = g = Geometry(f, args, 4, FIELD)
+        mine, self.away = f.bytes_at(scratch, worker * g.scratch), f.at(g.table, len(FIELDS), "i64")
+        self.places = f.at(self.away, g.steps, "i64")
+        self.planes, self.sums = g.area(mine, "in_at"), g.area(mine, "y_at")
+        column = g.band * g.vectors + t.vectors
+        self.source, self.goal, self.lanes = (f.at(g.area(mine, "out_at"), column * i, "i64") for i in range(3))
+        self.row_size = g.line * step
+
+    def vectors_of(self, rows):
         """List the vectors of a band of so many rows; how many panels they make. The last panel is filled up with vectors of no lanes."""
+        f, t, g = self.f, self.t, self.g
+
         def row(r):
             def vector(v):
                 e, ox = r * g.vectors + v, v * t.lanes
-                f.store(r * g.sh * row_size + ox, f.at(source, e, "i64"))
-                f.store(r * g.yh + ox * g.yw, f.at(goal, e, "i64"))
-                f.store((f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1, f.at(lanes, e, "i64"))
+                f.store(r * g.sh * self.row_size + ox, f.at(self.source, e, "i64"))
+                f.store(r * g.yh + ox * g.yw, f.at(self.goal, e, "i64"))
+                f.store((f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1, f.at(self.lanes, e, "i64"))
             f.loop(0, g.vectors, 1, vector)
         f.loop(0, rows, 1, row)
         count = rows * g.vectors
         for j in range(t.vectors - 1):
-            for what in (source, goal, lanes):
+            for what in (self.source, self.goal, self.lanes):
                 f.store(f.const("i64", 0), f.at(what, count + j, "i64"))
         return f.udiv(count + (t.vectors - 1), f.const("i64", t.vectors))
 
-    def bring(src, iy0, rows):
+    def bring(self, src, iy0, rows):
         """Copy `rows` rows of all channels, from row iy0 of the image on (it may lie outside), to the planes."""
+        f, t, g, step = self.f, self.t, self.g, self.step
         zero = f.const(t.vec, 0.0)
-
-        def line(src, to, n):
-            """Vector n of each phase of a row, from pointers to its first columns: src[left], to."""
-            ix, p, q = g.left + n * (t.lanes * step), f.at(src, n * (t.lanes * step), t.elem), f.at(to, n * t.lanes, t.elem)
-
-            def put(load):
-                vs = [load(i) for i in range(step)]
-                for i in range(step):
-                    f.store(vs[0] if step == 1 else f.shuffle(*vs, range(i, 2 * t.lanes, 2)), f.at(q, g.line * i if i else 0, t.elem))
-
-            def part(i):
-                first = ix + i * t.lanes
-                inside = f.lanes_below(g.w - first, t.lanes) & ~f.lanes_below(0 - first, t.lanes)
-                return f.mload(t.vec, f.at(p, i * t.lanes, t.elem), inside)
-            whole = f.cmp("sge", ix, 0) & f.cmp("sle", ix + t.lanes * step, g.w)
-            f.if_(whole, lambda: put(lambda i: f.load(t.vec, f.at(p, i * t.lanes, t.elem))), lambda: put(part))
 
         def channel(c):
             def row(r):
-                iy, to = iy0 + r, f.at(planes, (c * g.band_rows + r) * row_size, t.elem)
+                iy, to = iy0 + r, f.at(self.planes, (c * g.band_rows + r) * self.row_size, t.elem)
                 f.if_(f.cmp("ult", iy, g.h),
-                      lambda: f.loop(0, g.fill, 1, lambda n: line(f.at(src, c * g.xc + iy * g.xh + g.left, t.elem), to, n)) and None,
+                      lambda: f.loop(0, g.fill, 1, lambda n: self.line(f.at(src, c * g.xc + iy * g.xh + g.left, t.elem), to, n)) and None,
                       lambda: f.loop(0, g.fill, 1, lambda n: [f.store(zero, f.at(to, g.line * i + n * t.lanes, t.elem))
                                                               for i in range(step)] and None) and None)
             f.loop(0, rows, 1, row)
         f.loop(0, g.channels, 1, channel)
 
-    def unit(u):
+    def line(self, src, to, n):
+        """Vector n of each phase of a row, from pointers to its first columns: src[left], to."""
+        f, t, g, step = self.f, self.t, self.g, self.step
+        ix, p, q = g.left + n * (t.lanes * step), f.at(src, n * (t.lanes * step), t.elem), f.at(to, n * t.lanes, t.elem)
+
+        def put(load):
+            vs = [load(i) for i in range(step)]
+            for i in range(step):
+                f.store(vs[0] if step == 1 else f.shuffle(*vs, range(i, 2 * t.lanes, 2)), f.at(q, g.line * i if i else 0, t.elem))
+
+        def part(i):
+            first = ix + i * t.lanes
+            inside = f.lanes_below(g.w - first, t.lanes) & ~f.lanes_below(0 - first, t.lanes)
+            return f.mload(t.vec, f.at(p, i * t.lanes, t.elem), inside)
+        whole = f.cmp("sge", ix, 0) & f.cmp("sle", ix + t.lanes * step, g.w)
+        f.if_(whole, lambda: put(lambda i: f.load(t.vec, f.at(p, i * t.lanes, t.elem))), lambda: put(part))
+
+
+class Band:
+    """One unit: a band of output rows of one image, for a block of output channels."""
+
+    def __init__(self, planes, u):
+        self.p, self.f, self.t, self.g = planes, planes.f, planes.t, planes.g
+        p, f, g = self.p, self.f, self.g
         rest, row_block = divmod_(f, u, g.row_blocks)
         rest, band = divmod_(f, rest, g.bands)
-        tile0, tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
-        group, n = divmod_(f, rest, g.images)
+        self.tile0, self.tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        self.group, n = divmod_(f, rest, g.images)
         oy0, oy1 = share(f, band, g.oh, g.bands), share(f, band + 1, g.oh, g.bands)
-        panels = vectors_of(oy1 - oy0)
-        bring(f.at(x, n * g.xn + group * g.xg, t.elem), oy0 * g.sh + g.top, (oy1 - oy0 - 1) * g.sh + (g.band_rows - (g.band - 1) * g.sh))
-        wg, base = f.at(w, group * g.wg, t.elem), n * g.yn + group * g.yg + oy0 * g.yh
+        self.panels = p.vectors_of(oy1 - oy0)
+        self.begin(n, oy0, oy1)
 
-        def ahead(row0, to):
-            """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
-            def row(r, away):
-                for p, write in [(y, 1)] + [(p, 0) for p, kind in zip(operands, epilogue.operands) if kind == "pixel"]:
-                    for at in to:
-                        f.prefetch(f.at(p, at + away, t.elem), write)
-                return away + g.yo
-            f.loop(0, t.rows, 1, row, [row0 * g.yo])
+    def begin(self, n, oy0, oy1):
+        """The rows that the band reads come into the planes."""
+        p, f, t, g = self.p, self.f, self.t, self.g
+        p.bring(f.at(p.x, n * g.xn + self.group * g.xg, t.elem), oy0 * g.sh + g.top,
+                (oy1 - oy0 - 1) * g.sh + (g.band_rows - (g.band - 1) * g.sh))
+        self.wg, self.base = f.at(p.w, self.group * g.wg, t.elem), n * g.yn + self.group * g.yg + oy0 * g.yh
 
-        def some(j0):
-            j1 = f.imin(j0 + TOGETHER, panels)
+    def emit(self):
+        """Some panels at a time meet all tiles of weights."""
+        self.f.loop(0, self.panels, TOGETHER, self.some)
 
-            def tile(i):
-                row0 = f.imin(i * t.rows, g.rows - t.rows)             # the last one begins early and repeats rows of the one before
-                a, again = f.at(wg, row0 * g.wo, t.elem), i * t.rows - row0
+    def some(self, j0):
+        """The panels from j0 on."""
+        f = self.f
+        j1 = f.imin(j0 + TOGETHER, self.panels)
+        f.loop(self.tile0, self.tile1, 1, lambda i: self.tile(i, j0, j1))
 
-                def panel(j):
-                    at = [j * t.vectors + v for v in range(t.vectors)]
-                    b = [f.at(planes, f.load("i64", f.at(source, e, "i64")), t.elem) for e in at]
-                    to = [base + f.load("i64", f.at(goal, e, "i64")) for e in at]
-                    ahead(row0, to)
+    def tile(self, i, j0, j1):
+        """One tile of weights. The last one begins early and repeats rows of the one before."""
+        f, t, g = self.f, self.t, self.g
+        row0 = f.imin(i * t.rows, g.rows - t.rows)
+        a, again = f.at(self.wg, row0 * g.wo, t.elem), i * t.rows - row0
+        f.loop(j0, j1, 1, lambda j: self.panel(j, a, row0, again))
 
-                    def block(k0):
-                        f.call(multiply, "void", a if t.listed else f.at(a, k0, t.elem), g.wo, f.at(away, k0, "i64"),
-                               f.at(places, k0, "i64"), sums, f.imin(g.steps - k0, KC), f.cmp("eq", k0, 0), *b)
-                    f.loop(0, f.imax(g.steps, 1), KC, block)
-                    puts = [writer(f, t, epilogue, f.load("i64", f.at(lanes, e, "i64")), far, g) for e in at]
+    def panel(self, j, a, row0, again):
+        """A tile times a panel: all steps, then the epilogue, from row `again` of the tile on."""
+        p, f, t, g = self.p, self.f, self.t, self.g
+        at = [j * t.vectors + v for v in range(t.vectors)]
+        b = [f.at(p.planes, f.load("i64", f.at(p.source, e, "i64")), t.elem) for e in at]
+        to = [self.base + f.load("i64", f.at(p.goal, e, "i64")) for e in at]
+        self.ahead(row0, to)
 
-                    def out(r, away):
-                        given = epilogue.given(f, t.elem, operands, group * g.rows + row0 + r)
-                        for v, put in enumerate(puts):
-                            put(f.load(t.vec, f.at(sums, r * t.panel + v * t.lanes, t.elem)), given, y, to[v] + away)
-                        return away + g.yo
-                    f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])
-                f.loop(j0, j1, 1, panel)
-            f.loop(tile0, tile1, 1, tile)
-        f.loop(0, panels, TOGETHER, some)
-    f.loop(begin, end, 1, unit)
+        def block(k0):
+            f.call(p.multiply, "void", a if t.listed else f.at(a, k0, t.elem), g.wo, f.at(p.away, k0, "i64"),
+                   f.at(p.places, k0, "i64"), p.sums, f.imin(g.steps - k0, KC), f.cmp("eq", k0, 0), *b)
+        f.loop(0, f.imax(g.steps, 1), KC, block)
+        puts = [writer(f, t, p.epilogue, f.load("i64", f.at(p.lanes, e, "i64")), p.far, g) for e in at]
+
+        def out(r, away):
+            given = p.epilogue.given(f, t.elem, p.operands, self.group * g.rows + row0 + r)
+            for v, put in enumerate(puts):
+                put(f.load(t.vec, f.at(p.sums, r * t.panel + v * t.lanes, t.elem)), given, p.y, to[v] + away)
+            return away + g.yo
+        f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])
+
+    def ahead(self, row0, to):
+        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+        p, f, t, g = self.p, self.f, self.t, self.g
+
+        def row(r, away):
+            for q, write in [(p.y, 1)] + [(q, 0) for q, kind in zip(p.operands, p.epilogue.operands) if kind == "pixel"]:
+                for at in to:
+                    f.prefetch(f.at(q, at + away, t.elem), write)
+            return away + g.yo
+        f.loop(0, t.rows, 1, row, [row0 * g.yo])

@@ -8,14 +8,17 @@ Taps are taken in row-major order, sums start from +0: the order of a loop over 
 What windows are is told by tables: along each axis, the first tap of output i, its end, and the distance of taps. So plain, dilated
 and adaptive pools are one kernel; and the gradient of an average is a sum over the windows of the outputs that an input is in.
 """
+
 from ..builder import vec
 from ..shuffles import planes_to_pixels, transpose
 from .conv import lanes_for
 from .window_tiles import Geometry, divmod_, load_row, table_at
 
-CHUNK = 4096                   # pixels of an input chunk and of an output block, at most (a row of pixels at least)
-FIELDS = ("planes channels xn xc xd xh xw d h w od oh ow step_d step_h step_w rows cols row_blocks col_blocks "
-          "chunk_rows chunk_cols scratch planes_at in_at out_at index_at z_table y_table x_table").split()
+CHUNK = 4096  # pixels of an input chunk and of an output block, at most (a row of pixels at least)
+FIELDS = (
+    "planes channels xn xc xd xh xw d h w od oh ow step_d step_h step_w rows cols row_blocks col_blocks "
+    "chunk_rows chunk_cols scratch planes_at in_at out_at index_at z_table y_table x_table"
+).split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 
 
@@ -26,140 +29,270 @@ def emit(m, symbol, t, kind, near):
     z_table, y_table, x_table in the geometry say where an axis' tables begin: first taps, ends, then the bounds without clipping.
     """
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    x, y, index, scratch, _, divisors = (f.load("ptr", f.at(args, i, "i64")) for i in range(6))
-    g = Geometry(f, args, 4, FIELD)
-    mine = f.bytes_at(scratch, worker * g.scratch)
-    planes_at, block, outs, picks = (g.area(mine, name) for name in ("planes_at", "in_at", "out_at", "index_at"))
-    n, ints = t.lanes, vec("i32", t.lanes)
-    is_max = kind.startswith("max")
-    image = g.oh * g.ow
-    size = g.od * image
+    pool = Pool(f, t, kind, near)
+    f.loop(f.args[1], f.args[2], 1, lambda u: Unit(pool, u).emit())
 
-    def entry(at, axis_size, column, i):
-        return table_at(f, g.table, at + axis_size * column + i)
 
-    def bring(z, y0, y1, x0, x1):
+class Pool:
+    """The arguments of a call, its areas of scratch memory, and what all units do with them."""
+
+    def __init__(self, f, t, kind, near):
+        self.f, self.t, self.kind, self.near = f, t, kind, near
+        args, _, _, worker = f.args
+        self.x, self.y, self.index, scratch, _, self.divisors = (
+            f.load("ptr", f.at(args, i, "i64")) for i in range(6)
+        )
+        self.g = g = Geometry(f, args, 4, FIELD)
+        mine = f.bytes_at(scratch, worker * g.scratch)
+        self.planes_at, self.block, self.outs, self.picks = (
+            g.area(mine, name) for name in ("planes_at", "in_at", "out_at", "index_at")
+        )
+        self.n, self.ints = t.lanes, vec("i32", t.lanes)
+        self.is_max, self.has_index = kind.startswith("max"), kind == "max_index"
+        image = g.oh * g.ow
+        self.size = g.od * image
+
+    def entry(self, at, axis_size, column, i):
+        """An entry of an axis' tables."""
+        return table_at(self.f, self.g.table, at + axis_size * column + i)
+
+    def divisor(self, i):
+        """One of the divisors."""
+        return self.f.load("double", self.f.at(self.divisors, i, "double"))
+
+    def rounded(self, by):
+        """A divisor in the type of the elements."""
+        return self.f.conv("fptrunc", by, self.t.elem) if self.t.elem == "float" else by
+
+    def bring(self, z, y0, y1, x0, x1):
         """Rows y0..y1, columns x0..x1 of the planes at depth z into `block`."""
-        def line(v):
-            rows = []
-            for i in range(n):
-                at = f.load("i64", f.at(planes_at, i, "i64"))
-                rows.append(f.at(x, at + z * g.xd + v * g.xh, t.elem))
-            if kind == "spread":
-                across = f.load("double", f.at(divisors, z, "double")) * f.load("double", f.at(divisors, v + g.d, "double"))
+        self.f.loop(y0, y1, 1, lambda v: self.line(z, v, y0, x0, x1))
 
-            def divided(pixels, c, mask):
-                by = f.mload(vec("double", n), f.at(divisors, c + g.d + g.h, "double"), mask) * across
-                by = f.conv("fptrunc", by, t.elem) if t.elem == "float" else by
-                return [p / by for p in pixels]
-            planes_to_pixels(f, t.vec, rows, x0, x1, f.at(block, (v - y0) * (x1 - x0) * n, t.elem),
-                             lambda p, c, mask: load_row(f, t, p, c, mask, near, g), divided if kind == "spread" else None)
-        f.loop(y0, y1, 1, line)
+    def line(self, z, v, y0, x0, x1):
+        """Row v of them; where x is divided, by its place."""
+        f, t, g, n = self.f, self.t, self.g, self.n
+        rows = []
+        for i in range(n):
+            at = f.load("i64", f.at(self.planes_at, i, "i64"))
+            rows.append(f.at(self.x, at + z * g.xd + v * g.xh, t.elem))
+        spread = self.kind == "spread"
+        if spread:
+            across = self.divisor(z) * self.divisor(v + g.d)
 
-    def first_tap(lo, start, step):
+        def divided(pixels, c, mask):
+            by = (
+                f.mload(vec("double", n), f.at(self.divisors, c + g.d + g.h, "double"), mask)
+                * across
+            )
+            by = self.rounded(by)
+            return [p / by for p in pixels]
+
+        planes_to_pixels(
+            f,
+            t.vec,
+            rows,
+            x0,
+            x1,
+            f.at(self.block, (v - y0) * (x1 - x0) * n, t.elem),
+            lambda p, c, mask: load_row(f, t, p, c, mask, self.near, g),
+            divided if spread else None,
+        )
+
+    def first_tap(self, lo, start, step):
         """The first of lo, lo + step, ... that is not below start."""
+        f = self.f
         return lo + f.udiv(f.imax(start - lo, 0) + step - 1, step) * step
 
-    def unit(u):
+
+class Unit:
+    """One unit of work: a vector of planes and a block of their outputs."""
+
+    def __init__(self, pool, u):
+        self.pool, self.f, self.t, self.g, self.n = pool, pool.f, pool.t, pool.g, pool.n
+        f, g = self.f, self.g
         rest, col_block = divmod_(f, u, g.col_blocks)
         rest, row_block = divmod_(f, rest, g.row_blocks)
-        planes, oz = divmod_(f, rest, g.od)
-        plane0 = planes * n
-        for i in range(n):
-            image_, c = divmod_(f, f.imin(plane0 + i, g.planes - 1), g.channels)
-            f.store(image_ * g.xn + c * g.xc, f.at(planes_at, i, "i64"))
-        oy0, ox0 = row_block * g.rows, col_block * g.cols
-        oy1, ox1 = f.imin(oy0 + g.rows, g.oh), f.imin(ox0 + g.cols, g.ow)
-        count = (oy1 - oy0) * (ox1 - ox0)
-        start = float("-inf") if is_max else 0.0
+        planes, self.oz = divmod_(f, rest, g.od)
+        self.plane0 = planes * self.n
+        for i in range(self.n):
+            image, c = divmod_(f, f.imin(self.plane0 + i, g.planes - 1), g.channels)
+            f.store(image * g.xn + c * g.xc, f.at(pool.planes_at, i, "i64"))
+        self.oy0, self.ox0 = row_block * g.rows, col_block * g.cols
+        self.oy1, self.ox1 = f.imin(self.oy0 + g.rows, g.oh), f.imin(self.ox0 + g.cols, g.ow)
+        self.count = (self.oy1 - self.oy0) * (self.ox1 - self.ox0)
 
-        def clear(i):
-            f.store(f.const(t.vec, start), f.at(outs, i * n, t.elem))
-            if kind == "max_index":
-                f.store(f.const(ints, -1), f.at(picks, i * n, "i32"))
-        f.loop(0, count, 1, clear)
+    def emit(self):
+        """The outputs begin, go on through all chunks of the input, and leave."""
+        f, pool = self.f, self.pool
+        f.loop(0, self.count, 1, self.clear)
+        self.chunks()
+        if pool.kind == "mean":
+            f.loop(self.oy0, self.oy1, 1, self.divide)
+        self.back(
+            pool.outs,
+            self.t.elem,
+            lambda v, at, mask: f.put(mask, (v, f.at(pool.y, at, self.t.elem))),
+        )
+        if pool.has_index:
+            self.back(
+                pool.picks,
+                "i32",
+                lambda v, at, mask: f.put(
+                    mask, (f.conv("sext", v, "i64"), f.at(pool.index, at, "i64"))
+                ),
+            )
 
-        def chunk(z, y0, y1, x0, x1):
-            bring(z, y0, y1, x0, x1)
-            width = x1 - x0
+    def clear(self, i):
+        """What an output is before its first tap."""
+        f, pool = self.f, self.pool
+        start = float("-inf") if pool.is_max else 0.0
+        f.store(f.const(self.t.vec, start), f.at(pool.outs, i * self.n, self.t.elem))
+        if pool.has_index:
+            f.store(f.const(pool.ints, -1), f.at(pool.picks, i * self.n, "i32"))
 
-            def row(oy):
-                lo, hi = f.imax(entry(g.y_table, g.oh, 0, oy), 0), entry(g.y_table, g.oh, 1, oy)
-                first, last = first_tap(lo, y0, g.step_h), f.imin(hi, y1)
-
-                def out(ox):
-                    at = (oy - oy0) * (ox1 - ox0) + (ox - ox0)
-                    p, q = f.at(outs, at * n, t.elem), f.at(picks, at * n, "i32")
-                    lo, hi = entry(g.x_table, g.ow, 0, ox), entry(g.x_table, g.ow, 1, ox)
-                    left, right = first_tap(lo, x0, g.step_w), f.imin(hi, x1)
-                    held = [f.load(t.vec, p)] + ([f.load(ints, q)] if kind == "max_index" else [])
-
-                    def taps(v, *acc):
-                        src = f.at(block, ((v - y0) * width - x0) * n, t.elem)
-                        number = f.conv("trunc", (z * g.h + v) * g.w, "i32") if kind == "max_index" else None
-
-                        def tap(c, best, *pick):
-                            new = f.load(t.vec, f.at(src, c * n, t.elem))
-                            if not is_max:
-                                return best + new
-                            better = f.cmp("ogt", new, best) | f.cmp("uno", new, new)
-                            if pick:
-                                better = better | f.cmp("slt", pick[0], 0)
-                                here = f.splat(number + f.conv("trunc", c, "i32"), n)
-                                return f.sel(better, new, best), f.sel(better, here, pick[0])
-                            return f.sel(better, new, best)
-                        return f.loop(left, right, g.step_w, tap, acc)
-                    held = f.loop(first, last, g.step_h, taps, held)
-                    f.store(held[0], p)
-                    if kind == "max_index":
-                        f.store(held[1], q)
-                f.if_(f.cmp("slt", first, last), lambda: f.loop(
-                    f.imax(ox0, table_at(f, g.table, g.x_table + g.ow * 4 + f.udiv(x0, g.chunk_cols) * 2)),
-                    f.imin(ox1, table_at(f, g.table, g.x_table + g.ow * 4 + f.udiv(x0, g.chunk_cols) * 2 + 1)), 1, out) and None)
-            f.loop(oy0, oy1, 1, row)
-
-        def clipped(at, size, first, last, limit):
-            """The part of the axis that outputs first..last - 1 may touch."""
-            low = f.imin(f.imax(entry(at, size, 2, first), 0), limit)
-            return low, f.imax(low, f.imin(entry(at, size, 3, last - 1), limit))
-        y0, y1 = clipped(g.y_table, g.oh, oy0, oy1, g.h)
-        x0, x1 = clipped(g.x_table, g.ow, ox0, ox1, g.w)
+    def chunks(self):
+        """The part of the input that the block touches, chunk by chunk."""
+        f, g, entry = self.f, self.g, self.pool.entry
+        y0, y1 = self.clipped(g.y_table, g.oh, self.oy0, self.oy1, g.h)
+        x0, x1 = self.clipped(g.x_table, g.ow, self.ox0, self.ox1, g.w)
 
         def depth(z):
             def rows(v):
                 v1 = f.imin(v + g.chunk_rows, y1)
                 first = f.udiv(x0, g.chunk_cols) * g.chunk_cols
-                f.loop(first, x1, g.chunk_cols, lambda c: chunk(z, v, v1, f.imax(c, x0), f.imin(c + g.chunk_cols, x1)))
+                f.loop(
+                    first,
+                    x1,
+                    g.chunk_cols,
+                    lambda c: Chunk(
+                        self, z, v, v1, f.imax(c, x0), f.imin(c + g.chunk_cols, x1)
+                    ).emit(),
+                )
+
             f.loop(y0, y1, g.chunk_rows, rows)
-        f.loop(entry(g.z_table, g.od, 0, oz), entry(g.z_table, g.od, 1, oz), g.step_d, depth)
 
-        if kind == "mean":
-            def divide(oy):
-                across = f.load("double", f.at(divisors, oz, "double")) * f.load("double", f.at(divisors, g.od + oy, "double"))
+        f.loop(
+            entry(g.z_table, g.od, 0, self.oz), entry(g.z_table, g.od, 1, self.oz), g.step_d, depth
+        )
 
-                def one(ox):
-                    p = f.at(outs, ((oy - oy0) * (ox1 - ox0) + (ox - ox0)) * n, t.elem)
-                    by = across * f.load("double", f.at(divisors, g.od + g.oh + ox, "double"))
-                    by = f.conv("fptrunc", by, t.elem) if t.elem == "float" else by
-                    f.store(f.load(t.vec, p) / f.splat(by, n), p)
-                f.loop(ox0, ox1, 1, one)
-            f.loop(oy0, oy1, 1, divide)
+    def clipped(self, at, size, first, last, limit):
+        """The part of the axis that outputs first..last - 1 may touch."""
+        f, entry = self.f, self.pool.entry
+        low = f.imin(f.imax(entry(at, size, 2, first), 0), limit)
+        return low, f.imax(low, f.imin(entry(at, size, 3, last - 1), limit))
 
-        def back(src, elem, put):
-            """Turn [output][plane] into planes. A block of several rows has whole rows, so its outputs follow each other."""
-            at = (oz * g.oh + oy0) * g.ow + ox0
+    def divide(self, oy):
+        """Sums to means, in a row of outputs."""
+        f, g, pool = self.f, self.g, self.pool
+        across = pool.divisor(self.oz) * pool.divisor(g.od + oy)
 
-            def outputs(i):
-                mask = f.lanes_below(count - i, n)
-                rows = [f.load(vec(elem, n), f.at(src, (i + k) * n, elem)) for k in range(n)]
-                for k, row in enumerate(transpose(f, rows)):
-                    f.if_(f.cmp("slt", plane0 + k, g.planes), lambda: put(row, (plane0 + k) * size + at + i, mask))
-            f.loop(0, count, n, outputs)
-        back(outs, t.elem, lambda v, at, mask: f.put(mask, (v, f.at(y, at, t.elem))))
-        if kind == "max_index":
-            back(picks, "i32", lambda v, at, mask: f.put(mask, (f.conv("sext", v, "i64"), f.at(index, at, "i64"))))
-    f.loop(begin, end, 1, unit)
+        def one(ox):
+            p = f.at(
+                pool.outs,
+                ((oy - self.oy0) * (self.ox1 - self.ox0) + (ox - self.ox0)) * self.n,
+                self.t.elem,
+            )
+            by = across * pool.divisor(g.od + g.oh + ox)
+            by = pool.rounded(by)
+            f.store(f.load(self.t.vec, p) / f.splat(by, self.n), p)
+
+        f.loop(self.ox0, self.ox1, 1, one)
+
+    def back(self, src, elem, put):
+        """Turn [output][plane] into planes. A block of several rows has whole rows, so its outputs follow each other."""
+        f, g, n = self.f, self.g, self.n
+        at = (self.oz * g.oh + self.oy0) * g.ow + self.ox0
+
+        def outputs(i):
+            mask = f.lanes_below(self.count - i, n)
+            rows = [f.load(vec(elem, n), f.at(src, (i + k) * n, elem)) for k in range(n)]
+            for k, row in enumerate(transpose(f, rows)):
+                f.if_(
+                    f.cmp("slt", self.plane0 + k, g.planes),
+                    lambda: put(row, (self.plane0 + k) * self.pool.size + at + i, mask),
+                )
+
+        f.loop(0, self.count, n, outputs)
+
+
+class Chunk:
+    """One chunk of the input: rows y0..y1, columns x0..x1 at depth z."""
+
+    def __init__(self, unit, z, y0, y1, x0, x1):
+        self.unit, self.pool, self.f, self.t, self.g = unit, unit.pool, unit.f, unit.t, unit.g
+        self.z, self.y0, self.y1, self.x0, self.x1 = z, y0, y1, x0, x1
+
+    def emit(self):
+        """It is brought in, and all outputs go on."""
+        self.pool.bring(self.z, self.y0, self.y1, self.x0, self.x1)
+        self.width = self.x1 - self.x0
+        self.f.loop(self.unit.oy0, self.unit.oy1, 1, self.row)
+
+    def row(self, oy):
+        """The outputs of a row whose windows have rows in the chunk."""
+        f, g, unit = self.f, self.g, self.unit
+        self.oy = oy
+        lo, hi = (
+            f.imax(self.pool.entry(g.y_table, g.oh, 0, oy), 0),
+            self.pool.entry(g.y_table, g.oh, 1, oy),
+        )
+        self.first, self.last = self.pool.first_tap(lo, self.y0, g.step_h), f.imin(hi, self.y1)
+        f.if_(
+            f.cmp("slt", self.first, self.last),
+            lambda: (
+                f.loop(
+                    f.imax(
+                        unit.ox0,
+                        table_at(
+                            f, g.table, g.x_table + g.ow * 4 + f.udiv(self.x0, g.chunk_cols) * 2
+                        ),
+                    ),
+                    f.imin(
+                        unit.ox1,
+                        table_at(
+                            f, g.table, g.x_table + g.ow * 4 + f.udiv(self.x0, g.chunk_cols) * 2 + 1
+                        ),
+                    ),
+                    1,
+                    self.out,
+                )
+                and None
+            ),
+        )
+
+    def out(self, ox):
+        """One output's chain over the taps that are here."""
+        f, g, t, unit, pool, n = self.f, self.g, self.t, self.unit, self.pool, self.unit.n
+        at = (self.oy - unit.oy0) * (unit.ox1 - unit.ox0) + (ox - unit.ox0)
+        p, q = f.at(pool.outs, at * n, t.elem), f.at(pool.picks, at * n, "i32")
+        lo, hi = pool.entry(g.x_table, g.ow, 0, ox), pool.entry(g.x_table, g.ow, 1, ox)
+        left, right = pool.first_tap(lo, self.x0, g.step_w), f.imin(hi, self.x1)
+        held = [f.load(t.vec, p)] + ([f.load(pool.ints, q)] if pool.has_index else [])
+        held = f.loop(
+            self.first, self.last, g.step_h, lambda v, *acc: self.taps(v, left, right, acc), held
+        )
+        f.store(held[0], p)
+        if pool.has_index:
+            f.store(held[1], q)
+
+    def taps(self, v, left, right, acc):
+        """The taps of one row."""
+        f, g, t, pool, n = self.f, self.g, self.t, self.pool, self.unit.n
+        src = f.at(pool.block, ((v - self.y0) * self.width - self.x0) * n, t.elem)
+        number = f.conv("trunc", (self.z * g.h + v) * g.w, "i32") if pool.has_index else None
+
+        def tap(c, best, *pick):
+            new = f.load(t.vec, f.at(src, c * n, t.elem))
+            if not pool.is_max:
+                return best + new
+            better = f.cmp("ogt", new, best) | f.cmp("uno", new, new)
+            if pick:
+                better = better | f.cmp("slt", pick[0], 0)
+                here = f.splat(number + f.conv("trunc", c, "i32"), n)
+                return f.sel(better, new, best), f.sel(better, here, pick[0])
+            return f.sel(better, new, best)
+
+        return f.loop(left, right, g.step_w, tap, acc)
 
 
 def max_grad(m, symbol, elem):
@@ -172,14 +305,28 @@ def max_grad(m, symbol, elem):
     outputs, inputs = (f.load("i64", f.at(args, i, "i64")) for i in (3, 4))
 
     def plane(p):
-        g, at, to = f.at(gy, p * outputs, elem), f.at(index, p * outputs, "i64"), f.at(gx, p * inputs, elem)
-        f.loop(0, inputs, n, lambda i: f.put(f.lanes_below(inputs - i, n), (f.const(vec(elem, n), 0.0), f.at(to, i, elem))))
+        g, at, to = (
+            f.at(gy, p * outputs, elem),
+            f.at(index, p * outputs, "i64"),
+            f.at(gx, p * inputs, elem),
+        )
+        f.loop(
+            0,
+            inputs,
+            n,
+            lambda i: f.put(
+                f.lanes_below(inputs - i, n), (f.const(vec(elem, n), 0.0), f.at(to, i, elem))
+            ),
+        )
 
         def add(i):
             where = f.load("i64", f.at(at, i, "i64"))
             q = f.at(to, where, elem)
-            f.if_(f.cmp("ult", where, inputs), lambda: f.store(f.load(elem, q) + f.load(elem, f.at(g, i, elem)), q))
+            f.if_(
+                f.cmp("ult", where, inputs),
+                lambda: f.store(f.load(elem, q) + f.load(elem, f.at(g, i, elem)), q),
+            )
+
         f.loop(0, outputs, 1, add)
+
     f.loop(begin, end, 1, plane)
-
-

@@ -3,10 +3,11 @@
 A unit is a plane, a depth and some rows of outputs. An output's chain is the one of `pool`: its taps in row-major order, sums from
 +0. Taps outside the row are masked; where no lane can have one, four vectors go side by side without masks.
 """
+
 from ..builder import vec
 from .window_tiles import Geometry, divmod_, table_at
 
-SIDE = 4                       # vectors side by side
+SIDE = 4  # vectors side by side
 FIELDS = "channels xn xc xd xh h w od oh ow step_d step_h step_w taps stride first left whole rows row_blocks z_at y_at".split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 
@@ -20,134 +21,303 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
     """
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
-    x, y, index, _, _, divisors = (f.load("ptr", f.at(args, i, "i64")) for i in range(6))
-    g = Geometry(f, args, 4, FIELD)
-    t, ints = vec(elem, lanes), vec("i32", lanes)
-    SECOND = 0, lanes - 1
-    picks, nothing = kind == "max_index", f.const(t, 0.0 if kind == "mean" else float("-inf"))
-    step = f.const("i64", stride) if stride else g.stride
+    pointers = [f.load("ptr", f.at(args, i, "i64")) for i in range(6)]
+    pool = RowPool(Taps(f, Geometry(f, args, 4, FIELD), elem, lanes, kind, stride), pointers, taps)
+    f.loop(begin, end, 1, pool.unit)
 
-    def entry(at, size, column, i):
-        return table_at(f, g.table, at + size * column + i)
 
-    def read(row, column, left):
+class Taps:
+    """How a vector of taps is read, and how it goes into the chains of its outputs."""
+
+    def __init__(self, f, g, elem, lanes, kind, stride):
+        self.f, self.g, self.elem, self.lanes, self.kind, self.stride = (
+            f,
+            g,
+            elem,
+            lanes,
+            kind,
+            stride,
+        )
+        self.vec, self.ints = vec(elem, lanes), vec("i32", lanes)
+        self.both = 0, lanes - 1  # where the two vectors of a stride of 2 begin
+        self.picks = kind == "max_index"
+        self.nothing = f.const(self.vec, 0.0 if kind == "mean" else float("-inf"))
+        self.step = f.const("i64", stride) if stride else g.stride
+
+    def read(self, row, column, left):
         """The taps at `column` and every `step` of the row; of the first `left` outputs, if it is given: the rest are anything."""
-        if stride == 1:
-            p = f.at(row, column, elem)
+        f, t, lanes = self.f, self.vec, self.lanes
+        if self.stride == 1:
+            p = f.at(row, column, self.elem)
             return f.load(t, p) if left is None else f.mload(t, p, f.lanes_below(left, lanes))
-        if stride == 2:
-            ps = [f.at(row, column + i, elem) for i in SECOND]
-            return every_second([f.load(t, p) if left is None else f.mload(t, p, f.lanes_below(left * 2 - 1 - i, lanes))
-                                 for i, p in zip(SECOND, ps, strict=True)])
-        return f.gather(t, places(row, columns_from(column)), None if left is None else f.lanes_below(left, lanes))
+        if self.stride == 2:
+            ps = [f.at(row, column + i, self.elem) for i in self.both]
+            return self.every_second(
+                [
+                    f.load(t, p)
+                    if left is None
+                    else f.mload(t, p, f.lanes_below(left * 2 - 1 - i, lanes))
+                    for i, p in zip(self.both, ps, strict=True)
+                ]
+            )
+        return f.gather(
+            t,
+            self.places(row, self.columns_from(column)),
+            None if left is None else f.lanes_below(left, lanes),
+        )
 
-    def below(columns):
-        return f.cmp("ult", columns, f.splat(f.conv("trunc", g.w, "i32"), lanes))
+    def below(self, columns):
+        """Are columns in the row?"""
+        f = self.f
+        return f.cmp("ult", columns, f.splat(f.conv("trunc", self.g.w, "i32"), self.lanes))
 
-    def inside(column, left):
+    def inside(self, column, left):
         """Masks of what a tap of the first `left` outputs reads in the row: of its lanes and, with a stride of 2, of its two vectors."""
-        lanes_ = below(columns_from(column, "i32")) & f.lanes_below(left, lanes)
-        return [lanes_, *([below(columns_from(column + i, "i32", 1)) for i in SECOND] if stride == 2 else [])]
+        lanes_ = self.below(self.columns_from(column, "i32")) & self.f.lanes_below(left, self.lanes)
+        return [
+            lanes_,
+            *(
+                [self.below(self.columns_from(column + i, "i32", 1)) for i in self.both]
+                if self.stride == 2
+                else []
+            ),
+        ]
 
-    def read_inside(row, column, masks):
+    def read_inside(self, row, column, masks):
         """The taps that are in the row; in place of the others, what changes no chain (a sum that began at +0 never is -0)."""
-        if stride == 2:
-            return every_second([f.mload(t, f.at(row, column + i, elem), mask, other=nothing) for i, mask in zip(SECOND, masks[1:], strict=True)])
-        if stride == 1:
-            return f.mload(t, f.at(row, column, elem), masks[0], other=nothing)
-        return f.sel(masks[0], f.gather(t, places(row, columns_from(column)), masks[0]), nothing)
+        f, t = self.f, self.vec
+        if self.stride == 2:
+            return self.every_second(
+                [
+                    f.mload(t, f.at(row, column + i, self.elem), mask, other=self.nothing)
+                    for i, mask in zip(self.both, masks[1:], strict=True)
+                ]
+            )
+        if self.stride == 1:
+            return f.mload(t, f.at(row, column, self.elem), masks[0], other=self.nothing)
+        return f.sel(
+            masks[0],
+            f.gather(t, self.places(row, self.columns_from(column)), masks[0]),
+            self.nothing,
+        )
 
-    def every_second(pair):
+    def every_second(self, pair):
         """Of two vectors, the second of which begins with the last element of the first."""
-        return f.shuffle(*pair, [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)])
+        return self.f.shuffle(
+            *pair, [*range(0, self.lanes, 2), *range(self.lanes + 1, 2 * self.lanes, 2)]
+        )
 
-    def columns_from(column, ints="i64", step=step):
+    def columns_from(self, column, ints="i64", step=None):
         """`column` and every `step` from there."""
-        column, step = (f.conv("trunc", f.as_val(x, "i64"), "i32") if ints == "i32" else x for x in (column, step))
+        f, lanes = self.f, self.lanes
+        step = self.step if step is None else step
+        column, step = (
+            f.conv("trunc", f.as_val(x, "i64"), "i32") if ints == "i32" else x
+            for x in (column, step)
+        )
         return f.splat(column, lanes) + f.splat(step, lanes) * f.iota(ints, lanes)
 
-    def places(row, columns):
-        return f.v(vec("ptr", lanes), f"getelementptr {elem}, ptr {row.ref}, {columns.ty} {columns.ref}")
+    def places(self, row, columns):
+        """The addresses of columns."""
+        return self.f.v(
+            vec("ptr", self.lanes),
+            f"getelementptr {self.elem}, ptr {row.ref}, {columns.ty} {columns.ref}",
+        )
 
-    def joined(state, new, column, number, inside):
-        """A tap in a chain: `state` is the sum so far, or the best and (if asked for) which tap it is; `inside` the lanes that have it."""
-        if kind == "mean":
+    def start(self):
+        """The state of a chain before its first tap: the sum, or the best and, if asked for, which tap it is."""
+        return [self.nothing] + ([self.f.const(self.ints, -1)] if self.picks else [])
+
+    def joined(self, state, new, column, number, inside):
+        """A tap in a chain; `inside`: the lanes that have it."""
+        f = self.f
+        if self.kind == "mean":
             return [state[0] + new]
         best, *pick = state
         larger, nan = f.cmp("ogt", new, best), f.cmp("uno", new, new)
-        if not picks:
-            return [f.sel(nan, new, f.sel(larger, new, best))]           # (the inner one is an instruction, maximum)
+        if not self.picks:
+            return [
+                f.sel(nan, new, f.sel(larger, new, best))
+            ]  # the inner one is an instruction, maximum
         better = larger | nan | f.cmp("slt", pick[0], 0)
         better = better if inside is None else better & inside
-        return [f.sel(better, new, best), f.sel(better, columns_from(column, "i32") + f.splat(number, lanes), pick[0])]
+        best = f.sel(better, new, best)
+        here = self.columns_from(column, "i32") + f.splat(number, self.lanes)
+        return [best, f.sel(better, here, pick[0])]
 
-    def unit(u):
+
+class RowPool:
+    """The arguments of a call, and its loops over rows and outputs."""
+
+    def __init__(self, taps, pointers, count):
+        self.taps, self.f, self.g, self.lanes, self.count = taps, taps.f, taps.g, taps.lanes, count
+        self.x, self.y, self.index, _, _, self.divisors = pointers
+
+    def entry(self, at, size, column, i):
+        """An entry of an axis' tables."""
+        return table_at(self.f, self.g.table, at + size * column + i)
+
+    def unit(self, u):
+        """A plane, a depth and a block of rows."""
+        f, g = self.f, self.g
         rest, row_block = divmod_(f, u, g.row_blocks)
-        plane, oz = divmod_(f, rest, g.od)
-        image, c = divmod_(f, plane, g.channels)
-        base = f.at(x, image * g.xn + c * g.xc, elem)
-        z0, z1 = (entry(g.z_at, g.od, i, oz) for i in (0, 1))
-
-        def row(oy):
-            y0, y1 = (entry(g.y_at, g.oh, i, oy) for i in (0, 1))
-            to = ((plane * g.od + oz) * g.oh + oy) * g.ow
-            if kind == "mean":
-                across = f.load("double", f.at(divisors, oz, "double")) * f.load("double", f.at(divisors, g.od + oy, "double"))
-
-            def outputs(ox, side, left=None, check=False):
-                """`side` vectors of outputs from ox on, or the first `left` of one; `check`: not all taps may be in the row."""
-                start = [nothing] + ([f.const(ints, -1)] if picks else [])
-                each, column = len(start), g.first + ox * step
-                masks = [inside(column + g.step_w * k, left) for k in range(taps)] if check else []
-
-                def depth(z, *state):
-                    def line(v, *state):
-                        source = f.at(base, z * g.xd + v * g.xh, elem)
-                        number = f.conv("trunc", (z * g.h + v) * g.w, "i32") if picks else None
-
-                        def tap(k, *state):
-                            after, shift = [], k * g.step_w if taps == 0 else g.step_w * k
-                            for s in range(side):
-                                at = column + shift + step * (s * lanes)
-                                mine = (masks[k] if taps else inside(at, left)) if check else [None]
-                                new = read_inside(source, at, mine) if check else read(source, at, left)
-                                after += joined(state[s * each:s * each + each], new, at, number, mine[0])
-                            return after
-                        if not taps:
-                            return f.loop(0, g.taps, 1, tap, state)
-                        for k in range(taps):
-                            state = tap(k, *state)
-                        return state
-                    return f.loop(y0, y1, g.step_h, line, state)
-                state = f.loop(z0, z1, g.step_d, depth, start * side)
-                everywhere = f.const(vec("i1", lanes), True) if left is None else f.lanes_below(left, lanes)
-                for s in range(side):
-                    value, *pick = state[s * each:s * each + each]
-                    at = ox + s * lanes
-                    if kind == "mean":
-                        by = f.mload(vec("double", lanes), f.at(divisors, at + g.od + g.oh, "double"), everywhere) * across
-                        value = value / (f.conv("fptrunc", by, elem) if elem == "float" else by)
-                    f.mstore(value, f.at(y, to + at, elem), everywhere)
-                    if picks:
-                        f.mstore(f.conv("sext", pick[0], "i64"), f.at(index, to + at, "i64"), everywhere)
-
-            def edge(ox):
-                outputs(ox, 1, g.ow - ox, check=True)
-            at = f.imin(g.left, g.ow)
-            f.loop(0, at, lanes, edge)
-            for side in (SIDE, 1):
-                group = side * lanes
-                to_ = at + f.udiv(f.imax(g.whole - at, 0), group) * group
-                f.loop(at, to_, group, lambda ox, side=side: outputs(ox, side))
-                at = to_
-            all_inside = f.cmp("sge", g.whole, g.ow)
-
-            def rest():
-                f.if_(all_inside & f.cmp("sge", g.ow - lanes, g.left), lambda: outputs(g.ow - lanes, 1), few)     # some of them again
-
-            def few():
-                f.if_(all_inside, lambda: outputs(at, 1, g.ow - at), lambda: f.loop(at, g.ow, lanes, edge) and None)
-            f.if_(f.cmp("slt", at, g.ow), rest)
+        self.plane, self.oz = divmod_(f, rest, g.od)
+        image, c = divmod_(f, self.plane, g.channels)
+        self.base = f.at(self.x, image * g.xn + c * g.xc, self.taps.elem)
+        self.z0, self.z1 = (self.entry(g.z_at, g.od, i, self.oz) for i in (0, 1))
         oy0 = row_block * g.rows
-        f.loop(oy0, f.imin(oy0 + g.rows, g.oh), 1, row)
-    f.loop(begin, end, 1, unit)
+        f.loop(oy0, f.imin(oy0 + g.rows, g.oh), 1, lambda oy: Row(self, oy).emit())
+
+
+class Row:
+    """A row of outputs."""
+
+    def __init__(self, pool, oy):
+        self.pool, self.taps, self.f, self.g, self.lanes = (
+            pool,
+            pool.taps,
+            pool.f,
+            pool.g,
+            pool.lanes,
+        )
+        f, g = self.f, self.g
+        self.y0, self.y1 = (pool.entry(g.y_at, g.oh, i, oy) for i in (0, 1))
+        self.to = ((pool.plane * g.od + pool.oz) * g.oh + oy) * g.ow
+        if self.taps.kind == "mean":
+            self.across = f.load("double", f.at(pool.divisors, pool.oz, "double")) * f.load(
+                "double", f.at(pool.divisors, g.od + oy, "double")
+            )
+
+    def emit(self):
+        """Outputs with taps before the row, groups of vectors without masks, then what is left."""
+        f, g, lanes = self.f, self.g, self.lanes
+        at = f.imin(g.left, g.ow)
+        f.loop(0, at, lanes, self.edge)
+        for side in (SIDE, 1):
+            group = side * lanes
+            to = at + f.udiv(f.imax(g.whole - at, 0), group) * group
+            f.loop(at, to, group, lambda ox, side=side: self.outputs(ox, side))
+            at = to
+        all_inside = f.cmp("sge", g.whole, g.ow)
+
+        def rest():  # a whole vector makes some of them again
+            f.if_(
+                all_inside & f.cmp("sge", g.ow - lanes, g.left),
+                lambda: self.outputs(g.ow - lanes, 1),
+                few,
+            )
+
+        def few():
+            f.if_(
+                all_inside,
+                lambda: self.outputs(at, 1, g.ow - at),
+                lambda: f.loop(at, g.ow, lanes, self.edge) and None,
+            )
+
+        f.if_(f.cmp("slt", at, g.ow), rest)
+
+    def edge(self, ox):
+        """A vector of outputs whose taps may lie outside of the row."""
+        self.outputs(ox, 1, self.g.ow - ox, check=True)
+
+    def outputs(self, ox, side, left=None, check=False):
+        """`side` vectors of outputs from ox on, or the first `left` of one; `check`: not all taps may be in the row."""
+        f, pool = self.f, self.pool
+        chains = Chains(self, ox, side, left, check)
+        state = f.loop(pool.z0, pool.z1, self.g.step_d, chains.depth, chains.start * side)
+        chains.store(state)
+
+
+class Chains:
+    """The chains of some vectors of outputs, side by side."""
+
+    def __init__(self, row, ox, side, left, check):
+        self.row, self.pool, self.taps, self.f, self.g, self.lanes = (
+            row,
+            row.pool,
+            row.taps,
+            row.f,
+            row.g,
+            row.lanes,
+        )
+        self.ox, self.side, self.left, self.check = ox, side, left, check
+        self.start = self.taps.start()
+        self.each, self.column = len(self.start), self.g.first + ox * self.taps.step
+        self.masks = (
+            [
+                self.taps.inside(self.column + self.g.step_w * k, left)
+                for k in range(self.pool.count)
+            ]
+            if check
+            else []
+        )
+
+    def depth(self, z, *state):
+        """The taps of one depth."""
+        return self.f.loop(
+            self.row.y0, self.row.y1, self.g.step_h, lambda v, *state: self.line(z, v, state), state
+        )
+
+    def line(self, z, v, state):
+        """The taps of one row."""
+        f, g = self.f, self.g
+        source = f.at(self.pool.base, z * g.xd + v * g.xh, self.taps.elem)
+        number = f.conv("trunc", (z * g.h + v) * g.w, "i32") if self.taps.picks else None
+        if not self.pool.count:
+            return f.loop(
+                0,
+                g.taps,
+                1,
+                lambda k, *state: self.tap(k, k * g.step_w, source, number, state),
+                state,
+            )
+        for k in range(self.pool.count):
+            state = self.tap(k, g.step_w * k, source, number, state)
+        return state
+
+    def tap(self, k, shift, source, number, state):
+        """One tap of all vectors."""
+        after, each, taps = [], self.each, self.taps
+        for s in range(self.side):
+            at = self.column + shift + taps.step * (s * self.lanes)
+            mine = (
+                (self.masks[k] if self.pool.count else taps.inside(at, self.left))
+                if self.check
+                else [None]
+            )
+            new = (
+                taps.read_inside(source, at, mine)
+                if self.check
+                else taps.read(source, at, self.left)
+            )
+            after += taps.joined(state[s * each : s * each + each], new, at, number, mine[0])
+        return after
+
+    def store(self, state):
+        """The outputs, as means where they are sums."""
+        f, g, taps, lanes, each = self.f, self.g, self.taps, self.lanes, self.each
+        everywhere = (
+            f.const(vec("i1", lanes), True)
+            if self.left is None
+            else f.lanes_below(self.left, lanes)
+        )
+        for s in range(self.side):
+            value, *pick = state[s * each : s * each + each]
+            at = self.ox + s * lanes
+            if taps.kind == "mean":
+                by = (
+                    f.mload(
+                        vec("double", lanes),
+                        f.at(self.pool.divisors, at + g.od + g.oh, "double"),
+                        everywhere,
+                    )
+                    * self.row.across
+                )
+                value = value / (f.conv("fptrunc", by, taps.elem) if taps.elem == "float" else by)
+            f.mstore(value, f.at(self.pool.y, self.row.to + at, taps.elem), everywhere)
+            if taps.picks:
+                f.mstore(
+                    f.conv("sext", pick[0], "i64"),
+                    f.at(self.pool.index, self.row.to + at, "i64"),
+                    everywhere,
+                )

@@ -201,83 +201,7 @@ class Runs:
 
         Run by run and tap by tap, so that a run's lanes are worked out once for all channels.
         """
-        f, g, t = self.f, self.g, self.t
-        count = g.rowtaps * g.coltaps
-        whole, channels, stride = f.cmp("sle", g.steps, KC), g.channels, count * self.panel
-
-        def copy(c0, c1, p, to, read, put):
-            """Channels c0..c1 of a tap: from p to `to`."""
-            even = c0 + ((c1 - c0) & -2)
-
-            def two(_, p, to):
-                put(read(p), to)
-                put(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem))
-                return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
-            last, at = f.loop(c0, even, 2, two, [p, to])
-            f.if_(f.cmp("slt", even, c1), lambda: put(read(last), at))
-
-        def channels_of(tap):
-            """The channels whose steps of this tap are wanted."""
-            return f.if_(whole, lambda: [f.const("i64", 0), channels], lambda: [
-                f.udiv(k0 - tap + count - 1, count), f.udiv(k1 - tap + count - 1, count)])
-
-        def places(e, tap, c0):
-            """Where run e begins in x and in `out`, of channel c0."""
-            p, to = f.at(src, self.get(self.x, e), t.elem), f.at(out, self.get(self.slot, e), t.elem)
-            return (f.at(p, f.load("i64", f.at(self.taps, tap, "i64")) + c0 * g.xc, t.elem),
-                    f.at(to, c0 * stride + (tap - k0) * self.panel, t.elem))
-
-        def run(e):
-            own = self.own(e)
-
-            def tap(r, q):
-                tap = r * g.coltaps + q
-                c0, c1 = channels_of(tap)
-                bits, at = self.inside(e, r, q), places(e, tap, c0)
-
-                def some():
-                    copy(c0, c1, *at, reader(f, t, self.near, bits, g), lambda x, at: f.put(own, (x, at)))
-                if self.near:
-                    f.if_(f.cmp("eq", bits, all_lanes(t, self.near)), lambda: copy(c0, c1, *at, whole_reader(f, t, self.near), f.store), some)
-                else:
-                    some()
-
-            def with_care():
-                f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: tap(r, q)))
-
-            def without():
-                read = whole_reader(f, t, self.near)
-
-                def channel(_, p, to):
-                    def step(k):
-                        f.store(read(f.at(p, f.load("i64", f.at(self.taps, k, "i64")), t.elem)), f.at(to, k * self.panel, t.elem))
-                    f.loop(0, count, 1, step)
-                    return f.at(p, g.xc, t.elem), f.at(to, stride, t.elem)
-                f.loop(0, channels, 1, channel, [f.at(src, self.get(self.x, e), t.elem), f.at(out, self.get(self.slot, e), t.elem)])
-            if self.near:
-                f.if_(whole & self.clear(e), without, with_care)
-            else:
-                with_care()
-
-        def side_by_side():
-            """The panel's runs as one: a channel's pixels are lines of the cache, which may not stay until the next run wants its part."""
-            def put(values, to):
-                for v, x in enumerate(values):
-                    f.store(x, f.at(to, v * t.lanes, t.elem))
-            c0, c1 = channels_of(0)
-            copy(c0, c1, *places(first, 0, c0), lambda p: [f.load(t.vec, f.at(p, v * t.lanes, t.elem)) for v in range(t.vectors)], put)
-        if self.near != 1 or t.vectors == 1 or self.panel != t.panel:
-            self.each(j, run)
-            return
-        first = self.get(self.first, j)
-        adjacent = f.cmp("eq", count, 1) & f.cmp("eq", self.get(self.first, j + 1) - first, t.vectors)
-
-        def check():
-            found = f.const("i1", True)
-            for v in range(t.vectors):
-                found = found & self.clear(first + v) & f.cmp("eq", self.get(self.x, first + v), self.get(self.x, first) + v * t.lanes)
-            return [found]
-        f.if_(*f.if_(adjacent, check, lambda: [f.const("i1", False)]), side_by_side, lambda: self.each(j, run))
+        Fill(self, j, src, k0, k1, out).emit()
 
     def clear(self, e):
         """Do all lanes of run e lie inside the image under every tap?"""
@@ -298,6 +222,117 @@ class Runs:
             v = reader(f, t, self.near, self.inside(e, r, q), g)(f.at(p, self.get(self.x, e), t.elem))
             f.put(self.own(e), (v, f.at(out, self.get(self.slot, e), t.elem)))
         self.each(0, run)
+
+
+class Fill:
+    """Copies one panel's values of some steps."""
+
+    def __init__(self, runs, j, src, k0, k1, out):
+        self.runs, self.f, self.g, self.t, self.near = runs, runs.f, runs.g, runs.t, runs.near
+        self.j, self.src, self.k0, self.k1, self.out = j, src, k0, k1, out
+        g = self.g
+        self.count = g.rowtaps * g.coltaps
+        self.whole, self.channels = self.f.cmp("sle", g.steps, KC), g.channels
+        self.stride = self.count * runs.panel
+
+    def emit(self):
+        """Run by run; as one where the panel's runs are neighbours in x, too, and only one tap is there."""
+        f, t, runs = self.f, self.t, self.runs
+        if self.near != 1 or t.vectors == 1 or runs.panel != t.panel:
+            runs.each(self.j, self.run)
+            return
+        first = runs.get(runs.first, self.j)
+        adjacent = f.cmp("eq", self.count, 1) & f.cmp("eq", runs.get(runs.first, self.j + 1) - first, t.vectors)
+
+        def check():
+            found = f.const("i1", True)
+            for v in range(t.vectors):
+                found = found & runs.clear(first + v) & f.cmp(
+                    "eq", runs.get(runs.x, first + v), runs.get(runs.x, first) + v * t.lanes)
+            return [found]
+        f.if_(*f.if_(adjacent, check, lambda: [f.const("i1", False)]), lambda: self.side_by_side(first),
+              lambda: runs.each(self.j, self.run))
+
+    def side_by_side(self, first):
+        """The panel's runs as one: a channel's pixels are lines of the cache, which may not stay until the next run wants its part."""
+        f, t = self.f, self.t
+
+        def put(values, to):
+            for v, x in enumerate(values):
+                f.store(x, f.at(to, v * t.lanes, t.elem))
+        c0, c1 = self.channels_of(0)
+        self.copy(c0, c1, *self.places(first, 0, c0),
+                  lambda p: [f.load(t.vec, f.at(p, v * t.lanes, t.elem)) for v in range(t.vectors)], put)
+
+    def run(self, e):
+        """One run: without masks where all of it lies inside the image under every tap."""
+        f, runs = self.f, self.runs
+        own = runs.own(e)
+        if self.near:
+            f.if_(self.whole & runs.clear(e), lambda: self.without_masks(e), lambda: self.with_masks(e, own))
+        else:
+            self.with_masks(e, own)
+
+    def with_masks(self, e, own):
+        """Tap by tap."""
+        f, g = self.f, self.g
+        f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: self.tap(e, own, r, q)))
+
+    def tap(self, e, own, r, q):
+        """One tap, in all channels."""
+        f, g, t, near = self.f, self.g, self.t, self.near
+        tap = r * g.coltaps + q
+        c0, c1 = self.channels_of(tap)
+        bits, at = self.runs.inside(e, r, q), self.places(e, tap, c0)
+
+        def some():
+            self.copy(c0, c1, *at, reader(f, t, near, bits, g), lambda x, at: f.put(own, (x, at)))
+        if near:
+            f.if_(f.cmp("eq", bits, all_lanes(t, near)),
+                  lambda: self.copy(c0, c1, *at, whole_reader(f, t, near), f.store), some)
+        else:
+            some()
+
+    def without_masks(self, e):
+        """Channel by channel, all taps of each."""
+        f, g, t, runs = self.f, self.g, self.t, self.runs
+        read = whole_reader(f, t, self.near)
+
+        def channel(_, p, to):
+            def step(k):
+                away = f.load("i64", f.at(runs.taps, k, "i64"))
+                f.store(read(f.at(p, away, t.elem)), f.at(to, k * runs.panel, t.elem))
+            f.loop(0, self.count, 1, step)
+            return f.at(p, g.xc, t.elem), f.at(to, self.stride, t.elem)
+        f.loop(0, self.channels, 1, channel, [
+            f.at(self.src, runs.get(runs.x, e), t.elem), f.at(self.out, runs.get(runs.slot, e), t.elem)])
+
+    def copy(self, c0, c1, p, to, read, put):
+        """Channels c0..c1 of a tap: from p to `to`."""
+        f, g, t, stride = self.f, self.g, self.t, self.stride
+        even = c0 + ((c1 - c0) & -2)
+
+        def two(_, p, to):
+            put(read(p), to)
+            put(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem))
+            return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
+        last, at = f.loop(c0, even, 2, two, [p, to])
+        f.if_(f.cmp("slt", even, c1), lambda: put(read(last), at))
+
+    def channels_of(self, tap):
+        """The channels whose steps of this tap are wanted."""
+        f, count = self.f, self.count
+        return f.if_(self.whole, lambda: [f.const("i64", 0), self.channels], lambda: [
+            f.udiv(self.k0 - tap + count - 1, count), f.udiv(self.k1 - tap + count - 1, count)])
+
+    def places(self, e, tap, c0):
+        """Where run e begins in x and in `out`, of channel c0."""
+        f, g, t, runs = self.f, self.g, self.t, self.runs
+        p = f.at(self.src, runs.get(runs.x, e), t.elem)
+        to = f.at(self.out, runs.get(runs.slot, e), t.elem)
+        away = f.load("i64", f.at(runs.taps, tap, "i64"))
+        return (f.at(p, away + c0 * g.xc, t.elem),
+                f.at(to, c0 * self.stride + (tap - self.k0) * runs.panel, t.elem))
 
 
 def spread(f, bits):

@@ -93,92 +93,125 @@ def forward(m, symbol, t, epilogue):
     """The kernel over units (group, block of panels, block of output channels); arguments as `conv.forward`, w being U."""
     multiply = micro(m, symbol + "_micro", t, ahead=True)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    x, u, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
-    g = Geometry(f, args, 4)
-    mine = f.bytes_at(scratch, worker * g.scratch)
-    values, products = g.area(mine, "b_at"), g.area(mine, "y_at")
-    runs = TileRuns(f, g, g.area(mine, "in_at"), t, g.max_panels * t.panel, t.panel)
-    masks, word = g.area(mine, "a_at"), "i32" if t.elem == "float" else "i64"
-    n, tile_size, line = t.lanes, t.rows * t.panel, g.steps + PAD
-    plane, panel_size = (g.steps + 1) * t.panel, (g.steps + 1) * t.panel * 16     # one step apart, so that 16 streams meet no set
+    winograd = Winograd(f, t, epilogue, multiply)
+    f.loop(f.args[1], f.args[2], 1, lambda u: Unit(winograd, u).emit())
 
-    def unit(number):
-        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, number)
-        panels = panel1 - panel0
-        xg, ug = f.at(x, group * g.xg, t.elem), f.at(u, group * g.wg, t.elem)
-        runs.build(panel0, panel1, g.pixels)
 
-        def bring(j):
-            """V of panel j. Channel by channel, so that a line of it is written while it is in the cache; a run stores whole vectors, of which
-            the next one overwrites what is not its own."""
-            first, last = runs.get(runs.first, j), runs.get(runs.first, j + 1)
-            start = runs.tap_at(f.const("i64", 0), f.const("i64", 0))
+class Winograd:
+    """The arguments of a call, and its areas of scratch memory."""
 
-            def mask_at(e, i):
-                return f.at(masks, ((e - first) * 16 + i) * n, word)
+    def __init__(self, f, t, epilogue, multiply):
+        self.f, self.t, self.epilogue, self.multiply = f, t, epilogue, multiply
+        args, _, _, worker = f.args
+        count = OPERAND0 + len(epilogue.operands)
+        self.x, self.u, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(count))
+        self.g = g = Geometry(f, args, 4)
+        mine = f.bytes_at(scratch, worker * g.scratch)
+        self.values, self.products = g.area(mine, "b_at"), g.area(mine, "y_at")
+        self.runs = TileRuns(f, g, g.area(mine, "in_at"), t, g.max_panels * t.panel, t.panel)
+        self.masks, self.word = g.area(mine, "a_at"), "i32" if t.elem == "float" else "i64"
+        self.n, self.tile_size, self.line = t.lanes, t.rows * t.panel, g.steps + PAD
+        # planes lie one step apart, so that 16 streams meet no set
+        self.plane, self.panel_size = (g.steps + 1) * t.panel, (g.steps + 1) * t.panel * 16
 
-            def prepare(e):
-                for r in range(4):
-                    for q in range(2):
-                        bits = runs.inside(e, f.const("i64", r), f.const("i64", q))
-                        for half in range(2):
-                            lanes = f.conv("sext", lane_mask(f, t, f.lshr(bits, half * n)), word)
-                            f.store(lanes, mask_at(e, 4 * r + 2 * q + half))
-            f.loop(first, last, 1, prepare)
 
-            def channel(_, p, to):
-                def run(e):
-                    here, there, d = f.at(p, runs.get(runs.x, e), t.elem), f.at(to, runs.get(runs.slot, e), t.elem), []
-                    for r in range(4):
-                        line = f.at(here, g.xh * r if r else 0, t.elem)
-                        vs = [f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem), f.cmp("slt", f.load(vec(word, n), mask_at(e, 4 * r + i)), 0))
-                              for i in range(4)]
-                        d.append([f.shuffle(vs[i], vs[i + 1], range(k, 2 * n, 2)) for i in (0, 2) for k in (0, 1)])
-                    down = [transform_in([d[r][q] for r in range(4)]) for q in range(4)]
-                    for a in range(4):
-                        for b, v in enumerate(transform_in([down[q][a] for q in range(4)])):
-                            f.store(v, f.at(there, plane * (4 * a + b), t.elem))
-                f.loop(first, last, 1, run)
-                return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
-            f.loop(0, g.steps, 1, channel, [f.at(xg, start, t.elem), f.at(values, j * panel_size, t.elem)])
-        f.loop(0, panels, 1, bring)
+class Unit:
+    """One unit: the tiles of some panels, for a block of output channels."""
 
-        def rows(i):
-            row0 = f.imin(i * t.rows, g.rows - t.rows)
+    def __init__(self, winograd, number):
+        self.w, self.f, self.t, self.g, self.runs = winograd, winograd.f, winograd.t, winograd.g, winograd.runs
+        f, t, g = self.f, self.t, self.g
+        self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, number)
+        self.panels = panel1 - self.panel0
+        self.xg, self.ug = f.at(winograd.x, self.group * g.xg, t.elem), f.at(winograd.u, self.group * g.wg, t.elem)
+        self.runs.build(self.panel0, panel1, g.pixels)
 
-            def frequency(z):
-                a = f.at(ug, (i * 16 + z) * t.rows * line, t.elem)
+    def emit(self):
+        """V of all panels; then the output channels, a register tile at a time."""
+        self.f.loop(0, self.panels, 1, self.bring)
+        self.f.loop(self.tile0, self.tile1, 1, self.rows)
 
-                def block(k):
-                    steps, first = f.imin(g.steps - k, KC), f.cmp("eq", k, 0)
-                    f.loop(0, panels, 1, lambda j: multiply(
-                        f, g.pixels - (panel0 + j) * t.panel, f.at(a, k, t.elem), line, a,
-                        f.at(values, j * panel_size + z * plane + k * t.panel, t.elem),
-                        f.at(products, (j * 16 + z) * tile_size, t.elem), steps, first, f.at(a, (line + k) * t.rows, t.elem)))
-                f.loop(0, g.steps, KC, block)
-            f.loop(0, 16, 1, frequency)
-            f.loop(0, panels, 1, lambda j: out(j, row0, i * t.rows - row0))
+    def bring(self, j):
+        """V of panel j. Channel by channel, so that a line of it is written while it is in the cache; a run stores whole vectors, of which
+        the next one overwrites what is not its own."""
+        w, f, t, g, runs = self.w, self.f, self.t, self.g, self.runs
+        self.first, last = runs.get(runs.first, j), runs.get(runs.first, j + 1)
+        start = runs.tap_at(f.const("i64", 0), f.const("i64", 0))
+        f.loop(self.first, last, 1, self.prepare)
 
-        def out(j, row0, again):
-            """Turn the products of panel j into outputs, from row `again` of the tile on."""
-            def run(e):
-                src = f.at(products, j * 16 * tile_size + runs.get(runs.slot, e), t.elem)
-                lanes = [f.lshr(runs.get(width, e), half * n) for width in runs.widths for half in range(2)]
-                puts = [writer(f, t, epilogue, bits, 1, g) for bits in lanes]
+        def channel(_, p, to):
+            f.loop(self.first, last, 1, lambda e: self.transform(e, p, to))
+            return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
+        f.loop(0, g.steps, 1, channel, [f.at(self.xg, start, t.elem), f.at(w.values, j * w.panel_size, t.elem)])
 
-                def row(r, to):
-                    given = epilogue.given(f, t.elem, operands, group * g.rows + row0 + r)
-                    p = f.at(src, r * t.panel, t.elem)
-                    m = [[f.load(t.vec, f.at(p, (4 * a + b) * tile_size, t.elem)) for b in range(4)] for a in range(4)]
-                    down = [transform_out([m[a][b] for a in range(4)]) for b in range(4)]
-                    for a in range(2):
-                        left, right = transform_out([down[b][a] for b in range(4)])
-                        for half in range(2):
-                            v = f.shuffle(left, right, [(half * n + k) // 2 + k % 2 * n for k in range(n)])
-                            puts[2 * a + half](v, given, y, to + (g.band_cols * a if a else 0) + half * n)
-                    return to + g.yo
-                f.loop(again, t.rows, 1, row, [group * g.yg + (row0 + again) * g.yo + runs.get(runs.y, e)])
-            runs.each(j, run)
-        f.loop(tile0, tile1, 1, rows)
-    f.loop(begin, end, 1, unit)
+    def mask_at(self, e, i):
+        """Where the mask of a vector of run e lies."""
+        return self.f.at(self.w.masks, ((e - self.first) * 16 + i) * self.w.n, self.w.word)
+
+    def prepare(self, e):
+        """The masks of a run's vectors of pixels, which all channels have."""
+        w, f, t, runs = self.w, self.f, self.t, self.runs
+        for r in range(4):
+            for q in range(2):
+                bits = runs.inside(e, f.const("i64", r), f.const("i64", q))
+                for half in range(2):
+                    lanes = f.conv("sext", lane_mask(f, t, f.lshr(bits, half * w.n)), w.word)
+                    f.store(lanes, self.mask_at(e, 4 * r + 2 * q + half))
+
+    def transform(self, e, p, to):
+        """V of a run in one channel."""
+        w, f, t, g, runs, n = self.w, self.f, self.t, self.g, self.runs, self.w.n
+        here, there, d = f.at(p, runs.get(runs.x, e), t.elem), f.at(to, runs.get(runs.slot, e), t.elem), []
+        for r in range(4):
+            line = f.at(here, g.xh * r if r else 0, t.elem)
+            vs = [f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem),
+                          f.cmp("slt", f.load(vec(w.word, n), self.mask_at(e, 4 * r + i)), 0)) for i in range(4)]
+            d.append([f.shuffle(vs[i], vs[i + 1], range(k, 2 * n, 2)) for i in (0, 2) for k in (0, 1)])
+        down = [transform_in([d[r][q] for r in range(4)]) for q in range(4)]
+        for a in range(4):
+            for b, v in enumerate(transform_in([down[q][a] for q in range(4)])):
+                f.store(v, f.at(there, w.plane * (4 * a + b), t.elem))
+
+    def rows(self, i):
+        """A register tile of output channels: the products of all 16 frequencies, then the outputs."""
+        f, t, g = self.f, self.t, self.g
+        row0 = f.imin(i * t.rows, g.rows - t.rows)
+        f.loop(0, 16, 1, lambda z: self.frequency(z, i))
+        f.loop(0, self.panels, 1, lambda j: self.out(j, row0, i * t.rows - row0))
+
+    def frequency(self, z, i):
+        """The products of one frequency."""
+        w, f, t, g = self.w, self.f, self.t, self.g
+        a = f.at(self.ug, (i * 16 + z) * t.rows * w.line, t.elem)
+
+        def block(k):
+            steps, first = f.imin(g.steps - k, KC), f.cmp("eq", k, 0)
+            f.loop(0, self.panels, 1, lambda j: w.multiply(
+                f, g.pixels - (self.panel0 + j) * t.panel, f.at(a, k, t.elem), w.line, a,
+                f.at(w.values, j * w.panel_size + z * w.plane + k * t.panel, t.elem),
+                f.at(w.products, (j * 16 + z) * w.tile_size, t.elem), steps, first, f.at(a, (w.line + k) * t.rows, t.elem)))
+        f.loop(0, g.steps, KC, block)
+
+    def out(self, j, row0, again):
+        """Turn the products of panel j into outputs, from row `again` of the tile on."""
+        self.runs.each(j, lambda e: self.run(e, j, row0, again))
+
+    def run(self, e, j, row0, again):
+        """The outputs of one run."""
+        w, f, t, g, runs, n = self.w, self.f, self.t, self.g, self.runs, self.w.n
+        src = f.at(w.products, j * 16 * w.tile_size + runs.get(runs.slot, e), t.elem)
+        lanes = [f.lshr(runs.get(width, e), half * n) for width in runs.widths for half in range(2)]
+        puts = [writer(f, t, w.epilogue, bits, 1, g) for bits in lanes]
+
+        def row(r, to):
+            given = w.epilogue.given(f, t.elem, w.operands, self.group * g.rows + row0 + r)
+            p = f.at(src, r * t.panel, t.elem)
+            m = [[f.load(t.vec, f.at(p, (4 * a + b) * w.tile_size, t.elem)) for b in range(4)] for a in range(4)]
+            down = [transform_out([m[a][b] for a in range(4)]) for b in range(4)]
+            for a in range(2):
+                left, right = transform_out([down[b][a] for b in range(4)])
+                for half in range(2):
+                    v = f.shuffle(left, right, [(half * n + k) // 2 + k % 2 * n for k in range(n)])
+                    puts[2 * a + half](v, given, w.y, to + (g.band_cols * a if a else 0) + half * n)
+            return to + g.yo
+        f.loop(again, t.rows, 1, row, [self.group * g.yg + (row0 + again) * g.yo + runs.get(runs.y, e)])

@@ -1,0 +1,252 @@
+"""Sums of rows that run across memory: 32 interleaved partial sums a block, folded by halves, blocks
+combined in pairs."""
+
+import functools
+
+from whet.ir.rows import BLOCK, LANES
+from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.rows.lanes import SIZE, Pairwise, load, values
+from whet.passes.lower_llvm.scalar import COMPUTE
+
+AHEAD = 2  # elements (of one lane) that are fetched before they are needed
+DENSE = 8  # vectors of a line that are added up at once
+
+
+class ColumnSums:
+    """The sums of one walk of a `ColKernel`, in a panel of columns. `stages` are the sums, then what is stored on the way."""
+
+    def __init__(self, kernel, stages, sums, lo, hi):
+        self.kernel, self.f, self.stages, self.sums, self.lo, self.hi = (
+            kernel,
+            kernel.f,
+            stages,
+            sums,
+            lo,
+            hi,
+        )
+        f = self.f
+        self.reds = kernel.prepare(stages)
+        self.vectors, self.W, self.program = kernel.vectors, kernel.W, kernel.program
+        self.types = {k: vec(COMPUTE[self.reds[k].dtype], self.W) for k in sums}
+        self.lanes = {
+            k: kernel.memory(("lanes", k), self.types[k], LANES * self.vectors) for k in sums
+        }
+        self.elem = {k: SIZE[self.reds[k].dtype] for k in sums}
+        self.one_block = kernel.mode == "apart"
+        self.stacks = (
+            {}
+            if self.one_block
+            else {
+                k: Pairwise(
+                    f,
+                    self.reds[k],
+                    self.W,
+                    self.vectors,
+                    functools.partial(kernel.memory, ("stack", k)),
+                )
+                for k in sums
+            }
+        )
+        self.ahead = kernel.mode == "lanes" and kernel.masks[0] is None
+
+    def emit(self):
+        """Block by block; then the results."""
+        f = self.f
+        if self.one_block:
+            self.block(self.lo)
+        else:
+            f.loop(self.lo, self.hi, BLOCK, self.block)
+        for k in self.sums:
+            if not self.one_block:
+                self.each_vector(k, lambda x, v, k=k: self.total(k, v))
+            for v in range(self.vectors):
+                self.kernel.define(k, v, f.load(self.types[k], self.spot(k, 0, v)))
+
+    def total(self, k, v):
+        """The sum of all blocks."""
+        return self.stacks[k].total(self.f.sdiv(self.hi - self.lo + (BLOCK - 1), BLOCK), v)
+
+    def block(self, b):
+        """The elements from b on into the partial sums, and these into one."""
+        f = self.f
+        end = f.imin(b + BLOCK, self.hi)
+        count = f.imin(end - b, LANES)
+        ways = {"dense": self.dense, "sequential": self.in_memory_order}
+        ways.get(self.kernel.mode, self.lane_by_lane)(b, end, count)
+        for k in self.sums:
+            if self.kernel.mode == "dense":
+                self.fold(k, f.const("i64", LANES), self.kernel.columns)
+            else:
+                self.fold(k, count, self.vectors * self.W)
+            if not self.one_block:
+                self.each_vector(
+                    k, lambda x, v, k=k: self.stacks[k].push(f.sdiv(b - self.lo, BLOCK), x, v)
+                )
+
+    def spot(self, k, lane, v):
+        """Where a partial sum lies."""
+        f = self.f
+        return f.at(self.lanes[k], f.as_val(lane, "i64") * self.vectors + v, self.types[k])
+
+    def start(self, k):
+        """A partial sum of nothing."""
+        return self.reds[k].start(self.f, self.W)[0]
+
+    def visit(self, i, acc):
+        """Element i into the accumulators (a list per sum); stores on the way."""
+        got = [self.kernel.element(i, v) for v in range(self.vectors)]
+        for q, k in enumerate(self.stages):
+            for v in range(self.vectors):
+                if k in acc:
+                    acc[k][v] = self.reds[k].step(self.f, [acc[k][v]], got[v][q])[0]
+                else:
+                    self.kernel.write(k, i, v, got[v][q])
+
+    def lane_by_lane(self, b, end, count):
+        """Mode "lanes": the elements of one partial sum after the other's, in registers."""
+        f, vectors = self.f, self.vectors
+
+        def step(i, *flat):
+            self.fetch(i)
+            acc = {k: list(flat[q * vectors : (q + 1) * vectors]) for q, k in enumerate(self.sums)}
+            self.visit(i, acc)
+            return [x for k in self.sums for x in acc[k]]
+
+        def lane(l):
+            flat = f.loop(
+                b + l, end, LANES, step, [self.start(k) for k in self.sums for _ in range(vectors)]
+            )
+            for q, k in enumerate(self.sums):
+                for v in range(vectors):
+                    f.store(flat[q * vectors + v], self.spot(k, l, v))
+
+        f.loop(0, count, 1, lane)
+
+    def fetch(self, i):
+        """Fetch what will be read some elements later."""
+        f, kernel = self.f, self.kernel
+        for arg in kernel.used if self.ahead else ():
+            if (
+                arg < len(kernel.base)
+                and self.program.operands[arg].kind == "full"
+                and arg not in kernel.still
+            ):
+                there = f.bytes_at(kernel.base[arg], (i + AHEAD * LANES) * kernel.strides[arg][1])
+                for v in range(self.vectors):
+                    f.prefetch(f.bytes_at(there, v * self.W * SIZE[kernel.dtypes[arg]]))
+
+    def in_memory_order(self, b, end, count):
+        """Mode "sequential": element after element, the partial sums in memory."""
+        f, vectors = self.f, self.vectors
+
+        def clear(l):
+            for k in self.sums:
+                for v in range(vectors):
+                    f.store(self.start(k), self.spot(k, l, v))
+
+        f.loop(0, count, 1, clear)
+
+        def step(i):
+            l = i & (LANES - 1)
+            acc = {
+                k: [f.load(self.types[k], self.spot(k, l, v)) for v in range(vectors)]
+                for k in self.sums
+            }
+            self.visit(i, acc)
+            for k in self.sums:
+                for v in range(vectors):
+                    f.store(acc[k][v], self.spot(k, l, v))
+
+        f.loop(b, end, 1, step)
+
+    def dense(self, b, end, count):
+        """Mode "dense": add up long lines of 32 elements x columns, chunk by chunk in registers."""
+        f, W, kernel = self.f, self.W, self.kernel
+        (arg,) = kernel.used
+        start = f.bytes_at(kernel.base[arg], b * kernel.strides[arg][1])
+        lines = Lines(self, start, b, end, arg)
+        whole = f.udiv(lines.line, DENSE * W) * (DENSE * W)
+        f.loop(0, whole, DENSE * W, lambda c: lines.chunk(c, DENSE))
+        f.loop(whole, lines.line, W, lambda c: lines.chunk(c, 1))
+
+    def fold(self, k, count, size):
+        """The first `count` lanes of `size` elements each into the first."""
+        f, red, ty, lanes, elem = self.f, self.reds[k], self.types[k], self.lanes[k], self.elem[k]
+
+        def level(h, left):
+            half = h * size
+
+            def add(i):
+                p = f.bytes_at(lanes, i * elem)
+                x = red.merge(f, [f.load(ty, p)], [f.load(ty, f.bytes_at(p, half * elem))])[0]
+                f.store(x, p)
+
+            f.loop(0, f.imin(left - h, h) * size, self.W, add)
+            return [h >> 1, f.imin(left, h)]
+
+        f.while_(lambda h, left: f.cmp("sgt", h, 0), level, [f.const("i64", LANES // 2), count])
+
+    def each_vector(self, k, body):
+        """body(result, v) for every vector of block results, in a loop; what it gives replaces the result."""
+        f, ty = self.f, self.types[k]
+
+        def one(v):
+            p = f.at(self.lanes[k], v, ty)
+            x = body(f.load(ty, p), v)
+            if x is not None:
+                f.store(x, p)
+
+        f.loop(0, self.vectors, 1, one)
+
+
+class Lines:
+    """A block without gaps as lines of 32 elements x columns, the last of which may be shorter."""
+
+    def __init__(self, sums, start, b, end, arg):
+        self.sums, self.f, self.W, self.start, self.arg = sums, sums.f, sums.W, start, arg
+        (self.k,) = sums.sums
+        columns = sums.kernel.columns
+        self.line, size = columns * LANES, (end - b) * columns
+        self.lines = self.f.udiv(size, self.line)
+        self.rest = size - self.lines * self.line
+
+    def chunk(self, c, many):
+        """`many` vectors of all lines, from element c of each on."""
+        f, sums = self.f, self.sums
+        state = f.loop(
+            0,
+            self.lines,
+            1,
+            lambda g, *state: self.add(g, c, state, many == 1),
+            [sums.start(self.k)] * many,
+        )
+        state = f.if_(
+            f.cmp("sgt", self.rest, c),
+            lambda: self.add(self.lines, c, state, last=True),
+            lambda: state,
+        )
+        for v, x in enumerate(state):
+            f.store(x, f.bytes_at(sums.lanes[self.k], (c + v * self.W) * sums.elem[self.k]))
+
+    def add(self, g, c, state, masked=False, last=False):
+        """Line g. `masked`: the vector may reach beyond the line; `last`: the line may be shorter."""
+        f, W, kernel, program = self.f, self.W, self.sums.kernel, self.sums.program
+        dtype, out = program.values[self.arg][0], []
+        for v, x in enumerate(state):
+            at = c + v * W
+            mask = (
+                f.lanes_below(self.rest - at, W)
+                if last
+                else f.lanes_below(self.line - at, W)
+                if masked
+                else None
+            )
+            p = f.bytes_at(self.start, (g * self.line + at) * SIZE[dtype])
+            xs = [
+                a if o.kind == "scalar" else None
+                for a, o in zip(kernel.address, program.operands, strict=True)
+            ]
+            xs[self.arg] = load(f, dtype, p, W, mask)
+            found = values(f, kernel.roots, xs, kernel.dtypes, W)[0]
+            out += self.sums.reds[self.k].step(f, [x], found, mask)
+        return out
