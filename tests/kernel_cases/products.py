@@ -77,8 +77,12 @@ class Products(Family):
             )
         yield Case(
             "pages apart",
-            lambda x, y: (x[:, :70] @ y[:70], x.t()[:70] @ y[: x.shape[0]]),
-            [op("f4", 130, 1024), op("f4", 1024, 130)],
+            lambda x, y, z: (
+                x[:, :70] @ y[:70],
+                x[:, :70] @ z.t(),
+                x.t()[:70] @ y[: x.shape[0]],
+            ),
+            [op("f4", 130, 1024), op("f4", 1024, 130), op("f4", 130, 70)],
         )
         for m in (65, 150):
             yield Case(

@@ -63,6 +63,12 @@ class Rows(Family):
                 lambda x: x.softmax(1).sum(1),
                 [op("f4", 3, n, 2, layout=layout)],
             )
+        for n in (33, 257, 4097):
+            yield Case(
+                f"parts of planes {n}",
+                lambda x: (x[:, :4].softmax(-1), x[:, :4].sum(-1), x[:, 1:].argmax(-1)),
+                [op("f4", 3, 5, n)],
+            )
         for dtype, n in itertools.product(("f2", "bf", *INTS, "?"), (3, 17, 64, 300)):
             pick = REDUCE_INTS if dtype[0] in "iu?" else REDUCE
             for name in (
@@ -146,6 +152,12 @@ class Columns(Family):
                 f"batch {n} {columns}",
                 lambda x: (x.sum(1), x.softmax(1)),
                 [op("f8" if k % 3 else "bf", 3, n, columns)],
+            )
+        for n in (3, 17, 70):
+            yield Case(
+                f"repeated columns {n}",
+                lambda x: x[..., :1].expand(x.shape).softmax(0),
+                [op("f4", 2, 40, n)],
             )
         for n in (1, 7, 40):
             yield Case(
