@@ -1,4 +1,5 @@
-"""Mixed precision: `autocast` makes products in a smaller type, `GradScaler` keeps small gradients from vanishing in it.
+"""Mixed precision: `autocast` makes products in a smaller type, `GradScaler` keeps small gradients
+from vanishing in it.
 
     with whet.autocast("cpu", dtype=whet.bfloat16):
         loss = F.cross_entropy(model(x), y)
@@ -13,7 +14,8 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_av
 
 
 class autocast(modes._Mode):
-    """Inside, matrix products and convolutions are made in `dtype` (bfloat16), and losses in float32, whatever their operands are.
+    """Inside, matrix products and convolutions are made in `dtype` (bfloat16), and losses in
+    float32, whatever their operands are.
 
     Float64 is left alone, and so is everything else: operands of two types meet in the wider one.
 
@@ -28,14 +30,18 @@ class autocast(modes._Mode):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if device_type not in ("cpu", "cuda"):
-            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+            raise RuntimeError(
+                f"User specified an unsupported autocast device_type '{device_type}'")
         self.device_type, self.dtype = device_type, dtypes.as_dtype(dtype or dtypes.bfloat16)
         if enabled and device_type == "cuda":
-            modes.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+            modes.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling",
+                       stacklevel=2)
             enabled = False
         if enabled and self.dtype not in (dtypes.bfloat16, dtypes.float16):
-            modes.warn(f"In CPU autocast, but the target dtype is not supported: {self.dtype}. Disabling autocast. CPU Autocast only "
-                          "supports dtype of bfloat16, float16 currently.", stacklevel=2)
+            modes.warn(
+                f"In CPU autocast, but the target dtype is not supported: {self.dtype}. Disabling "
+                "autocast. CPU Autocast only supports dtype of bfloat16, float16 currently.",
+                stacklevel=2)
             enabled = False
         self.enabled = bool(enabled)
 
@@ -69,7 +75,8 @@ def is_autocast_available(device_type):
 
 
 def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
-    """For the `forward` of an autograd Function: `cast_inputs` (if given) is the type of its tensors, and nothing is cast within."""
+    """For the `forward` of an autograd Function: `cast_inputs` (if given) is the type of its
+    tensors, and nothing is cast within."""
     if fwd is None:
         return lambda f: custom_fwd(f, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -78,7 +85,10 @@ def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
         if cast_inputs is None or modes.state.autocast is None:
             return fwd(ctx, *args, **kwargs)
         with autocast(enabled=False):
-            return fwd(ctx, *[a.to(cast_inputs) if isinstance(a, Tensor) and a.is_floating_point() else a for a in args], **kwargs)
+            return fwd(
+                ctx, *[
+                    a.to(cast_inputs) if isinstance(a, Tensor) and a.is_floating_point() else a
+                    for a in args], **kwargs)
     return forward
 
 
@@ -94,7 +104,8 @@ def custom_bwd(bwd=None, *, device_type="cuda"):
 
 
 class GradScaler:
-    """Scales a loss up before its backward, and gradients down before the step; a step with an infinity or NaN among them is left out.
+    """Scales a loss up before its backward, and gradients down before the step; a step with an
+    infinity or NaN among them is left out.
 
     The scale halves after such a step, and doubles after `growth_interval` good ones.
 
@@ -108,7 +119,8 @@ class GradScaler:
     tensor([0.5000, 0.5000])
     """
 
-    def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+    def __init__(self, device="cuda", init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5,
+                 growth_interval=2000, enabled=True):
         if enabled and device == "cuda":
             modes.warn("GradScaler is enabled, but CUDA is not available. Disabling.", stacklevel=2)
             enabled = False
@@ -118,10 +130,13 @@ class GradScaler:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._enabled = bool(enabled)
         self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
-        if enabled:                              # tensors, which a trace of a training step changes as it changes weights
+        # tensors, which a trace of a training step changes as it changes weights
+        if enabled:
             import whet
-            self._scale, self._tracker = whet.tensor(float(init_scale)), whet.tensor(0, dtype=whet.int32)
-        self._found: dict = {}                   # id of an optimizer -> (is it unscaled?, was there an infinity or NaN?)
+            self._scale, self._tracker = (whet.tensor(float(init_scale)),
+                                          whet.tensor(0, dtype=whet.int32))
+        # id of an optimizer -> (is it unscaled?, was there an infinity or NaN?)
+        self._found: dict = {}
 
     def scale(self, outputs):
         """The tensor (or each of them), times the scale."""
@@ -135,11 +150,13 @@ class GradScaler:
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer):
-        """Divide the gradients of an optimizer's parameters by the scale: before they are looked at or clipped."""
+        """Divide the gradients of an optimizer's parameters by the scale: before they are looked
+        at or clipped."""
         if not self._enabled:
             return
         if id(optimizer) in self._found:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update().")
         with modes.no_grad():
             inverse = self._scale.double().reciprocal().float()
             bad = None
@@ -171,7 +188,8 @@ class GradScaler:
             return
         with modes.no_grad():
             if new_scale is not None:
-                self._scale.copy_(new_scale) if isinstance(new_scale, Tensor) else self._scale.fill_(new_scale)
+                (self._scale.copy_(new_scale)
+                 if isinstance(new_scale, Tensor) else self._scale.fill_(new_scale))
             else:
                 if not self._found:
                     raise AssertionError("No inf checks were recorded prior to update.")
@@ -180,7 +198,8 @@ class GradScaler:
                     bad = wrong if bad is None else bad | wrong
                 good = (self._tracker + 1) * ~bad
                 grows = good == self._growth_interval
-                self._scale.copy_((self._scale * self._backoff_factor).where(bad, (self._scale * self._growth_factor).where(grows, self._scale)))
+                self._scale.copy_((self._scale * self._backoff_factor).where(
+                    bad, (self._scale * self._growth_factor).where(grows, self._scale)))
                 self._tracker.copy_(good * ~grows)
         self._found.clear()
 
@@ -196,16 +215,23 @@ class GradScaler:
         """What a checkpoint keeps."""
         if not self._enabled:
             return {}
-        return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._tracker.item()}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._tracker.item()}
 
     def load_state_dict(self, state_dict):
         """Go on from a checkpoint."""
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
-        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled "
+                "instance of GradScaler.")
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict[
+            "backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
         self._scale.fill_(state_dict["scale"])
         self._tracker.fill_(state_dict["_growth_tracker"])

@@ -1,4 +1,5 @@
-"""Our functions with the signatures of the array API standard: what `array_api.py` makes its names with."""
+"""Our functions with the signatures of the array API standard: what `array_api.py` makes its
+names with."""
 import builtins as _b
 
 from .dtypes import BOOL as _BOOL
@@ -16,7 +17,7 @@ def _named(name, fn, doc=None):
     return fn
 
 
-# ---- elements ------------------------------------------------------------------------------------------------------------
+# ---- elements ------------------------------------------------------------------------------------
 def _one(name, ours=None):
     call = _F[ours or name]
 
@@ -45,10 +46,13 @@ def _like(x, number):
     if not isinstance(number, int | _b.float | complex):
         raise TypeError(f"an operand must be a tensor or a number, not {type(number).__name__}")
     t = x.dtype
-    kind = _BOOL if isinstance(number, _b.bool) else _INT if isinstance(number, int) else _FLOAT if isinstance(number, _b.float) else _COMPLEX
+    kind = (_BOOL if isinstance(number, _b.bool) else _INT
+            if isinstance(number, int) else _FLOAT if isinstance(number, _b.float) else _COMPLEX)
     if kind > t.kind and not (kind == _COMPLEX and t.kind == _FLOAT):
         raise TypeError(f"a {type(number).__name__} does not go with {t}")
-    return _F["full"]((), number, dtype=t.to_complex() if kind == _COMPLEX and t.kind == _FLOAT else t)
+    return _F["full"]((),
+                      number,
+                      dtype=t.to_complex() if kind == _COMPLEX and t.kind == _FLOAT else t)
 
 
 def _two(name, ours=None):

@@ -1,7 +1,7 @@
 """`whet.backends`: what PyTorch's libraries are switched with.
 
-None of these libraries is used here. Programs ask whether they are there (no), and may set their options: an option is remembered, and
-changes nothing, as in a PyTorch without the library.
+None of these libraries is used here. Programs ask whether they are there (no), and may set their
+options: an option is remembered, and changes nothing, as in a PyTorch without the library.
 """
 import sys
 import types
@@ -17,7 +17,11 @@ def _library(name, **options):
 
 
 __path__: list = []                     # lets the libraries be imported as submodules
-cudnn = _library("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True, version=lambda: None)
-cuda = _library("cuda", matmul=types.SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
-                                                     allow_bf16_reduced_precision_reduction=True))
-mps, mkl, mkldnn, openmp, xpu = (_library(_name) for _name in ("mps", "mkl", "mkldnn", "openmp", "xpu"))
+cudnn = _library("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True,
+                 version=lambda: None)
+cuda = _library(
+    "cuda",
+    matmul=types.SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
+                                 allow_bf16_reduced_precision_reduction=True))
+mps, mkl, mkldnn, openmp, xpu = (_library(_name)
+                                 for _name in ("mps", "mkl", "mkldnn", "openmp", "xpu"))

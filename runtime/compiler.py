@@ -1,12 +1,15 @@
-"""`whet.compile`, under the name and with the options that PyTorch programs use: a door to `whet.jit.trace`."""
+"""`whet.compile`, under the name and with the options that PyTorch programs use: a door to
+`whet.jit.trace`."""
 from .autograd import modes
 
 __all__ = ["compile", "disable", "is_compiling", "reset"]
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
-    """`whet.jit.trace` of a function or module. `fullgraph=True` is its `strict=True`; `backend`, `mode`, `dynamic` and `options` change
-    nothing: there is one compiler, and shapes are recorded as they come.
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None,
+            options=None, disable=False):
+    """`whet.jit.trace` of a function or module. `fullgraph=True` is its `strict=True`; `backend`,
+    `mode`, `dynamic` and `options` change nothing: there is one compiler, and shapes are recorded
+    as they come.
 
     >>> import whet
     >>> @whet.compile

@@ -26,7 +26,9 @@ class device:
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
         if type not in self._TYPES:
-            raise RuntimeError(f"Expected one of {', '.join(self._TYPES)} device type at start of device string: {type}")
+            raise RuntimeError(
+                f"Expected one of {', '.join(self._TYPES)} device type at start of device string: "
+                f"{type}")
         object.__setattr__(self, "type", type)
         object.__setattr__(self, "index", index)
 
@@ -37,13 +39,15 @@ class device:
         return device, (self.type, self.index)
 
     def __repr__(self):
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (f"device(type='{self.type}')"
+                if self.index is None else f"device(type='{self.type}', index={self.index})")
 
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other):
-        return isinstance(other, device) and (self.type, self.index or 0) == (other.type, other.index or 0)
+        return (isinstance(other, device)
+                and (self.type, self.index or 0) == (other.type, other.index or 0))
 
     def __hash__(self):
         return hash((self.type, self.index or 0))
@@ -61,7 +65,8 @@ def as_device(d):
         return CPU
     d = device(d)
     if d.type == "cuda":
-        raise RuntimeError("device 'cuda' is not available: this build of whet computes on the CPU only")
+        raise RuntimeError(
+            "device 'cuda' is not available: this build of whet computes on the CPU only")
     if d.type == "meta":
         raise NotImplementedError("device 'meta' is not supported; tensors live on 'cpu'")
     if d.index not in (None, 0):

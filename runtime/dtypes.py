@@ -14,10 +14,12 @@ BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3          # categories, in the order in wh
 
 class dtype:
     """An element type. There is one object for each; compare with `is` or `==`."""
-    __slots__ = ("name", "short", "np", "kind", "itemsize", "is_signed", "code", "is_floating_point", "is_complex", "letter")
+    __slots__ = (("name", "short", "np", "kind", "itemsize", "is_signed", "code",
+                  "is_floating_point", "is_complex", "letter"))
 
     def __init__(self, name, short, np_dtype, kind, code, letter):
-        self.name, self.short, self.np, self.kind, self.code = name, short, np.dtype(np_dtype), kind, code
+        self.name, self.short, self.np, self.kind, self.code = name, short, np.dtype(
+            np_dtype), kind, code
         self.itemsize = self.np.itemsize
         self.is_signed = kind != BOOL and not name.startswith("uint")
         self.is_floating_point, self.is_complex = kind == FLOAT, kind == COMPLEX
@@ -41,7 +43,8 @@ class dtype:
 
     def to_complex(self):
         """The complex type whose parts have this type."""
-        return {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}.get(self, self)
+        return {float32: complex64, float64: complex128, float16: complex64,
+                bfloat16: complex64}.get(self, self)
 
 
 def _by_name(name):
@@ -65,14 +68,17 @@ float64 = dtype("float64", "f64", np.float64, FLOAT, 12, "Double")
 complex64 = dtype("complex64", "c64", np.complex64, COMPLEX, 13, "ComplexFloat")
 complex128 = dtype("complex128", "c128", np.complex128, COMPLEX, 14, "ComplexDouble")
 
-ALL = {d.name: d for d in (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
-                           complex64, complex128)}
+ALL = {
+    d.name: d for d in (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16,
+                        bfloat16, float32, float64, complex64, complex128)}
 SHORT = {d.short: d for d in ALL.values()}
 FROM_NUMPY = {d.np: d for d in ALL.values()}
-for _t in (np.intc, np.longlong, np.uintc, np.ulonglong, np.int_, np.uint):      # second names of the same widths
+# second names of the same widths
+for _t in (np.intc, np.longlong, np.uintc, np.ulonglong, np.int_, np.uint):
     FROM_NUMPY.setdefault(np.dtype(_t), next(d for d in ALL.values() if d.np == np.dtype(_t)))
-ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-           "cfloat": complex64, "cdouble": complex128}
+ALIASES = {
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
+    "long": int64, "cfloat": complex64, "cdouble": complex128}
 _PYTHON = {bool: bool_, int: int64}
 
 
@@ -83,8 +89,9 @@ def from_numpy(np_dtype):
         native = np.dtype(np_dtype).newbyteorder("=")
         d = FROM_NUMPY.get(native)
     if d is None:
-        raise TypeError(f"can't convert a numpy.ndarray of type {np_dtype}. The supported types are: "
-                        f"{', '.join(t for t in ALL)}.")
+        raise TypeError(
+            f"can't convert a numpy.ndarray of type {np_dtype}. The supported types are: "
+            f"{', '.join(t for t in ALL)}.")
     return d
 
 
@@ -115,7 +122,8 @@ def get_default_dtype():
 
 
 def set_default_dtype(d):
-    """Set the type of new floating point tensors, and of results where integers meet Python floats."""
+    """Set the type of new floating point tensors, and of results where integers meet Python
+    floats."""
     global _default
     d = as_dtype(d)
     if d is None or not d.is_floating_point:
@@ -128,7 +136,7 @@ def set_default_dtype(d):
 on_default_change: list = []            # caches that depend on the default type
 
 
-# ---- promotion ----------------------------------------------------------------------------------------------------
+# ---- promotion -----------------------------------------------------------------------------------
 _UNSIGNED = {uint8: 8, uint16: 16, uint32: 32, uint64: 64}
 _SIGNED = {int8: 8, int16: 16, int32: 32, int64: 64}
 _SIGNED_OF = {8: int8, 16: int16, 32: int32, 64: int64}
@@ -160,7 +168,8 @@ def _promote(a, b):
     if _UNSIGNED[u] < _SIGNED[s]:
         return s
     if u is uint64:
-        raise RuntimeError(f"promotion of {u} with {s} is not supported: no integer type holds both")
+        raise RuntimeError(
+            f"promotion of {u} with {s} is not supported: no integer type holds both")
     return _SIGNED_OF[2 * _UNSIGNED[u]]
 
 
@@ -196,7 +205,8 @@ def of_number(x):
 
 
 def _combine(high, low):
-    """Tensors with dimensions outrank 0-d tensors, which outrank Python numbers: the lower one decides only by category."""
+    """Tensors with dimensions outrank 0-d tensors, which outrank Python numbers: the lower one
+    decides only by category."""
     if high is None: return low
     if low is None: return high
     if high.kind == COMPLEX: return high
@@ -208,7 +218,8 @@ def _combine(high, low):
 
 
 def result_of(dims, zeros, numbers):
-    """The common type of tensors with dimensions, 0-d tensors and Python numbers (three lists of dtypes)."""
+    """The common type of tensors with dimensions, 0-d tensors and Python numbers (three lists of
+    dtypes)."""
     def join(ds):
         r = None
         for d in ds:
@@ -228,7 +239,7 @@ def can_cast(from_, to):
     return a.kind <= b.kind
 
 
-# ---- limits -------------------------------------------------------------------------------------------------------
+# ---- limits --------------------------------------------------------------------------------------
 class finfo:
     """Limits of a floating point type: bits, eps, max, min, tiny, smallest_normal, resolution.
 
@@ -241,15 +252,19 @@ class finfo:
         d = as_dtype(type) or _default
         d = d.to_real()
         if not d.is_floating_point:
-            raise TypeError(f"whet.finfo() requires a floating point input type. Use whet.iinfo to handle '{d.name}'")
+            raise TypeError(
+                "whet.finfo() requires a floating point input type. Use whet.iinfo to handle "
+                f"'{d.name}'")
         i = ml_dtypes.finfo(d.np)
         self.bits, self.eps, self.max, self.min = i.bits, float(i.eps), float(i.max), float(i.min)
         self.tiny = self.smallest_normal = float(i.tiny)
         self.resolution, self.dtype = float(i.resolution), d.name
 
     def __repr__(self):
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})")
 
 
 class iinfo:
@@ -263,7 +278,8 @@ class iinfo:
     def __init__(self, type):
         d = as_dtype(type)
         if d.kind != INT:
-            raise TypeError(f"whet.iinfo() requires an integer input type. Use whet.finfo to handle '{d.name}'")
+            raise TypeError(
+                f"whet.iinfo() requires an integer input type. Use whet.finfo to handle '{d.name}'")
         i = np.iinfo(d.np)
         self.bits, self.max, self.min, self.dtype = i.bits, int(i.max), int(i.min), d.name
 

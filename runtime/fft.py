@@ -6,8 +6,10 @@ from .ops.surface import FUNCTIONS as _F
 from .ops.surface import guarded as _guarded
 from .ops.surface import with_out as _with_out
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
-           "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",
+    "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2",
+    "rfftfreq", "rfftn"]
 
 
 def _places(name, x, s, dim):
@@ -15,7 +17,9 @@ def _places(name, x, s, dim):
     s = None if s is None else tuple(s) if isinstance(s, tuple | list) else _sizes((s,), name, "s")
     if dim is None:
         if s is not None and len(s) > x.ndim:
-            raise RuntimeError(f"{name}: Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
+            raise RuntimeError(
+                f"{name}: Got shape with {len(s)} values but input tensor only has {x.ndim} "
+                "dimensions.")
         dims = tuple(range(x.ndim - (x.ndim if s is None else len(s)), x.ndim))
     else:
         dims = tuple(_f.axis(name, x, d) for d in ((dim,) if isinstance(dim, int) else dim))
@@ -74,9 +78,11 @@ def irfft(input, n=None, dim=-1, norm=None):
 
 @_with_out
 def hfft(input, n=None, dim=-1, norm=None):
-    """The real transform of a signal of which `input` is the first half, the other being its mirror image."""
+    """The real transform of a signal of which `input` is the first half, the other being its
+    mirror image."""
     x = _f.operand("hfft", input)
-    return _f.c2r("hfft", x.conj(), n, _f.axis("hfft", x, dim), _f.ADJOINT[_f.scaling("hfft", norm)])
+    return (_f.c2r("hfft", x.conj(), n, _f.axis("hfft", x, dim),
+                   _f.ADJOINT[_f.scaling("hfft", norm)]))
 
 
 @_with_out

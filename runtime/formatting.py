@@ -11,8 +11,9 @@ from .autograd.modes import beyond
 
 @dataclass
 class Options:
-    """How tensors are shown: digits after the point, the number of elements from which the middle is left out, how many are shown
-    at each end then, the width of a line, and scientific notation (None: where it helps)."""
+    """How tensors are shown: digits after the point, the number of elements from which the middle
+    is left out, how many are shown at each end then, the width of a line, and scientific notation
+    (None: where it helps)."""
     precision: int = 4
     threshold: float = 1000
     edgeitems: int = 3
@@ -24,7 +25,8 @@ OPTIONS = Options()
 _PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
 
 
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None,
+                     sci_mode=None):
     """Set how tensors are shown; `profile` ("default", "short", "full") sets several at once.
 
     >>> import whet
@@ -36,9 +38,12 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     beyond("it sets how tensors are shown")
     if profile is not None:
         if profile not in _PROFILES:
-            raise ValueError(f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {profile!r}")
-        OPTIONS.precision, OPTIONS.threshold, OPTIONS.edgeitems, OPTIONS.linewidth = _PROFILES[profile]
-    for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)):
+            raise ValueError(
+                f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {profile!r}")
+        OPTIONS.precision, OPTIONS.threshold, OPTIONS.edgeitems, OPTIONS.linewidth = _PROFILES[
+            profile]
+    for name, value in ((("precision", precision), ("threshold", threshold),
+                         ("edgeitems", edgeitems), ("linewidth", linewidth))):
         if value is not None:
             setattr(OPTIONS, name, value)
     OPTIONS.sci_mode = sci_mode
@@ -75,7 +80,8 @@ class _Style:
             return
         low, high = float(np.abs(x).min()), float(np.abs(x).max())
         self.whole = bool((x == np.ceil(x)).all())
-        self.scientific = (high / low > 1000.0 or high > 1e8 or low < 1e-4) if OPTIONS.sci_mode is None else OPTIONS.sci_mode
+        self.scientific = ((high / low > 1000.0 or high > 1e8 or low < 1e-4)
+                           if OPTIONS.sci_mode is None else OPTIONS.sci_mode)
         self.width = max(1, max(len(self._number(v)) for v in x.tolist()))
 
     def _number(self, x):
@@ -106,7 +112,9 @@ def _edges(a):
         if not n:
             return a[(slice(0, 0),) * a.ndim]
         if a.shape[d] > 2 * n:
-            a = np.concatenate([a[(slice(None),) * d + (slice(0, n),)], a[(slice(None),) * d + (slice(-n, None),)]], d)
+            a = np.concatenate([
+                a[(slice(None),) * d + (slice(0, n),)],
+                a[(slice(None),) * d + (slice(-n, None),)]], d)
     return a
 
 
@@ -139,7 +147,8 @@ def _numbers(a, indent):
     if a.dtype.kind not in "biufc":
         a = a.astype(np.float32)                          # bfloat16
     seen = _edges(a) if short else a
-    style = _ComplexStyle(seen) if a.dtype.kind == "c" else _Style(seen.astype(np.float64) if a.dtype.kind == "f" else seen)
+    style = (_ComplexStyle(seen) if a.dtype.kind == "c" else
+             _Style(seen.astype(np.float64) if a.dtype.kind == "f" else seen))
     return style(a.item()) if not a.ndim else _nested(a, indent, short, style)
 
 

@@ -17,7 +17,8 @@ def as_int(x, op, argument, position=None):
         return operator.index(x)
     except TypeError:
         where = "" if position is None else f" (position {position})"
-        raise TypeError(f"{op}(): argument '{argument}'{where} must be int, not {type(x).__name__}") from None
+        raise TypeError(
+            f"{op}(): argument '{argument}'{where} must be int, not {type(x).__name__}") from None
 
 
 def sizes(args, op, argument="size"):
@@ -36,10 +37,13 @@ def sizes(args, op, argument="size"):
                 raise TypeError
             out.append(operator.index(s))
         except TypeError:
-            if len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__") and hasattr(s, "__len__") and not isinstance(s, str):
+            if (len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__")
+                    and hasattr(s, "__len__") and not isinstance(s, str)):
                 return sizes(tuple(s), op, argument)
             got = type(s).__name__
-            raise TypeError(f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {got}") from None
+            raise TypeError(
+                f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {got}"
+            ) from None
     return tuple(out)
 
 
@@ -71,8 +75,9 @@ def infer_size(size, numel):
             return size
     elif n == 0:
         if numel == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(size)} because the unspecified dimension "
-                               "size -1 can be any value and is ambiguous")
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(size)} because the "
+                "unspecified dimension size -1 can be any value and is ambiguous")
     elif numel % n == 0:
         return size[:unknown] + (numel // n,) + size[unknown + 1:]
     raise RuntimeError(f"shape '{list(size)}' is invalid for input of size {numel}")
@@ -88,8 +93,9 @@ def broadcast_shapes(*shapes):
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({s}): ({s})")
             if s != 1 and out[d] != s:
                 if out[d] != 1:
-                    raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape: "
-                                       f"{', '.join(str(list(s)) for s in shapes)}")
+                    raise RuntimeError(
+                        "Shape mismatch: objects cannot be broadcast to a single shape: "
+                        f"{', '.join(str(list(s)) for s in shapes)}")
                 out[d] = s
     return tuple(out)
 
@@ -111,12 +117,13 @@ def bound(start, stop, step, n):
 
 
 def strided(a, shape, strides, offset=0):
-    """A view of `a`'s memory with the strides and the offset from its first element, in elements; never outside of the memory
-    that `a` is a part of."""
+    """A view of `a`'s memory with the strides and the offset from its first element, in elements;
+    never outside of the memory that `a` is a part of."""
     size = a.itemsize
     strides = tuple(s * size for s in strides)
     if prod(shape) == 0:
-        return a.reshape(-1)[:0].reshape(shape) if a.size == 0 else a[(slice(0, 0),) * a.ndim or ...].reshape(-1)[:0].reshape(shape)
+        return (a.reshape(-1)[:0].reshape(shape) if a.size == 0 else
+                a[(slice(0, 0),) * a.ndim or ...].reshape(-1)[:0].reshape(shape))
     root = a
     while isinstance(root.base, np.ndarray):
         root = root.base
@@ -125,9 +132,12 @@ def strided(a, shape, strides, offset=0):
     first = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s < 0)
     last = at + sum(s * (n - 1) for s, n in zip(strides, shape) if s > 0) + size
     if first < low or last > high:
-        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {[s // size for s in strides]} and the offset need memory "
-                           f"from byte {first - low} to {last - low}, which is out of bounds for storage of size {high - low}")
-    flat = root.reshape(-1) if root.flags.c_contiguous else root.T.reshape(-1) if root.flags.f_contiguous else None
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {[s // size for s in strides]} and the "
+            f"offset need memory from byte {first - low} to {last - low}, which is out of bounds "
+            f"for storage of size {high - low}")
+    flat = (root.reshape(-1)
+            if root.flags.c_contiguous else root.T.reshape(-1) if root.flags.f_contiguous else None)
     if flat is None or flat.size == 0:
         r = np.lib.stride_tricks.as_strided(a[(0,) * a.ndim + (...,)], shape, strides) if offset == 0 else \
             _offset(a, shape, strides, offset)
@@ -143,8 +153,8 @@ class _Memory:
 
     def __init__(self, a, at, shape, strides):
         self.keep = a
-        self.__array_interface__ = dict(version=3, shape=shape, strides=strides, typestr=f"|V{a.itemsize}",
-                                        data=(at, not a.flags.writeable))
+        self.__array_interface__ = dict(version=3, shape=shape, strides=strides,
+                                        typestr=f"|V{a.itemsize}", data=(at, not a.flags.writeable))
 
 
 def _offset(a, shape, strides, offset):

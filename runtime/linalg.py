@@ -34,10 +34,13 @@ from .ops.surface import guarded as _guarded
 from .ops.surface import with_out as _with_out
 from .ops.vector_norm import vector_norm
 
-__all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
-           "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm",
-           "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
-           "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
+__all__ = [
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
+    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
+    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
+    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
+    "vector_norm"]
 
 
 def _largest(x, dim):
@@ -73,10 +76,12 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """A vector norm over one dimension (or all), a matrix norm over two."""
-    if dim is None and ord is not None and A.ndim == 2 or dim is not None and not isinstance(dim, int) and len(dim) == 2 and ord is not None:
+    if (dim is None and ord is not None and A.ndim == 2
+            or dim is not None and not isinstance(dim, int) and len(dim) == 2 and ord is not None):
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(ord, str):
-        raise RuntimeError(f"linalg.norm: ord={ord!r} needs a matrix, got {tuple(A.shape)} over dim={dim}")
+        raise RuntimeError(
+            f"linalg.norm: ord={ord!r} needs a matrix, got {tuple(A.shape)} over dim={dim}")
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
@@ -95,7 +100,8 @@ def matrix_power(A, n):
 
 
 def _tolerances(A, atol, rtol):
-    """What a singular value must exceed: a number or tensor of its own, and a part of the largest one (none where the first is given)."""
+    """What a singular value must exceed: a number or tensor of its own, and a part of the
+    largest one (none where the first is given)."""
     from .dtypes import finfo
     if rtol is None:
         zero = atol is None or not hasattr(atol, "ndim") and atol == 0
@@ -104,7 +110,8 @@ def _tolerances(A, atol, rtol):
 
 
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
-    """The Moore-Penrose inverse: singular values up to the larger of `atol` and `rtol` (or `rcond`) times the largest count as zero.
+    """The Moore-Penrose inverse: singular values up to the larger of `atol` and `rtol` (or `rcond`)
+    times the largest count as zero.
 
     >>> import whet
     >>> whet.linalg.pinv(whet.tensor([[2., 0.], [0., 0.]]))
@@ -115,13 +122,16 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     if hermitian:
         _square("pinv")(A)
     if A.dtype.kind < 2:
-        raise RuntimeError(f"linalg.pinv: Expected a floating point or complex tensor as input. Got {A.dtype.letter}")
+        raise RuntimeError(
+            "linalg.pinv: Expected a floating point or complex tensor as input. Got "
+            f"{A.dtype.letter}")
     atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
     return _pinv(A, atol, rtol, hermitian=bool(hermitian))
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
-    """The number of singular values that count: more than the larger of `atol` and `rtol` times the largest."""
+    """The number of singular values that count: more than the larger of `atol` and `rtol` times
+    the largest."""
     matrix("matrix_rank", A)
     A = A.detach()
     s = eigvalsh(A).abs() if hermitian else svdvals(A)
@@ -129,7 +139,8 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
         return _F["zeros"](A.shape[:-2], dtype=_int64)
     if tol is not None:
         atol, rtol = tol, 0.0
-    atol, rtol = (_F["as_tensor"](x, dtype=s.dtype).unsqueeze(-1) for x in _tolerances(A, atol, rtol))
+    atol, rtol = (_F["as_tensor"](x, dtype=s.dtype).unsqueeze(-1)
+                  for x in _tolerances(A, atol, rtol))
     return (s > _F["maximum"](s.amax(-1, keepdim=True) * rtol, atol)).sum(-1)
 
 
@@ -152,7 +163,9 @@ def cross(input, other, *, dim=-1):
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and "
+            f"{other.shape[dim]}")
     return _F["cross"](input, other, dim)
 
 
@@ -161,7 +174,7 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return A.diagonal(offset, dim1, dim2)
 
 
-# ---- eigenvalues, exponentials, conditions -------------------------------------------------------------------------------
+# ---- eigenvalues, exponentials, conditions -------------------------------------------------------
 def eigvals(A):
     """The eigenvalues of a square matrix, complex always."""
     return eig(A).eigenvalues
@@ -188,7 +201,9 @@ def matrix_exp(A):
     """
     _square("matrix_exp")(A)
     if A.dtype.kind < 2:
-        raise RuntimeError(f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {A.dtype.letter}")
+        raise RuntimeError(
+            "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
+            f"{A.dtype.letter}")
     k = _ask(_halvings, A)
     a = A / 2 ** k
     eye = _F["eye"](A.shape[-1], dtype=A.dtype)
@@ -209,7 +224,7 @@ def cond(A, p=None):
     return matrix_norm(A, p) * matrix_norm(inv(A), p)
 
 
-# ---- solutions -----------------------------------------------------------------------------------------------------------
+# ---- solutions -----------------------------------------------------------------------------------
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X with A @ X = B (or X @ A = B), one triangle of A being read."""
     _square("solve_triangular")(A)
@@ -217,7 +232,9 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     if unitriangular:
         A = A - A.diagonal(0, -2, -1).diag_embed() + _F["eye"](A.shape[-1], dtype=A.dtype)
     if B.ndim < 2:
-        raise RuntimeError(f"linalg.solve_triangular: The input tensor B must have at least 2 dimensions, got {tuple(B.shape)}")
+        raise RuntimeError(
+            "linalg.solve_triangular: The input tensor B must have at least 2 dimensions, got "
+            f"{tuple(B.shape)}")
     return solve(A, B) if left else solve(A.mT, B.mT).mT
 
 
@@ -262,12 +279,16 @@ def lstsq(A, B, rcond=None, *, driver=None):
     """
     matrix("lstsq", A)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError(f"linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
+        raise RuntimeError(
+            "linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got "
+            f"{driver!r}")
     m, n = A.shape[-2:]
     vector = B.ndim == A.ndim - 1
     b = B.unsqueeze(-1) if vector else B
     if b.ndim < 2 or b.shape[-2] != m:
-        raise RuntimeError(f"linalg.lstsq: input.size(-2) should match other.size(-2), got {tuple(A.shape)} and {tuple(B.shape)}")
+        raise RuntimeError(
+            f"linalg.lstsq: input.size(-2) should match other.size(-2), got {tuple(A.shape)} and "
+            f"{tuple(B.shape)}")
     if m >= n and driver in (None, "gels"):
         q, r = qr(A)
         x = solve_triangular(r, q.mH @ b, upper=True)
@@ -275,7 +296,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
         x = pinv(A, rcond) @ b
     rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
     real = A.dtype.to_real() if A.dtype.kind == 3 else A.dtype
-    left = ((A @ x - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty((0,), dtype=real)
+    left = (((A @ x
+              - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
+                  (0,), dtype=real))
     s = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=real)
     return lstsq_result(x.squeeze(-1) if vector else x, left, rank, s)
 
@@ -283,11 +306,13 @@ def lstsq(A, B, rcond=None, *, driver=None):
 def tensorinv(A, ind=2):
     """The inverse of a tensor as a map from its last dimensions to its first `ind`."""
     if ind <= 0:
-        raise RuntimeError(f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind}")
+        raise RuntimeError(
+            f"linalg.tensorinv: Expected a strictly positive integer for 'ind', got {ind}")
     size = math.prod(A.shape[:ind])
     if size != math.prod(A.shape[ind:]):
-        raise RuntimeError("linalg.tensorinv: Expected input to satisfy the requirement prod(input.shape[ind:]) == prod(input.shape[:ind]), "
-                           f"but got {math.prod(A.shape[ind:])} != {size}")
+        raise RuntimeError(
+            "linalg.tensorinv: Expected input to satisfy the requirement prod(input.shape[ind:]) "
+            f"== prod(input.shape[:ind]), but got {math.prod(A.shape[ind:])} != {size}")
     return inv(A.reshape(size, size)).reshape(*A.shape[ind:], *A.shape[:ind])
 
 
@@ -297,12 +322,14 @@ def tensorsolve(A, B, dims=None):
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = A.shape[B.ndim:]
     if math.prod(shape) != B.numel():
-        raise RuntimeError("linalg.tensorsolve: Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                           f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != {B.numel()}")
+        raise RuntimeError(
+            "linalg.tensorsolve: Expected self to satisfy the requirement "
+            "prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+            f"{math.prod(shape)} != {B.numel()}")
     return solve(A.reshape(-1, math.prod(shape)), B.reshape(-1)).reshape(shape)
 
 
-# ---- factorisations ------------------------------------------------------------------------------------------------------
+# ---- factorisations ------------------------------------------------------------------------------
 class lu_factor_result(NamedTuple):
     LU: object
     pivots: object
@@ -321,7 +348,8 @@ class lu_result(NamedTuple):
 
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False):
-    """(L and U in one matrix, row swaps, the place of the first pivot that is zero) with A = P @ L @ U."""
+    """(L and U in one matrix, row swaps, the place of the first pivot that is zero) with A = P @
+    L @ U."""
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     packed, pivots, info = _lu(A)
@@ -332,7 +360,9 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False):
 
 def _nonzero_pivots(info):
     if info.any():
-        raise LinAlgError(f"linalg.lu_factor: U[{info.max()},{info.max()}] is zero and using it on lu_solve would result in a division by zero.")
+        raise LinAlgError(
+            f"linalg.lu_factor: U[{info.max()},{info.max()}] is zero and using it on lu_solve "
+            "would result in a division by zero.")
 
 
 def lu_factor(A, *, pivot=True):
@@ -371,7 +401,9 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     a = p @ lower @ upper if not left or adjoint else None
     if a is not None:
         return solve(a.mH if adjoint else a, B, left=left)
-    return solve_triangular(upper, solve_triangular(lower, p.mT @ B, upper=False, unitriangular=True), upper=True)
+    return solve_triangular(upper,
+                            solve_triangular(lower, p.mT @ B, upper=False, unitriangular=True),
+                            upper=True)
 
 
 def packed_lu(A, pivot=True, get_infos=False):
@@ -386,7 +418,8 @@ class cholesky_ex_result(NamedTuple):
 
 
 def cholesky_ex(A, *, upper=False, check_errors=False):
-    """(the Cholesky factor, the order of the first leading minor that is not positive: 0 where all are and there is a factor).
+    """(the Cholesky factor, the order of the first leading minor that is not positive: 0 where all
+    are and there is a factor).
 
     >>> import whet
     >>> whet.linalg.cholesky_ex(whet.tensor([[4., 0.], [0., -1.]])).info
@@ -400,8 +433,10 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
 
 def _positive_minors(info):
     if info.any():
-        raise LinAlgError(f"linalg.cholesky_ex: The factorization could not be completed because the input is not positive-definite (the leading "
-                          f"minor of order {info.max()} is not positive-definite).")
+        raise LinAlgError(
+            "linalg.cholesky_ex: The factorization could not be completed because the input is "
+            f"not positive-definite (the leading minor of order {info.max()} is not "
+            "positive-definite).")
 
 
 def _any(info):
@@ -409,7 +444,8 @@ def _any(info):
 
 
 def _where_possible(name, A, check_errors, solution):
-    """(`solution` of the matrices, the place of each one's first zero pivot): what has no solution is infinite."""
+    """(`solution` of the matrices, the place of each one's first zero pivot): what has no
+    solution is infinite."""
     if A.dtype.kind < 2:
         return solution(A), None
     _square(name)(A)
@@ -417,7 +453,9 @@ def _where_possible(name, A, check_errors, solution):
     if not _ask(_any, info):
         return solution(A), info
     if check_errors:
-        raise LinAlgError(f"linalg.{name}: The diagonal element {int(info.max())} is zero, the matrix is singular")
+        raise LinAlgError(
+            f"linalg.{name}: The diagonal element {int(info.max())} is zero, the matrix is singular"
+        )
     singular = (info != 0).unsqueeze(-1).unsqueeze(-1)
     r = solution(_F["where"](singular, _F["eye"](A.shape[-1], dtype=A.dtype), A))
     return _F["where"](singular if r.ndim >= A.ndim else singular.squeeze(-1), math.inf, r), info
@@ -440,17 +478,20 @@ class solve_ex_result(NamedTuple):
 
 def solve_ex(A, B, *, left=True, check_errors=False):
     """(the solution, 0): where there is none, the place of the first pivot that is zero."""
-    return solve_ex_result(*_where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
+    return solve_ex_result(
+        *_where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
 
 
 def householder_product(A, tau):
-    """The first columns of a product of reflections, whose vectors are the columns of A below its diagonal."""
+    """The first columns of a product of reflections, whose vectors are the columns of A below
+    its diagonal."""
     matrix("householder_product", A)
     m, n = A.shape[-2:]
     k = tau.shape[-1]
     if m < n or n < k:
-        raise RuntimeError(f"linalg.householder_product: expected as many rows as columns or more, and no more reflections than columns; "
-                           f"got {m}x{n} and {k}")
+        raise RuntimeError(
+            "linalg.householder_product: expected as many rows as columns or more, and no more "
+            f"reflections than columns; got {m}x{n} and {k}")
     vectors = A[..., :k].tril(-1) + _F["eye"](m, k, dtype=A.dtype)
     q = _F["eye"](m, n, dtype=A.dtype).expand(*A.shape[:-2], m, n)
     for i in range(k - 1, -1, -1):
@@ -465,17 +506,21 @@ class geqrf_result(NamedTuple):
 
 
 def geqrf(input):
-    """(the vectors of reflections below R, their factors): `qr` as `ormqr` and `linalg.householder_product` read it. It has no gradient."""
+    """(the vectors of reflections below R, their factors): `qr` as `ormqr` and
+    `linalg.householder_product` read it. It has no gradient."""
     matrix("geqrf", input)
     if input.requires_grad:
         raise RuntimeError("geqrf is not differentiable: detach() the input, or use linalg.qr")
     if input.dtype.kind < 2:
-        raise RuntimeError(f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}")
+        raise RuntimeError(
+            f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}"
+        )
     return geqrf_result(*_geqrf(input))
 
 
 def ormqr(input, tau, other, left=True, transpose=False):
-    """Q @ other (other @ Q, or with Q.mH) where Q is the product of the reflections that `geqrf` gives, without making Q.
+    """Q @ other (other @ Q, or with Q.mH) where Q is the product of the reflections that `geqrf`
+    gives, without making Q.
 
     >>> import whet
     >>> a = whet.tensor([[3., 1.], [4., 2.]])
@@ -486,8 +531,10 @@ def ormqr(input, tau, other, left=True, transpose=False):
     matrix("ormqr", input)
     m, k = input.shape[-2], tau.shape[-1]
     if other.shape[-2 if left else -1] != m or k > min(m, input.shape[-1]):
-        raise RuntimeError(f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and there must be no more reflections than "
-                           f"columns; got {tuple(other.shape)}, {tuple(input.shape)} and {k}")
+        raise RuntimeError(
+            f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and "
+            f"there must be no more reflections than columns; got {tuple(other.shape)}, "
+            f"{tuple(input.shape)} and {k}")
     vectors = input[..., :k].tril(-1) + _F["eye"](m, k, dtype=input.dtype)
     for i in reversed(range(k)) if bool(left) != bool(transpose) else range(k):
         v, t = vectors[..., i:i + 1], tau[..., i, None, None]
@@ -511,7 +558,7 @@ def vander(x, N=None):
     return x.unsqueeze(-1) ** _F["arange"](n)
 
 
-# ---- a few singular values -----------------------------------------------------------------------------------------------
+# ---- a few singular values -----------------------------------------------------------------------
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
     q = 6 if q is None else q
@@ -532,6 +579,7 @@ def pca_lowrank(A, q=None, center=True, niter=2):
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
-globals().update({n: _with_out(globals()[n], n) for n in __all__ if n not in ("LinAlgError", "diagonal", "matmul", "matrix_exp", "vector_norm",
-                                                                              "vander")})
+globals().update({
+    n: _with_out(globals()[n], n) for n in __all__
+    if n not in ("LinAlgError", "diagonal", "matmul", "matrix_exp", "vector_norm", "vander")})
 globals().update(_guarded(globals()))

@@ -1,6 +1,8 @@
-"""Generators: a seed and a position in an endless stream of numbers (Philox 4x32-10, a counter-based generator).
+"""Generators: a seed and a position in an endless stream of numbers (Philox 4x32-10, a
+counter-based generator).
 
-The numbers at a position are a function of seed and position alone, so any device or thread count gives the same ones.
+The numbers at a position are a function of seed and position alone, so any device or thread count
+gives the same ones.
 """
 import os
 import threading
@@ -16,7 +18,8 @@ def _positioned(how, generator, given=None, otherwise=""):
 
 
 class Position:
-    """A place in a stream of random numbers: so many blocks after where a generator is, or after the start of a seed."""
+    """A place in a stream of random numbers: so many blocks after where a generator is, or after
+    the start of a seed."""
     __slots__ = ("of", "seed", "offset")
 
     def __init__(self, of, seed, offset):
@@ -24,7 +27,8 @@ class Position:
 
     def now(self):
         """(seed, position)"""
-        return (self.seed, self.offset) if self.of is None else (self.of._seed, self.of._offset + self.offset)
+        return ((self.seed, self.offset) if self.of is None else
+                (self.of._seed, self.of._offset + self.offset))
 
     def key(self):
         """What tells it from others."""
@@ -85,7 +89,10 @@ class Generator:
         import numpy as np
 
         from .tensor import wrap
-        state = wrap(np.frombuffer(self._seed.to_bytes(8, "little") + self._offset.to_bytes(8, "little"), np.uint8).copy())
+        state = (wrap(
+            np.frombuffer(
+                self._seed.to_bytes(8, "little") + self._offset.to_bytes(8, "little"),
+                np.uint8).copy()))
         _positioned("told", self, state)
         return state
 
@@ -96,7 +103,8 @@ class Generator:
             raise TypeError("expected a ByteTensor of 16 elements, as Generator.get_state() gives")
         raw = a.tobytes()
         _positioned("set", self, state, "the state of a generator is set")
-        self._seed, self._offset = int.from_bytes(raw[:8], "little"), int.from_bytes(raw[8:], "little")
+        self._seed, self._offset = (int.from_bytes(raw[:8],
+                                                   "little"), int.from_bytes(raw[8:], "little"))
 
     def clone_state(self):
         """A second generator at the same position."""

@@ -6,27 +6,36 @@ from .ops.surface import guarded as _guarded
 from .ops.surface import with_out as _with_out
 
 # names that stand in `whet` too, and what is called otherwise there
-_SHARED = {"digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid",
-           "expm1": "expm1", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p",
-           "log_softmax": "log_softmax", "logit": "logit", "logsumexp": "logsumexp", "modified_bessel_i0": "i0", "multigammaln": "mvlgamma",
-           "polygamma": "polygamma", "round": "round", "sinc": "sinc", "softmax": "softmax", "xlogy": "xlogy"}
-_OWN = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "xlog1py", "zeta", "spherical_bessel_j0", "modified_bessel_k0",
-        "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
-        "airy_ai")
+_SHARED = {
+    "digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv",
+    "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammainc": "igamma",
+    "gammaincc": "igammac", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p",
+    "log_softmax": "log_softmax", "logit": "logit", "logsumexp": "logsumexp",
+    "modified_bessel_i0": "i0", "multigammaln": "mvlgamma", "polygamma": "polygamma",
+    "round": "round", "sinc": "sinc", "softmax": "softmax", "xlogy": "xlogy"}
+_OWN = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri", "xlog1py", "zeta",
+        "spherical_bessel_j0", "modified_bessel_k0", "modified_bessel_k1",
+        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "bessel_j0", "bessel_j1",
+        "bessel_y0", "bessel_y1", "airy_ai")
 
-globals().update({name: _F[shared] for name, shared in _SHARED.items()}, **{name: _F[f"special_{name}"] for name in _OWN})
+globals().update({name: _F[shared] for name, shared in _SHARED.items()},
+                 **{name: _F[f"special_{name}"] for name in _OWN})
 modified_bessel_i1 = _F["special_i1"]
 
 
 def _polynomial(name, first, step):
-    """A family of polynomials, by the recurrence that makes each of the two before: `step(x, n, P(n-1), P(n-2))`."""
+    """A family of polynomials, by the recurrence that makes each of the two before: `step(x, n,
+    P(n-1), P(n-2))`."""
     def polynomial(input, n):
         if _is_tensor(n):
             return of_each(input, n)
         if not isinstance(n, int):
-            raise TypeError(f"{name}(): argument 'n' (position 2) must be int or Tensor, not {type(n).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'n' (position 2) must be int or Tensor, not {type(n).__name__}"
+            )
         if n > 10_000:
-            raise RuntimeError(f"{name}: a degree of {n} takes as many steps; at most 10000 are made")
+            raise RuntimeError(
+                f"{name}: a degree of {n} takes as many steps; at most 10000 are made")
         x = input if input.is_floating_point() else input.to(_default())
         if n < 0:
             return x * 0
@@ -47,7 +56,8 @@ def _polynomial(name, first, step):
         x, n = _F["broadcast_tensors"](_F["as_tensor"](input, dtype=dtype), n)
         most = _ask(_highest, n)
         if most > 10_000:
-            raise RuntimeError(f"{name}: a degree of {most} takes as many steps; at most 10000 are made")
+            raise RuntimeError(
+                f"{name}: a degree of {most} takes as many steps; at most 10000 are made")
         before, now = _F["ones_like"](x), first(x)
         y = _F["where"](n == 0, before, _F["where"](n == 1, now, 0.0))
         for k in range(2, most + 1):
@@ -55,7 +65,9 @@ def _polynomial(name, first, step):
             y = _F["where"](n == k, now, y)
         return y
     polynomial.__name__ = polynomial.__qualname__ = name
-    polynomial.__doc__ = f"The {name.rpartition('_')[0].replace('_', ' ')} {name.rpartition('_')[2].upper()} of degree n."
+    polynomial.__doc__ = (
+        f"The {name.rpartition('_')[0].replace('_', ' ')} {name.rpartition('_')[2].upper()} of "
+        "degree n.")
     return _with_out(polynomial)
 
 
@@ -78,11 +90,16 @@ for _name, _first in {"t": lambda x: x, "u": lambda x: 2 * x, "v": lambda x: 2 *
     globals()[f"shifted_chebyshev_polynomial_{_name}"] = _polynomial(
         f"shifted_chebyshev_polynomial_{_name}", lambda x, first=_first: first(2 * x - 1),
         lambda x, n, now, before: _chebyshev(2 * x - 1, n, now, before))
-hermite_polynomial_h = _polynomial("hermite_polynomial_h", lambda x: 2 * x, lambda x, n, now, before: 2 * x * now - (2 * (n - 1)) * before)
-hermite_polynomial_he = _polynomial("hermite_polynomial_he", lambda x: x * 1, lambda x, n, now, before: x * now - (n - 1) * before)
+hermite_polynomial_h = (_polynomial("hermite_polynomial_h", lambda x: 2 * x,
+                                    lambda x, n, now, before: 2 * x * now - (2 * (n - 1)) * before))
+hermite_polynomial_he = (_polynomial("hermite_polynomial_he", lambda x: x * 1,
+                                     lambda x, n, now, before: x * now - (n - 1) * before))
 laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", lambda x: 1 - x,
                                     lambda x, n, now, before: ((2 * n - 1 - x) * now - (n - 1) * before) / n)
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", lambda x: x * 1,
                                     lambda x, n, now, before: ((2 * n - 1) * x * now - (n - 1) * before) / n)
 
-globals().update(_guarded({name: fn for name, fn in globals().items() if "polynomial" in name and not name.startswith("_")}))
+globals().update(
+    _guarded({
+        name: fn for name, fn in globals().items()
+        if "polynomial" in name and not name.startswith("_")}))

@@ -1,6 +1,7 @@
 """Tensor: an array, its place in the recorded graph, and methods that the ops bring.
 
-The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in `whet/ops/__init__.py`.
+The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in
+`whet/ops/__init__.py`.
 """
 import numpy as np
 
@@ -77,7 +78,8 @@ class Tensor:
         t._cell = data._shared()
         t._rg = 1 if require_grad else 0
         if require_grad and data.dtype.kind < 2:
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients")
         return t
 
     def _as(self, cls):
@@ -92,7 +94,8 @@ class Tensor:
         return self._as(cls)
 
     # ---- versions and history ----
-    _stands_for_another = False          # is it a tensor inside of a function transform? see autograd/levels.py
+    # is it a tensor inside of a function transform? see autograd/levels.py
+    _stands_for_another = False
 
     def _shared(self):
         """The version cell, made when first needed."""
@@ -108,7 +111,8 @@ class Tensor:
         return t
 
     def _without_history(self):
-        """The tensor without the history of its own layer: `detach`, but where it stands for another tensor, that one keeps its history."""
+        """The tensor without the history of its own layer: `detach`, but where it stands for
+        another tensor, that one keeps its history."""
         return self.detach()
 
     def _bump(self, writer=None):
@@ -160,13 +164,18 @@ class Tensor:
         """Ask for a gradient of this leaf (or stop asking)."""
         if requires_grad:
             if self.dtype.kind < 2:
-                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                raise RuntimeError(
+                    "only Tensors of floating point and complex dtype can require gradients")
             if self._rg & 2 and not modes.state.flags & modes.INFERENCE:
-                raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                    "allowed.")
             self._rg |= 1
         elif self.grad_fn is not None:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                               "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
         else:
             self._rg &= ~1
         return self
@@ -180,14 +189,19 @@ class Tensor:
     def grad(self, g):
         if g is not None:
             if not isinstance(g, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+                raise TypeError(
+                    "assigned grad expected to be a Tensor or None but got grad of type "
+                    f"{type(g).__name__}")
             if g is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if g.dtype is not self.dtype:
-                raise RuntimeError(f"assigned grad has data type {g.dtype}, but the tensor's is {self.dtype}")
+                raise RuntimeError(
+                    f"assigned grad has data type {g.dtype}, but the tensor's is {self.dtype}")
             if g._array.shape != self._array.shape:
-                raise RuntimeError(f"attempting to assign a gradient of size {list(g.shape)} to a tensor of size {list(self.shape)}. "
-                                   "Please ensure that the gradient and the tensor are the same size")
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size {list(g.shape)} to a tensor of size "
+                    f"{list(self.shape)}. Please ensure that the gradient and the tensor are the "
+                    "same size")
         self._grad = g
 
     @grad.deleter
@@ -209,7 +223,9 @@ class Tensor:
         if not isinstance(other, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if other.dtype is not self.dtype and self._rg & 1 and other.dtype.kind < 2:
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype")
         if other._array is self._array:      # (`w.data -= g`: nothing else than before)
             return
         self._array = other._array
@@ -226,9 +242,11 @@ class Tensor:
     def detach_(self):
         """Forget the history of this tensor, in place."""
         if self._base is not None:
-            raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
-                               "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
-                               "detach_() cannot be called on these gradients.")
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set "
+                "as True, gradients are views of DDP buckets, and hence detach_() cannot be "
+                "called on these gradients.")
         self._node = None
         self._rg &= ~1
         return self
@@ -260,11 +278,13 @@ class Tensor:
         >>> w.grad
         tensor([2., 2., 2.])
         """
-        engine.backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+        engine.backward((self,), None if gradient is None else (gradient,), retain_graph,
+                        create_graph, inputs)
 
     @declarations.acts
     def register_hook(self, hook):
-        """Call `hook(grad)` when this tensor's gradient is known; what it returns (if anything) replaces the gradient."""
+        """Call `hook(grad)` when this tensor's gradient is known; what it returns (if anything)
+        replaces the gradient."""
         return engine.register_tensor_hook(self, hook)
 
     @declarations.acts
@@ -289,7 +309,9 @@ class Tensor:
             return Size(self._array.shape)
         n = self._array.ndim
         if not -max(n, 1) <= dim < max(n, 1) or n == 0:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(n, 1)}, {max(n, 1) - 1}], but got {dim})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-max(n, 1)}, "
+                f"{max(n, 1) - 1}], but got {dim})")
         return self._array.shape[dim]
 
     @property
@@ -326,7 +348,9 @@ class Tensor:
         if dim is None:
             return s
         if not -a.ndim <= dim < a.ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(a.ndim, 1)}, {max(a.ndim, 1) - 1}], but got {dim})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-max(a.ndim, 1)}, "
+                f"{max(a.ndim, 1) - 1}], but got {dim})")
         return s[dim]
 
     def storage_offset(self):
@@ -433,7 +457,8 @@ class Tensor:
             modes.state.observers[-1].concretize(self)
         if self._array.ndim == 0:
             return self.item()
-        return (self._array.astype(np.float32) if self.dtype is dtypes.bfloat16 else self._array).tolist()
+        return (self._array.astype(np.float32)
+                if self.dtype is dtypes.bfloat16 else self._array).tolist()
 
     def __bool__(self):
         if self._array.size != 1:
@@ -520,7 +545,8 @@ class _Named:
 
 
 strided = _Named("whet.strided")
-contiguous_format, preserve_format = _Named("whet.contiguous_format"), _Named("whet.preserve_format")
+contiguous_format, preserve_format = (_Named("whet.contiguous_format"),
+                                      _Named("whet.preserve_format"))
 channels_last, channels_last_3d = _Named("whet.channels_last"), _Named("whet.channels_last_3d")
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)

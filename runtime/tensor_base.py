@@ -15,10 +15,12 @@ declarations.only_computes(globals())
 
 
 class PyCell:
-    """The version of a piece of memory (`v`), how often its recorded history was rewritten (`h`), and the last op that wrote.
+    """The version of a piece of memory (`v`), how often its recorded history was rewritten (`h`),
+    and the last op that wrote.
 
-    Not all writes count for `v`: those through `.data` do in another cell (`aside`, which may have one of its own), those of whom the
-    memory was given to, or who gave it (NumPy...), nowhere (`shown`)."""
+    Not all writes count for `v`: those through `.data` do in another cell (`aside`, which may have
+    one of its own), those of whom the memory was given to, or who gave it (NumPy...), nowhere
+    (`shown`)."""
     __slots__ = ("v", "h", "writer", "shown", "aside")
 
     def __init__(self):
@@ -29,7 +31,8 @@ class PyCell:
 
 class PyBase:
     """The tensor's fields in plain Python."""
-    __slots__ = ("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra", "__weakref__", "__dict__")
+    __slots__ = (("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra",
+                  "__weakref__", "__dict__"))
 
     def __new__(cls, *args, **kwargs):
         t = object.__new__(cls)
@@ -41,22 +44,28 @@ class PyBase:
 _loaded = entries.load()
 if _loaded:
     Base, Cell, NativeNode, _functions, addresses = _loaded
-    native_apply, next_number, native_wrap = _functions["apply"], _functions["next_number"], _functions["wrap"]
+    native_apply, next_number, native_wrap = _functions["apply"], _functions[
+        "next_number"], _functions["wrap"]
     set_native_flags, native_view_of = _functions["set_flags"], _functions["view_of"]
 else:
     Base, Cell, NativeNode, addresses = PyBase, PyCell, None, {}
     native_apply = native_wrap = set_native_flags = native_view_of = None
     next_number = itertools.count().__next__
 
-new = PyBase.__new__ if Base is PyBase else object.__new__         # an instance with empty fields, of any subclass
+# an instance with empty fields, of any subclass
+new = PyBase.__new__ if Base is PyBase else object.__new__
 
 
 def extend(cls):
-    """The tensor class with the attributes of `cls`: the native type itself (a Python subclass of it would be tracked by the garbage
-    collector), or a subclass of the Python fields."""
-    body = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__", "__slots__", "__module__")}
+    """The tensor class with the attributes of `cls`: the native type itself (a Python subclass of
+    it would be tracked by the garbage collector), or a subclass of the Python fields."""
+    body = {
+        k: v for k, v in vars(cls).items()
+        if k not in ("__dict__", "__weakref__", "__slots__", "__module__")}
     if Base is PyBase:
-        return type(cls.__name__, (Base,), {**body, "__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
+        return type(cls.__name__, (Base,), {
+            **body, "__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__
+        })
     for name, value in body.items():
         setattr(Base, name, value)
     Base.__module__ = cls.__module__

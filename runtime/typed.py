@@ -1,11 +1,13 @@
-"""`whet.FloatTensor`, `whet.LongTensor`, ...: the names of types from PyTorch's first years, which programs still use."""
+"""`whet.FloatTensor`, `whet.LongTensor`, ...: the names of types from PyTorch's first years,
+which programs still use."""
 from . import dtypes
 from .ops.surface import FUNCTIONS
 from .tensor import Size, Tensor
 
 
 class TensorType(type):
-    """A type of tensor: makes tensors, knows its own, and says which dtype to convert to (`x.type(whet.LongTensor)`)."""
+    """A type of tensor: makes tensors, knows its own, and says which dtype to convert to
+    (`x.type(whet.LongTensor)`)."""
 
     dtype: dtypes.dtype
 
@@ -15,7 +17,8 @@ class TensorType(type):
             data = args[0]
             if isinstance(data, Tensor) and data.dtype is not cls.dtype:
                 raise TypeError(f"expected {cls.__name__} (got {data.type()})")
-            return FUNCTIONS["tensor"](data, dtype=cls.dtype) if not isinstance(data, Tensor) else data.detach()
+            return (FUNCTIONS["tensor"](data, dtype=cls.dtype)
+                    if not isinstance(data, Tensor) else data.detach())
         return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype)
 
     def __instancecheck__(cls, x):
@@ -25,5 +28,8 @@ class TensorType(type):
         return f"<class 'whet.{cls.__name__}'>"
 
 
-TYPES = {f"{d.letter}Tensor": TensorType(f"{d.letter}Tensor", (), {"dtype": d, "__doc__": f"Tensors of {d.name}.", "__module__": "whet"})
-         for d in dtypes.ALL.values()}
+TYPES = {
+    f"{d.letter}Tensor": TensorType(
+        f"{d.letter}Tensor", (),
+        {"dtype": d, "__doc__": f"Tensors of {d.name}.", "__module__": "whet"})
+    for d in dtypes.ALL.values()}

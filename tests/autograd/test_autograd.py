@@ -15,10 +15,11 @@ def leaf(*values, dtype=whet.float32):
 
 def apart(*tensors):
     """Has each tensor memory of its own?"""
-    return not any(np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(tensors) for b in tensors[:i])
+    return (not any(
+        np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(tensors) for b in tensors[:i]))
 
 
-# ---- what backward leaves in .grad ------------------------------------------------------------------------------------
+# ---- what backward leaves in .grad ---------------------------------------------------------------
 def test_gradients_accumulate():
     x = leaf(1, 2)
     (x * x).sum().backward()
@@ -31,8 +32,12 @@ def test_gradients_accumulate():
     assert x.grad.tolist() == [1, 1] and first.tolist() == [5, 7]
 
 
-@pytest.mark.parametrize("through", [lambda a, b, c: a + b + c, lambda a, b, c: (a + b) - (0 - c), lambda a, b, c: whet.cat([a, b, c]),
-                                     lambda a, b, c: a.view(3) + b.reshape(3) + c.clone(), lambda a, b, c: whet.stack([a, b, c]).t()])
+@pytest.mark.parametrize("through",
+                         [
+                             lambda a, b, c: a + b + c, lambda a, b, c: (a + b) -
+                             (0 - c), lambda a, b, c: whet.cat([a, b, c]),
+                             lambda a, b, c: a.view(3) + b.reshape(3) + c.clone(),
+                             lambda a, b, c: whet.stack([a, b, c]).t()])
 @pytest.mark.parametrize("inputs", [False, True])
 def test_leaves_never_share_a_gradient(through, inputs):
     a, b, c = leaf(1, 2, 3), leaf(1, 2, 3), leaf(1, 2, 3)
@@ -51,7 +56,8 @@ def test_a_given_gradient_is_not_captured():
     for t in (x, y + 0, (y + 0).view(3)):
         t.backward(g)
         t.backward(g)
-    assert numbers.tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2] and y.grad.tolist() == [4, 4, 4]
+    assert (numbers.tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]
+            and y.grad.tolist() == [4, 4, 4])
 
 
 def test_a_gradient_kept_by_a_hook_is_not_captured():
@@ -84,7 +90,7 @@ def test_gradients_have_the_leafs_type():
     assert z.grad.dtype is whet.float32 and z.grad.tolist() == [0, 2]
 
 
-# ---- backward's arguments -----------------------------------------------------------------------------------------------
+# ---- backward's arguments ------------------------------------------------------------------------
 def test_backward_only_of_inputs():
     a, b = leaf(1), leaf(2)
     y = a * b
@@ -121,12 +127,14 @@ def test_create_graph():
     g, = grad(x ** 4, x, create_graph=True)
     h, = grad(g, x, create_graph=True)
     k, = grad(h, x)
-    assert (g.item(), h.item(), k.item()) == (32, 48, 48) and g.requires_grad and not k.requires_grad
+    assert ((g.item(), h.item(), k.item()) == (32, 48, 48) and g.requires_grad
+            and not k.requires_grad)
     (x ** 3).backward(create_graph=True)
     assert x.grad.requires_grad
     s, = grad(x.grad, x)
     assert s.item() == 12
-    (x ** 3).backward()                 # without a graph the sum goes into the gradient that has one
+    # without a graph the sum goes into the gradient that has one
+    (x ** 3).backward()
     assert x.grad.item() == 24
 
 
@@ -208,7 +216,7 @@ def test_diamonds_and_repeated_operands():
     assert m.grad.tolist() == [[4, 4], [4, 4]]
 
 
-# ---- requires_grad ------------------------------------------------------------------------------------------------------
+# ---- requires_grad -------------------------------------------------------------------------------
 def test_requires_grad_flips():
     x = whet.ones(2)
     assert x.is_leaf and not x.requires_grad and x.grad_fn is None
@@ -243,7 +251,7 @@ def test_detach_and_data_share_memory():
     assert x.tolist() == [5, 6] and x.requires_grad
 
 
-# ---- modes -----------------------------------------------------------------------------------------------------------------
+# ---- modes ---------------------------------------------------------------------------------------
 def test_modes_as_statements():
     x = leaf(1)
     with whet.no_grad():
@@ -285,7 +293,9 @@ def test_modes_as_decorators():
         for _ in range(n):
             got = yield (x * 2).requires_grad, whet.is_grad_enabled()
         return got
-    assert not off().requires_grad and not bare().requires_grad and not switched().requires_grad and whet.is_grad_enabled()
+
+    assert (not off().requires_grad and not bare().requires_grad and not switched().requires_grad
+            and whet.is_grad_enabled())
     assert inspect.isgeneratorfunction(produce)
     it = produce(3)
     for _ in range(3):
@@ -322,7 +332,8 @@ def test_inference_mode():
         y = x * 2
         v = plain.view(2)
         plain.add_(1)
-        assert y.is_inference() and not y.requires_grad and whet.is_inference_mode_enabled() and not v.is_inference()
+        assert (y.is_inference() and not y.requires_grad and whet.is_inference_mode_enabled()
+                and not v.is_inference())
         y.add_(1)
         with whet.inference_mode(False):
             assert (x * 2).requires_grad
@@ -356,10 +367,11 @@ def test_modes_belong_to_threads():
     assert seen == [(True, True), (False, False), (True, True), (False, False), (True, True)]
 
 
-# ---- checks -------------------------------------------------------------------------------------------------------------------
+# ---- checks --------------------------------------------------------------------------------------
 def test_anomaly_mode_names_the_forward_line():
     x = leaf(-1.0)
-    with detect_anomaly(), pytest.warns(UserWarning, match="y = x.sqrt()"), pytest.raises(RuntimeError, match="SqrtBackward0.*nan"):
+    with detect_anomaly(), pytest.warns(UserWarning, match="y = x.sqrt()"), pytest.raises(
+            RuntimeError, match="SqrtBackward0.*nan"):
         y = x.sqrt()
         y.backward()
     with detect_anomaly(check_nan=False):
@@ -397,7 +409,8 @@ def test_gradcheck_finds_wrong_gradients():
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
         gradcheck(Wrong.apply, x)
     assert not gradcheck(Wrong.apply, x, raise_exception=False)
-    assert gradcheck(WrongTwice.apply, x) and not gradgradcheck(WrongTwice.apply, x, raise_exception=False)
+    assert (gradcheck(WrongTwice.apply, x)
+            and not gradgradcheck(WrongTwice.apply, x, raise_exception=False))
     z = whet.randn(2, dtype=whet.complex128, requires_grad=True)
     assert gradcheck(lambda z: (z * z).real, z) and gradcheck(lambda z: z.abs(), z)
     with pytest.raises(ValueError):
@@ -424,7 +437,9 @@ def test_checkpoint_gives_the_same_bits(reentrant):
         y = wrap(block(w1, w2), x)
         after = whet.rand(3)
         y.square().sum().backward()
-        runs.append([t.numpy().tobytes() for t in (y.detach(), after, x.grad, w1.grad, w2.grad, whet.rand(3))])
+        runs.append([
+            t.numpy().tobytes()
+            for t in (y.detach(), after, x.grad, w1.grad, w2.grad, whet.rand(3))])
         x.grad = w1.grad = w2.grad = None
     assert runs[0] == runs[1]
 
@@ -463,7 +478,7 @@ def test_saved_tensors_hooks():
     assert np.allclose(x.grad.numpy(), 4 * x.detach().numpy() * np.exp(x.detach().numpy() ** 2))
 
 
-# ---- threads --------------------------------------------------------------------------------------------------------------------
+# ---- threads -------------------------------------------------------------------------------------
 def in_threads(n, fn):
     errors = []
 

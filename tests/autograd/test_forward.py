@@ -1,4 +1,5 @@
-"""Forward mode: of every registered op it is the transpose of its backward; and what dual tensors do beyond single ops."""
+"""Forward mode: of every registered op it is the transpose of its backward; and what dual
+tensors do beyond single ops."""
 import numpy as np
 import pytest
 import whet
@@ -7,7 +8,9 @@ from whet.ops.registry import REGISTRY
 
 from tests.ops.test_ops import RANDOM, calls
 
-DIFFERENTIABLE = [n for n in sorted(REGISTRY) if n not in RANDOM and REGISTRY[n].samples is not None and REGISTRY[n].differentiable]
+DIFFERENTIABLE = [
+    n for n in sorted(REGISTRY)
+    if n not in RANDOM and REGISTRY[n].samples is not None and REGISTRY[n].differentiable]
 
 
 def inner_product(xs, ys):
@@ -19,7 +22,8 @@ def test_the_forward_product_is_the_transposed_backward(name):
     op, rng = REGISTRY[name], np.random.default_rng(0)
 
     def like(t):
-        x = rng.standard_normal(t.shape) + (1j * rng.standard_normal(t.shape) if t.is_complex() else 0)
+        x = (rng.standard_normal(t.shape) +
+             (1j * rng.standard_normal(t.shape) if t.is_complex() else 0))
         return whet.tensor(x, dtype=t.dtype)
     for sample in calls(op):
         at = [i for i, a in enumerate(sample.args) if whet.is_tensor(a) and a.requires_grad]
@@ -32,12 +36,14 @@ def test_the_forward_product_is_the_transposed_backward(name):
                 args[i] = x
             out = op(*args, **sample.kwargs)
             out = out if isinstance(out, tuple) else (out,)
-            return tuple(o for i, o in enumerate(out) if i not in op.nondiff_outputs and o.dtype.kind >= 2)
+            return tuple(o for i, o in enumerate(out)
+                         if i not in op.nondiff_outputs and o.dtype.kind >= 2)
         for moving in (at, at[:1], at[1:]):
             if not moving:
                 continue
             rest = {i: sample.args[i].detach() for i in at if i not in moving}
-            g = lambda *xs: f(*[rest.get(i) if i in rest else xs[moving.index(i)] for i in at])  # noqa: B023, E731
+            g = lambda *xs: f(*[rest.get(i) if i in rest else xs[moving.index(i)]
+                                for i in at])    # noqa: B023, E731
             xs = tuple(sample.args[i].detach() for i in moving)
             vs = tuple(map(like, xs))
             out, tangents = func.jvp(g, xs, vs)

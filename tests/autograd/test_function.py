@@ -55,7 +55,8 @@ class Product(Function):
     def backward(ctx, g):
         x, y, nothing = ctx.saved_tensors
         assert nothing is None
-        return (g * y if ctx.needs_input_grad[0] else None), (g * x if ctx.needs_input_grad[1] else None)
+        return ((g * y if ctx.needs_input_grad[0] else None),
+                (g * x if ctx.needs_input_grad[1] else None))
 
 
 def test_both_styles():
@@ -63,7 +64,8 @@ def test_both_styles():
     y = Exp.apply(x)
     assert y.requires_grad and y.grad_fn.name() == "ExpBackward"
     z, side = Scale.apply(y, 3.0)
-    assert z.requires_grad and side.requires_grad and z.grad_fn is side.grad_fn and z.grad_fn.factor == 3
+    assert (z.requires_grad and side.requires_grad and z.grad_fn is side.grad_fn
+            and z.grad_fn.factor == 3)
     g, = grad(z.sum(), x)
     n = np.exp(x.detach().numpy())
     assert np.allclose(g.numpy(), 3 * np.cos(3 * n) * n)
@@ -72,8 +74,10 @@ def test_both_styles():
         assert not Exp.apply(x).requires_grad
 
 
-@pytest.mark.parametrize("f", [Exp.apply, lambda x: Scale.apply(x, 2.0)[0], lambda x: Product.apply(x, x * 2),
-                               lambda x: Product.apply(x, x)])
+@pytest.mark.parametrize("f",
+                         [
+                             Exp.apply, lambda x: Scale.apply(x, 2.0)[0],
+                             lambda x: Product.apply(x, x * 2), lambda x: Product.apply(x, x)])
 def test_higher_derivatives(f):
     x = whet.randn(3, dtype=whet.float64, requires_grad=True)
     assert gradcheck(f, x) and gradgradcheck(f, x)
@@ -299,9 +303,12 @@ def test_hooks_pack_what_functions_save():
         y = Product.apply(x, whet.ones(2, dtype=whet.float64))
     y.sum().backward()
     assert log == ["pack", "pack", "unpack", "unpack"] and x.grad.tolist() == [1, 1]
-    with whet.autograd.saved_tensors_hooks(lambda t: t.tolist(), lambda v: whet.tensor(v, dtype=whet.float64)):
-        for f in (lambda x: Product.apply(x, x), Exp.apply, lambda x: Scale.apply(x, 2.0)[0], lambda x: x * x, lambda x: x.exp()):
-            assert gradgradcheck(f, x)                  # what is unpacked has the history of what was packed
+    with whet.autograd.saved_tensors_hooks(lambda t: t.tolist(),
+                                           lambda v: whet.tensor(v, dtype=whet.float64)):
+        for f in ((lambda x: Product.apply(x, x), Exp.apply, lambda x: Scale.apply(x, 2.0)[0],
+                   lambda x: x * x, lambda x: x.exp())):
+            # what is unpacked has the history of what was packed
+            assert gradgradcheck(f, x)
 
 
 def test_a_backward_inside_a_backward():

@@ -49,7 +49,8 @@ def test_node_hooks():
     x, w = leaf(1, 2), leaf(3, 4)
     y = x * w
     seen = []
-    y.grad_fn.register_hook(lambda gi, go: seen.append(([g.tolist() for g in gi], [g.tolist() for g in go])))
+    y.grad_fn.register_hook(lambda gi, go: seen.append(([g.tolist() for g in gi], [
+        g.tolist() for g in go])))
     y.grad_fn.register_hook(lambda gi, go: (gi[0] * 2, None))
     y.sum().backward()
     assert seen == [([[3, 4], [1, 2]], [[1, 1]])]

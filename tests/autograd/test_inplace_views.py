@@ -11,7 +11,8 @@ CASES = []
 
 
 def case(gradient):
-    """A program from a (2, 3) leaf 0.25, 0.5, ... 1.5 to a number, with the leaf's gradient (computed with PyTorch)."""
+    """A program from a (2, 3) leaf 0.25, 0.5, ... 1.5 to a number, with the leaf's gradient
+    (computed with PyTorch)."""
     def keep(program):
         CASES.append((program, gradient))
         return program
@@ -261,11 +262,14 @@ def test_a_write_through_data_is_not():
 
 def test_a_leaf_cannot_be_written_nor_its_views():
     x = whet.ones(2, 3, requires_grad=True)
-    for write in (lambda: x.add_(1), lambda: x.zero_(), lambda: x.__setitem__(0, 1.0), lambda: x.t_(),
-                  lambda: x.masked_fill_(x > 0, 1.0)):
-        with pytest.raises(RuntimeError, match="leaf Variable that requires grad is being used in an in-place operation"):
+    for write in (lambda: x.add_(1), lambda: x.zero_(), lambda: x.__setitem__(0, 1.0),
+                  lambda: x.t_(), lambda: x.masked_fill_(x > 0, 1.0)):
+        with pytest.raises(
+                RuntimeError,
+                match="leaf Variable that requires grad is being used in an in-place operation"):
             write()
-    for write in (lambda: x[0].add_(1), lambda: x.view(-1).index_fill_(0, whet.tensor([0]), 1.0), lambda: x.t().unsqueeze_(0)):
+    for write in ((lambda: x[0].add_(1), lambda: x.view(-1).index_fill_(0, whet.tensor([0]), 1.0),
+                   lambda: x.t().unsqueeze_(0))):
         with pytest.raises(RuntimeError, match="view of a leaf Variable that requires grad"):
             write()
     assert x.tolist() == [[1, 1, 1]] * 2
@@ -306,7 +310,8 @@ def test_read_only_memory_cannot_be_written():
     a = np.zeros(3)
     a.flags.writeable = False
     x = whet.from_numpy(a)
-    for write in (lambda: x.add_(1), lambda: x.__setitem__(0, 1.0), lambda: x[1:].zero_(), lambda: x.expand(2, 3)[0].zero_()):
+    for write in ((lambda: x.add_(1), lambda: x.__setitem__(0, 1.0), lambda: x[1:].zero_(),
+                   lambda: x.expand(2, 3)[0].zero_())):
         with pytest.raises(RuntimeError, match="read-only"):
             write()
     assert a.tolist() == [0, 0, 0]
@@ -314,13 +319,15 @@ def test_read_only_memory_cannot_be_written():
 
 def test_a_failed_write_changes_nothing():
     x = whet.zeros(2, 3)
-    bad = [lambda: x.copy_(whet.ones(2, 2)), lambda: x.__setitem__(0, whet.ones(2)),
-           lambda: x.__setitem__(whet.tensor([0, 5]), 1.0), lambda: x.index_add_(0, whet.tensor([0, 7]), whet.ones(2, 3)),
-           lambda: x.scatter_(0, whet.tensor([[0, 9]]), whet.ones(1, 2)), lambda: x.fill_(whet.ones(2)),
-           lambda: x.__setitem__((0, 5), 1.0),
-           lambda: x.masked_scatter_(whet.ones(2, 3) > 0, whet.ones(2)),
-           lambda: x.index_copy_(0, whet.tensor([3]), whet.ones(1, 3)),
-           lambda: x.put_(whet.tensor([0, 60]), whet.ones(2)), lambda: x.__setitem__(0, 1j)]
+    bad = [
+        lambda: x.copy_(whet.ones(2, 2)), lambda: x.__setitem__(0, whet.ones(2)),
+        lambda: x.__setitem__(whet.tensor([0, 5]), 1.0),
+        lambda: x.index_add_(0, whet.tensor([0, 7]), whet.ones(2, 3)),
+        lambda: x.scatter_(0, whet.tensor([[0, 9]]), whet.ones(1, 2)),
+        lambda: x.fill_(whet.ones(2)), lambda: x.__setitem__(
+            (0, 5), 1.0), lambda: x.masked_scatter_(whet.ones(2, 3) > 0, whet.ones(2)),
+        lambda: x.index_copy_(0, whet.tensor([3]), whet.ones(1, 3)),
+        lambda: x.put_(whet.tensor([0, 60]), whet.ones(2)), lambda: x.__setitem__(0, 1j)]
     for write in bad:
         with pytest.raises((RuntimeError, IndexError)):
             write()
@@ -360,7 +367,8 @@ def test_copy_converts_and_carries_gradients():
     src = whet.ones(3, dtype=whet.float64, requires_grad=True)
     x.copy_(src * 2)
     x.sum().backward()
-    assert x.tolist() == [[2] * 3] * 2 and src.grad.dtype is whet.float64 and src.grad.tolist() == [4, 4, 4]
+    assert (x.tolist() == [[2] * 3] * 2 and src.grad.dtype is whet.float64
+            and src.grad.tolist() == [4, 4, 4])
     n = whet.zeros(3, dtype=whet.int64)
     n.copy_(whet.tensor([1.9, -1.9, 3.0], requires_grad=True))
     assert n.tolist() == [1, -1, 3] and not n.requires_grad
@@ -379,7 +387,8 @@ def test_writing_over_its_own_memory():
 
 
 def test_what_the_gradient_does_not_read_may_be_overwritten():
-    for change in (lambda x, k: (x * 2, x), lambda x, k: (x * k, x), lambda x, k: (x + k, k), lambda x, k: (x / k, x)):
+    for change in ((lambda x, k: (x * 2, x), lambda x, k: (x * k, x), lambda x, k:
+                    (x + k, k), lambda x, k: (x / k, x))):
         w, k = whet.ones(3, requires_grad=True), whet.full((3,), 2.0)
         y, written = change(w * 1, k)
         written.add_(1)
@@ -403,10 +412,15 @@ def test_results_that_no_backward_reads_may_be_written_to():
     x = whet.randn(4, 3, 6, 6, requires_grad=True)
     w, b = whet.rand(3), whet.rand(3)
     makers = {
-        "batch_norm": lambda: F.batch_norm(x, None, None, w, b, True), "layer_norm": lambda: F.layer_norm(x, (6,), whet.ones(6), whet.zeros(6)),
-        "normalize": lambda: F.layer_norm(x, (6,)), "rms_norm": lambda: F.rms_norm(x, (6,)), "max_pool": lambda: F.max_pool2d(x, 2),
-        "max": lambda: x.max(1).values, "sort": lambda: x.sort(1).values, "topk": lambda: x.topk(2, 1).values, "cummax": lambda: x.cummax(1).values,
-    }
+        "batch_norm": lambda: F.batch_norm(x, None, None, w, b, True),
+        "layer_norm": lambda: F.layer_norm(x, (6,), whet.ones(6), whet.zeros(6)),
+        "normalize": lambda: F.layer_norm(x, (6,)),
+        "rms_norm": lambda: F.rms_norm(x, (6,)),
+        "max_pool": lambda: F.max_pool2d(x, 2),
+        "max": lambda: x.max(1).values,
+        "sort": lambda: x.sort(1).values,
+        "topk": lambda: x.topk(2, 1).values,
+        "cummax": lambda: x.cummax(1).values, }
     for name, make in makers.items():
         expected, = whet.autograd.grad(F.relu(make()).mul(3).square().sum(), x)
         got, = whet.autograd.grad(F.relu_(make()).mul_(3).square().sum(), x)

@@ -1,4 +1,5 @@
-"""Interrupts at some of the lines that a traced step runs: `python -m tests.interrupts` takes all."""
+"""Interrupts at some of the lines that a traced step runs: `python -m tests.interrupts` takes
+all."""
 import pytest
 import whet
 from whet.autograd import modes
@@ -24,7 +25,8 @@ def test_an_interrupt_of_a_backward_leaves_no_mode(monkeypatch):
     monkeypatch.setattr(interrupts, "_is_ours", lambda name: name.endswith("autograd/engine.py"))
     interrupts.run(0)
     turns = interrupts.run(0)[0].turns
-    places = sorted({n for (code, _), turn in turns.items() if code.co_name in ("run", "end") for n in turn})
+    places = sorted({
+        n for (code, _), turn in turns.items() if code.co_name in ("run", "end") for n in turn})
     assert len(places) > 30
     assert [at for at in places if interrupts.run(0, at)[1]] == []
 

@@ -1,4 +1,5 @@
-"""Levels beyond single ops: what escapes, in-place writes, Functions, control flow, checkpoints, traces, random numbers."""
+"""Levels beyond single ops: what escapes, in-place writes, Functions, control flow, checkpoints,
+traces, random numbers."""
 import numpy as np
 import pytest
 import whet
@@ -21,7 +22,7 @@ def rows(f, x):
     return whet.stack([f(r) for r in x])
 
 
-# ---- what a level refuses --------------------------------------------------------------------------------------------
+# ---- what a level refuses ------------------------------------------------------------------------
 @pytest.mark.parametrize("use", [lambda t: t + 1, lambda t: whet.ones(3) * t, lambda t: t[0], lambda t: t.item(), lambda t: t.numpy(),
                                  lambda t: t.add_(1), lambda t: whet.vmap(lambda a: a * t)(whet.ones(2, 3)), lambda t: t.shape])
 @pytest.mark.parametrize("inside", [lambda f: whet.vmap(f)(whet.ones(2, 3)), lambda f: func.jvp(f, (whet.ones(3),), (whet.ones(3),))])
@@ -32,8 +33,12 @@ def test_a_tensor_that_escaped_its_level_is_an_error(inside, use):
         use(kept[0])
 
 
-@pytest.mark.parametrize("f", [lambda x: x.item(), lambda x: bool(x > 0), lambda x: x.numpy(), lambda x: x.tolist(), lambda x: int(x),
-                               lambda x: np.asarray(x), lambda x: whet.arange(3)[x.long()] if x > 0 else x, lambda x: f"{float(x)}"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.item(), lambda x: bool(x > 0), lambda x: x.numpy(), lambda x: x.tolist(),
+        lambda x: int(x), lambda x: np.asarray(x), lambda x: whet.arange(3)[x.long()]
+        if x > 0 else x, lambda x: f"{float(x)}"])
 def test_python_does_not_see_the_numbers_of_a_batch(f):
     with pytest.raises(RuntimeError, match="vmap"):
         whet.vmap(f)(whet.tensor([1.0, -1.0]))
@@ -41,23 +46,28 @@ def test_python_does_not_see_the_numbers_of_a_batch(f):
 
 def test_what_all_examples_share_cannot_be_written_with_what_they_differ_in():
     w = whet.zeros(3)
-    for f in (lambda x: w.add_(x), lambda x: whet.zeros(3).copy_(x), lambda x, y: y.clone().add_(x)):
+    for f in ((lambda x: w.add_(x), lambda x: whet.zeros(3).copy_(x),
+               lambda x, y: y.clone().add_(x))):
         with pytest.raises(RuntimeError, match="vmap"):
-            whet.vmap(f, (0, None) if f.__code__.co_argcount == 2 else 0)(*[whet.ones(2, 3), w][:f.__code__.co_argcount])
+            whet.vmap(f, (0, None) if f.__code__.co_argcount == 2 else 0)(
+                *[whet.ones(2, 3), w][:f.__code__.co_argcount])
     assert (w == 0).all()
 
 
 def test_random_numbers_are_refused_the_same_or_different():
     x = whet.zeros(3)
-    for draw in (lambda x: x + whet.rand(()), lambda x: whet.nn.functional.dropout(x), lambda x: whet.randperm(3), lambda x: whet.randn_like(x)):
+    for draw in ((lambda x: x + whet.rand(()), lambda x: whet.nn.functional.dropout(x),
+                  lambda x: whet.randperm(3), lambda x: whet.randn_like(x))):
         with pytest.raises(RuntimeError, match="randomness"):
             whet.vmap(draw)(x)
-    same, other = (whet.vmap(lambda x: x + whet.randn(2), randomness=r)(x) for r in ("same", "different"))
+    same, other = (whet.vmap(lambda x: x + whet.randn(2), randomness=r)(x)
+                   for r in ("same", "different"))
     assert whet.equal(same[0], same[1]) and not whet.equal(other[0], other[1])
-    assert whet.vmap(lambda x: whet.randperm(5), randomness="different")(x).sort(1).values.tolist() == [list(range(5))] * 3
+    assert (whet.vmap(lambda x: whet.randperm(5),
+                      randomness="different")(x).sort(1).values.tolist() == [list(range(5))] * 3)
 
 
-# ---- in place --------------------------------------------------------------------------------------------------------
+# ---- in place ------------------------------------------------------------------------------------
 def written(x):
     y = x.new_zeros(4)
     y[0] = x[0]
@@ -89,7 +99,9 @@ def test_writes_in_place(f):
     close(func.jacfwd(func.jacrev(f))(x[0]), func.jacrev(func.jacrev(f))(x[0]))
 
 
-@pytest.mark.parametrize("f", [written, written_view, lambda x: _overwritten(x, x * x), lambda x: _overwritten(x.clone(), x.sin())])
+@pytest.mark.parametrize("f", [
+    written, written_view, lambda x: _overwritten(x, x * x),
+    lambda x: _overwritten(x.clone(), x.sin())])
 def test_a_linear_function_knows_what_was_there_before_a_write(f):
     x, v, w = numbers(3).exp(), numbers(3), numbers(3)
     out, push = func.linearize(f, x.clone())
@@ -114,7 +126,7 @@ def test_a_batch_is_written_into_the_users_memory():
     close(x, want)
 
 
-# ---- Functions -------------------------------------------------------------------------------------------------------
+# ---- Functions -----------------------------------------------------------------------------------
 class Scaled(whet.autograd.Function):
     """Saves an output and an input."""
     @staticmethod
@@ -187,10 +199,16 @@ def test_functions_in_every_nesting():
     x, c = numbers(4), whet.tensor(2.0, dtype=whet.float64)
     f = lambda x: Scaled.apply(x, c)  # noqa: E731
     want = x.exp() * c
-    for found in (whet.vmap(f)(x), whet.vmap(func.grad(f))(x), whet.vmap(func.grad(func.grad(f)))(x),
-                  func.grad(lambda x: whet.vmap(f)(x).sum())(x), func.grad(lambda x: whet.vmap(func.grad(f))(x).sum())(x),
-                  func.jvp(f, (x,), (whet.ones_like(x),))[1], func.hessian(lambda x: f(x).sum())(x).diagonal(), func.jacfwd(f)(x).diagonal(),
-                  func.grad(lambda x: func.jvp(f, (x,), (whet.ones_like(x),))[1].sum())(x), whet.vmap(func.hessian(f))(x),
+    for found in (whet.vmap(f)(x),
+                  whet.vmap(func.grad(f))(x),
+                  whet.vmap(func.grad(func.grad(f)))(x),
+                  func.grad(lambda x: whet.vmap(f)(x).sum())(x),
+                  func.grad(lambda x: whet.vmap(func.grad(f))(x).sum())(x),
+                  func.jvp(f, (x,), (whet.ones_like(x),))[1],
+                  func.hessian(lambda x: f(x).sum())(x).diagonal(),
+                  func.jacfwd(f)(x).diagonal(),
+                  func.grad(lambda x: func.jvp(f, (x,), (whet.ones_like(x),))[1].sum())(x),
+                  whet.vmap(func.hessian(f))(x),
                   func.jvp(func.grad(lambda x: f(x).sum()), (x,), (whet.ones_like(x),))[1]):
         close(found, want)
     by_c = func.grad(lambda c: whet.vmap(lambda x: Scaled.apply(x, c))(x).sum())
@@ -199,8 +217,10 @@ def test_functions_in_every_nesting():
 
 def test_a_function_goes_by_its_own_gradient_at_every_level():
     x = numbers(4)
-    for found in (func.grad(lambda x: whet.vmap(Rounded.apply)(x).sum())(x), whet.vmap(func.grad(Rounded.apply))(x),
-                  func.jvp(Rounded.apply, (x,), (whet.ones_like(x),))[1], whet.vmap(func.jacfwd(Rounded.apply))(x)):
+    for found in (func.grad(lambda x: whet.vmap(Rounded.apply)(x).sum())(x),
+                  whet.vmap(func.grad(Rounded.apply))(x),
+                  func.jvp(Rounded.apply, (x,), (whet.ones_like(x),))[1],
+                  whet.vmap(func.jacfwd(Rounded.apply))(x)):
         close(found, whet.full_like(x, 3.0))
 
 
@@ -261,15 +281,17 @@ def test_differentiating_by_a_leaf_from_outside_is_explained(inside, f):
     assert w.grad is None
 
 
-# ---- control flow, checkpoints, traces ---------------------------------------------------------------------------------
+# ---- control flow, checkpoints, traces -----------------------------------------------------------
 def test_control_flow_of_a_batch():
     x = whet.tensor([0.3, -0.7, 1.2], dtype=whet.float64)
     f = lambda x: whet.cond(x > 0, lambda x: x * 2, lambda x: -x, (x,))  # noqa: E731
     close(whet.vmap(f)(x), whet.tensor([0.6, 0.7, 2.4], dtype=whet.float64))
     close(whet.vmap(func.grad(f))(x), whet.tensor([2.0, -1.0, 2.0], dtype=whet.float64))
-    power = lambda n: whet.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 2), (whet.tensor(0), whet.tensor(1.0)))[1]  # noqa: E731
+    power = lambda n: whet.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 2),
+                                      (whet.tensor(0), whet.tensor(1.0)))[1]    # noqa: E731
     assert whet.vmap(power)(whet.tensor([1, 3, 0])).tolist() == [2, 8, 1]
-    running = lambda r: whet.scan(lambda c, y: (c + y, c * y), whet.zeros((), dtype=whet.float64), r)[1]  # noqa: E731
+    running = lambda r: whet.scan(lambda c, y: (c + y, c * y), whet.zeros(
+        (), dtype=whet.float64), r)[1]    # noqa: E731
     xs = whet.stack([x, x * 2])
     close(whet.vmap(running)(xs), rows(running, xs))
 
@@ -280,13 +302,19 @@ def test_checkpoints_inside_and_outside():
     slope = func.grad(lambda x: x.exp().sin().sum())
     close(whet.vmap(func.grad(f))(x), slope(x))
     close(func.grad(lambda x: whet.vmap(f)(x).sum())(x), slope(x))
-    close(func.grad(lambda x: whet.vmap(func.grad(f))(x).sum())(x), func.grad(lambda x: slope(x).sum())(x))
+    close(
+        func.grad(lambda x: whet.vmap(func.grad(f))(x).sum())(x),
+        func.grad(lambda x: slope(x).sum())(x))
     close(func.jvp(f, (x,), (whet.ones_like(x),))[1], slope(x))
 
 
-@pytest.mark.parametrize("f", [lambda x: whet.vmap(func.grad(lambda y: checkpoint(lambda y: y * y * y * x.sum(), y)))(x).sum(),
-                               lambda x: checkpoint(func.hessian(lambda y: (y * y * y * x).sum()), x).sum(),
-                               lambda x: func.jvp(lambda y: whet.vmap(lambda y: checkpoint(lambda y: y * y * x[0], y))(y), (x,), (x,))[1].sum()])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: whet.vmap(func.grad(lambda y: checkpoint(lambda y: y * y * y * x.sum(), y)))
+        (x).sum(), lambda x: checkpoint(func.hessian(lambda y: (y * y * y * x).sum()), x).sum(),
+        lambda x: func.jvp(lambda y: whet.vmap(lambda y: checkpoint(lambda y: y * y * x[0], y))(y),
+                           (x,), (x,))[1].sum()])
 def test_a_checkpoint_inside_keeps_the_history_of_what_is_outside(f, monkeypatch):
     x = numbers(3)
     got = func.grad(f)(x)
@@ -310,15 +338,21 @@ def test_control_flow_of_a_batch_that_an_inner_transform_meets():
         want = whet.tensor(slope, dtype=whet.float64)
         close(whet.vmap(lambda x, h=h: func.jvp(h, (x,), (x * 0 + 1,))[1])(x), want)
         close(whet.vmap(lambda x, h=h: func.linearize(h, x)[1](x * 0 + 1))(x), want)
-        close(whet.vmap(lambda x, h=h: whet.vmap(lambda y: h(x) * y)(whet.ones(2)))(x)[:, 1], h_of_each(h, x))
+        close(
+            whet.vmap(lambda x, h=h: whet.vmap(lambda y: h(x) * y)(whet.ones(2)))(x)[:, 1],
+            h_of_each(h, x))
 
 
 def h_of_each(h, x):
     return whet.stack([h(y) for y in x])
 
 
-@pytest.mark.parametrize("f", [lambda x: whet.vmap(func.grad(lambda a: a.sin() * a))(x), func.hessian(lambda x: (x.sin() * x).sum() ** 2),
-                               lambda x: func.jvp(lambda x: x.tanh() * x, (x,), (x,))[1], whet.vmap(lambda r: written(whet.stack([r, r, r])))])
+@pytest.mark.parametrize("f",
+                         [
+                             lambda x: whet.vmap(func.grad(lambda a: a.sin() * a))(x),
+                             func.hessian(lambda x: (x.sin() * x).sum() ** 2),
+                             lambda x: func.jvp(lambda x: x.tanh() * x, (x,), (x,))[1],
+                             whet.vmap(lambda r: written(whet.stack([r, r, r])))])
 def test_a_traced_transform_is_replayed_with_the_same_bits(f):
     traced = whet.jit.trace(f, strict=True)
     for _ in range(4):
@@ -335,10 +369,11 @@ def test_a_traced_function_inside_of_a_transform():
         close(whet.vmap(func.grad(traced))(x), x.cos() * x + x.sin())
 
 
-# ---- the forms of vmap -------------------------------------------------------------------------------------------------
+# ---- the forms of vmap ---------------------------------------------------------------------------
 def test_dimensions_and_structures_of_vmap():
     x, y = numbers(2, 3), numbers(3)
-    out = whet.vmap(lambda d, k=1: {"a": d["x"] * d["y"] * k, "b": (d["x"], d["y"])}, in_dims=({"x": 1, "y": 0},),
+    out = whet.vmap(lambda d, k=1: {"a": d["x"] * d["y"] * k, "b": (d["x"], d["y"])},
+                    in_dims=({"x": 1, "y": 0},),
                     out_dims={"a": 1, "b": (0, 0)})({"x": x, "y": y}, k=2)
     close(out["a"], x * y * 2)
     close(out["b"][0], x.T)
@@ -350,7 +385,8 @@ def test_dimensions_and_structures_of_vmap():
 
 def test_an_index_of_each_example():
     x, i, j = numbers(4, 5, 3), whet.tensor([0, 3, -1, 2]), whet.tensor([1, 0, 2, 2])
-    for f in (lambda x, i, j: x[i], lambda x, i, j: x[i, j], lambda x, i, j: x[:, j], lambda x, i, j: x[j, 1:]):
+    for f in ((lambda x, i, j: x[i], lambda x, i, j: x[i, j], lambda x, i, j: x[:, j],
+               lambda x, i, j: x[j, 1:])):
         close(whet.vmap(f)(x, i, j), whet.stack([f(*each) for each in zip(x, i, j)]))
 
     def put(x, i):
@@ -369,8 +405,11 @@ def test_norms_with_weights_of_each_example():
         assert not d(w[0], x[0]).requires_grad
 
 
-@pytest.mark.parametrize("draw", [lambda x: whet.bernoulli(x), lambda x: whet.normal(x, x), lambda x: x.new_zeros(3).normal_(),
-                                  lambda x: whet.multinomial(x, 2), lambda x: whet.poisson(x), lambda x: whet.nn.functional.dropout(x)])
+@pytest.mark.parametrize("draw",
+                         [
+                             lambda x: whet.bernoulli(x), lambda x: whet.normal(x, x),
+                             lambda x: x.new_zeros(3).normal_(), lambda x: whet.multinomial(x, 2),
+                             lambda x: whet.poisson(x), lambda x: whet.nn.functional.dropout(x)])
 def test_draws_with_arguments_of_each_example(draw):
     x = whet.full((20, 3), 0.5)
     same, different = [whet.vmap(draw, randomness=r)(x) for r in ("same", "different")]
@@ -388,7 +427,8 @@ def test_chunks(chunk_size):
 
 
 def test_gradients_of_each_sample_of_a_model():
-    net = whet.nn.Sequential(whet.nn.Conv2d(2, 3, 3), whet.nn.GroupNorm(1, 3), whet.nn.ReLU(), whet.nn.Flatten(), whet.nn.Linear(48, 2)).double()
+    net = whet.nn.Sequential(whet.nn.Conv2d(2, 3, 3), whet.nn.GroupNorm(1, 3), whet.nn.ReLU(),
+                             whet.nn.Flatten(), whet.nn.Linear(48, 2)).double()
     params = {k: p.detach() for k, p in net.named_parameters()}
     x, y = numbers(4, 2, 6, 6), whet.tensor([0, 1, 1, 0])
 
@@ -401,14 +441,17 @@ def test_gradients_of_each_sample_of_a_model():
 
 
 def test_an_ensemble():
-    nets = [whet.nn.Sequential(whet.nn.Linear(3, 4), whet.nn.Tanh(), whet.nn.Linear(4, 2)).double() for _ in range(3)]
+    nets = [
+        whet.nn.Sequential(whet.nn.Linear(3, 4), whet.nn.Tanh(), whet.nn.Linear(4, 2)).double()
+        for _ in range(3)]
     params, buffers = func.stack_module_state(nets)
     x = numbers(5, 3)
     out = whet.vmap(lambda p, b: func.functional_call(nets[0], (p, b), (x,)))(params, buffers)
     close(out, whet.stack([n(x) for n in nets]))
 
 
-@pytest.mark.parametrize("options", [{"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}])
+@pytest.mark.parametrize("options",
+                         [{"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}])
 def test_jacobians_as_values(options):
     functional = whet.autograd.functional
     x, y = numbers(3), numbers(2)
@@ -420,18 +463,22 @@ def test_jacobians_as_values(options):
     w = x.clone().requires_grad_()
     functional.jacobian(lambda x: x ** 3, w, create_graph=True, **options).sum().backward()
     close(w.grad, 6 * x)
-    close(functional.hessian(g, x, vectorize=True, outer_jacobian_strategy=options.get("strategy", "reverse-mode")), functional.hessian(g, x))
+    close(
+        functional.hessian(g, x, vectorize=True,
+                           outer_jacobian_strategy=options.get("strategy", "reverse-mode")),
+        functional.hessian(g, x))
 
 
 def test_batched_gradients_of_a_graph():
     x = numbers(3).requires_grad_()
     y, z = x ** 2, numbers(2).requires_grad_()
-    rows_of, none = whet.autograd.grad(y, (x, z), whet.eye(3, dtype=x.dtype), is_grads_batched=True, allow_unused=True)
+    rows_of, none = whet.autograd.grad(y, (x, z), whet.eye(3, dtype=x.dtype), is_grads_batched=True,
+                                       allow_unused=True)
     close(rows_of, (2 * x).diag())
     assert none is None
 
 
-# ---- dual numbers ------------------------------------------------------------------------------------------------------
+# ---- dual numbers --------------------------------------------------------------------------------
 def test_dual_levels():
     x, v = numbers(3), numbers(3)
     with pytest.raises(RuntimeError, match="no level"):
@@ -462,4 +509,7 @@ def test_tensors_made_inside_of_forward_mode_can_be_written_to():
         out[0] = x
         out[1:] = x * x
         return out
-    close(func.jacfwd(f)(whet.tensor(3.0, dtype=whet.float64)), whet.tensor([1.0, 6.0, 6.0], dtype=whet.float64))
+
+    close(
+        func.jacfwd(f)(whet.tensor(3.0, dtype=whet.float64)),
+        whet.tensor([1.0, 6.0, 6.0], dtype=whet.float64))

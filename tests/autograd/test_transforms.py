@@ -15,7 +15,7 @@ def numbers(*shape):
     return whet.tensor(R.standard_normal(shape))
 
 
-# ---- functions of functions ------------------------------------------------------------------------------------------------
+# ---- functions of functions ----------------------------------------------------------------------
 def test_jacobians_agree_with_each_other_and_with_products():
     f = lambda x, y: {"a": (x.sin() * y.sum()), "b": x @ x}
     x, y = numbers(3), numbers(2)
@@ -23,11 +23,13 @@ def test_jacobians_agree_with_each_other_and_with_products():
     for name in "ab":
         for r, g in zip(back[name], forward[name]):
             np.testing.assert_allclose(r.numpy(), g.numpy(), atol=1e-12)
-    assert back["a"][0].shape == (3, 3) and back["a"][1].shape == (3, 2) and back["b"][0].shape == (3,)
+    assert (back["a"][0].shape == (3, 3) and back["a"][1].shape == (3, 2)
+            and back["b"][0].shape == (3,))
     v = numbers(3)
     out, d = func.jvp(lambda x: f(x, y)["a"], (x,), (v,))
     np.testing.assert_allclose(d.numpy(), (back["a"][0] @ v).numpy(), atol=1e-12)
-    np.testing.assert_allclose(func.linearize(lambda x: f(x, y)["a"], x)[1](v).numpy(), d.numpy(), atol=1e-12)
+    np.testing.assert_allclose(
+        func.linearize(lambda x: f(x, y)["a"], x)[1](v).numpy(), d.numpy(), atol=1e-12)
     out, pull = func.vjp(lambda x: f(x, y)["a"], x)
     np.testing.assert_allclose(pull(v)[0].numpy(), (v @ back["a"][0]).numpy(), atol=1e-12)
 
@@ -42,9 +44,13 @@ def test_a_hessian_and_its_derivative():
     np.testing.assert_allclose(third.numpy()[range(3), range(3), range(3)], 6, atol=1e-12)
 
 
-INNER = {"grad": lambda f, at: func.grad(f)(at), "vjp": lambda f, at: func.vjp(f, at)[1](whet.ones_like(at))[0],
-         "jvp": lambda f, at: func.jvp(f, (at,), (whet.ones_like(at),))[1], "jacrev": lambda f, at: func.jacrev(f)(at),
-         "jacfwd": lambda f, at: func.jacfwd(f)(at), "linearize": lambda f, at: func.linearize(f, at)[1](whet.ones_like(at))}
+INNER = {
+    "grad": lambda f, at: func.grad(f)(at),
+    "vjp": lambda f, at: func.vjp(f, at)[1](whet.ones_like(at))[0],
+    "jvp": lambda f, at: func.jvp(f, (at,), (whet.ones_like(at),))[1],
+    "jacrev": lambda f, at: func.jacrev(f)(at),
+    "jacfwd": lambda f, at: func.jacfwd(f)(at),
+    "linearize": lambda f, at: func.linearize(f, at)[1](whet.ones_like(at))}
 
 
 @pytest.mark.parametrize("inner", INNER)
@@ -64,15 +70,19 @@ def test_a_gradient_that_depends_on_a_closed_over_leaf_has_its_history():
 
 def test_vmap_is_a_loop():
     x, w = numbers(4, 3), numbers(3, 2)
-    np.testing.assert_allclose(whet.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, w).numpy(), (x @ w).numpy(), atol=1e-12)
+    np.testing.assert_allclose(
+        whet.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, w).numpy(), (x @ w).numpy(), atol=1e-12)
     assert whet.vmap(lambda a: (a, a.sum()), in_dims=1, out_dims=(1, 0))(x)[0].shape == (4, 3)
     nested = whet.vmap(whet.vmap(lambda a, b: a * b, in_dims=(0, None)), in_dims=(None, 0))(x[0], x[1])
     np.testing.assert_allclose(nested.numpy(), np.outer(x[1].numpy(), x[0].numpy()), atol=1e-12)
     per_sample = whet.vmap(func.grad(lambda w, x: (x @ w).sin().sum()), in_dims=(None, 0))(w, x)
     for g, row in zip(per_sample, x):
-        np.testing.assert_allclose(g.numpy(), func.grad(lambda w: (row @ w).sin().sum())(w).numpy(), atol=1e-12)
+        np.testing.assert_allclose(g.numpy(),
+                                   func.grad(lambda w: (row @ w).sin().sum())(w).numpy(),
+                                   atol=1e-12)
     traced = whet.jit.trace(whet.vmap(lambda a: (a.sin() * a).sum()), strict=True)
-    assert all(whet.equal(traced(x), (whet.vmap(lambda a: (a.sin() * a).sum()))(x)) for _ in range(3))
+    assert all(
+        whet.equal(traced(x), (whet.vmap(lambda a: (a.sin() * a).sum()))(x)) for _ in range(3))
 
 
 def test_vmap_refuses_what_it_cannot_do():
@@ -85,20 +95,28 @@ def test_vmap_refuses_what_it_cannot_do():
     with pytest.raises(RuntimeError, match="random"):
         whet.vmap(lambda a: a + whet.rand(2))(x)
     same = whet.vmap(lambda a: whet.rand(2), randomness="same")(x)
-    assert whet.equal(same[0], same[1]) and not whet.equal(*whet.vmap(lambda a: whet.rand(2), randomness="different")(x)[:2])
+    assert (whet.equal(same[0], same[1])
+            and not whet.equal(*whet.vmap(lambda a: whet.rand(2), randomness="different")(x)[:2]))
 
 
-# ---- Fourier transforms ------------------------------------------------------------------------------------------------------
+# ---- Fourier transforms --------------------------------------------------------------------------
 @pytest.mark.parametrize("norm", [None, "ortho", "forward"])
 def test_fourier_transforms_are_numpys(norm):
     x, z = numbers(3, 4, 6), whet.complex(numbers(3, 4, 6), numbers(3, 4, 6))
     for name, t in (("fft", z), ("ifft", z), ("rfft", x), ("irfft", z), ("hfft", z), ("ihfft", x)):
         for n in (None, 3, 9):
-            np.testing.assert_allclose(getattr(fft, name)(t, n, 1, norm).numpy(), getattr(np.fft, name)(t.numpy(), n, 1, norm), atol=1e-12)
+            np.testing.assert_allclose(
+                getattr(fft, name)(t, n, 1, norm).numpy(),
+                getattr(np.fft, name)(t.numpy(), n, 1, norm),
+                atol=1e-12)
     for name, t in (("fftn", z), ("ifftn", z), ("rfftn", x), ("irfftn", z)):
         for s, dims in ((None, (0, 2)), ((2, 5), (1, 2))):
-            np.testing.assert_allclose(getattr(fft, name)(t, s, dims, norm).numpy(), getattr(np.fft, name)(t.numpy(), s, dims, norm), atol=1e-12)
-    np.testing.assert_allclose(fft.ihfftn(fft.hfftn(z.real + 0j, norm=norm), norm=norm).shape, z.shape)
+            np.testing.assert_allclose(
+                getattr(fft, name)(t, s, dims, norm).numpy(),
+                getattr(np.fft, name)(t.numpy(), s, dims, norm),
+                atol=1e-12)
+    np.testing.assert_allclose(
+        fft.ihfftn(fft.hfftn(z.real + 0j, norm=norm), norm=norm).shape, z.shape)
 
 
 def test_frequencies_and_shifts():
@@ -110,7 +128,8 @@ def test_frequencies_and_shifts():
 
 def test_short_time_transforms_are_undone():
     x, window = numbers(2, 50), whet.hann_window(12, dtype=whet.float64) + 0.1
-    for kw in ({}, {"hop_length": 3}, {"normalized": True}, {"onesided": False}, {"center": False, "hop_length": 2}):
+    for kw in (({}, {"hop_length": 3}, {"normalized": True}, {"onesided": False},
+                {"center": False, "hop_length": 2})):
         y = whet.stft(x, 12, window=window, return_complex=True, **kw)
         back = whet.istft(y, 12, window=window, **kw)
         np.testing.assert_allclose(back.numpy(), x.numpy()[:, :back.shape[1]], atol=1e-10)
@@ -121,32 +140,45 @@ def test_short_time_transforms_are_undone():
 
 def test_wrong_transforms_are_refused():
     x = numbers(4)
-    for call in (lambda: fft.fft(x, 0), lambda: fft.fft(x, norm="other"), lambda: fft.rfft(x + 0j), lambda: fft.fftn(x, dim=(0, 0)),
-                 lambda: whet.stft(x, 8, return_complex=True, center=False), lambda: whet.istft(x, 8), lambda: fft.fft(x.half())):
+    for call in (lambda: fft.fft(x, 0), lambda: fft.fft(x, norm="other"), lambda: fft.rfft(x + 0j),
+                 lambda: fft.fftn(x, dim=(0, 0)),
+                 lambda: whet.stft(x, 8, return_complex=True, center=False),
+                 lambda: whet.istft(x, 8), lambda: fft.fft(x.half())):
         with pytest.raises(RuntimeError):
             call()
 
 
-# ---- special functions -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name, theirs", [("i0", "i0"), ("i0e", "i0e"), ("i1", "i1"), ("i1e", "i1e"), ("erfcx", "erfcx"), ("entr", "entr"),
-                                          ("ndtr", "ndtr"), ("log_ndtr", "log_ndtr"), ("modified_bessel_k0", "k0"), ("modified_bessel_k1", "k1")])
+# ---- special functions ---------------------------------------------------------------------------
+@pytest.mark.parametrize("name, theirs",
+                         [("i0", "i0"), ("i0e", "i0e"), ("i1", "i1"), ("i1e", "i1e"),
+                          ("erfcx", "erfcx"), ("entr", "entr"), ("ndtr", "ndtr"),
+                          ("log_ndtr", "log_ndtr"), ("modified_bessel_k0", "k0"),
+                          ("modified_bessel_k1", "k1")])
 def test_special_functions_of_one_number(name, theirs):
     x = np.concatenate([np.linspace(-30, 30, 401), [0.0, 1e-8, 8.0, 100.0]])
     want = getattr(scipy_special, theirs)(np.where(x < 0, np.nan, x) if theirs[0] == "k" else x)
-    np.testing.assert_allclose(getattr(whet.special, name)(whet.tensor(x)).numpy(), want, rtol=1e-11, atol=1e-300)
+    np.testing.assert_allclose(
+        getattr(whet.special, name)(whet.tensor(x)).numpy(), want, rtol=1e-11, atol=1e-300)
 
 
 def test_special_functions_of_two_numbers():
     a, x = np.array([[0.1], [1.0], [20.0], [500.0]]), np.array([0.0, 0.3, 1.0, 19.0, 480.0, 1000.0])
     ours = [whet.tensor(v) for v in np.broadcast_arrays(a, x)]
-    np.testing.assert_allclose(whet.igamma(*ours).numpy(), scipy_special.gammainc(a, x), rtol=1e-10, atol=1e-300)
-    np.testing.assert_allclose(whet.igammac(*ours).numpy(), scipy_special.gammaincc(a, x), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(
+        whet.igamma(*ours).numpy(), scipy_special.gammainc(a, x), rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(
+        whet.igammac(*ours).numpy(), scipy_special.gammaincc(a, x), rtol=1e-9, atol=1e-300)
     q = whet.tensor([0.1, 1.0, 7.5, 300.0], dtype=whet.float64)
     for n in (0, 1, 2, 5):
-        np.testing.assert_allclose(whet.polygamma(n, q).numpy(), scipy_special.polygamma(n, q.numpy()), rtol=1e-11)
-    np.testing.assert_allclose(whet.special.zeta(whet.tensor(2.5), q).numpy(), scipy_special.zeta(2.5, q.numpy()), rtol=1e-12)
+        np.testing.assert_allclose(
+            whet.polygamma(n, q).numpy(), scipy_special.polygamma(n, q.numpy()), rtol=1e-11)
+    np.testing.assert_allclose(
+        whet.special.zeta(whet.tensor(2.5), q).numpy(),
+        scipy_special.zeta(2.5, q.numpy()),
+        rtol=1e-12)
     p = whet.tensor([1e-200, 1e-9, 0.02, 0.1, 0.5, 0.97, 1 - 1e-9], dtype=whet.float64)
-    np.testing.assert_allclose(whet.special.ndtri(p).numpy(), scipy_special.ndtri(p.numpy()), rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(
+        whet.special.ndtri(p).numpy(), scipy_special.ndtri(p.numpy()), rtol=1e-7, atol=1e-12)
 
 
 def test_polynomials():
@@ -156,10 +188,13 @@ def test_polynomials():
                          ("hermite_polynomial_he", "eval_hermitenorm"), ("laguerre_polynomial_l", "eval_laguerre"),
                          ("legendre_polynomial_p", "eval_legendre"), ("shifted_chebyshev_polynomial_t", "eval_sh_chebyt")):
         for n in (0, 1, 4):
-            np.testing.assert_allclose(getattr(whet.special, name)(whet.tensor(x), n).numpy(), getattr(scipy_special, theirs)(n, x), rtol=1e-11)
+            np.testing.assert_allclose(
+                getattr(whet.special, name)(whet.tensor(x), n).numpy(),
+                getattr(scipy_special, theirs)(n, x),
+                rtol=1e-11)
 
 
-# ---- mixed precision ---------------------------------------------------------------------------------------------------------
+# ---- mixed precision -----------------------------------------------------------------------------
 def test_autocast_makes_products_small_and_losses_large():
     x, w = whet.randn(4, 3), whet.randn(5, 3, requires_grad=True)
     with whet.autocast("cpu"):
@@ -186,7 +221,8 @@ def test_autocast_makes_products_small_and_losses_large():
 
 def test_a_scaled_step_is_the_step_and_an_infinite_one_is_left_out():
     p = whet.nn.Parameter(whet.ones(3))
-    optimizer, scaler = whet.optim.SGD([p], lr=0.5), whet.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2)
+    optimizer, scaler = (whet.optim.SGD([p], lr=0.5),
+                         whet.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2))
     scaler.scale((p * 2).sum()).backward()
     assert p.grad.tolist() == [16, 16, 16]
     scaler.step(optimizer)
@@ -217,7 +253,7 @@ def test_without_a_device_cuda_amp_does_nothing():
         assert (whet.ones(2, 2) @ whet.ones(2, 2)).dtype is whet.float32
 
 
-# ---- doors -------------------------------------------------------------------------------------------------------------------
+# ---- doors ---------------------------------------------------------------------------------------
 def test_compile_traces():
     @whet.compile(fullgraph=True, dynamic=False)
     def f(x):
@@ -225,24 +261,31 @@ def test_compile_traces():
     x = numbers(3)
     assert isinstance(f, whet.jit.Traced) and whet.equal(f(x), (x * 2).sin())
     net = whet.nn.Linear(2, 2)
-    assert isinstance(whet.compile(net, mode="max-autotune"), whet.nn.Linear) and whet.compile(net, disable=True) is net
+    assert (isinstance(whet.compile(net, mode="max-autotune"), whet.nn.Linear)
+            and whet.compile(net, disable=True) is net)
 
 
 def test_close_tensors():
     close = whet.testing.assert_close
     close({"a": [whet.ones(2), 1.0]}, {"a": [whet.ones(2) + 1e-7, 1.0]})
     close(whet.tensor([math.nan]), whet.tensor([math.nan]), equal_nan=True)
-    for a, b, kw, text in ((whet.ones(2), whet.ones(3), {}, "shape"), (whet.ones(2), whet.ones(2).double(), {}, "dtype"), (1.0, 2.0, {}, "Scalars"),
-                           (whet.ones(2), whet.zeros(2), {}, "2 / 2"), ([1], [1, 2], {}, "length"), ({"a": 1}, {"b": 1}, {}, "keys"),
-                           (whet.ones(1), whet.ones(1) + 0.1, {"rtol": 0, "atol": 0.01, "msg": "here"}, "here")):
+    for a, b, kw, text in ((whet.ones(2), whet.ones(3), {},
+                            "shape"), (whet.ones(2), whet.ones(2).double(), {}, "dtype"),
+                           (1.0, 2.0, {}, "Scalars"), (whet.ones(2), whet.zeros(2), {}, "2 / 2"),
+                           ([1], [1, 2], {}, "length"), ({"a": 1}, {"b": 1}, {}, "keys"),
+                           (whet.ones(1), whet.ones(1) + 0.1,
+                            {"rtol": 0, "atol": 0.01, "msg": "here"}, "here")):
         with pytest.raises(AssertionError, match=text):
             close(a, b, **kw)
 
 
 def test_dimensions_may_be_named_as_numpy_names_them():
     x = numbers(3, 4)
-    assert whet.equal(x.argmax(axis=1), x.argmax(1)) and whet.equal(whet.cumprod(x, axis=0), whet.cumprod(x, 0))
-    assert whet.equal(x.amax(axis=0, keepdims=True), x.amax(0, True)) and whet.equal(x.flip(dims=(0, 1)), x.flip(0, 1))
-    assert whet.equal(whet.softmax(x, axis=1), whet.softmax(x, 1)) and whet.equal(whet.std(x, axis=0), whet.std(x, 0))
+    assert (whet.equal(x.argmax(axis=1), x.argmax(1))
+            and whet.equal(whet.cumprod(x, axis=0), whet.cumprod(x, 0)))
+    assert (whet.equal(x.amax(axis=0, keepdims=True), x.amax(0, True))
+            and whet.equal(x.flip(dims=(0, 1)), x.flip(0, 1)))
+    assert (whet.equal(whet.softmax(x, axis=1), whet.softmax(x, 1))
+            and whet.equal(whet.std(x, axis=0), whet.std(x, 0)))
     with pytest.raises(TypeError, match="axi"):
         x.argmax(axi=1)

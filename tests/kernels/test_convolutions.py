@@ -1,4 +1,5 @@
-"""Convolution kernels: right for every combination of parameters, and the same bits whatever the layout, path and threads."""
+"""Convolution kernels: right for every combination of parameters, and the same bits whatever the
+layout, path and threads."""
 import itertools
 import random
 import re
@@ -45,7 +46,8 @@ def assert_same_bits(a, b):
 
 
 def layouts(a):
-    """The array in other strides: Fortran order, reversed, inside a larger one, at an odd address."""
+    """The array in other strides: Fortran order, reversed, inside a larger one, at an odd
+    address."""
     yield np.asfortranarray(a)
     yield np.ascontiguousarray(a[..., ::-1])[..., ::-1]
     big = np.empty((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
@@ -63,14 +65,16 @@ def exact(a):
 
 
 def all_three(x, w, b, gy, *at):
-    return K.conv(x, w, b, *at), K.conv_input_grad(gy, w, x.shape, *at), K.conv_weight_grad(gy, x, w.shape, *at)
+    return (K.conv(x, w, b, *at), K.conv_input_grad(gy, w, x.shape,
+                                                    *at), K.conv_weight_grad(gy, x, w.shape, *at))
 
 
 def check(x, w, b, *at):
     """All three functions against the reference in float64."""
     out = W.out_sizes(x.shape[2:], w.shape[2:], *at[:3])
     gy = make(x.shape[0], w.shape[0], *out, dtype=x.dtype)
-    want = (W.reference_conv(exact(x), exact(w), exact(b), *at), W.reference_conv_input_grad(exact(gy), exact(w), x.shape, *at),
+    want = (W.reference_conv(exact(x), exact(w), exact(b), *at),
+            W.reference_conv_input_grad(exact(gy), exact(w), x.shape, *at),
             W.reference_conv_weight_grad(exact(gy), exact(x), w.shape, *at))
     for got, ref in zip(all_three(x, w, b, gy, *at), want, strict=True):
         assert got.shape == ref.shape and got.dtype == x.dtype
@@ -95,15 +99,20 @@ def test_random_shapes(nd, dtype):
 
 
 @pytest.mark.parametrize("x, w, at", [
-    ((2, 3, 2, 2), (4, 3, 5, 5), ((1, 1), (2, 2), (1, 1), 1)),             # taps beyond the input on both sides
+    # taps beyond the input on both sides
+    ((2, 3, 2, 2), (4, 3, 5, 5), ((1, 1), (2, 2), (1, 1), 1)),
     ((2, 3, 2, 2), (4, 3, 5, 5), ((1, 1), (0, 0), (1, 1), 1)),             # no output
     ((0, 3, 8, 8), (4, 3, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),
-    ((1, 0, 8, 8), (4, 0, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),             # no channels: the sum is zero
-    ((1, 2, 11, 9), (4, 2, 1, 2), ((3, 4), (0, 0), (1, 1), 1)),            # pixels that no window reads
-    ((1, 6, 9, 9), (12, 1, 3, 3), ((2, 1), (1, 1), (2, 1), 6)),            # depthwise, two outputs a channel
+    # no channels: the sum is zero
+    ((1, 0, 8, 8), (4, 0, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),
+    # pixels that no window reads
+    ((1, 2, 11, 9), (4, 2, 1, 2), ((3, 4), (0, 0), (1, 1), 1)),
+    # depthwise, two outputs a channel
+    ((1, 6, 9, 9), (12, 1, 3, 3), ((2, 1), (1, 1), (2, 1), 6)),
     ((2, 40, 9, 40), (40, 1, 7, 7), ((1, 1), (3, 3), (1, 1), 40)),
     ((1, 3, 30), (2, 3, 20), ((1,), (4,), (1,), 1)),                       # a long row of taps
-    ((1, 2, 40, 40), (3, 2, 17, 17), ((5, 5), (8, 8), (1, 1), 1)),         # more taps than steps in a block
+    # more taps than steps in a block
+    ((1, 2, 40, 40), (3, 2, 17, 17), ((5, 5), (8, 8), (1, 1), 1)),
     ((1, 64, 12, 12), (70, 64, 1, 1), ((1, 1), (0, 0), (1, 1), 1)),
     ((2, 300, 5, 7), (33, 300, 1, 1), ((2, 2), (0, 0), (1, 1), 1)),
     ((3, 16, 9, 21), (24, 16, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),         # Winograd
@@ -115,18 +124,22 @@ def test_corners(x, w, at):
 
 
 def chain(a, b):
-    """Rows of a times columns of b as the contraction's canonical order has it (a fused multiply-add in f64 is exact enough)."""
+    """Rows of a times columns of b as the contraction's canonical order has it (a fused
+    multiply-add in f64 is exact enough)."""
     total = None
     for k0 in range(0, a.shape[-1], 256):
         acc = np.zeros((*a.shape[:-1], b.shape[-1]), np.float32)
         for k in range(k0, min(k0 + 256, a.shape[-1])):
-            acc = (a[..., k, None].astype("f8") * b[..., k, None, :].astype("f8") + acc).astype("f4")
+            acc = (a[..., k, None].astype("f8") * b[..., k, None, :].astype("f8")
+                   + acc).astype("f4")
         total = acc if total is None else total + acc
     return total
 
 
-ORDER = [((2, 30, 6, 9), (5, 30, 3, 3), ((2, 1), (1, 1), (1, 2))), ((1, 70, 5, 5), (3, 70, 2, 2), ((1, 1), (0, 1), (1, 1))),
-         ((2, 1, 9, 21), (1, 1, 3, 3), ((1, 1), (1, 1), (1, 1))), ((1, 300, 4, 4), (17, 300, 1, 1), ((1, 1), (0, 0), (1, 1)))]
+ORDER = [((2, 30, 6, 9), (5, 30, 3, 3), ((2, 1), (1, 1), (1, 2))),
+         ((1, 70, 5, 5), (3, 70, 2, 2), ((1, 1), (0, 1), (1, 1))),
+         ((2, 1, 9, 21), (1, 1, 3, 3), ((1, 1), (1, 1), (1, 1))),
+         ((1, 300, 4, 4), (17, 300, 1, 1), ((1, 1), (0, 0), (1, 1)))]
 
 
 @pytest.mark.parametrize("x, w, at", ORDER)
@@ -172,7 +185,8 @@ def winograd_model(x, w, padding):
     w8 = w.astype("f8")
     down = [tw_([w8[:, :, i, j] for i in range(3)]) for j in range(3)]
     weights = [[u.astype("f4") for u in tw_([down[j][a] for j in range(3)])] for a in range(4)]
-    m = [[chain(weights[a][b][None], values[a][b].reshape(n, c, -1)) for b in range(4)] for a in range(4)]
+    m = [[chain(weights[a][b][None], values[a][b].reshape(n, c, -1)) for b in range(4)]
+         for a in range(4)]
     down = [tout([m[a][b] for a in range(4)]) for b in range(4)]
     y = np.empty((n, w.shape[0], 2 * th, 2 * tw), "f4")
     for a in range(2):
@@ -183,7 +197,8 @@ def winograd_model(x, w, padding):
 
 def test_winograd_is_as_stated():
     x, w = make(2, 17, 9, 13), make(18, 17, 3, 3)
-    assert_same_bits(K.conv(x, w, None, (1, 1), (1, 1), (1, 1), 1), np.ascontiguousarray(winograd_model(x, w, 1)))
+    assert_same_bits(K.conv(x, w, None, (1, 1), (1, 1), (1, 1), 1),
+                     np.ascontiguousarray(winograd_model(x, w, 1)))
 
 
 SHAPES = [((3, 20, 9, 9), (33, 20, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),              # Winograd
@@ -219,7 +234,8 @@ def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkey
 def test_every_thread_has_a_part_and_every_part_its_scratch():
     for units, threads in itertools.product(range(1, 60), range(1, 9)):
         word, parts = conv_plan.shares(1, units, threads)
-        assert parts == share_out.room(word) == min(threads, units // share_out.grain(word)) == min(threads, units)
+        assert parts == share_out.room(word) == min(threads, units // share_out.grain(word)) == min(
+            threads, units)
     assert conv_plan.shares(20, 50, 4) == (share_out.word(20, 2), 2)
 
 
@@ -230,7 +246,8 @@ def test_blocks_are_cut_so_that_threads_have_the_same_work(panels, tiles, last, 
     for threads in (1, 2, 3, 4):
         across, down = conv_plan._cut(panels, 4, tiles, 20, 12, 1, threads, last, by_rows=by_rows)
         assert -(-panels // across) <= 4 and -(-tiles // down) <= 20
-        wide, high = ([(i + 1) * n // b - i * n // b for i in range(b)] for n, b in ((panels, across), (tiles, down)))
+        wide, high = ([(i + 1) * n // b - i * n // b for i in range(b)]
+                      for n, b in ((panels, across), (tiles, down)))
         wide[-1] -= 1 - last
         work = np.outer(high, wide) if by_rows else np.outer(wide, high)
         parts = np.array_split(work.ravel(), threads)
@@ -245,7 +262,9 @@ def test_blocks_are_cut_so_that_threads_have_the_same_work(panels, tiles, last, 
 def test_one_image_is_work_for_all_threads(x, w, at, threads, fresh, monkeypatch):
     threads(2)
     launched = []
-    monkeypatch.setattr(native, "launch", lambda kernel, units, grain, *args: launched.append((units, grain)))
+    monkeypatch.setattr(native,
+                        "launch", lambda kernel, units, grain, *args: launched.append(
+                            (units, grain)))
     K.conv(make(*x), make(*w), None, *at)
     (units, grain), = launched
     assert units // share_out.grain(grain) >= 2
@@ -280,8 +299,9 @@ def test_an_image_does_not_depend_on_its_batch(x, w, at):
         assert_same_bits(K.conv_input_grad(gy[i:i + 1], w, x[i:i + 1].shape, *at), gx[i:i + 1])
 
 
-@pytest.mark.parametrize("x, w, at", [((2, 24, 10, 30), (24, 1, 3, 3), ((1, 1), (1, 1), (1, 1), 24)),
-                                      ((2, 3, 9, 9), (6, 1, 3, 3), ((2, 1), (1, 1), (1, 2), 3))])
+@pytest.mark.parametrize("x, w, at",
+                         [((2, 24, 10, 30), (24, 1, 3, 3), ((1, 1), (1, 1), (1, 1), 24)),
+                          ((2, 3, 9, 9), (6, 1, 3, 3), ((2, 1), (1, 1), (1, 2), 3))])
 def test_depthwise_kernels_have_the_bits_of_the_others(x, w, at, fresh, monkeypatch):
     x, w, b = make(*x), make(*w), make(w[0])
     gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
@@ -292,9 +312,13 @@ def test_depthwise_kernels_have_the_bits_of_the_others(x, w, at, fresh, monkeypa
         assert_same_bits(a, r)
 
 
-PLANES = [((2, 3, 30, 47), (10, 3, 7, 7), ((2, 2), (3, 3), (1, 1), 1)), ((2, 3, 9, 31), (3, 3, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),
-          ((1, 6, 21, 60), (70, 3, 4, 5), ((1, 2), (0, 5), (3, 2), 2)), ((1, 12, 7, 31), (5, 12, 5, 1), ((3, 1), (2, 0), (1, 1), 1)),
-          ((3, 40, 50), (13, 40, 9), ((1,), (4,), (2,), 1))]                               # (more steps than in a block)
+PLANES = [
+    ((2, 3, 30, 47), (10, 3, 7, 7), ((2, 2), (3, 3), (1, 1), 1)),
+    ((2, 3, 9, 31), (3, 3, 3, 3), ((1, 1), (1, 1), (1, 1), 1)),
+    ((1, 6, 21, 60), (70, 3, 4, 5), ((1, 2), (0, 5), (3, 2), 2)),
+    ((1, 12, 7, 31), (5, 12, 5, 1), ((3, 1), (2, 0), (1, 1), 1)),
+    # (more steps than in a block)
+    ((3, 40, 50), (13, 40, 9), ((1,), (4,), (2,), 1))]
 
 
 @pytest.mark.parametrize("cpu", ["", "avx2"])
@@ -325,7 +349,8 @@ def test_pixels_read_in_planes_give_the_same_bits(x, w, at, cpu, fresh, monkeypa
 
 
 def test_broadcast_operands():
-    x, w = np.broadcast_to(make(1, 1, 9, 1), (2, 5, 9, 8)), np.broadcast_to(make(4, 1, 1, 3), (4, 5, 3, 3))
+    x, w = (np.broadcast_to(make(1, 1, 9, 1),
+                            (2, 5, 9, 8)), np.broadcast_to(make(4, 1, 1, 3), (4, 5, 3, 3)))
     check(x, w, None, (1, 1), (1, 1), (1, 1), 1)
     check(x, w, None, (2, 2), (1, 1), (1, 1), 1)
 
@@ -358,7 +383,8 @@ def test_other_types(dtype):
     want = np.zeros(y.shape, dtype)
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)))
     for o, i, j in itertools.product(range(6), range(y.shape[2]), range(y.shape[3])):
-        block = padded[(*each, slice(i, i + 3), slice(2 * j, 2 * j + 2))][:, (o // 3) * 2:(o // 3) * 2 + 2]
+        block = padded[(*each, slice(i, i + 3), slice(2 * j,
+                                                      2 * j + 2))][:, (o // 3) * 2:(o // 3) * 2 + 2]
         want[:, o, i, j] = (block * w[o]).sum((1, 2, 3), dtype=dtype) + b[o]
     if dtype == "c8":
         np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-3)
@@ -378,7 +404,8 @@ def test_an_epilogue_has_the_bits_of_the_operations(x, w, at):
     residual = make(*sums.shape)
     acc, s, t, r = args(4)
     v = acc * s + t + r
-    y = K.conv_fused(x, w, Epilogue(where(v < 0, 0, v), ("channel", "channel", "pixel")), (scale, shift, residual), *at)
+    y = K.conv_fused(x, w, Epilogue(where(v < 0, 0, v), ("channel", "channel", "pixel")),
+                     (scale, shift, residual), *at)
     v = sums * scale[:, None, None] + shift[:, None, None] + residual
     assert_same_bits(y, np.where(v < 0, np.float32(0), v))
     out = residual.copy()
@@ -391,7 +418,8 @@ def test_packed_weights_give_the_same_bits(x, w, at):
     x, w, b = make(*x), make(*w), make(w[0])
     packed = K.pack_weight(w, x.shape, *at)
     want = K.conv(x, w, b, *at)
-    w += 1                                                       # not watched, and only read where nothing was transformed
+    # not watched, and only read where nothing was transformed
+    w += 1
     if packed.data is not None:
         assert_same_bits(K.conv(x, packed, b, *at), want)
         assert_same_bits(K.conv(x[:1], packed, b, *at), want[:1])
@@ -399,7 +427,8 @@ def test_packed_weights_give_the_same_bits(x, w, at):
         assert_same_bits(K.conv(x, packed, b, *at), K.conv(x, w, b, *at))
 
 
-@pytest.mark.parametrize("x, w, at", [*SHAPES, ((2, 70, 5, 7), (66, 70, 3, 2), ((1, 1), (1, 0), (1, 2), 1))])
+@pytest.mark.parametrize("x, w, at",
+                         [*SHAPES, ((2, 70, 5, 7), (66, 70, 3, 2), ((1, 1), (1, 0), (1, 2), 1))])
 @pytest.mark.parametrize("cpu", ["", "avx2"])
 def test_weights_in_another_order_give_the_same_bits(x, w, at, cpu, fresh, monkeypatch, threads):
     x, w = make(*x), make(*w)
@@ -417,8 +446,10 @@ def test_weights_in_another_order_give_the_same_bits(x, w, at, cpu, fresh, monke
             if plan is None or plan.pack is None:
                 continue
             data, y = np.full(plan.pack.size, np.nan, w.dtype), np.empty(plan.out, x.dtype)
-            native.launch(plan.pack.kernel, plan.pack.units, plan.pack.grain, w, data, *plan.pack.numbers)
-            native.launch(plan.kernel, plan.units, plan.grain, x, data, y, conv_plan.scratch(plan.scratch), plan.geometry)
+            native.launch(plan.pack.kernel, plan.pack.units, plan.pack.grain, w, data,
+                          *plan.pack.numbers)
+            native.launch(plan.kernel, plan.units, plan.grain, x, data, y,
+                          conv_plan.scratch(plan.scratch), plan.geometry)
             assert_same_bits(y, wanted)
     finally:
         monkeypatch.undo()
@@ -426,12 +457,16 @@ def test_weights_in_another_order_give_the_same_bits(x, w, at, cpu, fresh, monke
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: K.conv(make(1, 3, 4, 4), make(2, 2, 3, 3), None, (1, 1), (0, 0), (1, 1), 1), "conv: input"),
-    (lambda: K.conv(make(1, 3, 4, 4), make(2, 3, 3, 3, dtype="f8"), None, (1, 1), (0, 0), (1, 1), 1), "one type"),
-    (lambda: K.conv(make(1, 3, 4, 4), make(2, 3, 3, 3), make(3), (1, 1), (0, 0), (1, 1), 1), "epilogue"),
-    (lambda: K.conv_input_grad(make(1, 3, 4, 4), make(2, 3, 3, 3), (1, 3, 6, 6), (1, 1), (0, 0), (1, 1), 1), "conv_input_grad"),
-    (lambda: K.conv_weight_grad(make(2, 2, 4, 4), make(1, 3, 6, 6), (2, 3, 3, 3), (1, 1), (0, 0), (1, 1), 1), "conv_weight_grad"),
-])
+    (lambda: K.conv(make(1, 3, 4, 4), make(2, 2, 3, 3), None, (1, 1), (0, 0),
+                    (1, 1), 1), "conv: input"),
+    (lambda: K.conv(make(1, 3, 4, 4), make(2, 3, 3, 3, dtype="f8"), None, (1, 1), (0, 0),
+                    (1, 1), 1), "one type"),
+    (lambda: K.conv(make(1, 3, 4, 4), make(2, 3, 3, 3), make(3), (1, 1), (0, 0),
+                    (1, 1), 1), "epilogue"),
+    (lambda: K.conv_input_grad(make(1, 3, 4, 4), make(2, 3, 3, 3), (1, 3, 6, 6), (1, 1), (0, 0),
+                               (1, 1), 1), "conv_input_grad"),
+    (lambda: K.conv_weight_grad(make(2, 2, 4, 4), make(1, 3, 6, 6), (2, 3, 3, 3), (1, 1), (0, 0),
+                                (1, 1), 1), "conv_weight_grad"), ])
 def test_operands_that_do_not_fit(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()
@@ -465,4 +500,5 @@ def test_the_inner_loop_stays_in_registers(rows, vectors, listed):
 def test_the_inner_loop_over_planes_stays_in_registers(count, listed):
     if few_channels.registers_for(count) != (count, 4 if count <= 6 else 2):
         pytest.skip("another machine")
-    assert not spilled(inner_loop(few_channels.micro, Tile("float", count, 16, 4 if count <= 6 else 2, listed)))
+    assert (not spilled(
+        inner_loop(few_channels.micro, Tile("float", count, 16, 4 if count <= 6 else 2, listed))))

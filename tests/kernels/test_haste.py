@@ -10,7 +10,8 @@ import whet
 from whet import jit
 from whet.cpu import flat, haste, native
 
-pytestmark = pytest.mark.skipif(not flat.SUPPORTED or os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled in haste here")
+pytestmark = pytest.mark.skipif(not flat.SUPPORTED or os.environ.get("WHET_CPU") == "numpy",
+                                reason="nothing is compiled in haste here")
 
 
 @pytest.fixture(autouse=True)
@@ -61,8 +62,10 @@ def test_a_form_may_be_asked_for():
 
 def test_a_door_leads_where_it_is_told():
     import ctypes
-    inc = native.build("define i64 @inc(i64 %x) {\n %y = add i64 %x, 1\n ret i64 %y\n}\n", ["inc"])["inc"]
-    dec = native.build("define i64 @dec(i64 %x) {\n %y = sub i64 %x, 1\n ret i64 %y\n}\n", ["dec"])["dec"]
+    inc = native.build("define i64 @inc(i64 %x) {\n %y = add i64 %x, 1\n ret i64 %y\n}\n",
+                       ["inc"])["inc"]
+    dec = native.build("define i64 @dec(i64 %x) {\n %y = sub i64 %x, 1\n ret i64 %y\n}\n",
+                       ["dec"])["dec"]
     doors = [haste.door(inc) for _ in range(600)]            # more than one page of them
     calls = [ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(at) for at, _ in doors]
     assert [f(5) for f in calls] == [6] * 600
@@ -155,11 +158,14 @@ print(n, len(haste._pending), sum(t.name == "whet-compile" for t in threading.en
 @pytest.mark.parametrize("how", ["bits", "keep", "wait", "leave", "fork", "child"])
 def test_what_was_put_off_is_compiled_well(how, tmp_path):
     env = {**os.environ, "WHET_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT, how], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT, how], env=env,
+                          capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     n, *rest = map(int, done.stdout.split())
     assert n > 0
-    assert rest == {"bits": [0, 0, 0], "keep": [0], "wait": [0, 0], "leave": [], "fork": [0], "child": [0]}[how]
+    assert (rest == {
+        "bits": [0, 0, 0], "keep": [0], "wait": [0, 0], "leave": [], "fork": [0],
+        "child": [0]}[how])
 
 
 def test_the_background_does_not_disturb_recording():

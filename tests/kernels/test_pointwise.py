@@ -1,4 +1,5 @@
-"""Pointwise ops on arrays of every shape and stride, against the NumPy reference; and the collapsing of dimensions."""
+"""Pointwise ops on arrays of every shape and stride, against the NumPy reference; and the
+collapsing of dimensions."""
 import itertools
 
 import numpy as np
@@ -30,7 +31,7 @@ def check(f, xs, outs=None):
     return got
 
 
-# ---- collapsing ------------------------------------------------------------------------------------------------------
+# ---- collapsing ----------------------------------------------------------------------------------
 def test_collapse_merges_what_is_contiguous_in_every_operand():
     assert K.collapse((4, 1, 6), [(24, 99, 4), (24, 0, 4)], 1) == ((24,), [(4,), (4,)])
     assert K.collapse((2, 3, 4), [(48, 16, 4), (0, 16, 4)], 0) == ((2, 12), [(48, 4), (0, 4)])
@@ -81,7 +82,7 @@ def test_text_names_shared_parts_once():
     assert len(K.text([e])) < 1000
 
 
-# ---- layouts ---------------------------------------------------------------------------------------------------------
+# ---- layouts -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("t", ["f32", "f64", "u8", "bf16", "i16"])
 def test_every_length_of_tail(t):
     for n in range(71):
@@ -114,7 +115,8 @@ def layouts(shape, t, seed=0):
     yield "fortran", np.asfortranarray(a)
     yield "reversed", a[tuple(slice(None, None, -1) for _ in shape)]
     yield "last reversed", a[..., ::-1]
-    yield "steps", numbers([2 * n + 1 for n in shape], t, seed)[tuple(slice(1, None, 2) for _ in shape)]
+    yield "steps", numbers([2 * n + 1 for n in shape], t,
+                           seed)[tuple(slice(1, None, 2) for _ in shape)]
     yield "rotated", np.moveaxis(numbers((shape[-1], *shape[:-1]), t, seed), 0, -1)
     yield "broadcast first", np.broadcast_to(numbers((1, *shape[1:]), t, seed), shape)
     yield "broadcast last", np.broadcast_to(numbers((*shape[:-1], 1), t, seed), shape)
@@ -154,7 +156,8 @@ def test_empty(shape):
 
 
 def test_numbers_without_dimensions():
-    for a, b in [(np.float32(2), np.float32(3)), (np.array(2, np.float32), np.float32(3)), (np.float64(2), np.float64(3))]:
+    for a, b in [(np.float32(2), np.float32(3)), (np.array(2, np.float32), np.float32(3)),
+                 (np.float64(2), np.float64(3))]:
         y, = check(ADD, [a, b])
         assert isinstance(y, np.ndarray) and y.shape == () and y == 5
 
@@ -167,7 +170,8 @@ def test_the_order_in_memory_of_the_first_input_is_kept():
     assert check(ADD, [a.transpose(t), numbers((6, 1, 1))])[0].strides == a.transpose(t).strides
     assert check(ADD, [a.transpose(t), numbers((6, 4, 5))])[0].strides == a.transpose(t).strides
     assert check(ADD, [numbers((6, 4, 5)), a.transpose(t)])[0].flags.c_contiguous
-    assert check(ADD, [a[::2].transpose(t), a[::2].transpose(t)])[0].strides == a[:2].transpose(t).strides
+    assert (check(
+        ADD, [a[::2].transpose(t), a[::2].transpose(t)])[0].strides == a[:2].transpose(t).strides)
     assert check(ADD, [numbers((4, 1)), numbers((1, 5))])[0].flags.c_contiguous
 
 
@@ -208,22 +212,27 @@ def test_many_results():
     for (_, a), (_, b) in itertools.product(layouts((9, 21), "f32"), layouts((9, 21), "f32", 1)):
         check(f, [a, b])
     a = numbers((40, 50))
-    outs = [np.empty((50, 40), np.float32).T, np.empty((40, 50), np.float32), np.empty((40, 100), bool)[:, ::2],
-            np.empty((40, 50), np.int32)]
+    outs = [
+        np.empty((50, 40), np.float32).T,
+        np.empty((40, 50), np.float32),
+        np.empty((40, 100), bool)[:, ::2],
+        np.empty((40, 50), np.int32)]
     check(f, [a, a[::-1]], outs)
 
 
 def test_any_part_of_the_work_gives_the_same_bits():
     """Cut at odd places, as threads would cut it."""
     f = Pointwise("heavy", [S.exp(X) * Y + X], 2)
-    for a, b in [(numbers(1000), numbers(1000, seed=1)), (numbers((70, 40)).T, numbers((40, 70)) / 50),
+    for a, b in [(numbers(1000), numbers(1000, seed=1)),
+                 (numbers((70, 40)).T, numbers((40, 70)) / 50),
                  (numbers((31, 40))[:, ::2], numbers(20))]:
         whole, = f([a, b])
         plan = list(f._plans.values())[-1]
         part = np.zeros_like(whole)
         cuts = sorted({0, 1, 3, plan.total // 3, plan.total // 2 + 1, plan.total})
         call = native._SIG(plan.addr)
-        operands = [np.asarray(x) for x in (a, b)] + [part] + ([plan.table] if plan.table is not None else [])
+        operands = ([np.asarray(x) for x in (a, b)] + [part] +
+                    ([plan.table] if plan.table is not None else []))
         slots = np.array([o.__array_interface__["data"][0] for o in operands], np.int64)
         for lo, hi in itertools.pairwise(c for c in cuts if c <= plan.total):
             call(slots.ctypes.data, lo, hi, 0)
@@ -253,7 +262,7 @@ def test_the_table_of_plans_is_bounded(monkeypatch):
     assert len(f._plans) <= 10
 
 
-# ---- copy and fill ---------------------------------------------------------------------------------------------------
+# ---- copy and fill -------------------------------------------------------------------------------
 @pytest.mark.parametrize("t", ["f32", "c64", "c128", "bool", "bf16", "i64"])
 def test_copy(t):
     for shape in [(5,), (33, 70), (3, 17, 9)]:
@@ -301,13 +310,15 @@ def test_results_written_past_the_cache(monkeypatch):
             raw = np.empty(n * 8 + 64, np.uint8)
             for shift in (0, 4, 8, 60, 3):
                 size = SHORT[t].itemsize
-                check(f, [numbers(n, t), numbers(n, t, 1)], [raw[shift:shift + n * size].view(SHORT[t].np)])
+                check(f, [numbers(n, t), numbers(n, t, 1)],
+                      [raw[shift:shift + n * size].view(SHORT[t].np)])
         a = numbers(20000, t)
         want = a + a
         f([a, a], [a])
         np.testing.assert_array_equal(a, want)
         check(f, [numbers((20, 5001), t), numbers(5001, t)])
-        check(f, [numbers((20, 5001), t), numbers(5001, t)], [np.empty((20, 5003), SHORT[t].np)[:, 1:-1]])
+        check(f, [numbers((20, 5001), t), numbers(5001, t)],
+              [np.empty((20, 5003), SHORT[t].np)[:, 1:-1]])
         assert any("stream" in key for key in native._found)
     f = Pointwise("less", [X < Y], 2)
     check(f, [numbers(10001), numbers(10001, seed=1)])
@@ -329,8 +340,11 @@ def test_long_inner_dimensions_are_cut_into_pieces():
 
 def test_numbers_among_arrays_at_every_place():
     for shapes in itertools.product([(), (3, 5)], repeat=3):
-        for _ in range(2):                                   # the first call finds the kernel, the second takes the short way
+        # the first call finds the kernel, the second takes the short way
+        for _ in range(2):
             check(MULADD, [numbers(s, seed=k) for k, s in enumerate(shapes)])
             check(ADD, [numbers(s, seed=k) for k, s in enumerate(shapes[:2])])
-            check(MULADD, [np.float32(2) if s == () else numbers(s, seed=k) for k, s in enumerate(shapes)])
-            check(ADD, [np.float32(2) if s == () else numbers(s, seed=k) for k, s in enumerate(shapes[:2])])
+            check(MULADD,
+                  [np.float32(2) if s == () else numbers(s, seed=k) for k, s in enumerate(shapes)])
+            check(ADD, [
+                np.float32(2) if s == () else numbers(s, seed=k) for k, s in enumerate(shapes[:2])])

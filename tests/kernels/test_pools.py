@@ -1,4 +1,5 @@
-"""Pooling kernels: the reference's bits for every combination of parameters, layout and number of threads."""
+"""Pooling kernels: the reference's bits for every combination of parameters, layout and number
+of threads."""
 import random
 
 import ml_dtypes
@@ -47,7 +48,8 @@ def check(x, kernel, stride, padding, dilation, ceil_mode, include, divisor, out
         same(got, ref)
     if float_type:
         gy = rng.standard_normal(want.shape).astype(x.dtype)
-        same(P.max_pool_grad(gy, want_index, x.shape), W.reference_max_pool_grad(gy, want_index, x.shape))
+        same(P.max_pool_grad(gy, want_index, x.shape),
+             W.reference_max_pool_grad(gy, want_index, x.shape))
         x = np.where(np.isfinite(x), x, 2).astype(x.dtype)
     at = kernel, stride, padding, ceil_mode, include, divisor
     y = P.avg_pool(x, *at)
@@ -69,13 +71,18 @@ def test_random_shapes(nd, dtype):
     for _ in range(24):
         each = lambda lo, hi: tuple(pick.randint(lo, hi) for _ in range(nd))
         sizes = [1, 2, 5, 9, 16, 33] if nd < 3 else [1, 3, 6, 8]
-        x = make(pick.randint(0, 3), pick.choice([1, 3, 8, 17]), *[pick.choice(sizes) for _ in range(nd)], dtype=dtype)
+        x = make(pick.randint(0, 3),
+                 pick.choice([1, 3, 8, 17]),
+                 *[pick.choice(sizes) for _ in range(nd)],
+                 dtype=dtype)
         if dtype[0] == "f" and pick.random() < 0.5:
             x[rng.random(x.shape) < 0.1] = np.nan
             x[rng.random(x.shape) < 0.1] = -np.inf
         kernel = each(1, 4)
-        check(pick.choice(list(layouts(x))), kernel, each(1, 4), tuple(pick.randint(0, k // 2) for k in kernel), each(1, 3),
-              pick.random() < 0.5, pick.random() < 0.5, pick.choice([None, 3]), each(1, 6))
+        check(pick.choice(list(layouts(x))), kernel, each(1, 4),
+              tuple(pick.randint(0, k // 2) for k in kernel), each(1, 3),
+              pick.random() < 0.5,
+              pick.random() < 0.5, pick.choice([None, 3]), each(1, 6))
 
 
 @pytest.mark.parametrize("shape, kernel, stride, padding, dilation", [
@@ -122,7 +129,8 @@ def test_bits_do_not_depend_on_layout_threads_or_width(shape, fresh, monkeypatch
     def run(x):
         y, index = P.max_pool(x, (3, 3), (2, 2), (1, 1), (1, 1))
         a = P.avg_pool(x, (3, 2), (2, 1), (1, 1))
-        return y, index, a, P.avg_pool_grad(a, x.shape, (3, 2), (2, 1), (1, 1)), P.max_pool_grad(y, index, x.shape)
+        return y, index, a, P.avg_pool_grad(a, x.shape, (3, 2), (2, 1),
+                                            (1, 1)), P.max_pool_grad(y, index, x.shape)
     before = pool.get_num_threads()
     pool.set_num_threads(1)
     want = run(x)
@@ -167,7 +175,8 @@ def test_fold_is_the_transpose_of_unfold(spatial, kernel, dilation, padding, str
     g = make(*cols.shape, dtype="i8")
     assert (cols * g).sum() == (x * P.fold(g, spatial, kernel, dilation, padding, stride)).sum()
     k = int(np.prod(kernel))
-    assert cols.shape == (2, 3 * k, int(np.prod(W.out_sizes(spatial, kernel, stride, padding, dilation))))
+    assert (cols.shape == (2, 3 * k,
+                           int(np.prod(W.out_sizes(spatial, kernel, stride, padding, dilation)))))
 
 
 def test_max_unpool_puts_back():
@@ -178,7 +187,9 @@ def test_max_unpool_puts_back():
     assert np.count_nonzero(back) == y.size
 
 
-@pytest.mark.parametrize("kernel,stride,padding", [((3, 3), (1, 1), (1, 1)), ((2, 2), (2, 2), (0, 0)), ((3, 5), (2, 3), (1, 2))])
+@pytest.mark.parametrize("kernel,stride,padding",
+                         [((3, 3), (1, 1), (1, 1)), ((2, 2), (2, 2), (0, 0)),
+                          ((3, 5), (2, 3), (1, 2))])
 @pytest.mark.parametrize("width", [8, 15, 33, 100])
 def test_both_kernels_give_the_same_bits(kernel, stride, padding, width):
     """Where pixels do not lie side by side, planes do."""

@@ -1,4 +1,5 @@
-"""Matrix multiplication: one order of sums for every path, whatever the layout, the cut, the epilogue and the vector width."""
+"""Matrix multiplication: one order of sums for every path, whatever the layout, the cut, the
+epilogue and the vector width."""
 import itertools
 import os
 import re
@@ -17,13 +18,15 @@ from whet.passes.lower_llvm.products import gemm as kernels
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(t) for t in ("f4", "f8", "f2")] + [BF16]
-ours = pytest.mark.skipif(not kernels.supported("f32"), reason="no fused multiply-add: NumPy computes floats")
+ours = pytest.mark.skipif(not kernels.supported("f32"),
+                          reason="no fused multiply-add: NumPy computes floats")
 
 
 # The order, slowly
 
 def fma32(a, b, c):
-    """a * b + c in float32, rounded once: the sum in float64 is rounded to odd, from where rounding again is exact."""
+    """a * b + c in float32, rounded once: the sum in float64 is rounded to odd, from where
+    rounding again is exact."""
     p, c = a.astype("f8") * b.astype("f8"), c.astype("f8")
     s = p + c
     back = s - p
@@ -34,13 +37,15 @@ def fma32(a, b, c):
 
 
 def fma64(a, b, c):
-    exact = np.vectorize(lambda x, y, z: float(Fraction(x) * Fraction(y) + Fraction(z)), otypes=["f8"])
+    exact = np.vectorize(lambda x, y, z: float(Fraction(x) * Fraction(y) + Fraction(z)),
+                         otypes=["f8"])
     return exact(*np.broadcast_arrays(a, b, c))
 
 
 def model(a, b):
-    """The canonical order on every element. Blocks of 256 (of 4096 for one row or column), in each one chain of fma from +0 (16,
-    over every 16th step); the blocks are added left to right, and then the chains by halves."""
+    """The canonical order on every element. Blocks of 256 (of 4096 for one row or column), in each
+    one chain of fma from +0 (16, over every 16th step); the blocks are added left to right, and
+    then the chains by halves."""
     dtype = a.dtype
     fma, wide = (fma64, "f8") if dtype == "f8" else (fma32, "f4")
     a, b = a.astype(wide), b.astype(wide)
@@ -63,15 +68,18 @@ def random(shape, dtype, seed=0):
         info = np.iinfo(dtype)
         return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
     x = rng.standard_normal(shape) * 2.0 ** rng.integers(-3, 4, shape)
-    return (x + 1j * rng.standard_normal(shape)).astype(dtype) if dtype.kind == "c" else x.astype(dtype)
+    return ((x + 1j * rng.standard_normal(shape)).astype(dtype)
+            if dtype.kind == "c" else x.astype(dtype))
 
 
 def same(x, y):
-    return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == np.ascontiguousarray(y).tobytes()
+    return (x.shape == y.shape and x.dtype == y.dtype
+            and x.tobytes() == np.ascontiguousarray(y).tobytes())
 
 
 def layouts(x):
-    """The same matrix in other strides: its transpose's order, every second element, backwards, rows of a wider matrix."""
+    """The same matrix in other strides: its transpose's order, every second element, backwards,
+    rows of a wider matrix."""
     yield x
     yield x.swapaxes(-1, -2).copy().swapaxes(-1, -2)
     yield np.repeat(x, 2, -1)[..., ::2]
@@ -79,10 +87,10 @@ def layouts(x):
     yield np.concatenate([x, x], -1)[..., :x.shape[-1]]
 
 
-SIZES = [(1, 1, 1), (4, 8, 4), (3, 0, 5), (16, 16, 16), (15, 300, 17), (13, 7, 33), (1, 513, 100), (100, 513, 1), (1, 20, 5),
-         (29, 257, 16), (30, 64, 49), (9, 256, 65), (2, 600, 31)]
-ONE_ROW = [(1, 1, 1), (1, 0, 3), (1, 2048, 1), (1, 8192, 1), (1, 16389, 1), (1, 5000, 3), (2, 9000, 1), (3, 17, 1), (1, 31, 33),
-           (1, 2100, 70), (6, 40, 1), (1, 64, 600)]
+SIZES = [(1, 1, 1), (4, 8, 4), (3, 0, 5), (16, 16, 16), (15, 300, 17), (13, 7, 33), (1, 513, 100),
+         (100, 513, 1), (1, 20, 5), (29, 257, 16), (30, 64, 49), (9, 256, 65), (2, 600, 31)]
+ONE_ROW = [(1, 1, 1), (1, 0, 3), (1, 2048, 1), (1, 8192, 1), (1, 16389, 1), (1, 5000, 3),
+           (2, 9000, 1), (3, 17, 1), (1, 31, 33), (1, 2100, 70), (6, 40, 1), (1, 64, 600)]
 
 
 @ours
@@ -103,7 +111,10 @@ def test_large_products_have_the_bits_of_small_ones(dtype):
     m, k, n = 700, 600, 150
     a, b = random((m, k), dtype), random((k, n), dtype, 1)
     whole = gemm.matmul(a, b)
-    assert np.allclose(whole.astype("f8"), a.astype("f8") @ b.astype("f8"), rtol=0.05, atol=0.5 if dtype.itemsize == 2 else 1e-3)
+    assert np.allclose(whole.astype("f8"),
+                       a.astype("f8") @ b.astype("f8"),
+                       rtol=0.05,
+                       atol=0.5 if dtype.itemsize == 2 else 1e-3)
     for i, j in ((0, 0), (333, 64), (690, 140)):
         assert same(gemm.matmul(a[i:i + 10], b[:, j:j + 10]), whole[i:i + 10, j:j + 10])
     for x, y in itertools.product(list(layouts(a))[:2], list(layouts(b))[:2]):
@@ -113,7 +124,8 @@ def test_large_products_have_the_bits_of_small_ones(dtype):
 @ours
 def test_strides_of_a_page_change_nothing():
     a, b = random((60, 1024), "f4"), random((1024, 1024), "f4", 1)
-    want = gemm.matmul(np.concatenate([a, a], 1)[:, :1024].copy(), np.concatenate([b, b[:, :16]], 1)[:, :1024])
+    want = gemm.matmul(
+        np.concatenate([a, a], 1)[:, :1024].copy(), np.concatenate([b, b[:, :16]], 1)[:, :1024])
     for x, y in itertools.product(list(layouts(a))[:2], list(layouts(b))[:2]):
         assert same(gemm.matmul(x, y), want)
 
@@ -127,7 +139,9 @@ def threads():
 
 @ours
 @pytest.mark.parametrize("dtype", ["f4", "f8", BF16], ids=str)
-@pytest.mark.parametrize("sizes", [(700, 300, 90), (1, 700, 900), (20, 600, 1500), (900, 800, 1), (5, 64, 64, 64)])
+@pytest.mark.parametrize("sizes",
+                         [(700, 300, 90), (1, 700, 900), (20, 600, 1500), (900, 800, 1),
+                          (5, 64, 64, 64)])
 def test_threads_change_nothing(sizes, dtype, threads):
     *batch, m, k, n = sizes
     a, b = random((*batch, m, k), dtype), random((*batch, k, n), dtype, 1)
@@ -173,16 +187,23 @@ print(h.hexdigest())
 @pytest.mark.skipif(targets.current().name == "neon", reason="one width")
 def test_the_vector_width_changes_nothing():
     here = os.path.dirname(os.path.abspath(__file__))
-    found = {subprocess.run([sys.executable, "-c", DIGEST.format(here=here)], env={**os.environ, "WHET_CPU": cpu}, check=True,
-                            capture_output=True, text=True).stdout for cpu in {"avx2", targets.current().name}}
+    found = {
+        subprocess.run([sys.executable, "-c", DIGEST.format(here=here)],
+                       env={**os.environ, "WHET_CPU": cpu}, check=True, capture_output=True,
+                       text=True).stdout for cpu in {"avx2", targets.current().name}}
     assert len(found) == 1
 
 
 def test_a_machine_without_fma_multiplies_too():
     if targets.current().name == "neon":
         pytest.skip("has it")
-    code = "import numpy as np; from whet.cpu import gemm; a = np.ones((3, 5), 'f4'); print(gemm.linear(a, a).sum())"
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CPU": "baseline"}, check=True, capture_output=True)
+    code = (
+        "import numpy as np; from whet.cpu import gemm; a = np.ones((3, 5), 'f4'); "
+        "print(gemm.linear(a, a).sum())")
+    out = subprocess.run([sys.executable, "-c", code],
+                         env={**os.environ, "WHET_CPU": "baseline"},
+                         check=True,
+                         capture_output=True)
     assert out.stdout == b"45.0\n"
 
 
@@ -191,35 +212,50 @@ def test_a_machine_without_fma_multiplies_too():
 def test_one_row_has_one_order_however_it_is_asked_for(dtype):
     a, b, w = random(3000, dtype), random((3000, 20), dtype, 1), random((20, 3000), dtype, 2)
     want, dot = model(a[None], b), model(a[None], b[:, :1])
-    assert same(gemm.matmul(a, b), want[0]) and same(gemm.matmul(b.T, a), want[0]) and same(gemm.matmul(a[None, None], b), want[None])
-    assert same(gemm.linear(a[None], b.T), want) and same(gemm.matmul_packed(a[None], gemm.pack(b)), want)
-    assert same(gemm.matmul(a, b[:, 0]), dot[0, 0, ...]) and same(gemm.matmul(a[None], b[:, :1].copy()), dot)
+    assert (same(gemm.matmul(a, b), want[0]) and same(gemm.matmul(b.T, a), want[0])
+            and same(gemm.matmul(a[None, None], b), want[None]))
+    assert (same(gemm.linear(a[None], b.T), want)
+            and same(gemm.matmul_packed(a[None], gemm.pack(b)), want))
+    assert (same(gemm.matmul(a, b[:, 0]), dot[0, 0, ...])
+            and same(gemm.matmul(a[None], b[:, :1].copy()), dot))
     many = np.broadcast_to(b, (3, *b.shape))
-    assert same(gemm.matmul(a[None], many), np.stack([want] * 3)) and same(gemm.matmul(many.swapaxes(1, 2), a[:, None])[1], want.T)
-    after = gemm.matmul(w, a[:, None], epilogue=scalar.arg(0) + scalar.arg(1), operands=(b[:20, :1],))
+    assert (same(gemm.matmul(a[None], many), np.stack([want] * 3))
+            and same(gemm.matmul(many.swapaxes(1, 2), a[:, None])[1], want.T))
+    after = gemm.matmul(w,
+                        a[:, None],
+                        epilogue=scalar.arg(0) + scalar.arg(1),
+                        operands=(b[:20, :1],))
     assert same(after, model(w, a[:, None]) + b[:20, :1])
 
 
 # Shapes
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "i8", "u1", "c8"])
-@pytest.mark.parametrize("sa, sb", [
-    ((2, 3, 4), (4, 5)), ((3, 4), (6, 4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 1, 2, 9, 33), (4, 1, 33, 5)),
-    ((5, 2, 3, 17, 20), (5, 2, 1, 20, 31)),
-    ((7,), (7,)), ((7,), (7, 3)), ((3, 7), (7,)), ((7,), (2, 7, 3)), ((2, 3, 7), (7,)), ((0, 3), (3, 4)), ((3, 4), (4, 0)),
-    ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((6, 4, 8, 16), (6, 4, 16, 8)), ((4, 1, 8), (8, 5)), ((4, 8, 1), (4, 1, 5)),
-    ((2, 3, 1, 70), (2, 3, 70, 40)), ((2, 3, 40, 70), (2, 3, 70, 1))])
+@pytest.mark.parametrize("sa, sb",
+                         [((2, 3, 4), (4, 5)), ((3, 4), (6, 4, 5)), ((2, 3, 4), (2, 4, 5)),
+                          ((3, 1, 2, 9, 33), (4, 1, 33, 5)), ((5, 2, 3, 17, 20), (5, 2, 1, 20, 31)),
+                          ((7,), (7,)), ((7,), (7, 3)), ((3, 7), (7,)), ((7,), (2, 7, 3)),
+                          ((2, 3, 7), (7,)), ((0, 3), (3, 4)), ((3, 4), (4, 0)),
+                          ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4)), ((6, 4, 8, 16), (6, 4, 16, 8)),
+                          ((4, 1, 8), (8, 5)), ((4, 8, 1), (4, 1, 5)),
+                          ((2, 3, 1, 70), (2, 3, 70, 40)), ((2, 3, 40, 70), (2, 3, 70, 1))])
 def test_batches_and_vectors_as_in_numpy(sa, sb, dtype):
     a, b = random(sa, dtype), random(sb, dtype, 1)
     kind = a.dtype.kind
-    want = a @ b if kind in "iu" else a.astype("c16" if kind == "c" else "f8") @ b.astype("c16" if kind == "c" else "f8")
-    for x, y in itertools.product(layouts(a) if a.ndim > 1 else [a, a[::-1].copy()[::-1]], layouts(b) if b.ndim > 1 else [b]):
+    want = (a @ b if kind in "iu" else a.astype("c16" if kind == "c" else "f8")
+            @ b.astype("c16" if kind == "c" else "f8"))
+    for x, y in itertools.product(
+            layouts(a) if a.ndim > 1 else [a, a[::-1].copy()[::-1]],
+            layouts(b) if b.ndim > 1 else [b]):
         got = gemm.matmul(x, y)
         assert got.shape == want.shape and got.dtype == a.dtype
         if kind in "iu":
             assert np.array_equal(got, want)
         else:
-            assert np.allclose(got, want, rtol=1e-2 if dtype == "f2" else 1e-4, atol=0.5 if dtype == "f2" else 1e-3)
+            assert np.allclose(got,
+                               want,
+                               rtol=1e-2 if dtype == "f2" else 1e-4,
+                               atol=0.5 if dtype == "f2" else 1e-3)
 
 
 @ours
@@ -246,26 +282,34 @@ def test_one_matrix_for_a_batch_is_one_product(dtype):
 def test_a_matrix_times_its_own_transpose_is_computed_by_half(m, k, dtype, threads, monkeypatch):
     values = np.random.default_rng(m).standard_normal((k + 3, m + 5)) * 5
     third, launched = scalar.arg(0) / scalar.arg(1), []
-    for x in (values.astype(dtype)[3:, 5:], values.T.astype(dtype)[5:, 3:].T, values.astype(dtype)[3:, 5:][::-1]):
+    for x in ((values.astype(dtype)[3:, 5:], values.T.astype(dtype)[5:, 3:].T,
+               values.astype(dtype)[3:, 5:][::-1])):
         for n in (1, 3):
             threads(n)
             for a in (x.T, x) if m == k else (x.T,):
-                other, rest = a.T.copy(), ((third, (np.array(3, dtype),)) if dtype.kind == "f" else (None, ()))
+                other, rest = (a.T.copy(), ((third,
+                                             (np.array(3, dtype),)) if dtype.kind == "f" else
+                                            (None, ())))
                 with monkeypatch.context() as patch:
                     patch.setattr(gemm, "move", lambda dst, src, move=gemm.move: launched.append(dst.shape) or move(dst, src))
                     mine = [gemm.matmul(a, a.T), gemm.matmul(a, a.T, epilogue=rest[0], operands=rest[1])]
-                assert launched and m * m > 2 * sum(map(np.prod, launched[:len(launched) // 2])) > m * m // 2
+                assert (launched and
+                        m * m > 2 * sum(map(np.prod, launched[:len(launched) // 2])) > m * m // 2)
                 launched.clear()
-                wanted = [gemm.matmul(a, other), gemm.matmul(a, other, epilogue=rest[0], operands=rest[1])]
+                wanted = [
+                    gemm.matmul(a, other),
+                    gemm.matmul(a, other, epilogue=rest[0], operands=rest[1])]
                 assert not launched
                 for p, q in zip(mine, wanted, strict=True):
-                    assert p.dtype == q.dtype and p.flags.c_contiguous and p.tobytes() == q.tobytes()
+                    assert (p.dtype == q.dtype and p.flags.c_contiguous
+                            and p.tobytes() == q.tobytes())
 
 
 def test_only_its_own_transpose_is_mirrored():
     x = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
     bias = np.arange(400, dtype="f4")
-    for a, b, *rest in ((x[:, :300], x[:, 100:].T), (x[:300], x[100:].T), (x, x), (x[::-1], x.T), (x, x.T, gemm.PLUS_BIAS, (bias,))):
+    for a, b, *rest in (((x[:, :300], x[:, 100:].T), (x[:300], x[100:].T), (x, x), (x[::-1], x.T),
+                         (x, x.T, gemm.PLUS_BIAS, (bias,)))):
         how = dict(zip(("epilogue", "operands"), rest))
         assert gemm.matmul(a, b, **how).tobytes() == gemm.matmul(a.copy(), b.copy(), **how).tobytes()
 
@@ -284,7 +328,8 @@ def test_special_values():
     a = np.array([[-0.0, -0.0], [inf, 1], [inf, -inf], [0, nan], [1e-45, 0]], "f4")
     b = np.array([[1, 0, -0.0], [1, 1, 1]], "f4")
     with np.errstate(invalid="ignore"):
-        want = np.array([[0, 0, 0], [inf, nan, nan], [nan, nan, nan], [nan, nan, nan], [1e-45, 0, 0]], "f4")
+        want = np.array(
+            [[0, 0, 0], [inf, nan, nan], [nan, nan, nan], [nan, nan, nan], [1e-45, 0, 0]], "f4")
     got = gemm.matmul(a, b)
     assert np.array_equal(got, want, equal_nan=True) and not np.signbit(got[0]).any()
     assert same(gemm.matmul(np.empty((2, 0), "f4"), np.empty((0, 3), "f4")), np.zeros((2, 3), "f4"))
@@ -307,7 +352,8 @@ def test_bfloat16_keeps_subnormals_and_rounds_once():
     tiny = np.array([[2.0**-130]], BF16)
     assert same(gemm.matmul(tiny, np.ones((1, 1), BF16)), tiny)
     a = np.ones((1, 257), BF16)
-    assert gemm.matmul(a, a.T)[0, 0] == BF16.type(257)                   # 256 + 1 in float32, then rounded
+    # 256 + 1 in float32, then rounded
+    assert gemm.matmul(a, a.T)[0, 0] == BF16.type(257)
     assert gemm.matmul(np.ones((1, 3), "f2"), np.array([[2048], [1], [1]], "f2"))[0, 0] == 2050
 
 
@@ -326,8 +372,9 @@ def test_out_may_overlap_the_operands():
 
 @ours
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("m, k, n", [
-    (4, 8, 4), (1, 300, 50), (37, 300, 50), (64, 32, 32), (50, 20, 1), (1, 300, 200), (7, 300, 200), (300, 200, 1)])
+@pytest.mark.parametrize("m, k, n",
+                         [(4, 8, 4), (1, 300, 50), (37, 300, 50), (64, 32, 32), (50, 20, 1),
+                          (1, 300, 200), (7, 300, 200), (300, 200, 1)])
 def test_linear_is_a_product_and_an_addition(m, k, n, dtype):
     x, w, bias = random((m, k), dtype), random((n, k), dtype, 1), random(n, dtype, 2)
     want = gemm.matmul(x, w.T)
@@ -340,14 +387,17 @@ def test_linear_is_a_product_and_an_addition(m, k, n, dtype):
 
 
 @ours
-@pytest.mark.parametrize("sa, sb", [
-    ((37, 300), (300, 50)), ((2, 3, 9, 33), (2, 3, 33, 20)), ((6, 5, 7), (7, 40)), ((3, 0), (0, 4)), ((1, 300), (300, 200)),
-    ((5, 300), (300, 200)), ((200, 300), (300, 1)), ((4, 50, 30), (30, 1)), ((2, 3, 5, 1, 40), (40, 100))])
+@pytest.mark.parametrize("sa, sb",
+                         [((37, 300), (300, 50)), ((2, 3, 9, 33), (2, 3, 33, 20)),
+                          ((6, 5, 7), (7, 40)), ((3, 0), (0, 4)), ((1, 300), (300, 200)),
+                          ((5, 300), (300, 200)), ((200, 300), (300, 1)), ((4, 50, 30), (30, 1)),
+                          ((2, 3, 5, 1, 40), (40, 100))])
 def test_an_epilogue_is_applied_to_the_rounded_product(sa, sb):
     x, bias, residual, gain = scalar.args(4)
     a, b = random(sa, "f4"), random(sb, "f4", 1)
     product = gemm.matmul(a, b)
-    operands = random(product.shape[-1], "f4", 2), random(product.shape, "f4", 3), random((product.shape[-2], 1), "f4", 4)
+    operands = (random(product.shape[-1], "f4",
+                       2), random(product.shape, "f4", 3), random((product.shape[-2], 1), "f4", 4))
     e = scalar.maximum((x + bias) * gain + residual, 0)
     want = np.maximum((product + operands[0]) * operands[2] + operands[1], np.float32(0))
     assert same(gemm.matmul(a, b, epilogue=e, operands=operands), want)
@@ -380,10 +430,13 @@ def test_nothing_is_read_or_written_past_the_arrays(dtype):
         y = guard.fenced(x.nbytes).view(x.dtype).reshape(x.shape)
         y[...] = x
         return y
-    for m, k, n in ((1, 1, 1), (3, 5, 7), (15, 17, 33), (1, 33, 50), (1, 50, 17), (40, 70, 1), (29, 40, 47)):
+
+    for m, k, n in (((1, 1, 1), (3, 5, 7), (15, 17, 33), (1, 33, 50), (1, 50, 17), (40, 70, 1),
+                     (29, 40, 47))):
         a, b = random((m, k), dtype), random((k, n), dtype, 1)
         want = gemm.matmul(a, b)
-        for x, y in itertools.product((fenced(a), fenced(a.T.copy()).T), (fenced(b), fenced(b.T.copy()).T)):
+        for x, y in itertools.product((fenced(a), fenced(a.T.copy()).T),
+                                      (fenced(b), fenced(b.T.copy()).T)):
             assert same(gemm.matmul(x, y), want)
 
 
@@ -396,9 +449,13 @@ def test_no_register_tile_spills(dtype):
     llvm.initialize_native_asmprinter()
     module, t = Module(), targets.current()
     kernels.emit_part(module, "tiles", dtype)
-    machine = llvm.Target.from_default_triple().create_target_machine(cpu=t.cpu, features=t.features, opt=2, reloc="pic")
+    machine = (llvm.Target.from_default_triple().create_target_machine(
+        cpu=t.cpu, features=t.features, opt=2, reloc="pic"))
     text = machine.emit_assembly(llvm.parse_assembly(module.text()))
-    blocks = [b for b in re.split(r"^\.L\w+:", text, flags=re.M) if len(re.findall(r"fmadd|fmla", b)) > 8]
+    blocks = [
+        b for b in re.split(r"^\.L\w+:", text, flags=re.M) if len(re.findall(r"fmadd|fmla", b)) > 8]
     assert blocks
     for block in blocks:
-        assert not re.findall(r".*(?:(?:\(%[re]sp\)|\[sp).*(?:[xyz]mm|\bq\d)|(?:[xyz]mm|\bq\d).*(?:\(%[re]sp\)|\[sp)).*", block), block
+        assert (not re.findall(
+            r".*(?:(?:\(%[re]sp\)|\[sp).*(?:[xyz]mm|\bq\d)|(?:[xyz]mm|\bq\d).*(?:\(%[re]sp\)|\[sp)).*",
+            block)), block

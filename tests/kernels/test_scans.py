@@ -1,4 +1,5 @@
-"""Running sums, products, extrema and log-sum-exps: the stated order to the bit in every layout, NumPy as the oracle."""
+"""Running sums, products, extrema and log-sum-exps: the stated order to the bit in every layout,
+NumPy as the oracle."""
 import numpy as np
 import pytest
 import whet
@@ -25,7 +26,8 @@ def model(row, op=np.add):
 
 
 def same(a, b):
-    return a.shape == b.shape and a.dtype == b.dtype and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    return (a.shape == b.shape and a.dtype == b.dtype
+            and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes())
 
 
 def layouts(flat):
@@ -58,26 +60,30 @@ def test_halves_are_accumulated_in_f32():
     for dtype in (np.dtype("f2"), BF16):
         x = rng.standard_normal((2, 500)).astype(dtype)
         want = np.array([model(r.astype("f4")) for r in x]).astype(dtype)
-        assert same(scan.cumsum(x, 1), want) and same(scan.cumsum(np.ascontiguousarray(x.T), 0).T, want)
+        assert (same(scan.cumsum(x, 1), want)
+                and same(scan.cumsum(np.ascontiguousarray(x.T), 0).T, want))
 
 
 @pytest.mark.parametrize("name", [n for n in DTYPES if n not in ("f16", "bf16")])
 def test_every_type_agrees_with_numpy(name):
     for shape in ((), (0,), (5,), (3, 0), (4, 33), (2, 37, 5)):
-        x = np.asarray(rng.integers(0 if name[0] in "bu" else -1, 2 if name == "bool" else 3, shape)).astype(DTYPES[name])
+        x = np.asarray(rng.integers(0 if name[0] in "bu" else -1, 2 if name == "bool" else 3,
+                                    shape)).astype(DTYPES[name])
         for axis in range(-1 if not shape else 0, max(1, len(shape))):
             whole = DTYPES[name] if name[0] in "fc" else np.dtype("i8")
             assert same(scan.cumsum(x, axis), np.asarray(np.cumsum(x, axis if shape else None, dtype=whole)).reshape(shape))
             assert same(scan.cumprod(x, axis), np.asarray(np.cumprod(x, axis if shape else None, dtype=whole)).reshape(shape))
             if name[0] != "c" and shape:
                 for f, kind in ((scan.cummax, "max"), (scan.cummin, "min")):
-                    for got, want in zip(f(x, axis), scan.reference(kind, x, axis, x.dtype), strict=True):
+                    for got, want in zip(f(x, axis), scan.reference(kind, x, axis, x.dtype),
+                                         strict=True):
                         assert same(got, want)
 
 
 def test_out_type_is_applied_to_each_element():
     x = np.array([1.75, 1.75, -0.5], "f4")
-    assert scan.cumsum(x, 0, "i4").tolist() == [1, 2, 2] and scan.cumsum(x, 0, "i4").dtype == np.int32
+    assert (scan.cumsum(x, 0, "i4").tolist() == [1, 2, 2]
+            and scan.cumsum(x, 0, "i4").dtype == np.int32)
     assert same(scan.cumsum(np.arange(5, dtype="i4"), 0, "f4"), np.array([0, 1, 3, 6, 10], "f4"))
 
 
@@ -105,7 +111,8 @@ def test_logcumsumexp(dtype):
         assert same(back(scan.logcumsumexp(v, axis)), first)
     special = np.array([-np.inf, -np.inf, 1, np.inf, 2, np.nan, 3], dtype)
     got = scan.logcumsumexp(special, 0)
-    assert got[:2].tolist() == [-np.inf] * 2 and got[2] == 1 and got[3:5].tolist() == [np.inf] * 2 and np.isnan(got[5:]).all()
+    assert (got[:2].tolist() == [-np.inf] * 2 and got[2] == 1 and got[3:5].tolist() == [np.inf] * 2
+            and np.isnan(got[5:]).all())
 
 
 def test_thread_count_changes_nothing():
@@ -115,7 +122,8 @@ def test_thread_count_changes_nothing():
         results = []
         for threads in (1, 2):
             pool.set_num_threads(threads)
-            results.append([scan.cumsum(x, axis), scan.logcumsumexp(x, axis), *scan.cummax(x, axis)])
+            results.append([
+                scan.cumsum(x, axis), scan.logcumsumexp(x, axis), *scan.cummax(x, axis)])
         assert all(same(a, b) for a, b in zip(*results, strict=True))
     pool.set_num_threads(before)
 
@@ -126,7 +134,10 @@ def test_reference_names_every_type():
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
 @pytest.mark.parametrize("dtype", [whet.int64, whet.float32])
-@pytest.mark.parametrize("view", [lambda x: x, lambda x: x[::2], lambda x: x.flip(0), lambda x: x.reshape(4, 5).T, lambda x: x[3:].reshape(1, -1)])
+@pytest.mark.parametrize("view",
+                         [
+                             lambda x: x, lambda x: x[::2], lambda x: x.flip(0),
+                             lambda x: x.reshape(4, 5).T, lambda x: x[3:].reshape(1, -1)])
 def test_calls_that_are_replayed_read_their_own_operand(name, dtype, view):
     def fn(x):
         r = getattr(view(x), name)(0)
@@ -135,5 +146,6 @@ def test_calls_that_are_replayed_read_their_own_operand(name, dtype, view):
     for seed in 1, 2, 3, 4:
         x = whet.tensor(np.random.default_rng(seed).integers(-4, 5, 20)).to(dtype)
         want = {"cumsum": np.cumsum, "cumprod": np.cumprod}.get(name)
-        assert f(x).tolist() == fn(x).tolist() and (want is None or fn(x).tolist() == want(view(x).numpy(), 0).tolist())
+        assert (f(x).tolist() == fn(x).tolist()
+                and (want is None or fn(x).tolist() == want(view(x).numpy(), 0).tolist()))
     assert not f._why

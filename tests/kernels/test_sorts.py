@@ -1,4 +1,5 @@
-"""Sorting and order statistics: NumPy's stable sort as the oracle, for every type, axis and special value."""
+"""Sorting and order statistics: NumPy's stable sort as the oracle, for every type, axis and
+special value."""
 import numpy as np
 import pytest
 from whet.cpu import sort
@@ -10,9 +11,11 @@ REAL = [n for n in DTYPES if n[0] != "c"]
 
 def numbers(name, shape, special=True):
     """Few different values, so that many are equal; floats with NaN, infinities and both zeros."""
-    x = rng.integers(0 if name[0] in "bu" else -4, 2 if name == "bool" else 5, shape).astype(DTYPES[name])
+    x = rng.integers(0 if name[0] in "bu" else -4, 2 if name == "bool" else 5,
+                     shape).astype(DTYPES[name])
     if special and is_float(x) and x.size > 8:
-        x.flat[[1, 6]], x.flat[2], x.flat[3], x.flat[4], x.flat[5] = np.nan, np.inf, -np.inf, -0.0, 0.0
+        x.flat[[1,
+                6]], x.flat[2], x.flat[3], x.flat[4], x.flat[5] = np.nan, np.inf, -np.inf, -0.0, 0.0
     return x
 
 
@@ -23,12 +26,15 @@ def is_float(x):
 def order(x, axis, descending):
     w = np.moveaxis(x.astype("f8") if is_float(x) else x, axis, -1)
     if descending:
-        return np.moveaxis(w.shape[-1] - 1 - np.argsort(w[..., ::-1], -1, kind="stable")[..., ::-1], -1, axis)
+        return np.moveaxis(w.shape[-1] - 1 - np.argsort(w[..., ::-1], -1, kind="stable")[..., ::-1],
+                           -1,
+                           axis)
     return np.moveaxis(np.argsort(w, -1, kind="stable"), -1, axis)
 
 
 def same(a, b):
-    return a.shape == b.shape and a.dtype == b.dtype and a.flags.c_contiguous and a.tobytes() == np.ascontiguousarray(b).tobytes()
+    return (a.shape == b.shape and a.dtype == b.dtype and a.flags.c_contiguous
+            and a.tobytes() == np.ascontiguousarray(b).tobytes())
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -89,16 +95,20 @@ def test_kthvalue_and_median(name):
         x = numbers(name, (5, n), special=False)
         for k in {1, n // 2 + 1, n}:
             values, positions = sort.kthvalue(x, k, 1)
-            assert same(positions, order(x, 1, False)[:, k - 1:k]) and same(values, np.take_along_axis(x, positions, 1))
+            assert (same(positions,
+                         order(x, 1, False)[:, k - 1:k])
+                    and same(values, np.take_along_axis(x, positions, 1)))
         assert same(sort.median(x, 1)[0], np.sort(x, 1)[:, (n - 1) // 2:(n - 1) // 2 + 1])
 
 
 def test_median_and_nan():
     x = np.array([[3, np.nan, 1, 2], [4, 3, 2, 1], [np.nan] * 4], "f4")
     values, positions = sort.median(x, 1)
-    assert np.isnan(values[[0, 2]]).all() and positions.tolist() == [[1], [2], [0]] and values[1] == 2
+    assert (np.isnan(values[[0, 2]]).all() and positions.tolist() == [[1], [2], [0]]
+            and values[1] == 2)
     values, positions = sort.median(x, 1, ignore_nan=True)
-    assert values[:2].tolist() == [[2], [2]] and positions[:2].tolist() == [[3], [2]] and np.isnan(values[2])
+    assert (values[:2].tolist() == [[2], [2]] and positions[:2].tolist() == [[3], [2]]
+            and np.isnan(values[2]))
 
 
 def test_mode_is_the_least_of_the_most_frequent_and_its_last_position():
@@ -112,9 +122,12 @@ def test_searchsorted():
     rows = np.sort(rng.integers(0, 20, (3, 10)), 1)
     values = rng.integers(-2, 22, (3, 4))
     for right in (False, True):
-        want = np.array([np.searchsorted(r, v, "right" if right else "left") for r, v in zip(rows, values, strict=True)])
+        want = np.array([
+            np.searchsorted(r, v, "right" if right else "left")
+            for r, v in zip(rows, values, strict=True)])
         assert same(sort.searchsorted(rows, values, right), want)
-        assert same(sort.searchsorted(rows[0], values, right), np.searchsorted(rows[0], values, "right" if right else "left"))
+        assert same(sort.searchsorted(rows[0], values, right),
+                    np.searchsorted(rows[0], values, "right" if right else "left"))
 
 
 @pytest.mark.parametrize("name", ["f32", "i64", "bool", "f16"])
@@ -122,9 +135,12 @@ def test_unique(name):
     x = numbers(name, (4, 9), special=False)
     values, inverse, counts = sort.unique(x)
     want = np.unique(x, return_inverse=True, return_counts=True)
-    assert same(values, want[0]) and same(counts, want[2]) and (values[inverse] == x).all() and inverse.shape == x.shape
-    runs, which, counts = sort.unique_consecutive(np.array([1, 1, 2, 2, 2, 1, 3], DTYPES[name] if name != "bool" else "i8"))
-    assert runs.tolist() == [1, 2, 1, 3] and which.tolist() == [0, 0, 1, 1, 1, 2, 3] and counts.tolist() == [2, 3, 1, 1]
+    assert (same(values, want[0]) and same(counts, want[2]) and (values[inverse] == x).all()
+            and inverse.shape == x.shape)
+    runs, which, counts = sort.unique_consecutive(
+        np.array([1, 1, 2, 2, 2, 1, 3], DTYPES[name] if name != "bool" else "i8"))
+    assert (runs.tolist() == [1, 2, 1, 3] and which.tolist() == [0, 0, 1, 1, 1, 2, 3]
+            and counts.tolist() == [2, 3, 1, 1])
 
 
 def test_unique_of_nothing_and_of_nan():
@@ -136,7 +152,8 @@ def test_unique_of_nothing_and_of_nan():
 @pytest.mark.parametrize("descending", [False, True])
 def test_sort_of_keys_that_do_not_fit_beside_a_position(descending):
     x = rng.standard_normal((3, 3000))
-    x[1] = np.nextafter(1.0, 2.0) ** rng.integers(0, 9, 3000)              # they differ in the lowest bits only
+    # they differ in the lowest bits only
+    x[1] = np.nextafter(1.0, 2.0) ** rng.integers(0, 9, 3000)
     x[2, ::7] = x[2, 3] + np.spacing(x[2, 3]) * rng.integers(-2, 3, x[2, ::7].size)
     assert same(sort.sort(x, 1, descending)[1], order(x, 1, descending))
     y = rng.integers(-2**63, 2**63 - 1, (2, 3000))

@@ -1,4 +1,5 @@
-"""Gathering kernels against NumPy: every item size, axis and split over threads; indices out of range are found."""
+"""Gathering kernels against NumPy: every item size, axis and split over threads; indices out of
+range are found."""
 import numpy as np
 import pytest
 from whet.cpu import pool, take
@@ -7,17 +8,22 @@ pytestmark = pytest.mark.skipif(take.REFERENCE, reason="NumPy alone is wanted")
 
 
 @pytest.mark.parametrize("dtype", ["?", "f2", "f4", "f8", "i8", "c8"])
-@pytest.mark.parametrize("shape, axis", [((7,), 0), ((5, 9), 0), ((5, 9), 1), ((40, 3, 4), 1), ((3, 4, 70), 0), ((20, 30, 5), 2), ((1, 6, 1), 1)])
+@pytest.mark.parametrize("shape, axis",
+                         [((7,), 0), ((5, 9), 0), ((5, 9), 1), ((40, 3, 4), 1), ((3, 4, 70), 0),
+                          ((20, 30, 5), 2), ((1, 6, 1), 1)])
 def test_along_is_take_along_axis(dtype, shape, axis):
     rng = np.random.default_rng(0)
     a = (rng.standard_normal(shape) * 100).astype(dtype)
     for count in (1, 5, 33):
-        index = rng.integers(-shape[axis], shape[axis], [count if d == axis else n for d, n in enumerate(shape)])
+        index = rng.integers(-shape[axis],
+                             shape[axis], [count if d == axis else n for d, n in enumerate(shape)])
         out, fine = take.along(a, index, axis, wrap=True)
         assert fine and out.tobytes() == np.take_along_axis(a, index, axis).tobytes()
 
 
-@pytest.mark.parametrize("shape, axis", [((7,), 0), ((5, 9), 0), ((5, 9), 1), ((40, 3, 4), 1), ((3, 4, 70), 0), ((20, 30, 5), 2), ((4, 3, 0), 0)])
+@pytest.mark.parametrize("shape, axis",
+                         [((7,), 0), ((5, 9), 0), ((5, 9), 1), ((40, 3, 4), 1), ((3, 4, 70), 0),
+                          ((20, 30, 5), 2), ((4, 3, 0), 0)])
 @pytest.mark.parametrize("dtype", ["i1", "f4", "f8"])
 def test_rows_are_take(dtype, shape, axis):
     rng = np.random.default_rng(0)
@@ -48,7 +54,8 @@ def test_bad_indices_are_found_and_nothing_is_read_there():
                 assert not take.rows(a, np.array([0, k] * count), axis)[1]
     assert take.along(a, np.full((3, 5), -4), 1, wrap=True)[1]
     assert not take.along(a, np.full((3, 5), -5), 1, wrap=True)[1]
-    assert not take.rows(a[:0], np.array([0]), 0)[1] and take.rows(a[:0], np.zeros(0, np.int64), 0)[1]
+    assert (not take.rows(a[:0], np.array([0]), 0)[1]
+            and take.rows(a[:0], np.zeros(0, np.int64), 0)[1])
 
 
 def test_threads_share_the_work():

@@ -1,4 +1,5 @@
-"""Contractions as Triton source: canonical chains have the bits of the CPU's; tensor cores come close; and as cubins."""
+"""Contractions as Triton source: canonical chains have the bits of the CPU's; tensor cores come
+close; and as cubins."""
 import re
 
 import numpy as np
@@ -17,7 +18,8 @@ X, Y = S.args(2)
 @ours
 @pytest.mark.parametrize("dtype", ["f4", "f2", BF16, "f8", "i4", "u1", "i8"], ids=str)
 def test_canonical_chains(dtype):
-    for m, k, n in [(3, 0, 5), (4, 7, 17), (66, 3, 65), (16, 16, 16)] + [(5, 270, 17), (2, 515, 3)] * (dtype in ("f4", BF16)):
+    for m, k, n in ([(3, 0, 5), (4, 7, 17), (66, 3, 65),
+                     (16, 16, 16)] + [(5, 270, 17), (2, 515, 3)] * (dtype in ("f4", BF16))):
         a, b = random((m, k), dtype), random((k, n), dtype, 1)
         want = gemm.matmul(a, b)
         for x, y in list(zip(layouts(a), list(layouts(b))[::-1]))[:5 if k == 7 else 1]:
@@ -54,7 +56,9 @@ def test_strides_of_one_are_no_parameters():
 def test_batches():
     a, b = random((2, 3, 9, 20), "f4"), random((2, 3, 20, 11), "f4", 1)
     same(run_matmul(a, b)[0], gemm.matmul(a, b))
-    same(run_matmul(a.swapaxes(0, 1), b.swapaxes(0, 1))[0], gemm.matmul(a.swapaxes(0, 1), b.swapaxes(0, 1)))
+    same(
+        run_matmul(a.swapaxes(0, 1), b.swapaxes(0, 1))[0],
+        gemm.matmul(a.swapaxes(0, 1), b.swapaxes(0, 1)))
     same(run_matmul(a, np.broadcast_to(b[:1, :1], b.shape))[0], gemm.matmul(a, b[0, 0]))
     same(run_matmul(a[0], b[0])[0], gemm.matmul(a[0], b[0]))
 
@@ -62,7 +66,8 @@ def test_batches():
 @ours
 @pytest.mark.parametrize("dtype", ["f4", BF16], ids=str)
 def test_epilogues(dtype):
-    a, b, bias, residual = random((33, 40), dtype), random((40, 20), dtype, 1), random((20,), dtype, 2), random((33, 20), dtype, 3)
+    a, b, bias, residual = (random((33, 40), dtype), random(
+        (40, 20), dtype, 1), random((20,), dtype, 2), random((33, 20), dtype, 3))
     relu = S.maximum(X + Y, 0) * S.arg(2)
     got, source = run_matmul(a, b, operands=(bias, residual), epilogue=relu)
     same(got, gemm.matmul(a, b, epilogue=relu, operands=(bias, residual)))
@@ -88,14 +93,15 @@ def test_tensor_cores_compute_the_same_up_to_their_order():
         a, b = random((40, 300), dtype), random((300, 50), dtype, 1)
         got, source = run_matmul(a, b, "tensor")
         assert 'input_precision' not in source.text
-        np.testing.assert_allclose(got.astype("f8"), a.astype("f8") @ b.astype("f8"), rtol=1e-2, atol=1)
+        np.testing.assert_allclose(got.astype("f8"),
+                                   a.astype("f8") @ b.astype("f8"), rtol=1e-2, atol=1)
     with pytest.raises(lower.scalar.Unsupported):
         lower.lower(lower.Contract("f32"), "tensor")
     with pytest.raises(lower.scalar.Unsupported):
         lower.lower(lower.Contract("c64"))
 
 
-# ---- as cubins -------------------------------------------------------------------------------------------------------
+# ---- as cubins -----------------------------------------------------------------------------------
 ONES = "a_k", "b_n", "c_n"
 ALIGNED = "a", "b", "c", "m", "n", "k", "a_m", "b_k", "c_m", *(f"{x}_{d}" for x in "abc" for d in "oi")
 
@@ -109,13 +115,15 @@ def test_chains_compile(dtype):
         assert "tf32" not in found.ptx and not re.search(r"\bmul(\.rn)?\.f32", found.ptx)
         found_chains = chains(found.ptx)
         steps = 1 if dtype == "f64" else 16
-        assert [len(c) for c in found_chains] == [steps] * 16            # of 64 x 64 elements a thread of 256 has 16
+        # of 64 x 64 elements a thread of 256 has 16
+        assert [len(c) for c in found_chains] == [steps] * 16
     if dtype == "f32":
         in_the_order_of_k(found.ptx, found_chains)
 
 
 def chains(ptx):
-    """For each accumulator the registers of B that its fused multiply-adds take, one after the other."""
+    """For each accumulator the registers of B that its fused multiply-adds take, one after the
+    other."""
     found, at = [], {}
     for out, b, acc in re.findall(r"fma\.rn\.f\d\d\s+(%\w+), %\w+, (%\w+), (%\w+);", ptx):
         chain = at.pop(acc, None)
@@ -127,9 +135,11 @@ def chains(ptx):
 
 
 def in_the_order_of_k(ptx, found):
-    """In shared memory a row of B, 64 numbers, lies behind the other: that far apart are the addresses that a chain reads."""
+    """In shared memory a row of B, 64 numbers, lies behind the other: that far apart are the
+    addresses that a chain reads."""
     place = {}
-    for registers, base, offset in re.findall(r"ld\.shared\.(?:v\d\.)?b32\s+\{?([^}\[]*)\}?, \[(%\w+)\+?(\d*)\]", ptx):
+    for registers, base, offset in re.findall(
+            r"ld\.shared\.(?:v\d\.)?b32\s+\{?([^}\[]*)\}?, \[(%\w+)\+?(\d*)\]", ptx):
         for i, r in enumerate(re.findall(r"%\w+", registers)):
             place[r] = base, int(offset or 0) + 4 * i
     for chain in found:
@@ -139,11 +149,13 @@ def in_the_order_of_k(ptx, found):
 
 def test_one_row_compiles():
     from whet.passes.lower_triton import compile
-    assert not compile.compile(lower.lower(lower.Contract("f32"), "one", ONES), aligned=ALIGNED).stack
+    assert (not compile.compile(lower.lower(lower.Contract("f32"), "one", ONES),
+                                aligned=ALIGNED).stack)
 
 
 def test_tensor_cores_compile():
     from whet.passes.lower_triton import compile
     contract = lower.Contract("bf16", epilogue=S.maximum(X + Y, 0), operands=("bf16",))
-    found = compile.compile(lower.lower(contract, "tensor", (*ONES, "e0_n")), aligned=(*ALIGNED, "e0", "e0_o", "e0_i"))
+    found = compile.compile(lower.lower(contract, "tensor", (*ONES, "e0_n")),
+                            aligned=(*ALIGNED, "e0", "e0_o", "e0_i"))
     assert "wgmma.mma_async" in found.ptx and "cp.async" in found.ptx and not found.stack

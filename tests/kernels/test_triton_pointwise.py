@@ -1,4 +1,5 @@
-"""Scalar expressions and pointwise kernels as Triton source: the bits of the CPU's kernels, in every type and layout; and as cubins."""
+"""Scalar expressions and pointwise kernels as Triton source: the bits of the CPU's kernels, in
+every type and layout; and as cubins."""
 import itertools
 import re
 import subprocess
@@ -82,7 +83,8 @@ def test_ordinary_elements_take_the_short_way_to_the_same_bits():
     x = np.linspace(0.25, 0.75, 1024)
     for t in ("f32", "f64"):
         a, b = x.astype(SHORT[t].np), (x[::-1] * 3).astype(SHORT[t].np)
-        for root in (S.sin(X), S.tan(X), S.erfinv(X), S.lgamma(X), S.digamma(X), S.trigamma(X), S.fmod(Y, X), S.mod(Y, X), S.pow(X, Y)):
+        for root in ((S.sin(X), S.tan(X), S.erfinv(X), S.lgamma(X), S.digamma(X), S.trigamma(X),
+                      S.fmod(Y, X), S.mod(Y, X), S.pow(X, Y))):
             want, = Pointwise("short", [root], 2)([a, b])
             out = like(want)
             run_pointwise([root], [a, b], [out])
@@ -91,7 +93,8 @@ def test_ordinary_elements_take_the_short_way_to_the_same_bits():
 
 def test_halves_are_rounded_to_nearest_even():
     high = np.arange(2**16, dtype=np.uint32)[::7] << 16
-    low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0x0FFF, 0x1000, 0x1001, 0x3000, 0xFFFF], np.uint32)
+    low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0x0FFF, 0x1000, 0x1001, 0x3000, 0xFFFF],
+                   np.uint32)
     x = (high[:, None] | low).ravel().view(np.float32)
     for t in ("f16", "bf16"):
         out = np.zeros(x.shape, SHORT[t].np)
@@ -122,7 +125,8 @@ def test_numbers_take_the_type_of_what_they_meet():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_expressions(seed):
-    """Operations on what other operations gave, with casts, choices and plain numbers between them."""
+    """Operations on what other operations gave, with casts, choices and plain numbers between
+    them."""
     rng = np.random.default_rng(seed)
     pick = lambda xs: xs[rng.integers(len(xs))]
     types = [pick(TYPES) for _ in range(3)]
@@ -131,7 +135,10 @@ def test_random_expressions(seed):
         e, t = pick(made)
         other = pick([S.lift(2), *(x if u == t else S.cast(x, t) for x, u in made)])
         op = pick([o for o in PRIMITIVES if arity(o) < 3 and t in LOWERED[o]])
-        root = pick([S.Expr(op, (e, other)[:arity(op)]), S.where(pick(made)[0], e, other), S.cast(e, pick(TYPES))])
+        root = pick([
+            S.Expr(op, (e, other)[:arity(op)]),
+            S.where(pick(made)[0], e, other),
+            S.cast(e, pick(TYPES))])
         made.append((root, S.typeof(root, types)))
     roots = [e for e, _ in made[-4:]]
     xs = [np.resize(values(t, k), 257) for k, t in enumerate(types)]
@@ -145,7 +152,9 @@ def test_random_expressions(seed):
             raise AssertionError(f"{e}\n{K.text(roots)} of {types}\n{source.text}") from None
 
 
-@pytest.mark.parametrize("shape, t", [((3,), "f32"), ((33, 18), "bf16"), ((2, 3, 2, 3, 5), "bool"), ((2, 3, 300), "i8")])
+@pytest.mark.parametrize("shape, t",
+                         [((3,), "f32"), ((33, 18), "bf16"), ((2, 3, 2, 3, 5), "bool"),
+                          ((2, 3, 300), "i8")])
 def test_layouts(shape, t):
     spaces, seconds = set(), list(layouts(shape, t, 1))
     for k, (_, a) in enumerate(layouts(shape, t)):
@@ -165,7 +174,8 @@ def test_transposed_operands_and_results_elsewhere():
         out = big[::2, 1:n + 1]
         source = run_pointwise([X * Y], [a, b], [out])
         same(np.ascontiguousarray(out), a * b)
-        assert big.sum(dtype="f8") == pytest.approx((a * b).sum(dtype="f8")) and "32))[:, None]" in source.text
+        assert (big.sum(dtype="f8") == pytest.approx((a * b).sum(dtype="f8"))
+                and "32))[:, None]" in source.text)
 
 
 def test_many_results_of_many_types():
@@ -179,7 +189,10 @@ def test_many_results_of_many_types():
 
 
 def test_the_text():
-    source = lower.lower(K.Pointwise((S.maximum(X * S.cast(Y, "f32") + S.exp(X), 0),), ("f32", "bf16"), ("f32",), "flat", "vsv"))
+    source = lower.lower(
+        K.Pointwise((S.maximum(X * S.cast(Y, "f32") + S.exp(X), 0),), ("f32", "bf16"), ("f32",),
+                    "flat",
+                    "vsv"))
     assert source.text.endswith('''@triton.jit
 def cast_mul_exp_add_max_kernel(x0, x1, y0, n):
     at = tl.program_id(0) * 1024 + tl.arange(0, 1024)
@@ -192,7 +205,8 @@ def cast_mul_exp_add_max_kernel(x0, x1, y0, n):
     v4 = max_f32(v3, tl.full((), 0.0, tl.float32))
     tl.store(y0 + at, v4, here)
 ''')
-    assert re.findall(r"def (\w+)", source.text) == ["exp_f32", "max_f32", "cast_mul_exp_add_max_kernel"]
+    assert (re.findall(r"def (\w+)",
+                       source.text) == ["exp_f32", "max_f32", "cast_mul_exp_add_max_kernel"])
     assert source.parameters == (("x0", "*fp32"), ("x1", "*bf16"), ("y0", "*fp32"), ("n", "i32"))
     assert source.programs({"n": 1025}) == 2
 
@@ -206,11 +220,14 @@ def test_a_kernel_that_reaches_too_far_is_found():
 
 
 def test_nothing_imports_triton_before_it_compiles():
-    code = "import sys, whet; from whet.passes.lower_triton import pointwise, rows, contract, compile, simulate; print('triton' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    code = (
+        "import sys, whet; from whet.passes.lower_triton import pointwise, rows, contract, "
+        "compile, simulate; print('triton' in sys.modules)")
+    assert (subprocess.run([sys.executable, "-c", code], capture_output=True,
+                           text=True).stdout == "False\n")
 
 
-# ---- as cubins -------------------------------------------------------------------------------------------------------
+# ---- as cubins -----------------------------------------------------------------------------------
 def check(compiled, source):
     """No approximation, no lost subnormals, no contraction, no spilled registers."""
     assert compiled.binary[:4] == b"\x7fELF" and not compiled.stack
@@ -226,21 +243,26 @@ def test_primitives_compile(op):
     check(compile.compile(source), source)
 
 
-@pytest.mark.parametrize("types", ["bool bool", "bf16 f32", "f16 u8", "f32 bf16", "f64 i64", "u64 f32", "i64 f64"])
+@pytest.mark.parametrize(
+    "types", ["bool bool", "bf16 f32", "f16 u8", "f32 bf16", "f64 i64", "u64 f32", "i64 f64"])
 def test_types_compile(types):
     from whet.passes.lower_triton import compile
     src, dst = types.split()
     # a product and a sum that may not be contracted
-    source = lower.lower(kernel(S.cast(X | Y if src == "bool" else S.maximum(X * Y + X, Y), dst), src, src))
+    source = lower.lower(
+        kernel(S.cast(X | Y if src == "bool" else S.maximum(X * Y + X, Y), dst), src, src))
     check(compile.compile(source), source)
 
 
 def test_layouts_compile():
     from whet.passes.lower_triton import compile
-    for space, access, dims in (("rows", "vsv", 3), ("rows", "gvg", 4), ("tiles", "tvv", 2), ("tiles", "svt", 3)):
-        source = lower.lower(K.Pointwise((X * S.cast(Y, "f32"),), ("f32", "bf16"), ("f32",), space, access), dims)
+    for space, access, dims in ((("rows", "vsv", 3), ("rows", "gvg", 4), ("tiles", "tvv", 2),
+                                 ("tiles", "svt", 3))):
+        source = lower.lower(
+            K.Pointwise((X * S.cast(Y, "f32"),), ("f32", "bf16"), ("f32",), space, access), dims)
         check(compile.compile(source), source)
-    assert compile.compile(lower.lower(kernel(X * Y, "f32", "f32")), aligned=("x0", "x1", "y0", "n")).ptx.count("ld.global.v4") >= 2
+    assert (compile.compile(lower.lower(kernel(X * Y, "f32", "f32")),
+                            aligned=("x0", "x1", "y0", "n")).ptx.count("ld.global.v4") >= 2)
     source = lower.lower(kernel(X * Y, "f32", "f32"), wide=True)
     check(compile.compile(source), source)
 
@@ -248,4 +270,6 @@ def test_layouts_compile():
 def test_every_space_has_a_source():
     for space, letters in (("flat", "vs"), ("rows", "vsg"), ("tiles", "vsgt")):
         for access in itertools.product(letters, letters, "v"):
-            assert "tl.store(y0" in lower.lower(K.Pointwise((X * S.cast(Y, "f32"),), ("f32", "i8"), ("f32",), space, "".join(access)), 3).text
+            assert ("tl.store(y0" in lower.lower(
+                K.Pointwise((X * S.cast(Y, "f32"),), ("f32", "i8"), ("f32",), space,
+                            "".join(access)), 3).text)

@@ -1,4 +1,5 @@
-"""Row programs as Triton source: the bits of the CPU's kernels, whose order of sums they have; and as cubins."""
+"""Row programs as Triton source: the bits of the CPU's kernels, whose order of sums they have;
+and as cubins."""
 import re
 
 import numpy as np
@@ -46,17 +47,21 @@ def test_sums_have_the_order_of_the_cpu(n):
 def test_rows_without_elements():
     for kind in KINDS:
         t = "bool" if kind in ("any", "all") else "f32"
-        for y, w in zip(run_rows(reduce.reduction_program(kind, t), [random((3, 0), t)])[0], {
-                "sum": [0], "prod": [1], "any": [0], "all": [1], "max": [-np.inf], "min": [np.inf], "max_index": [-np.inf, 0],
-                "min_index": [np.inf, 0]}[kind], strict=True):
+        for y, w in zip(
+                run_rows(reduce.reduction_program(kind, t), [random((3, 0), t)])[0], {
+                    "sum": [0], "prod": [1], "any": [0], "all": [1], "max": [-np.inf],
+                    "min": [np.inf], "max_index": [-np.inf, 0], "min_index": [np.inf, 0]}[kind],
+                strict=True):
             same(y, np.full(3, w, y.dtype))
 
 
-@pytest.mark.parametrize("tile", [lower.Tile(1, 1, 16, 32), lower.Tile(2, 2, 8, 64), lower.Tile(4, 8, 2, 32)], ids=str)
+@pytest.mark.parametrize(
+    "tile", [lower.Tile(1, 1, 16, 32), lower.Tile(2, 2, 8, 64), lower.Tile(4, 8, 2, 32)], ids=str)
 def test_no_tile_changes_a_bit(tile):
     """Blocks side by side or one after the other, the last chunk full or not."""
     for blocks in (1, 3, 6):
-        check(reduce.reduction_program("sum", "f32"), [random((1, 4096 * blocks - 5), "f32")], tile=tile)
+        check(reduce.reduction_program("sum", "f32"), [random((1, 4096 * blocks - 5), "f32")],
+              tile=tile)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,7 +76,8 @@ def test_every_kind_and_type(kind):
 
 
 def test_extrema_of_zeros_infinities_and_nan():
-    x = np.array([[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0], [-np.inf, -np.inf], [np.inf, np.inf], [1, np.nan], [np.nan, -np.inf], [-np.nan, 3]])
+    x = np.array([[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0], [-np.inf, -np.inf], [np.inf, np.inf],
+                  [1, np.nan], [np.nan, -np.inf], [-np.nan, 3]])
     x = np.concatenate([x, np.repeat(x, 20, 1)], 1)
     for kind in ("max", "min", "max_index", "min_index"):
         for t in ("f32", "f64", "bf16"):
@@ -85,7 +91,8 @@ def test_positions_are_the_first_and_see_what_is_computed():
         check(reduce.reduction_program(kind, "f32", pre=S.sin(S.arg(0))), [x])
 
 
-@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm, rowops.batch_norm_backward], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm, rowops.batch_norm_backward],
+                         ids=lambda p: p.__name__)
 def test_programs(make):
     for t in ("f32", "bf16", "f64"):
         program = make(t)
@@ -107,17 +114,21 @@ def test_programs_on_rows_of_several_blocks():
 
 
 def test_layouts_of_rows():
-    """Rows counted through two dimensions, elements apart, rows of several pieces: strides change no bit."""
+    """Rows counted through two dimensions, elements apart, rows of several pieces: strides
+    change no bit."""
     from whet.passes.lower_triton import simulate
     program = rowops.batch_norm("f32")
-    x = random((4, 6, 5, 7), "f32")                          # a row is a channel: 6 rows of 4 pieces of 35
+    # a row is a channel: 6 rows of 4 pieces of 35
+    x = random((4, 6, 5, 7), "f32")
     operands = inputs(program, x.shape, (0, 2, 3), "f32")
     operands[0] = x
     want = rows(program, operands, (0, 2, 3))
     for apart in (1, 2):
         memory, out = (np.zeros((4, 6, 35 * apart), np.float32)[..., ::apart] for _ in range(2))
         memory[...] = x.reshape(4, 6, 35)
-        source = lower.lower(program, lower.Layout(adjacent=apart == 1, pieces=True), lower.tile(6, 140))
+        source = lower.lower(program,
+                             lower.Layout(adjacent=apart == 1, pieces=True),
+                             lower.tile(6, 140))
         outs = [out, *(np.zeros(6, np.float32) for _ in want[1:])]
         numbers = {"n": 140, "rows": 6, "piece": 35, "x3": operands[3], "x4": operands[4]}
         for name in ("x0", "y0"):
@@ -126,10 +137,13 @@ def test_layouts_of_rows():
         same(np.ascontiguousarray(out).reshape(x.shape), want[0])
         for y, w in zip(outs[1:], want[1:]):
             same(y, w)
-    program = reduce.reduction_program("sum", "f32")         # the middle one of three dimensions, in a part of a larger array
+    # the middle one of three dimensions, in a part of a larger array
+    program = reduce.reduction_program("sum", "f32")
     x = random((4, 50, 12), "f32")[::2, :, 3:10]
-    source, out = lower.lower(program, lower.Layout(rank=2, adjacent=False), lower.tile(14, 50)), np.zeros((2, 7), np.float32)
-    simulate.run(source, [x, out], {"n": 50, "rows": 14, "inner": 7, "x0_o": 2 * 600, "x0_r": 1, "x0_i": 12})
+    source, out = (lower.lower(program, lower.Layout(rank=2, adjacent=False),
+                               lower.tile(14, 50)), np.zeros((2, 7), np.float32))
+    simulate.run(source, [x, out],
+                 {"n": 50, "rows": 14, "inner": 7, "x0_o": 2 * 600, "x0_r": 1, "x0_i": 12})
     same(out, rows(program, [np.ascontiguousarray(x)], (1,))[0])
 
 
@@ -147,7 +161,8 @@ def test_the_text():
     assert "r3_sum = tl.sum(tl.reshape(r3, [32, 1, 2, 16]), 2)\n" in text
 
 
-@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm, rowops.batch_norm_backward], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm, rowops.batch_norm_backward],
+                         ids=lambda p: p.__name__)
 def test_programs_compile(make):
     compiles(lower.lower(make("f32"), lower.Layout(), lower.tile(1000, 700)))
 
@@ -155,17 +170,22 @@ def test_programs_compile(make):
 @pytest.mark.parametrize("kind", KINDS)
 def test_reductions_compile(kind):
     t = "bool" if kind in ("any", "all") else "f32"
-    compiles(lower.lower(reduce.reduction_program(kind, t), lower.Layout(2, False), lower.tile(100, 5000, False)))
+    compiles(
+        lower.lower(reduce.reduction_program(kind, t),
+                    lower.Layout(2, False),
+                    lower.tile(100, 5000, False)))
 
 
 def test_long_rows_and_pieces_compile():
     compiles(lower.lower(reduce.reduction_program("max_index", "u64"), lower.Layout(), lower.tile(1, 10**6), wide=True))
     compiles(lower.lower(reduce.reduction_program("sum", "bf16"), lower.Layout(), lower.tile(2, 10**7), wide=True))
     compiles(lower.lower(rowops.cross_entropy("f32"), lower.Layout(), lower.tile(3, 50000)))
-    compiles(lower.lower(rowops.layer_norm("bf16"), lower.Layout(pieces=True), lower.tile(64, 20000)))
+    compiles(
+        lower.lower(rowops.layer_norm("bf16"), lower.Layout(pieces=True), lower.tile(64, 20000)))
 
 
 def compiles(source):
     from whet.passes.lower_triton import compile
     found = compile.compile(source)
-    assert found.registers and not found.stack and not re.findall(r"\S*(?:approx|\.ftz|div\.full)\S*", found.ptx)
+    assert (found.registers and not found.stack
+            and not re.findall(r"\S*(?:approx|\.ftz|div\.full)\S*", found.ptx))

@@ -1,4 +1,5 @@
-"""The cache of compiled code: found again without LLVM, never trusted when it is not whole and ours, safe between processes."""
+"""The cache of compiled code: found again without LLVM, never trusted when it is not whole and
+ours, safe between processes."""
 import importlib
 import os
 import shutil
@@ -19,7 +20,10 @@ def folder(tmp_path, monkeypatch):
     """An empty cache, for sources that stay as they are."""
     source = tmp_path / "source.py"
     source.write_text("pass")
-    monkeypatch.setattr(cache, "_sources", lambda: [("source.py", str(source), source.stat().st_mtime_ns, source.stat().st_size)])
+    monkeypatch.setattr(
+        cache,
+        "_sources",
+        lambda: [("source.py", str(source), source.stat().st_mtime_ns, source.stat().st_size)])
     monkeypatch.setattr(cache, "_started", source.stat().st_mtime_ns + 10**10)
     monkeypatch.setenv("WHET_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("WHET_CACHE", raising=False)
@@ -27,7 +31,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def entry(*keys, size=100):
-    return cache.Entry("flat", {key: 16 * i for i, key in enumerate(keys)}, (("memset", 8),), (keys[0].encode() * size)[:size])
+    return cache.Entry("flat", {key: 16 * i for i, key in enumerate(keys)}, (("memset", 8),),
+                       (keys[0].encode() * size)[:size])
 
 
 def write(*entries):
@@ -57,7 +62,8 @@ def test_entries_come_back_as_they_were(folder):
     write(entry("a", "b"), entry("c"))
     found = {e.code: e for e in cache.connect().start()}
     for e in (entry("a", "b"), entry("c")):
-        assert (found[e.code].kind, found[e.code].names, found[e.code].slots) == (e.kind, e.names, e.slots)
+        assert ((found[e.code].kind, found[e.code].names,
+                 found[e.code].slots) == (e.kind, e.names, e.slots))
     write(entry("d"))
     assert keys() == ["a", "b", "c", "d"]
 
@@ -154,7 +160,8 @@ def test_files_of_another_user_are_not_believed(folder):
     write(entry("a"))
     os.chown(pack(folder), 12345, -1)
     assert keys() == []
-    os.chown(folder, 12345, -1)                             # then everyone has a folder of their own in it
+    # then everyone has a folder of their own in it
+    os.chown(folder, 12345, -1)
     write(entry("b"))
     assert keys() == ["b"] and (folder / f"user-{os.geteuid()}" / "key").exists()
 
@@ -164,7 +171,8 @@ def test_in_a_folder_shared_with_others_everyone_has_a_folder_of_their_own(folde
     folder.chmod(0o777)
     write(entry("a"))
     mine = folder / f"user-{os.geteuid()}"
-    assert mine.stat().st_mode & 0o777 == 0o700 and [f.name for f in folder.iterdir()] == [mine.name] and keys() == ["a"]
+    assert (mine.stat().st_mode & 0o777 == 0o700
+            and [f.name for f in folder.iterdir()] == [mine.name] and keys() == ["a"])
     mine.chmod(0o777)
     assert keys() is None
 
@@ -183,7 +191,8 @@ def test_the_standard_place_is_left_alone_where_it_is_not_ours_alone(monkeypatch
     assert cache.root() is None
 
 
-@pytest.mark.parametrize("error", [28, 30, 13])             # no space, read-only file system, no permission
+# no space, read-only file system, no permission
+@pytest.mark.parametrize("error", [28, 30, 13])
 def test_where_nothing_can_be_written_what_is_there_is_used(folder, monkeypatch, error):
     real = os.open
     def refuse(path, flags, *rest, **more):
@@ -274,10 +283,12 @@ def test_the_cache_stays_within_its_bounds(folder, monkeypatch):
     (folder / "not ours").mkdir()
     write(entry("b"))
     left = sorted(f.name for f in folder.iterdir() if f.is_dir() and f.name != "not ours")
-    assert left == sorted([mine, *(f"{i:032x}" for i in range(12 - cache.MAX_FINGERPRINTS + 1, 12))])
+    assert (left == sorted([
+        mine, *(f"{i:032x}" for i in range(12 - cache.MAX_FINGERPRINTS + 1, 12))]))
     monkeypatch.setattr(cache, "ROOT_BYTES", 3000)
     write(entry("c"))
-    assert mine in [f.name for f in folder.iterdir()] and sum(f.stat().st_size for f in folder.glob("*/*")) <= 3000
+    assert (mine in [f.name for f in folder.iterdir()]
+            and sum(f.stat().st_size for f in folder.glob("*/*")) <= 3000)
     assert keys() == ["a", "b", "c"] and (folder / "not ours").exists()
 
 
@@ -288,7 +299,8 @@ def test_sources_that_changed_just_now_are_not_cached(folder, monkeypatch, tmp_p
     assert not list(folder.glob("*/*.new"))
     monkeypatch.setattr(cache, "_started", (tmp_path / "source.py").stat().st_mtime_ns + 10**9)
     assert cache.connect() is None
-    os.utime(tmp_path / "source.py", (4e9, 4e9))            # a clock that was wrong does not turn the cache off
+    # a clock that was wrong does not turn the cache off
+    os.utime(tmp_path / "source.py", (4e9, 4e9))
     assert cache.connect() is not None
 
 
@@ -307,7 +319,8 @@ def test_sources_that_are_no_files_mean_no_cache(monkeypatch, tmp_path):
     assert cache.connect() is None
 
 
-# Between processes. They run a copy of the compiler and of the native parts, whose sources nobody edits meanwhile.
+# Between processes. They run a copy of the compiler and of the native parts, whose sources nobody
+# edits meanwhile.
 
 HEAD = """
 import os, sys, threading
@@ -344,7 +357,9 @@ def package(tmp_path_factory):
 @pytest.fixture
 def start(package, tmp_path):
     def start(program, **env):
-        ours = {"WHET_CACHE": "1", "WHET_CACHE_DIR": str(tmp_path / "cache"), "WHET_CPU": "", "PYTHONPATH": str(package)}
+        ours = {
+            "WHET_CACHE": "1", "WHET_CACHE_DIR": str(tmp_path / "cache"), "WHET_CPU": "",
+            "PYTHONPATH": str(package)}
         env = {**os.environ, **ours, **env}
         return subprocess.Popen([sys.executable, "-c", HEAD + program], env=env, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -387,8 +402,10 @@ def test_objects_are_kept_where_there_are_no_images(run):
 
 
 def test_a_killed_process_leaves_what_it_compiled(run, start):
-    process = start("check(3)\nnative.kernels([(f'store/{a}', lambda m, s, a=a: emit(m, s, a)) for a in (5, 7)])\n"
-                    "os.kill(os.getpid(), 9)")
+    process = start(
+        "check(3)\nnative.kernels([(f'store/{a}', lambda m, s, a=a: emit(m, s, a)) for a in (5, "
+        "7)])\n"
+        "os.kill(os.getpid(), 9)")
     process.communicate(timeout=60)
     assert process.returncode == -9
     assert run("check(3, 5, 7); report()") == LOADED
@@ -406,7 +423,8 @@ def test_another_target_is_another_cache(run, start):
     if not flat.SUPPORTED:
         pytest.skip("one target on this machine")
     run("check(3)")
-    assert [run("check(3); report()", WHET_CPU=cpu) for cpu in ("baseline", "baseline", "")] == ["compiled", "loaded", "loaded"]
+    assert ([run("check(3); report()", WHET_CPU=cpu)
+             for cpu in ("baseline", "baseline", "")] == ["compiled", "loaded", "loaded"])
     _, err = start("check(3)", WHET_CPU="z80").communicate(timeout=60)
     assert "WHET_CPU=z80" in err
 

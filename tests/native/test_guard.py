@@ -32,7 +32,7 @@ def died(act):
     return -os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
 
 
-# ---- buffers -------------------------------------------------------------------------------------------------------------
+# ---- buffers -------------------------------------------------------------------------------------
 def peek(a, at):
     """Read the byte `at` of an array's memory."""
     return ctypes.c_ubyte.from_address(a.ctypes.data + at).value
@@ -80,7 +80,8 @@ print(arena % guard.PAGE == 0 and (arena > 4 * guard.PAGE or not native.enabled(
 @pytest.mark.parametrize("side", ["end", "begin"])
 def test_all_memory_is_guarded(side, native_entries):
     env = {**os.environ, "WHET_GUARD": side, "WHET_NATIVE": native_entries}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT], env=env,
+                          capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True"] * 3
 
@@ -92,13 +93,14 @@ def test_pieces_of_an_arena_lie_apart(monkeypatch):
         whole, forbidden = arena.plan_apart(pieces)
         for p in pieces:
             there = range(p.offset, p.offset + p.size)
-            assert not any(at < there.stop and there.start < at + guard.PAGE for at in forbidden) and there.stop <= whole
+            assert (not any(at < there.stop and there.start < at + guard.PAGE for at in forbidden)
+                    and there.stop <= whole)
             assert p.offset % 64 == 0
             wanted = p.offset + -(-p.size // 64) * 64 if side == "end" else p.offset - guard.PAGE
             assert wanted in forbidden
 
 
-# ---- kernels that test their accesses ------------------------------------------------------------------------------------
+# ---- kernels that test their accesses ------------------------------------------------------------
 LANES = targets.current().lanes() if os.environ.get("WHET_CPU") != "numpy" else 8
 FLOATS = vec("float", LANES)
 COUNT = 32
@@ -147,7 +149,8 @@ def test_an_access_outside_of_a_kernels_memory_ends_the_process(emit):
     assert outcome(emit, 0) == outcome(emit, last) == (0, "")
     code, said = outcome(emit, last + 1)
     assert code == signal.SIGABRT and "kernel a 100 % test" in said and "bytes" in said
-    assert f"{4 * last + 4} to {4 * COUNT + 4} of {4 * COUNT} (test_guard.py:" in said and f" in {emit.__name__})" in said
+    assert (f"{4 * last + 4} to {4 * COUNT + 4} of {4 * COUNT} (test_guard.py:" in said
+            and f" in {emit.__name__})" in said)
 
 
 @pytest.mark.skipif(os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled")
@@ -163,12 +166,14 @@ def test_under_a_mask_its_lanes_count():
 @pytest.mark.skipif(os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled")
 def test_what_is_written_beside_a_kernels_memory_is_seen_at_its_end():
     def emit(m, f, n, p):
-        unknown = f.v("ptr", f"inttoptr i64 {f.v('i64', f'ptrtoint ptr {p.ref} to i64').ref} to ptr")
+        unknown = f.v("ptr",
+                      f"inttoptr i64 {f.v('i64', f'ptrtoint ptr {p.ref} to i64').ref} to ptr")
         f.store(f.const("float", 1), f.at(unknown, n))
     assert outcome(emit, 0) == outcome(emit, COUNT - 1) == (0, "")
     for n in (-1, COUNT):
         code, said = outcome(emit, n)
-        assert code == signal.SIGABRT and "wrote beside memory that it reserved (test_guard.py:" in said
+        assert (code == signal.SIGABRT
+                and "wrote beside memory that it reserved (test_guard.py:" in said)
 
 
 @pytest.mark.skipif(os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled")

@@ -1,4 +1,5 @@
-"""Lifetime: nothing is leaked, nothing needs the garbage collector, graphs of any length come and go."""
+"""Lifetime: nothing is leaked, nothing needs the garbage collector, graphs of any length come
+and go."""
 import gc
 import os
 import subprocess
@@ -12,14 +13,16 @@ import pytest
 import whet
 from whet.cpu import memory, native
 
-only_native = pytest.mark.skipif(not native.enabled(), reason="NumPy's memory and the interpreter's free lists hide it")
+only_native = pytest.mark.skipif(not native.enabled(),
+                                 reason="NumPy's memory and the interpreter's free lists hide it")
 STEPS = int(os.environ.get("WHET_LONG_STEPS", 20_000))         # 100,000 in long runs
 
 
 def run(code, native=True, timeout=300):
     """Run a program in a fresh process; what it printed."""
     env = dict(os.environ, WHET_NATIVE="1" if native else "0")
-    r = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(code)], env=env, capture_output=True, text=True, timeout=timeout)
+    r = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(code)], env=env,
+                       capture_output=True, text=True, timeout=timeout)
     assert r.returncode == 0, r.stderr[-2000:]
     return r.stdout
 
@@ -120,9 +123,11 @@ CHAIN = """
 """
 
 
-@pytest.mark.parametrize("fs,n,native", [("(lambda v: v * 1.0, lambda v: v.exp() * 0, lambda v: v.view(3))", 100_000, True),
-                                         ("(mixed, Twice.apply)", 30_000, True),
-                                         ("(lambda v: v * 1.0,)", 100_000, False), ("(mixed,)", 10_000, False)])
+@pytest.mark.parametrize(
+    "fs,n,native",
+    [("(lambda v: v * 1.0, lambda v: v.exp() * 0, lambda v: v.view(3))", 100_000, True),
+     ("(mixed, Twice.apply)", 30_000, True), ("(lambda v: v * 1.0,)", 100_000, False),
+     ("(mixed,)", 10_000, False)])
 def test_long_chains(fs, n, native):
     run(CHAIN.format(fs=fs, n=n), native)
 
@@ -172,7 +177,8 @@ def test_memory_is_freed_at_once(drop, no_collector):
             loss.backward(retain_graph=True)
     del loss
     after = memory.stats()
-    assert during["live"] - before["live"] >= 10 * 4 * n and after["live"] == before["live"], (before, during, after)
+    assert (during["live"] - before["live"] >= 10 * 4 * n
+            and after["live"] == before["live"]), (before, during, after)
 
 
 def test_backward_frees_what_was_saved_while_it_runs(no_collector):
@@ -232,8 +238,10 @@ def test_reference_counts_do_not_drift(name, no_collector):
     n = int(os.environ.get("WHET_LONG_CALLS", 1000))
 
     def look():
-        return [sys.getrefcount(x) for x in (None, True, False, a, b, w, a._array, b._array, w._array, a._array.dtype, whet.float32,
-                                             (), type(a), dict, float, int, np.ndarray)]
+        return [
+            sys.getrefcount(x)
+            for x in (None, True, False, a, b, w, a._array, b._array, w._array, a._array.dtype,
+                      whet.float32, (), type(a), dict, float, int, np.ndarray)]
     for _ in range(20):
         f(a, b, w)
     w.grad = None

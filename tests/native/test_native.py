@@ -1,4 +1,5 @@
-"""Kernels compiled, found and launched: argument kinds, errors, both ways of calling, batches, code with outside symbols."""
+"""Kernels compiled, found and launched: argument kinds, errors, both ways of calling, batches,
+code with outside symbols."""
 import ctypes
 import gc
 import os
@@ -20,8 +21,12 @@ def emit_scale(m, symbol):
     """args: x, y, a double; y[i] = x[i] * a"""
     f = m.fn(symbol, ARGS)
     args, begin, end, _ = f.args
-    x, y, a = f.load("ptr", args), f.load("ptr", f.at(args, 1, "i64")), f.load("double", f.at(args, 2, "i64"))
-    f.loop(begin, end, 1, lambda i: f.store(f.load("double", f.at(x, i, "double")) * a, f.at(y, i, "double")))
+    x, y, a = (f.load("ptr", args), f.load("ptr",
+                                           f.at(args, 1,
+                                                "i64")), f.load("double", f.at(args, 2, "i64")))
+    f.loop(begin,
+           end,
+           1, lambda i: f.store(f.load("double", f.at(x, i, "double")) * a, f.at(y, i, "double")))
 
 
 def emit_slots(m, symbol):
@@ -37,7 +42,8 @@ def emit_workers(m, symbol):
     f = m.fn(symbol, ARGS)
     args, begin, end, worker = f.args
     out = f.load("ptr", args)
-    f.loop(begin, end, 1, lambda i: f.store(f.load("i64", f.at(out, i, "i64")) + worker + 1, f.at(out, i, "i64")))
+    f.loop(begin, end, 1,
+           lambda i: f.store(f.load("i64", f.at(out, i, "i64")) + worker + 1, f.at(out, i, "i64")))
 
 
 def scale():
@@ -99,15 +105,18 @@ def test_what_becomes_of_each_kind_of_argument(launch):
     assert out[0] == out.ctypes.data and out[1] == len(out) and out[2:].tolist() == wanted
 
 
-@pytest.mark.parametrize("bad", ["1", b"1", [1], (), 1j, np.float32(1), np.complex128(1), object(), int])
+@pytest.mark.parametrize("bad",
+                         ["1", b"1", [1], (), 1j, np.float32(1), np.complex128(1), object(), int])
 def test_other_arguments_raise_TypeError(launch, bad):
-    with pytest.raises(TypeError, match=r"argument 6 must be an ndarray, an int, a float or None, not <class"):
+    with pytest.raises(TypeError,
+                       match=r"argument 6 must be an ndarray, an int, a float or None, not <class"):
         launch(scale(), 1, 1, None, None, bad)
 
 
 def test_the_first_three_arguments_are_ints(launch):
     x = np.zeros(1)
-    for bad in ((x, 1, 1), ("a", 1, 1), (scale(), 1.0, 1), (scale(), 1, None), (scale(), np.zeros(3), 1)):
+    for bad in (((x, 1, 1), ("a", 1, 1), (scale(), 1.0, 1), (scale(), 1, None),
+                 (scale(), np.zeros(3), 1))):
         with pytest.raises(TypeError):
             launch(*bad)
     with pytest.raises(TypeError):
@@ -155,7 +164,9 @@ def test_launches_leak_nothing():
                 pass
     run(100)
     gc.collect()
-    counts = lambda: [sys.getallocatedblocks(), *(sys.getrefcount(thing) for thing in (None, x, many[2], TypeError))]
+    counts = lambda: [
+        sys.getallocatedblocks(), *(sys.getrefcount(thing)
+                                    for thing in (None, x, many[2], TypeError))]
     before = counts()
     run(100_000)
     gc.collect()
@@ -178,7 +189,8 @@ def test_threads_that_want_one_kernel_get_the_same_one():
         calls.append(symbol)
         emit_scale(m, symbol)
     key = f"test/race/{os.urandom(8).hex()}"
-    crowd = [threading.Thread(target=lambda: found.append(native.kernel(key, emit))) for _ in range(8)]
+    crowd = [
+        threading.Thread(target=lambda: found.append(native.kernel(key, emit))) for _ in range(8)]
     for t in crowd: t.start()
     for t in crowd: t.join()
     assert len(calls) == 1 and len(set(found)) == 1 and len(found) == 8
@@ -214,7 +226,9 @@ def test_a_failed_emit_leaves_nothing_behind():
 
 
 def test_build_gives_the_address_of_every_name():
-    text = "define i64 @one() {\n ret i64 1\n}\ndefine i64 @two() {\n %x = call i64 @one()\n %y = add i64 %x, %x\n ret i64 %y\n}\n"
+    text = (
+        "define i64 @one() {\n ret i64 1\n}\ndefine i64 @two() {\n %x = call i64 @one()\n %y = "
+        "add i64 %x, %x\n ret i64 %y\n}\n")
     at = native.build(text, ["one", "two"])
     assert [ctypes.CFUNCTYPE(ctypes.c_int64)(at[name])() for name in ("one", "two")] == [1, 2]
     assert native.build(text, ["two"])["two"]
@@ -267,7 +281,9 @@ def test_kernels_run_where_images_cannot_be_made(monkeypatch, launch):
 
 @pytest.mark.skipif(not flat.SUPPORTED, reason="no images on this machine")
 def test_a_name_that_does_not_exist_is_an_error_not_a_crash():
-    text = "declare i64 @whet_no_such_thing()\ndefine i64 @f() {\n %x = call i64 @whet_no_such_thing()\n ret i64 %x\n}\n"
+    text = (
+        "declare i64 @whet_no_such_thing()\ndefine i64 @f() {\n %x = call i64 "
+        "@whet_no_such_thing()\n ret i64 %x\n}\n")
     with pytest.raises(RuntimeError, match="whet_no_such_thing"):
         native.build(text, ["f"])
     with pytest.raises(LookupError):
@@ -285,9 +301,11 @@ def test_writable_data_is_left_to_llvm():
 def test_code_is_never_writable():
     places = [scale(), *([native.symbol("pool_run")] if native.enabled() else [])]
     with open("/proc/self/maps") as maps:
-        rows = [(line.split("-")[0], line.split("-")[1].split()[0], line.split()[1]) for line in maps]
+        rows = [
+            (line.split("-")[0], line.split("-")[1].split()[0], line.split()[1]) for line in maps]
     for place in places:
-        assert [mode for begin, end, mode in rows if int(begin, 16) <= place < int(end, 16)] == ["r-xp"]
+        assert ([mode for begin, end, mode in rows
+                 if int(begin, 16) <= place < int(end, 16)] == ["r-xp"])
 
 
 # Conversions that code generation leaves to functions where the machine has no instruction
@@ -321,28 +339,34 @@ def convert(op, of, to, x):
       ret void
     }}"""
     y = np.zeros(len(x), KINDS[to])
-    native.launch(native.build(text, ["convert"])["convert"], len(x), 1 << 40, np.ascontiguousarray(x), y)
+    native.launch(
+        native.build(text, ["convert"])["convert"], len(x), 1 << 40, np.ascontiguousarray(x), y)
     return y
 
 
 def test_a_half_widens_exactly():
     x = np.arange(1 << 16, dtype=np.uint16)
-    y, wanted = convert("extend", "half", "float", x).view(np.float32), x.view(np.float16).astype(np.float32)
+    y, wanted = (convert("extend", "half", "float",
+                         x).view(np.float32), x.view(np.float16).astype(np.float32))
     nan = np.isnan(wanted)
-    assert (y.view(np.uint32)[~nan] == wanted.view(np.uint32)[~nan]).all() and np.isnan(y[nan]).all()
+    assert ((y.view(np.uint32)[~nan] == wanted.view(np.uint32)[~nan]).all()
+            and np.isnan(y[nan]).all())
 
 
 @pytest.mark.parametrize("of, dtype", [("float", np.float32), ("double", np.float64)])
 @pytest.mark.parametrize("to", ["half", "bfloat"])
 def test_narrowing_rounds_once_to_nearest_even(of, dtype, to):
-    # Every finite value of the narrow type, the middle between each two, and what lies just beside both.
+    # Every finite value of the narrow type, the middle between each two, and what lies just beside
+    # both.
     narrow = np.arange(0x7C00 if to == "half" else 0x7F80, dtype=np.uint16)
-    exact = (narrow.view(np.float16) if to == "half" else (narrow.astype(np.uint32) << 16).view(np.float32)).astype(np.float64)
+    exact = (narrow.view(np.float16) if to == "half" else
+             (narrow.astype(np.uint32) << 16).view(np.float32)).astype(np.float64)
     largest = exact[-1] + (exact[-1] - exact[-2])
     middle = (exact + np.append(exact[1:], largest)) / 2
     points, wanted = [], []
     after = (narrow + 1).astype(np.uint16)
-    for x, low, at, high in ((exact, narrow, narrow, narrow), (middle, narrow, np.where(narrow % 2 == 0, narrow, after), after)):
+    for x, low, at, high in (((exact, narrow, narrow, narrow),
+                              (middle, narrow, np.where(narrow % 2 == 0, narrow, after), after))):
         x = x.astype(dtype)
         below, above = np.nextafter(x, dtype(-1)), np.nextafter(x, dtype(np.inf))
         points += [below[1:], x, above]
@@ -406,8 +430,11 @@ print(y.tobytes().hex())
 def test_without_native_calls_the_results_are_the_same():
     outputs = []
     for native_calls in ("1", "0") if native.enabled() else ("0",):
-        env = {**os.environ, "WHET_NATIVE": native_calls, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
-        done = subprocess.run([sys.executable, "-c", PROGRAM, native_calls], env=env, capture_output=True, text=True, check=True)
+        env = {
+            **os.environ, "WHET_NATIVE": native_calls,
+            "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+        done = subprocess.run([sys.executable, "-c", PROGRAM, native_calls], env=env,
+                              capture_output=True, text=True, check=True)
         outputs.append(done.stdout)
     assert len(set(outputs)) == 1 and len(outputs[0]) == 10001 * 16 + 1
 
@@ -434,13 +461,17 @@ print(native.status())
 def test_a_runtime_that_cannot_be_loaded_is_done_without():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     done = subprocess.run([sys.executable, "-c", BROKEN], env=env, capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout == "off: OSError: no executable memory\n", done.stderr
+    assert (done.returncode == 0
+            and done.stdout == "off: OSError: no executable memory\n"), done.stderr
 
 
 @pytest.mark.parametrize("cpu", ["", "avx2"])
-@pytest.mark.parametrize("elem, lanes", [("float", 8), ("float", 16), ("double", 4), ("double", 2), ("i8", 32), ("i16", 8), ("i64", 4)])
+@pytest.mark.parametrize("elem, lanes",
+                         [("float", 8), ("float", 16), ("double", 4), ("double", 2), ("i8", 32),
+                          ("i16", 8), ("i64", 4)])
 def test_lanes_that_are_not_stored_keep_what_is_there(elem, lanes, cpu, monkeypatch):
-    """Under the mask of the first lanes, and under any other; where the machine has narrower vectors, by these too."""
+    """Under the mask of the first lanes, and under any other; where the machine has narrower
+    vectors, by these too."""
     if cpu and targets.current().name not in ("avx512", "avx2"):
         pytest.skip("needs AVX2")
     monkeypatch.setenv("WHET_CPU", cpu)
@@ -451,7 +482,8 @@ def test_lanes_that_are_not_stored_keep_what_is_there(elem, lanes, cpu, monkeypa
             f = m.fn(name, ARGS)
             args, n, bits, _ = f.args
             x, y = f.load("ptr", args), f.load("ptr", f.at(args, 1, "i64"))
-            mask = f.lanes_below(n, lanes) if name == "first" else f.bitcast(f.conv("trunc", bits, f"i{lanes}"), vec("i1", lanes))
+            mask = (f.lanes_below(n, lanes) if name == "first" else f.bitcast(
+                f.conv("trunc", bits, f"i{lanes}"), vec("i1", lanes)))
             f.put(mask, (f.load(vec(elem, lanes), x), y))
         at = native.build(m.text(), ["first", "any"])
     finally:
@@ -459,9 +491,13 @@ def test_lanes_that_are_not_stored_keep_what_is_there(elem, lanes, cpu, monkeypa
         targets.current.cache_clear()
     one = np.dtype(f"u{BYTES[elem]}")
     x = np.random.default_rng(0).integers(1, 100, lanes + 2).astype(one)
-    call = {name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3)(at[name]) for name in at}
-    given = [("first", n, 0, [i < n for i in range(lanes)]) for n in (*range(-1, lanes + 2), 1 << 40)]
-    given += [("any", 0, b, [b >> i & 1 > 0 for i in range(lanes)]) for b in (0, 1, 5, (1 << lanes) - 2, (1 << lanes) - 1)]
+    call = {
+        name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3)(at[name])
+        for name in at}
+    given = [
+        ("first", n, 0, [i < n for i in range(lanes)]) for n in (*range(-1, lanes + 2), 1 << 40)]
+    given += [("any", 0, b, [b >> i & 1 > 0 for i in range(lanes)])
+              for b in (0, 1, 5, (1 << lanes) - 2, (1 << lanes) - 1)]
     for name, n, bits, stored in given:
         y = np.zeros(lanes + 2, one)
         slots = np.array([x.ctypes.data, y.ctypes.data], np.int64)

@@ -1,4 +1,5 @@
-"""Calls that machine code repeats: the same bits, types, strides, histories and errors as the first time, and as without it."""
+"""Calls that machine code repeats: the same bits, types, strides, histories and errors as the
+first time, and as without it."""
 import os
 import subprocess
 import sys
@@ -25,9 +26,16 @@ def same_every_time(f, *args, times=4):
     return first
 
 
-LAYOUTS = {"plain": lambda t: t.clone(), "transposed": lambda t: t.t().contiguous().t(), "sliced": lambda t: t.repeat(1, 2)[:, ::2],
-           "expanded": lambda t: t[:1].expand(4, 4), "offset": lambda t: whet.cat([t[:1], t])[1:], "column": lambda t: t[:, :1],
-           "row": lambda t: t[0], "0-d": lambda t: t[0, 0], "empty": lambda t: t[:0]}
+LAYOUTS = {
+    "plain": lambda t: t.clone(),
+    "transposed": lambda t: t.t().contiguous().t(),
+    "sliced": lambda t: t.repeat(1, 2)[:, ::2],
+    "expanded": lambda t: t[:1].expand(4, 4),
+    "offset": lambda t: whet.cat([t[:1], t])[1:],
+    "column": lambda t: t[:, :1],
+    "row": lambda t: t[0],
+    "0-d": lambda t: t[0, 0],
+    "empty": lambda t: t[:0]}
 # one program, here and without the native entries
 GRID = [["leaf", [], dict(dtype=d, shape=[4, 4], layout=y, seed=k, grad=g, special=s)]
         for k, (d, y, g, s) in enumerate([("float32", "plain", True, False), ("float64", "sliced", False, True), ("int64", "plain", False, False),
@@ -61,11 +69,14 @@ def test_every_call_is_as_without_native_entries():
 def test_operands_that_share_memory(layout, dtype):
     x = LAYOUTS[layout](whet.arange(1, 17).reshape(4, 4).to(dtype))
     y = x.clone()
-    for f in (lambda a, b: a + b, lambda a, b: a * b, lambda a, b: whet.maximum(a, b), lambda a, b: whet.where(a > 2, a, b)):
-        assert bits(same_every_time(f, x, x))[0] == bits(same_every_time(f, y, x))[0] == bits(f(y, y.clone()))[0]
+    for f in ((lambda a, b: a + b, lambda a, b: a * b, lambda a, b: whet.maximum(a, b),
+               lambda a, b: whet.where(a > 2, a, b))):
+        assert (bits(same_every_time(f, x, x))[0] == bits(same_every_time(f, y, x))[0] == bits(
+            f(y, y.clone()))[0])
     if x.ndim == 2 and x.shape[0] == x.shape[1]:
         want = x.clone() @ y
-        assert bits(same_every_time(lambda a: a @ a, x))[0] == bits(want)[0] == bits(x.t().t() @ x)[0]
+        assert (bits(same_every_time(lambda a: a @ a, x))[0] == bits(want)[0] == bits(
+            x.t().t() @ x)[0])
         assert bits(same_every_time(lambda a: a @ a.t(), x))[0] == bits(y @ y.clone().t())[0]
 
 
@@ -96,11 +107,13 @@ def test_numbers_of_every_kind():
     x, n = whet.tensor([1.0, -2.0]), whet.tensor([1, -2])
     for _ in range(4):
         assert (x + 1).tolist() == [2, -1] and (x + 1).dtype is whet.float32
-        assert (n + 1).dtype is whet.int64 and (n + 1.0).dtype is whet.float32 and (n + True).dtype is whet.int64
+        assert ((n + 1).dtype is whet.int64 and (n + 1.0).dtype is whet.float32
+                and (n + True).dtype is whet.int64)
         assert (n + 2 ** 53).tolist() == [2 ** 53 + 1, 2 ** 53 - 2]
         assert (n + (2 ** 53 + 1)).tolist() == [2 ** 53 + 2, 2 ** 53 - 1]
         assert (n * -(2 ** 60 + 1)).tolist() == [-(2 ** 60 + 1), 2 ** 61 + 2]
-        assert str((x * 0.0).tolist()) == "[0.0, -0.0]" and str((x * -0.0).tolist()) == "[-0.0, 0.0]"
+        assert (str((x * 0.0).tolist()) == "[0.0, -0.0]" and str(
+            (x * -0.0).tolist()) == "[-0.0, 0.0]")
         assert (x + float("inf")).isinf().all() and (x + float("nan")).isnan().all()
         assert (x + 1e300).isinf().all() and (x.double() + 1e300).isfinite().all()
         assert (x + 1j).dtype is whet.complex64 and (x * np.float64(2)).tolist() == [2, -4]
@@ -129,7 +142,8 @@ def test_subclasses_and_parameters():
     x = whet.ones(3)
     for _ in range(3):
         assert (p * 2).requires_grad and type(p * 2) is whet.Tensor and (x * p).requires_grad
-        assert (m + x).tolist() == [2, 2, 2] and (x + m).tolist() == [2, 2, 2] and m.exp().shape == (3,)
+        assert ((m + x).tolist() == [2, 2, 2] and (x + m).tolist() == [2, 2, 2]
+                and m.exp().shape == (3,))
     (p * x).sum().backward()
     assert p.grad.tolist() == [1, 1, 1]
 
@@ -174,7 +188,8 @@ def test_the_number_of_threads_may_change():
         for n in (1, 3, 2, 1, 4):
             whet.set_num_threads(n)
             for _ in range(3):
-                seen.add(b"".join(t.numpy().tobytes() for t in ((x + w).exp(), x @ w, x.sum(), x.softmax(1), x.var(0))))
+                seen.add(b"".join(t.numpy().tobytes()
+                                  for t in ((x + w).exp(), x @ w, x.sum(), x.softmax(1), x.var(0))))
         assert len(seen) == 1
     finally:
         whet.set_num_threads(before)
@@ -226,16 +241,20 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert work() == want
 """
-    r = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
+    r = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
+                       timeout=120)
     assert r.returncode == 0, r.stderr
 
 
 def test_tables_of_sizes_are_not_taken_from_data():
     for k in range(1, 5):
-        x = (whet.arange(40) * k)[::2]                      # 1-d int64 like the tables that kernels get
+        # 1-d int64 like the tables that kernels get
+        x = (whet.arange(40) * k)[::2]
         n = x.numpy()
-        assert x.sum().item() == n.sum() and (x @ x).item() == n @ n and x.cumsum(0).tolist() == n.cumsum().tolist()
-        assert x.max().item() == n.max() and x.prod().item() == n.prod() and (x + x.flip(0)).tolist() == (n + n[::-1]).tolist()
+        assert (x.sum().item() == n.sum() and (x @ x).item() == n @ n
+                and x.cumsum(0).tolist() == n.cumsum().tolist())
+        assert (x.max().item() == n.max() and x.prod().item() == n.prod()
+                and (x + x.flip(0)).tolist() == (n + n[::-1]).tolist())
 
 
 def test_results_of_views_keep_their_source():
@@ -250,22 +269,27 @@ def test_results_of_views_keep_their_source():
 @pytest.mark.filterwarnings("ignore:Casting complex")
 def test_conversions_have_memory_of_their_own():
     for source in (whet.complex64, whet.complex128, whet.float32, whet.float64, whet.int64):
-        for to in (whet.complex64, whet.complex128, whet.float32, whet.float64, whet.int64, whet.bool):
+        for to in ((whet.complex64, whet.complex128, whet.float32, whet.float64, whet.int64,
+                    whet.bool)):
             x = whet.ones(3, dtype=source)
             for _ in range(3):
                 with np.errstate(all="ignore"):
                     y = x.to(to)
-                assert source is to or not np.shares_memory(x.numpy(), y.numpy()) and y.is_contiguous()
+                assert (source is to
+                        or not np.shares_memory(x.numpy(), y.numpy()) and y.is_contiguous())
 
 
 @pytest.mark.parametrize("call", [
-    lambda x, i: whet.index_select(x, 0, i), lambda x, i: x[i], lambda x, i: whet.gather(x, 0, i.unsqueeze(1).expand(-1, 7).contiguous())],
-    ids=["index_select", "index", "gather"])
+    lambda x, i: whet.index_select(x, 0, i), lambda x, i: x[i],
+    lambda x, i: whet.gather(x, 0,
+                             i.unsqueeze(1).expand(-1, 7).contiguous())],
+                         ids=["index_select", "index", "gather"])
 def test_a_replayed_gather_checks_its_indices(call):
     x, good = whet.arange(35.).reshape(5, 7), whet.tensor([4, 0, 2])
     want = call(x, good).tolist()
     for _ in range(3):
         assert call(x, good).tolist() == want == [x[k].tolist() for k in (4, 0, 2)]
         for bad in ([4, 5, 0], [0, -6, 1], [2**62, 0, 0]):
-            with pytest.raises((IndexError, RuntimeError), match="out of bounds for dimension 0 with size 5"):
+            with pytest.raises((IndexError, RuntimeError),
+                               match="out of bounds for dimension 0 with size 5"):
                 call(x, whet.tensor(bad))

@@ -13,7 +13,8 @@ from whet.cpu import heap, memory, native
 
 F4 = np.dtype("f4")
 needs_native = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
-SHAPES = [(), (0,), (1,), (7,), (2, 3), (0, 5), (5, 0, 2), (300, 300), (1, 70_000, 1), (2, 3, 4, 5), (1200, 1000), (1,) * 32]
+SHAPES = [(), (0,), (1,), (7,), (2, 3), (0, 5), (5, 0, 2), (300, 300), (1, 70_000, 1),
+          (2, 3, 4, 5), (1200, 1000), (1,) * 32]
 
 
 @pytest.fixture(params=["native", "plain"])
@@ -38,7 +39,8 @@ def clean():
     memory.set_limit(limit)
 
 
-@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16", "S3", "M8[s]", "i2,f8"])
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "u2", "i4", "i8", "f2", "f4", "f8", "c8", "c16", "S3", "M8[s]", "i2,f8"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_array_is_what_NumPy_makes(empty, shape, dtype):
     dtype = np.dtype(dtype)
@@ -49,9 +51,10 @@ def test_an_array_is_what_NumPy_makes(empty, shape, dtype):
     assert not a.any() if dtype.names is None and dtype.kind != "M" else True
 
 
-@pytest.mark.parametrize("shape, strides", [
-    ((2, 3), (4, 8)), ((300, 300), (4, 1200)), ((3, 4), (100, 8)), ((5,), (0,)), ((300, 400), (0, 4)), ((200, 300), (2000, 4)),
-    ((), ()), ((1, 1), (7, 999)), ((40, 50, 60), (4, 9600, 160))])
+@pytest.mark.parametrize("shape, strides",
+                         [((2, 3), (4, 8)), ((300, 300), (4, 1200)), ((3, 4), (100, 8)),
+                          ((5,), (0,)), ((300, 400), (0, 4)), ((200, 300), (2000, 4)), ((), ()),
+                          ((1, 1), (7, 999)), ((40, 50, 60), (4, 9600, 160))])
 def test_strides_are_taken_as_given(empty, shape, strides):
     a = empty(shape, F4, strides)
     assert (a.shape, a.strides) == (shape, strides) and a.flags.writeable
@@ -63,7 +66,8 @@ def test_strides_are_taken_as_given(empty, shape, strides):
 def test_loose_arguments_are_understood(empty):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     assert empty(3, "f8").shape == (3,) and empty([2, np.int64(3)], np.int16).dtype == np.int16
-    assert empty(70_000, np.float32).shape == (70_000,) and empty(5, F4, 8).strides == (8,) and empty((2,), bool).dtype == bool
+    assert (empty(70_000, np.float32).shape == (70_000,) and empty(5, F4, 8).strides == (8,)
+            and empty((2,), bool).dtype == bool)
     assert empty(shape=(2, True), dtype=float).shape == (2, 1)
     assert empty((2, 3), F4, strides=[4, 8]).strides == (4, 8)
     assert empty((2, 3), F4, None).flags.c_contiguous
@@ -71,11 +75,16 @@ def test_loose_arguments_are_understood(empty):
     assert empty((70_000,), np.dtype(ml_dtypes.bfloat16)).nbytes == 140_000
 
 
-@pytest.mark.parametrize("args, error", [
-    (((-1,), F4), ValueError), (((2,), F4, (-4,)), ValueError), (((2,), F4, (4, 4)), ValueError), (((2**62,), F4), ValueError),
-    (((2**33, 2**33), F4), ValueError), (((2**70,), F4), (ValueError, OverflowError)), (((2**45,), F4), MemoryError),
-    ((("a",), F4), TypeError), (((1.5,), F4), TypeError), (((2,), "no such type"), TypeError), (((1,) * 65, F4), ValueError),
-    ((), TypeError)])
+@pytest.mark.parametrize("args, error", [(((-1,), F4), ValueError),
+                                         (((2,), F4, (-4,)), ValueError),
+                                         (((2,), F4, (4, 4)), ValueError),
+                                         (((2 ** 62,), F4), ValueError),
+                                         (((2 ** 33, 2 ** 33), F4), ValueError),
+                                         (((2 ** 70,), F4), (ValueError, OverflowError)),
+                                         (((2 ** 45,), F4), MemoryError),
+                                         ((("a",), F4), TypeError), (((1.5,), F4), TypeError),
+                                         (((2,), "no such type"), TypeError),
+                                         (((1,) * 65, F4), ValueError), ((), TypeError)])
 def test_what_cannot_be_made_raises(empty, args, error):
     with pytest.raises(error):
         empty(*args)
@@ -92,11 +101,13 @@ def test_blocks_are_reused_and_counted(clean):
     start = clean()
     a = memory.empty((1 << 20,), F4)
     place = a.ctypes.data
-    assert place % 64 == 0 and clean()["live"] == start["live"] + (4 << 20) and clean()["cached"] == 0
+    assert (place % 64 == 0 and clean()["live"] == start["live"] + (4 << 20)
+            and clean()["cached"] == 0)
     del a
     assert clean()["live"] == start["live"] and clean()["cached"] == 4 << 20
     b = memory.empty(((1 << 20) - 1000,), F4)               # a size of the same class
-    assert b.ctypes.data == place and clean()["reused"] == start["reused"] + 1 and clean()["fresh"] == start["fresh"] + 1
+    assert (b.ctypes.data == place and clean()["reused"] == start["reused"] + 1
+            and clean()["fresh"] == start["fresh"] + 1)
     c = memory.empty((1 << 20,), F4)
     assert c.ctypes.data != place and clean()["live"] == start["live"] + (8 << 20)
     del b, c
@@ -109,7 +120,9 @@ def test_blocks_are_reused_and_counted(clean):
 
 def test_sizes_waste_at_most_a_quarter(clean):
     before = clean()["live"]
-    for size in [memory.SMALLEST, memory.SMALLEST + 1, 100_001, 131_072, 131_073, 1 << 22, (1 << 22) + 1, 9_999_999]:
+    for size in [
+            memory.SMALLEST, memory.SMALLEST + 1, 100_001, 131_072, 131_073, 1 << 22, (1 << 22) + 1,
+            9_999_999]:
         a = memory.empty((size,), np.dtype("u1"))
         assert size <= clean()["live"] - before <= size * 1.25 + 1
         a[-1] = a[0] = 1
@@ -144,9 +157,11 @@ def test_a_view_keeps_the_block_alive(clean):
 
 
 @needs_native
-@pytest.mark.skipif(not hasattr(memory._library(), "malloc_trim"), reason="the C library gives back by itself")
+@pytest.mark.skipif(not hasattr(memory._library(), "malloc_trim"),
+                    reason="the C library gives back by itself")
 def test_an_empty_cache_is_the_systems_memory_again(clean):
-    """Also that of small blocks, which lie in the C library's heap, below what is still in use there."""
+    """Also that of small blocks, which lie in the C library's heap, below what is still in use
+    there."""
     resident = lambda: int(open("/proc/self/statm").read().split()[1]) * mmap.PAGESIZE
     memory.empty_cache()
     many = [memory.empty((1 << 18,), F4) for _ in range(64)]
@@ -197,8 +212,8 @@ def test_arrays_can_be_pickled_and_refuse_to_be_resized():
 
 @needs_native
 def test_arrays_leak_nothing(clean):
-    shapes = [((3, 4), F4), (5, np.float32), ((5,), object), ((200, 200), F4), ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)),
-              ((0,), F4)]
+    shapes = [((3, 4), F4), (5, np.float32), ((5,), object), ((200, 200), F4),
+              ((2, 3), F4, (4, 8)), ((200, 200), F4, (4, 800)), ((0,), F4)]
     def run(times):
         for _ in range(times):
             for args in shapes:
@@ -210,11 +225,13 @@ def test_arrays_leak_nothing(clean):
     run(10)
     gc.collect()
     live = clean()["live"]
-    counts = lambda: (sys.getallocatedblocks(), sys.getrefcount(F4), sys.getrefcount(type(memory.empty((200, 200), F4).base)))
+    counts = lambda: (sys.getallocatedblocks(), sys.getrefcount(F4), sys.getrefcount(
+        type(memory.empty((200, 200), F4).base)))
     before = counts()
     run(5000)
     gc.collect()
-    assert all(abs(a - b) < 50 for a, b in zip(before, counts(), strict=True)) and clean()["live"] == live
+    assert (all(abs(a - b) < 50 for a, b in zip(before, counts(), strict=True))
+            and clean()["live"] == live)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space")
@@ -237,13 +254,15 @@ except MemoryError as error:
     print(error)
 """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True,
+                          timeout=60)
     assert done.returncode == 0 and "1073741824 bytes" in done.stdout, done.stderr
 
 
 def test_the_default_limit_is_a_part_of_what_the_process_may_have(monkeypatch):
     from whet.cpu import pool
-    monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"], ["8000000"], ["16000000"]]))
+    monkeypatch.setattr(pool,
+                        "control_group", lambda *names: iter([["max"], ["8000000"], ["16000000"]]))
     assert heap.available() == 8_000_000
     monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"]]))
     assert heap.available() > 8_000_000

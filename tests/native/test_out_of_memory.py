@@ -1,4 +1,5 @@
-"""Without memory a call raises MemoryError, leaves its operands as they were, and works again when there is memory."""
+"""Without memory a call raises MemoryError, leaves its operands as they were, and works again
+when there is memory."""
 import faulthandler
 import gc
 import os
@@ -105,7 +106,8 @@ def fail_each_allocation(name):
 
 
 def run_out_of_memory(room=2 << 20):
-    """Each call again and again, everything kept, until there is no more memory, and then once more."""
+    """Each call again and again, everything kept, until there is no more memory, and then once
+    more."""
     import resource
 
     import whet
@@ -118,7 +120,8 @@ def run_out_of_memory(room=2 << 20):
     for _ in range(2):
         for call in ready.values():
             call()
-        haste.settle()                       # a thread that finds no memory as it begins has whoever started it wait for ever
+        # a thread that finds no memory as it begins has whoever started it wait for ever
+        haste.settle()
     with open("/proc/self/statm") as f:
         taken = int(f.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + room, resource.RLIM_INFINITY))
@@ -133,7 +136,8 @@ def run_out_of_memory(room=2 << 20):
                     held = held, call()
             except MemoryError:
                 pass
-            while held is not None:          # one after the other: a chain that dies at once goes deep
+            # one after the other: a chain that dies at once goes deep
+            while held is not None:
                 held = held[0]
             call()
     print("done", flush=True)
@@ -141,7 +145,8 @@ def run_out_of_memory(room=2 << 20):
 
 def start(*args):
     env = {k: v for k, v in os.environ.items() if k != "WHET_CHECK"}
-    return subprocess.run([sys.executable, os.path.abspath(__file__), *args], capture_output=True, text=True, timeout=240, env=env)
+    return subprocess.run([sys.executable, os.path.abspath(__file__), *args], capture_output=True,
+                          text=True, timeout=240, env=env)
 
 
 if __name__ == "__main__":
@@ -160,4 +165,5 @@ def test_every_allocation_may_fail():
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory with setrlimit")
 def test_calls_until_memory_ends():
     r = start()
-    assert r.returncode == 0 and r.stdout.split()[-1] == "done", f"{r.stdout[-200:]}\n{r.stderr[-2000:]}"
+    assert (r.returncode == 0
+            and r.stdout.split()[-1] == "done"), f"{r.stdout[-200:]}\n{r.stderr[-2000:]}"

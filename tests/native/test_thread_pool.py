@@ -1,4 +1,5 @@
-"""The thread pool: who runs what, nested and concurrent use, fork, sizes of the pool, limits of the machine."""
+"""The thread pool: who runs what, nested and concurrent use, fork, sizes of the pool, limits of
+the machine."""
 import ctypes
 import os
 import subprocess
@@ -12,7 +13,8 @@ from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.windows.conv import SUMS
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
-has_threads = pytest.mark.skipif(not pool.SUPPORTED, reason="the pool has one thread on this system")
+has_threads = pytest.mark.skipif(not pool.SUPPORTED,
+                                 reason="the pool has one thread on this system")
 
 # args: out, where; out[i] += 1, where[i] = the begin of the piece, unless `where` is null
 MARK = """
@@ -43,7 +45,8 @@ d:
   ret void
 }
 """
-# args: counter, count, seen; each part counts itself and waits for the others to begin: seen[worker] = how many it has seen
+# args: counter, count, seen; each part counts itself and waits for the others to begin:
+# seen[worker] = how many it has seen
 MEET = """
 define void @meet(ptr %args, i64 %begin, i64 %end, i64 %worker) {
 entry:
@@ -136,12 +139,14 @@ def test_every_unit_is_done_once_in_contiguous_pieces_of_equal_parts(mark, threa
 
 @has_threads
 def test_a_piece_is_at_least_a_grain(mark, threads):
-    for total, grain, few, many in ((199, 100, 1, 1), (200, 100, 2, 2), (399, 100, 3, 3), (5000, 100, 4, 50), (10, share_out.word(2**62), 1, 1)):
+    for total, grain, few, many in (((199, 100, 1, 1), (200, 100, 2, 2), (399, 100, 3, 3),
+                                     (5000, 100, 4, 50), (10, share_out.word(2 ** 62), 1, 1))):
         sizes = pieces(mark, total, grain, 4)
         assert few <= len(sizes) <= many and sizes.min() >= min(grain, total)
 
 
-# args: done, left; the caller's first piece waits until all other units are done: left[0] is how many were not, left[1] its size
+# args: done, left; the caller's first piece waits until all other units are done: left[0] is how
+# many were not, left[1] its size
 WAIT = """
 define void @wait(ptr %args, i64 %begin, i64 %end, i64 %worker) {
 entry:
@@ -185,7 +190,8 @@ def test_what_a_slow_thread_has_not_begun_others_do(threads, n, total):
         done, left = np.zeros(1, np.int64), np.full(2, -1)
         native.launch(k, total, 1, done, left, total)
         assert done[0] == total and left[0] == 0
-        assert 0 < left[1] < total // n      # (some of its part is left, which nobody else would do if parts were fixed)
+        # (some of its part is left, which nobody else would do if parts were fixed)
+        assert 0 < left[1] < total // n
 
 
 @has_threads
@@ -221,20 +227,24 @@ def test_no_more_threads_take_part_than_a_launch_has_room_for(threads):
 
 @has_threads
 @pytest.mark.parametrize("before, after", [(1, 6), (2, 6), (3, 2)])
-def test_a_launch_keeps_to_its_scratch_memory_when_the_number_of_threads_changes(threads, before, after):
+def test_a_launch_keeps_to_its_scratch_memory_when_the_number_of_threads_changes(
+        threads, before, after):
     gen = np.random.default_rng(0)
     a, b = gen.standard_normal((900, 300), np.float32), gen.standard_normal((300, 400), np.float32)
-    x, w = gen.standard_normal((4, 16, 40, 40), np.float32), gen.standard_normal((32, 16, 3, 3), np.float32)
+    x, w = (gen.standard_normal((4, 16, 40, 40),
+                                np.float32), gen.standard_normal((32, 16, 3, 3), np.float32))
     at = (2, 2), (1, 1), (1, 1), 1
     threads(before)
     product, layer = gemm._make_plan(a, b, None, ()), conv.plan_of(x, w, SUMS, *at)
     wanted = [gemm.matmul(a, b), conv.conv(x, w, None, *at)]
-    threads(after)                           # as another thread may do, between the plan and the launch
+    # as another thread may do, between the plan and the launch
+    threads(after)
     made = [np.empty(product.shape, product.dtype), np.empty(layer.out, x.dtype)]
     packed = w
     if layer.pack is not None:
         packed = np.empty(layer.pack.size, w.dtype)
-        native.launch(layer.pack.kernel, layer.pack.units, layer.pack.grain, w, packed, *layer.pack.numbers)
+        native.launch(layer.pack.kernel, layer.pack.units, layer.pack.grain, w, packed,
+                      *layer.pack.numbers)
     launches = [(product.kernel, product.total, product.grain, a, b, made[0], product.table),
                 (layer.kernel, layer.units, layer.grain, x, packed, made[1], layer.geometry)]
     for (*head, table), plan, k in zip(launches, (product, layer), (0, 1)):
@@ -265,7 +275,8 @@ def test_huge_totals_are_cut_without_overflow(threads):
     out = np.zeros(1000, np.int64)
     native.launch(native.build(text, ["ends"])["ends"], 2**63 - 1, 1, out)
     ends = sorted(map(tuple, out[1:out[0] + 1].reshape(-1, 2).tolist()))
-    assert ends[0][0] == 0 and ends[-1][1] == 2**63 - 1 and all(a[1] == b[0] for a, b in zip(ends, ends[1:], strict=False))
+    assert (ends[0][0] == 0 and ends[-1][1] == 2 ** 63 - 1
+            and all(a[1] == b[0] for a, b in zip(ends, ends[1:], strict=False)))
     assert len(ends) >= 4 if pool.SUPPORTED else len(ends) == 1
 
 
@@ -357,16 +368,21 @@ def test_workers_stop_and_start_again(mark, threads):
 
 
 def test_a_process_with_waiting_workers_exits_cleanly():
-    program = ("import numpy as np\nfrom whet.cpu import native, pool\nfrom test_thread_pool import MARK\npool.set_num_threads(4)\n"
-               "native.launch(native.build(MARK, ['mark'])['mark'], 1000, 1, np.zeros(1000, np.int64), None)\n")
+    program = (
+        "import numpy as np\nfrom whet.cpu import native, pool\nfrom test_thread_pool import MARK\n"
+        "pool.set_num_threads(4)\n"
+        "native.launch(native.build(MARK, ['mark'])['mark'], 1000, 1, np.zeros(1000, np.int64), "
+        "None)\n")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True,
+                              text=True, timeout=60)
         assert done.returncode == 0 and not done.stderr
 
 
 def test_set_num_threads_checks_its_argument(threads):
-    for bad, error in ((0, RuntimeError), (-1, RuntimeError), (1.5, TypeError), ("2", TypeError), (True, TypeError)):
+    for bad, error in (((0, RuntimeError), (-1, RuntimeError), (1.5, TypeError), ("2", TypeError),
+                        (True, TypeError))):
         with pytest.raises(error, match="set_num_threads"):
             pool.set_num_threads(bad)
     threads(3)
@@ -394,7 +410,9 @@ slot = (ctypes.c_int64 * 2)(out.ctypes.data, 0)
 ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(run)(k, ctypes.addressof(slot), 100, 1)
 assert (out == 1).all()
 """
-    env = {**os.environ, "WHET_CACHE": "0", "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    env = {
+        **os.environ, "WHET_CACHE": "0",
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     subprocess.run([sys.executable, "-c", program], env=env, check=True, timeout=60)
 
 
@@ -410,13 +428,17 @@ def write(root, files):
     ({}, None),
     ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, None),
     ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/cpu.max": "250000 100000\n"}, 3),
-    ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "200000 100000\n",
-      "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, 2),
+    ({
+        "proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "200000 100000\n",
+        "sys/fs/cgroup/a/b/cpu.max": "max 100000\n"}, 2),
     ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, 1),
-    ({"proc/self/cgroup": "4:cpu,cpuacct:/x\n0::/\n", "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": "400000\n",
-      "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000\n"}, 4),
-    ({"proc/self/cgroup": "4:cpu:/x\n", "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": "-1\n",
-      "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000\n"}, None),
+    ({
+        "proc/self/cgroup": "4:cpu,cpuacct:/x\n0::/\n",
+        "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": "400000\n",
+        "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000\n"}, 4),
+    ({
+        "proc/self/cgroup": "4:cpu:/x\n", "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": "-1\n",
+        "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": "100000\n"}, None),
     ({"proc/self/cgroup": "junk\n0::/a\n", "sys/fs/cgroup/a/cpu.max": "junk\n"}, None),
     ({"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/cpu.max": "100000 0\n"}, None)])
 def test_the_control_group_limits_the_threads(tmp_path, files, wanted):
@@ -437,6 +459,7 @@ def test_machine_code_can_use_the_pool(mark, threads):
     threads(2)
     out = np.zeros(100, np.int64)
     slot = (ctypes.c_int64 * 2)(out.ctypes.data, 0)
-    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)(native.symbol("pool_run"))
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2,
+                           *[ctypes.c_int64] * 2)(native.symbol("pool_run"))
     run(mark, ctypes.addressof(slot), 100, 1)
     assert (out == 1).all()

@@ -60,13 +60,15 @@ def test_datasets():
     with pytest.raises(AssertionError, match="Size mismatch"):
         TensorDataset(whet.arange(5), whet.arange(4))
     c = Squares(3) + Squares(2)
-    assert isinstance(c, ConcatDataset) and len(c) == 5 and [c[i].item() for i in (0, 2, 3, 4, -1)] == [0, 4, 0, 1, 1]
+    assert (isinstance(c, ConcatDataset) and len(c) == 5
+            and [c[i].item() for i in (0, 2, 3, 4, -1)] == [0, 4, 0, 1, 1])
     s = Subset(Squares(10), [7, 2])
     assert len(s) == 2 and s[0].item() == 49
     k = StackDataset(x=Squares(3), y=Squares(3))
     assert k[2]["x"].item() == 4 and len(k) == 3 and len(k.__getitems__([0, 1])) == 2
     assert StackDataset(Squares(3), Squares(3))[1][0].item() == 1
-    assert list(Stream(2) + Stream(3)) == [0, 1, 0, 1, 2] and isinstance(Stream(2) + Stream(3), ChainDataset)
+    assert (list(Stream(2) + Stream(3)) == [0, 1, 0, 1, 2]
+            and isinstance(Stream(2) + Stream(3), ChainDataset))
     with pytest.raises(ValueError, match="Size mismatch"):
         StackDataset(Squares(3), Squares(2))
     with pytest.raises(NotImplementedError):
@@ -88,7 +90,8 @@ def test_random_split():
 def test_samplers():
     whet.manual_seed(3)
     first = list(RandomSampler(range(20)))
-    assert sorted(first) == list(range(20)) and first != list(range(20)) and list(RandomSampler(range(20))) != first
+    assert (sorted(first) == list(range(20)) and first != list(range(20))
+            and list(RandomSampler(range(20))) != first)
     whet.manual_seed(3)
     assert list(RandomSampler(range(20))) == first
     assert len(list(RandomSampler(range(3), num_samples=8))) == 8
@@ -102,7 +105,8 @@ def test_samplers():
     assert list(BatchSampler(range(5), 2, False)) == [[0, 1], [2, 3], [4]]
     assert list(BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]]
     assert len(BatchSampler(range(5), 2, False)) == 3
-    for bad in (lambda: BatchSampler(range(5), 0, False), lambda: RandomSampler(range(5), num_samples=0),
+    for bad in (lambda: BatchSampler(range(5), 0, False),
+                lambda: RandomSampler(range(5), num_samples=0),
                 lambda: WeightedRandomSampler([1.0], 0)):
         with pytest.raises(ValueError):
             bad()
@@ -116,12 +120,16 @@ def test_samplers():
 
 def test_collate():
     Point = namedtuple("Point", "x y")
-    sample = {"a": 1, "b": (2.0, "s"), "c": Point(whet.ones(2), np.float32(3)), "d": np.ones(2, np.int16), "e": [True]}
+    sample = {
+        "a": 1, "b": (2.0, "s"), "c": Point(whet.ones(2), np.float32(3)), "d": np.ones(2, np.int16),
+        "e": [True]}
     batch = default_collate([sample] * 2)
     assert batch["a"].tolist() == [1, 1] and batch["a"].dtype is whet.int64
     assert batch["b"][0].dtype is whet.float64 and list(batch["b"][1]) == ["s", "s"]
-    assert isinstance(batch["c"], Point) and batch["c"].x.shape == (2, 2) and batch["c"].y.dtype is whet.float32
-    assert batch["d"].dtype is whet.int16 and batch["d"].shape == (2, 2) and batch["e"][0].dtype is whet.bool
+    assert (isinstance(batch["c"], Point) and batch["c"].x.shape == (2, 2)
+            and batch["c"].y.dtype is whet.float32)
+    assert (batch["d"].dtype is whet.int16 and batch["d"].shape == (2, 2)
+            and batch["e"][0].dtype is whet.bool)
     assert isinstance(default_collate([OrderedDict(a=1)] * 2), OrderedDict)
     assert default_collate([np.float64(1), np.float64(2)]).dtype is whet.float64
     with pytest.raises(RuntimeError, match="equal size"):
@@ -131,7 +139,8 @@ def test_collate():
     with pytest.raises(TypeError, match="batch must contain"):
         default_collate([np.array(["text"])])
     out = default_convert({"a": np.ones(2), "b": "text", "c": [np.float32(1), None]})
-    assert isinstance(out["a"], whet.Tensor) and out["b"] == "text" and out["c"][0].dtype is whet.float32 and out["c"][1] is None
+    assert (isinstance(out["a"], whet.Tensor) and out["b"] == "text"
+            and out["c"][0].dtype is whet.float32 and out["c"][1] is None)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -144,7 +153,8 @@ def test_loader(workers):
     assert lists(load(Squares(4), batch_sampler=[[3, 0], [1]])) == [[9, 0], [1]]
     assert lists(load(Squares(4), sampler=[2, 1])) == [[4], [1]]
     assert [b.item() for b in load(Squares(3), batch_size=None)] == [0, 1, 4]
-    assert list(load(Squares(4), batch_size=2, collate_fn=lambda rows: sum(int(r) for r in rows))) == [1, 13]
+    assert (list(load(Squares(4), batch_size=2,
+                      collate_fn=lambda rows: sum(int(r) for r in rows))) == [1, 13])
     loader = load(Squares(50), batch_size=7, shuffle=True)
     first, second = lists(loader), lists(loader)
     assert sorted(sum(first, [])) == [i * i for i in range(50)] and first != second
@@ -158,13 +168,16 @@ def test_the_order_is_that_of_the_seed_however_it_is_loaded():
     def orders(**k):
         data = TensorDataset(whet.arange(23))
         g = whet.Generator().manual_seed(5)
-        return [b[0].tolist() for b in DataLoader(data, batch_size=4, shuffle=True, generator=g, **k)]
+        return [
+            b[0].tolist() for b in DataLoader(data, batch_size=4, shuffle=True, generator=g, **k)]
     class Plain(TensorDataset):
         pass
     fast = orders()
     assert orders() == fast
     g = whet.Generator().manual_seed(5)
-    rows = [b[0].tolist() for b in DataLoader(Plain(whet.arange(23)), batch_size=4, shuffle=True, generator=g)]
+    rows = [
+        b[0].tolist()
+        for b in DataLoader(Plain(whet.arange(23)), batch_size=4, shuffle=True, generator=g)]
     assert rows == fast and [len(b) for b in fast] == [4, 4, 4, 4, 4, 3]
     g = whet.Generator().manual_seed(5)
     in_order = DataLoader(TensorDataset(whet.arange(23)), 4, generator=g, drop_last=True)
@@ -199,7 +212,8 @@ def test_workers():
     assert get_worker_info() is None
     loader = DataLoader(Slow(12), batch_size=1, num_workers=3, worker_init_fn=began.append)
     assert lists(loader) == [[i * i] for i in range(12)]
-    assert sorted(began) == [0, 1, 2] and {s[0] for s in seen} == {0, 1, 2} and {s[1] for s in seen} == {3}
+    assert (sorted(began) == [0, 1, 2] and {s[0] for s in seen} == {0, 1, 2}
+            and {s[1] for s in seen} == {3})
     loose = DataLoader(Slow(12), num_workers=3, in_order=False)
     assert sorted(lists(loose)) == [[i * i] for i in range(12)]
     keep = DataLoader(Slow(6), num_workers=2, persistent_workers=True, worker_init_fn=began.append)

@@ -1,4 +1,5 @@
-"""Distributions: samples have the moments that are stated, densities sum up to one, divergences are what samples say."""
+"""Distributions: samples have the moments that are stated, densities sum up to one, divergences
+are what samples say."""
 import math
 
 import numpy as np
@@ -39,21 +40,26 @@ def test_densities_are_the_slopes_of_distribution_functions(d):
     except NotImplementedError:
         pytest.skip("it has no distribution function")
     near = (d.log_prob(x).exp() - slope).abs() <= 2e-3 * (1 + slope)
-    assert float(near.float().mean()) > 0.8              # (rounding of float32 parameters in the tails)
+    # (rounding of float32 parameters in the tails)
+    assert float(near.float().mean()) > 0.8
 
 
-@pytest.mark.parametrize("d", [D.Bernoulli(P), D.Categorical(P), D.OneHotCategorical(P), D.Binomial(4, P)], ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize(
+    "d", [D.Bernoulli(P), D.Categorical(P), D.OneHotCategorical(P), D.Binomial(4, P)],
+    ids=lambda d: type(d).__name__)
 def test_probabilities_sum_up(d):
     lp = d.log_prob(d.enumerate_support())
     np.testing.assert_allclose(lp.exp().sum(0).numpy(), np.ones(d.batch_shape), rtol=1e-5)
     np.testing.assert_allclose(-(lp.exp() * lp).sum(0).numpy(), d.entropy().numpy(), rtol=1e-5)
 
 
-PAIRS = [(D.Normal(A, B), D.Normal(B, A)), (D.Gamma(A, B), D.Gamma(B, A)), (D.Beta(A, B), D.Beta(B, A)), (D.Laplace(A, B), D.Laplace(B, A)),
-         (D.Gumbel(A, B), D.Gumbel(B, B)), (D.Dirichlet(A), D.Dirichlet(B)), (D.Categorical(P), D.Categorical(B)),
-         (D.Bernoulli(P), D.Bernoulli(B / 3)),
-         (D.MultivariateNormal(A, MATRIX), D.MultivariateNormal(B, whet.eye(3) * 3)), (D.Exponential(A), D.Gamma(B, A)),
-         (D.Uniform(A, A + 1), D.Normal(A, B)), (D.Normal(A, B), D.Laplace(B, A)), (D.Geometric(P), D.Geometric(B / 3))]
+PAIRS = [(D.Normal(A, B), D.Normal(B, A)), (D.Gamma(A, B), D.Gamma(B, A)),
+         (D.Beta(A, B), D.Beta(B, A)), (D.Laplace(A, B), D.Laplace(B, A)),
+         (D.Gumbel(A, B), D.Gumbel(B, B)), (D.Dirichlet(A), D.Dirichlet(B)),
+         (D.Categorical(P), D.Categorical(B)), (D.Bernoulli(P), D.Bernoulli(B / 3)),
+         (D.MultivariateNormal(A, MATRIX), D.MultivariateNormal(B, whet.eye(3) * 3)),
+         (D.Exponential(A), D.Gamma(B, A)), (D.Uniform(A, A + 1), D.Normal(A, B)),
+         (D.Normal(A, B), D.Laplace(B, A)), (D.Geometric(P), D.Geometric(B / 3))]
 
 
 @pytest.mark.parametrize("p, q", PAIRS, ids=lambda d: type(d).__name__)
@@ -71,23 +77,29 @@ def test_gamma_samples_move_with_their_shape():
     h = 1e-5 * a
     by_shape = (_incomplete(a + h, x, False) - _incomplete(a - h, x, False)) / (2 * h)
     density = np.exp((a - 1) * np.log(x) - x - np.vectorize(math.lgamma)(a))
-    np.testing.assert_allclose(slope_op(whet.tensor(a), whet.tensor(x)).numpy(), -by_shape / density, rtol=1e-4)
+    np.testing.assert_allclose(
+        slope_op(whet.tensor(a), whet.tensor(x)).numpy(), -by_shape / density, rtol=1e-4)
     shape = A.clone().requires_grad_()
     D.Gamma(shape, 1.0).rsample((20_000,)).mean(0).sum().backward()
     np.testing.assert_allclose(shape.grad.numpy(), 1.0, atol=0.05)       # the mean is the shape
 
 
 def test_a_larger_batch_of_the_same():
-    for d in (D.Normal(A, B), D.Categorical(P), D.MultivariateNormal(A, MATRIX), D.Independent(D.Normal(A, B), 1), D.LogNormal(A, B),
-              D.Binomial(3, P), D.TransformedDistribution(D.Normal(A, B), [D.TanhTransform(cache_size=1)])):
+    for d in (D.Normal(A, B), D.Categorical(P), D.MultivariateNormal(A, MATRIX),
+              D.Independent(D.Normal(A, B), 1), D.LogNormal(A, B), D.Binomial(3, P),
+              D.TransformedDistribution(D.Normal(A, B), [D.TanhTransform(cache_size=1)])):
         e = d.expand((4, *d.batch_shape))
         x = d.sample()
-        assert e.batch_shape == (4, *d.batch_shape) and e.sample((2,)).shape == (2, 4, *d.batch_shape, *d.event_shape)
+        assert (e.batch_shape == (4, *d.batch_shape) and e.sample(
+            (2,)).shape == (2, 4, *d.batch_shape, *d.event_shape))
         assert bool((e.log_prob(x) == d.log_prob(x)).all())
 
 
-REGIONS = [D.constraints.real, D.constraints.positive, D.constraints.interval(1.0, 3.0), D.constraints.less_than(2.0), D.constraints.unit_interval,
-           D.constraints.simplex, D.constraints.lower_cholesky, D.constraints.positive_definite]
+REGIONS = [
+    D.constraints.real, D.constraints.positive,
+    D.constraints.interval(1.0, 3.0),
+    D.constraints.less_than(2.0), D.constraints.unit_interval, D.constraints.simplex,
+    D.constraints.lower_cholesky, D.constraints.positive_definite]
 
 
 @pytest.mark.parametrize("region", REGIONS, ids=repr)
@@ -104,7 +116,8 @@ def test_the_change_of_volume_is_the_derivative(t):
     x = whet.tensor([0.3, 0.7, 1.4], dtype=whet.float64, requires_grad=True)
     y = t(x)
     g, = whet.autograd.grad(y.sum(), x)
-    np.testing.assert_allclose(t.log_abs_det_jacobian(x, y).detach().numpy(), g.abs().log().numpy(), atol=1e-10)
+    np.testing.assert_allclose(
+        t.log_abs_det_jacobian(x, y).detach().numpy(), g.abs().log().numpy(), atol=1e-10)
 
 
 def test_wrong_parameters_and_values_are_named():
@@ -121,7 +134,9 @@ def test_wrong_parameters_and_values_are_named():
 def test_samples_in_a_trace_are_eagers():
     def f(x):
         d = D.Independent(D.Normal(x, 1.0), 1)
-        return d.log_prob(d.rsample()), D.Gamma(x.exp(), 1.0).rsample(), D.Categorical(logits=x).sample((3,))
+        return (d.log_prob(d.rsample()),
+                D.Gamma(x.exp(), 1.0).rsample(),
+                D.Categorical(logits=x).sample((3,)))
     traced, x = whet.jit.trace(f, strict=True), whet.tensor([0.1, 0.2, 0.3])
     for _ in range(3):
         state = whet.get_rng_state()

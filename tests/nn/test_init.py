@@ -25,7 +25,8 @@ def test_distributions(weight):
     assert abs(mean - 1) < 0.05 and abs(std - 2) < 0.05
     mean, std, low, high = stats(init.trunc_normal_(weight, 0, 1, -1, 1.5))
     assert low >= -1 and high <= 1.5 and abs(std - 0.645) < 0.02
-    assert (init.constant_(weight, 3).numpy() == 3).all() and (init.ones_(weight).numpy() == 1).all()
+    assert ((init.constant_(weight, 3).numpy() == 3).all()
+            and (init.ones_(weight).numpy() == 1).all())
     assert not init.zeros_(weight).numpy().any()
 
 
@@ -33,7 +34,9 @@ def test_scaled_to_the_fans(weight):
     for f, want in ((init.xavier_uniform_, math.sqrt(2 / 500)), (init.xavier_normal_, math.sqrt(2 / 500)),
                     (init.kaiming_uniform_, math.sqrt(2 / 300)), (init.kaiming_normal_, math.sqrt(2 / 300))):
         assert abs(stats(f(weight))[1] / want - 1) < 0.03
-    assert abs(stats(init.kaiming_normal_(weight, mode="fan_out", nonlinearity="linear"))[1] * math.sqrt(200) - 1) < 0.03
+    assert (abs(
+        stats(init.kaiming_normal_(weight, mode="fan_out", nonlinearity="linear"))[1]
+        * math.sqrt(200) - 1) < 0.03)
     assert init.fans(whet.empty(4, 3, 5, 2)) == (30, 40)
 
 
@@ -42,11 +45,14 @@ def test_structured():
     assert (e == np.eye(3, 5)).all()
     x = whet.randn(1, 4, 5)
     w = init.dirac_(whet.empty(4, 2, 3), groups=2)
-    assert np.allclose(whet.nn.functional.conv1d(x, w, padding=1, groups=2).numpy(), x.numpy(), atol=1e-6)
+    assert np.allclose(
+        whet.nn.functional.conv1d(x, w, padding=1, groups=2).numpy(), x.numpy(), atol=1e-6)
     for shape in ((4, 7), (7, 4), (5, 2, 3)):
         q = init.orthogonal_(whet.empty(*shape), gain=2).numpy().reshape(shape[0], -1)
         small = min(q.shape)
-        assert np.allclose(q @ q.T if q.shape[0] == small else q.T @ q, 4 * np.eye(small), atol=1e-4)
+        assert np.allclose(q @ q.T if q.shape[0] == small else q.T @ q,
+                           4 * np.eye(small),
+                           atol=1e-4)
     s = init.sparse_(whet.empty(10, 6), 0.35).numpy()
     assert ((s == 0).sum(0) == 4).all()
 

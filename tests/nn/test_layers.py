@@ -24,29 +24,40 @@ def sig(x):
 
 # (constructor, shapes of the inputs), for the checks that every layer passes
 LAYERS = [
-    ("Linear(6, 5)", (4, 6)), ("Bilinear(3, 4, 5)", (7, 3), (7, 4)), ("Identity()", (3,)), ("Flatten()", (2, 3, 4)),
-    ("Unflatten(1, (2, 3))", (4, 6)), ("PReLU(4)", (2, 4, 3)),
-    *[(a, (4, 6)) for a in (
-        "ReLU()", "ReLU6()", "Sigmoid()", "Tanh()", "Hardsigmoid()", "Hardswish()", "SiLU()", "Mish()", "ELU(0.7)", "CELU(1.3)",
-        "SELU()", "GELU()", "GELU('tanh')", "GLU()", "Hardshrink()", "Softshrink(0.3)", "Tanhshrink()", "LeakyReLU(0.2)",
-        "LogSigmoid()", "Softplus(2, 10)", "Softsign()", "Softmax(1)", "Softmin(-1)", "LogSoftmax(0)", "Threshold(0.1, 20)",
-        "Hardtanh(-0.5, 0.7)", "RReLU()", "Dropout()", "AlphaDropout()", "FeatureAlphaDropout()")],
-    ("Softmax2d()", (2, 3, 4, 4)), ("Dropout2d()", (2, 3, 4, 4)), ("Dropout1d()", (2, 3, 4)), ("Dropout3d()", (2, 3, 2, 2, 2)),
-    *[(f"{kind}{n}d({args})", (2, 4, 7, 6, 5)[:n + 2]) for n in (1, 2, 3) for kind, args in (
-        ("Conv", "4, 6, 3, 2, 1"), ("ConvTranspose", "4, 6, 3, 2, 1, 1"), ("BatchNorm", "4"), ("InstanceNorm", "4, affine=True"),
-        ("MaxPool", "2"), ("AvgPool", "3, 2, 1"), ("LPPool", "2, 3"), ("AdaptiveAvgPool", "2"), ("AdaptiveMaxPool", "2"),
-        ("ConstantPad", "1, 2.5"), ("ZeroPad", "1"), ("ReflectionPad", "1"), ("ReplicationPad", "2"), ("CircularPad", "1"))],
-    ("GroupNorm(2, 4)", (3, 4, 5)), ("LayerNorm(6)", (4, 6)), ("RMSNorm(6)", (4, 6)), ("LocalResponseNorm(2)", (2, 4, 5, 5)),
-    ("Fold((4, 5), 2)", (2, 12, 12)), ("Unfold(2)", (2, 3, 4, 5)), ("PixelShuffle(2)", (2, 8, 3, 3)),
-    ("PixelUnshuffle(2)", (2, 3, 4, 4)), ("ChannelShuffle(2)", (2, 4, 3, 3)), ("Upsample(scale_factor=2)", (2, 3, 4, 4)),
-    ("UpsamplingBilinear2d((5, 6))", (2, 3, 4, 4)), ("CosineSimilarity()", (4, 5), (4, 5)), ("PairwiseDistance()", (4, 5), (4, 5)),
-    ("RNN(4, 5)", (6, 3, 4)), ("LSTM(4, 5, 2, bidirectional=True)", (6, 3, 4)), ("GRU(4, 5, batch_first=True)", (3, 6, 4)),
+    ("Linear(6, 5)", (4, 6)), ("Bilinear(3, 4, 5)", (7, 3), (7, 4)), ("Identity()", (3,)),
+    ("Flatten()", (2, 3, 4)), ("Unflatten(1, (2, 3))", (4, 6)), ("PReLU(4)", (2, 4, 3)),
+    *[(a, (4, 6))
+      for a in ("ReLU()", "ReLU6()", "Sigmoid()", "Tanh()", "Hardsigmoid()", "Hardswish()",
+                "SiLU()", "Mish()", "ELU(0.7)", "CELU(1.3)", "SELU()", "GELU()", "GELU('tanh')",
+                "GLU()", "Hardshrink()", "Softshrink(0.3)", "Tanhshrink()", "LeakyReLU(0.2)",
+                "LogSigmoid()", "Softplus(2, 10)", "Softsign()", "Softmax(1)", "Softmin(-1)",
+                "LogSoftmax(0)", "Threshold(0.1, 20)", "Hardtanh(-0.5, 0.7)", "RReLU()",
+                "Dropout()", "AlphaDropout()", "FeatureAlphaDropout()")],
+    ("Softmax2d()", (2, 3, 4, 4)), ("Dropout2d()", (2, 3, 4, 4)), ("Dropout1d()", (2, 3, 4)),
+    ("Dropout3d()", (2, 3, 2, 2, 2)),
+    *[(f"{kind}{n}d({args})", (2, 4, 7, 6, 5)[:n + 2]) for n in (1, 2, 3)
+      for kind, args in (("Conv", "4, 6, 3, 2, 1"), ("ConvTranspose", "4, 6, 3, 2, 1, 1"),
+                         ("BatchNorm", "4"), ("InstanceNorm", "4, affine=True"), ("MaxPool", "2"),
+                         ("AvgPool", "3, 2, 1"), ("LPPool", "2, 3"), ("AdaptiveAvgPool", "2"),
+                         ("AdaptiveMaxPool", "2"), ("ConstantPad", "1, 2.5"), ("ZeroPad", "1"),
+                         ("ReflectionPad", "1"), ("ReplicationPad", "2"), ("CircularPad", "1"))],
+    ("GroupNorm(2, 4)", (3, 4, 5)), ("LayerNorm(6)", (4, 6)), ("RMSNorm(6)", (4, 6)),
+    ("LocalResponseNorm(2)", (2, 4, 5, 5)), ("Fold((4, 5), 2)", (2, 12, 12)),
+    ("Unfold(2)", (2, 3, 4, 5)), ("PixelShuffle(2)", (2, 8, 3, 3)),
+    ("PixelUnshuffle(2)", (2, 3, 4, 4)), ("ChannelShuffle(2)",
+                                          (2, 4, 3, 3)), ("Upsample(scale_factor=2)", (2, 3, 4, 4)),
+    ("UpsamplingBilinear2d((5, 6))",
+     (2, 3, 4, 4)), ("CosineSimilarity()", (4, 5), (4, 5)), ("PairwiseDistance()", (4, 5), (4, 5)),
+    ("RNN(4, 5)", (6, 3, 4)), ("LSTM(4, 5, 2, bidirectional=True)",
+                               (6, 3, 4)), ("GRU(4, 5, batch_first=True)", (3, 6, 4)),
     ("RNNCell(4, 5)", (3, 4)), ("LSTMCell(4, 5)", (3, 4)), ("GRUCell(4, 5)", (3, 4)),
-    ("MultiheadAttention(8, 2)", (5, 3, 8), (7, 3, 8), (7, 3, 8)), ("TransformerEncoderLayer(8, 2, 16)", (5, 3, 8)),
-    ("TransformerDecoderLayer(8, 2, 16)", (5, 3, 8), (7, 3, 8)), ("Transformer(8, 2, 1, 1, 16)", (7, 3, 8), (5, 3, 8)),
-    *[(f"{loss}()", (4, 5), (4, 5)) for loss in ("L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "SoftMarginLoss",
-                                                 "BCEWithLogitsLoss", "PoissonNLLLoss", "HingeEmbeddingLoss")],
-]
+    ("MultiheadAttention(8, 2)", (5, 3, 8), (7, 3, 8),
+     (7, 3, 8)), ("TransformerEncoderLayer(8, 2, 16)",
+                  (5, 3, 8)), ("TransformerDecoderLayer(8, 2, 16)", (5, 3, 8),
+                               (7, 3, 8)), ("Transformer(8, 2, 1, 1, 16)", (7, 3, 8), (5, 3, 8)),
+    *[(f"{loss}()", (4, 5), (4, 5))
+      for loss in ("L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "SoftMarginLoss",
+                   "BCEWithLogitsLoss", "PoissonNLLLoss", "HingeEmbeddingLoss")], ]
 
 
 def tensors(result):
@@ -72,7 +83,8 @@ def test_every_layer(case):
     for a, b, c in zip(*(tensors(m(*inputs)) for m in (layer, twin, again)), strict=True):
         assert bool((a == b).all()) and bool((a == c).all())
     assert repr(layer).startswith(type(layer).__name__ + "(")
-    assert all(a.dtype is whet.float64 for a in tensors(layer.double()(*(x.detach().double() for x in inputs)))
+    assert all(a.dtype is whet.float64
+               for a in tensors(layer.double()(*(x.detach().double() for x in inputs)))
                if a.is_floating_point())
 
 
@@ -87,14 +99,17 @@ def test_linear_starts_as_expected():
 
 def test_conv_same_and_padding_modes():
     x = whet.randn(1, 2, 9)
-    for mode, np_mode in (("zeros", "constant"), ("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")):
+    for mode, np_mode in ((("zeros", "constant"), ("reflect", "reflect"), ("replicate", "edge"),
+                           ("circular", "wrap"))):
         for k, d in ((3, 1), (4, 1), (3, 2)):
             m = nn.Conv1d(2, 3, k, padding="same", dilation=d, padding_mode=mode)
             total = d * (k - 1)
             padded = np.pad(N(x), ((0, 0), (0, 0), (total // 2, total - total // 2)), mode=np_mode)
             want = np.zeros((1, 3, 9))
             for i in range(9):
-                want[:, :, i] = np.einsum("nck,ock->no", padded[:, :, i:i + total + 1:d], N(m.weight)) + N(m.bias)
+                want[:, :,
+                     i] = (np.einsum("nck,ock->no", padded[:, :, i:i + total + 1:d], N(m.weight))
+                           + N(m.bias))
             close(m(x), want)
     with pytest.raises(ValueError, match="strided"):
         nn.Conv1d(1, 1, 3, 2, "same")
@@ -189,8 +204,8 @@ def test_gru_and_rnn():
 
 def test_recurrent_shapes_and_names():
     m = nn.LSTM(4, 5, num_layers=2, bidirectional=True, proj_size=3)
-    assert [n for n, _ in m.named_parameters()][-5:] == [f"{n}_l1_reverse" for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh",
-                                                                                     "weight_hr")]
+    assert [n for n, _ in m.named_parameters()][-5:] == [
+        f"{n}_l1_reverse" for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")]
     out, (h, c) = m(whet.randn(6, 2, 4))
     assert out.shape == (6, 2, 6) and h.shape == (4, 2, 3) and c.shape == (4, 2, 5)
     out, h = nn.GRU(4, 5, batch_first=True)(whet.randn(2, 6, 4))
@@ -212,7 +227,8 @@ def test_recurrent_shapes_and_names():
 def test_a_reversed_direction_is_the_layer_on_the_reversed_sequence():
     m = nn.GRU(4, 5, bidirectional=True)
     one = nn.GRU(4, 5)
-    one.load_state_dict({k.replace("_reverse", ""): v for k, v in m.state_dict().items() if k.endswith("_reverse")})
+    one.load_state_dict({
+        k.replace("_reverse", ""): v for k, v in m.state_dict().items() if k.endswith("_reverse")})
     x = whet.randn(6, 2, 4)
     close(m(x)[0][..., 5:], N(one(x.flip(0))[0].flip(0)), 1e-6)
 
@@ -239,7 +255,8 @@ def attention_reference(m, q, k, v, mask=None):
     e, h = m.embed_dim, m.num_heads
     w, b = N(m.in_proj_weight), N(m.in_proj_bias)
     q, k, v = q @ w[:e].T + b[:e], k @ w[e:2 * e].T + b[e:2 * e], v @ w[2 * e:].T + b[2 * e:]
-    q, k, v = (x.reshape(x.shape[0], x.shape[1], h, e // h).transpose(1, 2, 0, 3) for x in (q, k, v))
+    q, k, v = (x.reshape(x.shape[0], x.shape[1], h, e // h).transpose(1, 2, 0, 3)
+               for x in (q, k, v))
     s = q @ k.swapaxes(-1, -2) / math.sqrt(e // h)
     s = s if mask is None else s + mask
     p = np.exp(s - s.max(-1, keepdims=True))
@@ -268,11 +285,14 @@ def test_multihead_attention():
         close(m(q, k, v, key_padding_mask=padding, attn_mask=additive, need_weights=need)[0], want)
     causal = nn.Transformer.generate_square_subsequent_mask(5)
     want, _ = attention_reference(m, N(q), N(q), N(q), N(causal))
-    for args in ({"need_weights": True}, {"need_weights": False}, {"need_weights": False, "is_causal": True}):
+    for args in (({"need_weights": True}, {"need_weights": False},
+                  {"need_weights": False, "is_causal": True})):
         close(m(q, q, q, attn_mask=causal, **args)[0], want)
     first = nn.MultiheadAttention(8, 2, batch_first=True)
     first.load_state_dict(m.state_dict())
-    close(first(q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1))[0].transpose(0, 1), N(m(q, k, v)[0]))
+    close(
+        first(q.transpose(0, 1), k.transpose(0, 1), v.transpose(0, 1))[0].transpose(0, 1),
+        N(m(q, k, v)[0]))
     close(m(q[:, 0], k[:, 0], v[:, 0])[0], N(m(q, k, v)[0])[:, 0])
 
 
@@ -300,13 +320,15 @@ def test_embedding():
     with pytest.raises(AssertionError, match="padding_idx"):
         nn.Embedding(3, 2, padding_idx=3)
     bag = nn.EmbeddingBag.from_pretrained(table, mode="sum")
-    close(bag(whet.tensor([0, 1, 2, 4]), whet.tensor([0, 3])), np.stack([N(table)[:3].sum(0), N(table)[4]]))
+    close(bag(whet.tensor([0, 1, 2, 4]), whet.tensor([0, 3])),
+          np.stack([N(table)[:3].sum(0), N(table)[4]]))
 
 
 def test_losses_register_weights_and_old_reductions():
     w = whet.tensor([1.0, 2.0])
     loss = nn.CrossEntropyLoss(weight=w, label_smoothing=0.1)
-    assert list(loss.state_dict()) == ["weight"] and loss.weight is w and repr(loss) == "CrossEntropyLoss()"
+    assert (list(loss.state_dict()) == ["weight"] and loss.weight is w
+            and repr(loss) == "CrossEntropyLoss()")
     with pytest.warns(UserWarning, match="reduction='sum'"):
         assert nn.MSELoss(size_average=False).reduction == "sum"
     x, t = whet.randn(3, 2), whet.tensor([0, 1, 1])
@@ -314,15 +336,16 @@ def test_losses_register_weights_and_old_reductions():
     want = -(p[range(3), t.numpy()] * np.array([1, 2, 2])).sum() / 5
     close(nn.CrossEntropyLoss(weight=w)(x, t), want)
     import inspect
-    assert list(inspect.signature(nn.MarginRankingLoss).parameters) == ["margin", "size_average", "reduce", "reduction"]
+    assert (list(inspect.signature(nn.MarginRankingLoss).parameters) == [
+        "margin", "size_average", "reduce", "reduction"])
     with pytest.raises(TypeError):
         nn.GaussianNLLLoss(True)
 
 
 def test_triplet_loss_with_a_distance_of_ones_own():
     a, p, n = (whet.randn(4, 3) for _ in range(3))
-    loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().max(1).values, margin=0.5,
-                                            reduction="none")
+    loss = nn.TripletMarginWithDistanceLoss(
+        distance_function=lambda x, y: (x - y).abs().max(1).values, margin=0.5, reduction="none")
     d1, d2 = np.abs(N(a) - N(p)).max(1), np.abs(N(a) - N(n)).max(1)
     close(loss(a, p, n), np.maximum(d1 - d2 + 0.5, 0))
 

@@ -44,7 +44,8 @@ def test_members_are_found_in_order():
 def test_shared_members_are_named_once_unless_asked():
     net = Net()
     net.again = net.a
-    assert len(list(net.parameters())) == 7 and len(list(net.named_parameters(remove_duplicate=False))) == 9
+    assert (len(list(net.parameters())) == 7
+            and len(list(net.named_parameters(remove_duplicate=False))) == 9)
     assert "again.weight" in net.state_dict()
 
 
@@ -133,8 +134,12 @@ def test_load_state_dict_says_all_that_is_wrong_and_changes_nothing():
         net.load_state_dict(state)
     text = str(e.value)
     assert text.startswith("Error(s) in loading state_dict for Net:")
-    assert 'Missing key(s) in state_dict: "a.bias".' in text and 'Unexpected key(s) in state_dict: "extra", "b.7.x".' in text
-    assert "size mismatch for b.2.bias: copying a param with shape whet.Size([7]) from checkpoint, the shape in current" in text
+    assert ('Missing key(s) in state_dict: "a.bias".' in text
+            and 'Unexpected key(s) in state_dict: "extra", "b.7.x".' in text)
+    assert (
+        "size mismatch for b.2.bias: copying a param with shape whet.Size([7]) from checkpoint, "
+        "the shape in current"
+        in text)
     assert all(same(v, before[k]) for k, v in net.state_dict().items())
     state["b.2.bias"] = whet.zeros(4)
     missing, unexpected = net.load_state_dict(state, strict=False)
@@ -211,8 +216,11 @@ def test_forward_hooks_with_kwargs_and_always():
                 raise ValueError("negative")
             return x + y
     m, log = M(), []
-    m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {"y": kwargs["y"] + 1}), with_kwargs=True)
-    m.register_forward_hook(lambda mod, args, kwargs, out: log.append(kwargs["y"]), with_kwargs=True, always_call=True)
+    m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {"y": kwargs["y"] + 1}),
+                                with_kwargs=True)
+    m.register_forward_hook(lambda mod, args, kwargs, out: log.append(kwargs["y"]),
+                            with_kwargs=True,
+                            always_call=True)
     assert m(1, y=2) == 4
     with pytest.raises(ValueError):
         m(1, y=-9)
@@ -267,8 +275,10 @@ def test_copies():
     assert twin.double_of is twin.a and twin.a is not net.a
     assert same(twin.a.weight, net.a.weight) and twin.a.weight.data_ptr() != net.a.weight.data_ptr()
     assert isinstance(twin.scale, nn.Parameter) and twin.scale.requires_grad
-    back = pickle.loads(pickle.dumps(nn.Sequential(nn.Linear(2, 3), nn.MaxPool2d(2), nn.CrossEntropyLoss())))
-    assert repr(back) == repr(nn.Sequential(nn.Linear(2, 3), nn.MaxPool2d(2), nn.CrossEntropyLoss()))
+    back = pickle.loads(
+        pickle.dumps(nn.Sequential(nn.Linear(2, 3), nn.MaxPool2d(2), nn.CrossEntropyLoss())))
+    assert (repr(back) == repr(
+        nn.Sequential(nn.Linear(2, 3), nn.MaxPool2d(2), nn.CrossEntropyLoss())))
     shallow = copy.copy(net)
     assert shallow.a is net.a and shallow.scale is net.scale
     shallow.more = nn.Parameter(whet.ones(1))
@@ -296,7 +306,8 @@ def test_conversion_keeps_parameters_and_integers():
     net(whet.ones(2, 3)).sum().backward()
     net.double()
     assert net.a.weight is p and p.dtype is whet.float64 and p.grad.dtype is whet.float64
-    assert net.b[2].running_var.dtype is whet.float64 and net.b[2].num_batches_tracked.dtype is whet.int64
+    assert (net.b[2].running_var.dtype is whet.float64
+            and net.b[2].num_batches_tracked.dtype is whet.int64)
     net.to(whet.float16)
     assert p.dtype is whet.float16
     net.to(whet.ones(1, dtype=whet.float32))
@@ -330,7 +341,8 @@ def test_repr():
     assert repr(nn.Linear(2, 3)) == "Linear(in_features=2, out_features=3, bias=True)"
     assert repr(nn.Sequential()) == "Sequential()"
     assert repr(nn.Sequential(nn.ReLU(), nn.Conv2d(1, 2, 3, padding=1, bias=False))) == (
-        "Sequential(\n  (0): ReLU()\n  (1): Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)\n)")
+        "Sequential(\n  (0): ReLU()\n  (1): Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1), "
+        "padding=(1, 1), bias=False)\n)")
     assert repr(nn.ModuleList([nn.ReLU(inplace=True)] * 3 + [nn.Dropout(0.1)])) == (
         "ModuleList(\n  (0-2): 3 x ReLU(inplace=True)\n  (3): Dropout(p=0.1, inplace=False)\n)")
     assert repr(nn.Parameter(whet.ones(1))).startswith("Parameter containing:\ntensor([1.]")
@@ -383,14 +395,16 @@ def test_module_list_and_dict():
 def test_parameter_list_and_dict():
     p = nn.ParameterList([whet.ones(1), whet.ones(2)])
     p.append(whet.ones(3))
-    assert [tuple(x.shape) for x in p] == [(1,), (2,), (3,)] and all(isinstance(x, nn.Parameter) for x in p)
+    assert ([tuple(x.shape) for x in p] == [(1,), (2,), (3,)]
+            and all(isinstance(x, nn.Parameter) for x in p))
     assert list(p.state_dict()) == ["0", "1", "2"] and len(p[1:]) == 2
     assert tuple(p.pop().shape) == (3,) and len(p) == 2
     d = nn.ParameterDict({"a": whet.ones(1), "b": whet.ones(2)})
     d["values_"] = whet.ones(3)
     assert list(d.keys()) == ["a", "b", "values_"] and len(list(d.parameters())) == 3
     d |= {"c": whet.ones(4)}
-    assert tuple(d.pop("c").shape) == (4,) and d.get("zzz") is None and tuple(d.setdefault("e", whet.ones(5)).shape) == (5,)
+    assert (tuple(d.pop("c").shape) == (4,) and d.get("zzz") is None
+            and tuple(d.setdefault("e", whet.ones(5)).shape) == (5,))
     with pytest.raises(TypeError):
         d[1] = whet.ones(1)
 
@@ -403,7 +417,8 @@ def test_lazy_modules():
         m[0].weight.shape  # noqa: B018
     copy.deepcopy(m)(x)
     y = m(x)
-    assert type(m[0]) is nn.Linear and m[0].in_features == 5 and y.shape == (2, 3) and type(m[1]) is nn.BatchNorm1d
+    assert (type(m[0]) is nn.Linear and m[0].in_features == 5 and y.shape == (2, 3)
+            and type(m[1]) is nn.BatchNorm1d)
     assert type(m[0].weight) is nn.Parameter and "_hooks" not in m[0].__dict__
     fresh = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
     fresh.load_state_dict(m.state_dict())
@@ -418,4 +433,5 @@ def test_lazy_modules():
 
 def test_data_parallel_of_one():
     m = nn.DataParallel(nn.Linear(2, 2))
-    assert list(m.state_dict()) == ["module.weight", "module.bias"] and m(whet.ones(1, 2)).shape == (1, 2)
+    assert (list(m.state_dict()) == ["module.weight", "module.bias"]
+            and m(whet.ones(1, 2)).shape == (1, 2))

@@ -1,4 +1,5 @@
-"""Optimizers: the kernel is the formula to the bit, the formulas are the published ones, state survives, schedules follow."""
+"""Optimizers: the kernel is the formula to the bit, the formulas are the published ones, state
+survives, schedules follow."""
 import copy
 import math
 import warnings
@@ -10,19 +11,21 @@ from whet import nn, optim
 from whet.optim import elementwise, lr_scheduler, swa_utils
 
 SHAPES = [(3, 4), (5,), (), (0, 2), (4097,), (2, 3, 4)]
-KINDS = [
-    ("SGD", {}), ("SGD", dict(lr=0.1, momentum=0.9)),
-    ("SGD", dict(lr=0.1, momentum=0.9, dampening=0.1, weight_decay=0.01, maximize=True)),
-    ("SGD", dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1)), ("Adam", {}),
-    ("Adam", dict(lr=0.1, betas=(0.4, 0.9), weight_decay=0.1, amsgrad=True)),
-    ("Adam", dict(maximize=True, weight_decay=0.1, decoupled_weight_decay=True)), ("AdamW", dict(amsgrad=True, weight_decay=0.3)),
-    ("Adamax", dict(weight_decay=0.1)), ("NAdam", dict(weight_decay=0.1)),
-    ("NAdam", dict(decoupled_weight_decay=True, weight_decay=0.1)),
-    ("RAdam", dict(weight_decay=0.1)), ("RAdam", dict(betas=(0.9, 0.99), decoupled_weight_decay=True, weight_decay=0.1)),
-    ("ASGD", dict(weight_decay=0.1, t0=2)), ("Rprop", {}), ("RMSprop", dict(weight_decay=0.1)),
-    ("RMSprop", dict(centered=True, momentum=0.9, maximize=True)), ("RMSprop", dict(centered=True, alpha=0.3)),
-    ("Adagrad", dict(lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5)), ("Adadelta", dict(weight_decay=0.1)),
-]
+KINDS = [("SGD", {}), ("SGD", dict(lr=0.1, momentum=0.9)),
+         ("SGD", dict(lr=0.1, momentum=0.9, dampening=0.1, weight_decay=0.01, maximize=True)),
+         ("SGD", dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1)), ("Adam", {}),
+         ("Adam", dict(lr=0.1, betas=(0.4, 0.9), weight_decay=0.1, amsgrad=True)),
+         ("Adam", dict(maximize=True, weight_decay=0.1, decoupled_weight_decay=True)),
+         ("AdamW", dict(amsgrad=True, weight_decay=0.3)), ("Adamax", dict(weight_decay=0.1)),
+         ("NAdam", dict(weight_decay=0.1)),
+         ("NAdam", dict(decoupled_weight_decay=True, weight_decay=0.1)),
+         ("RAdam", dict(weight_decay=0.1)),
+         ("RAdam", dict(betas=(0.9, 0.99), decoupled_weight_decay=True, weight_decay=0.1)),
+         ("ASGD", dict(weight_decay=0.1, t0=2)), ("Rprop", {}), ("RMSprop", dict(weight_decay=0.1)),
+         ("RMSprop", dict(centered=True, momentum=0.9, maximize=True)),
+         ("RMSprop", dict(centered=True, alpha=0.3)),
+         ("Adagrad", dict(lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5)),
+         ("Adadelta", dict(weight_decay=0.1)), ]
 
 
 def parameters(dtype=whet.float32, shapes=SHAPES, seed=0):
@@ -53,7 +56,8 @@ def by_ops(optimizer):
     return optimizer
 
 
-@pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.bfloat16, whet.float16], ids=str)
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.bfloat16, whet.float16],
+                         ids=str)
 @pytest.mark.parametrize("name, options", KINDS, ids=lambda x: str(x))
 def test_the_kernel_gives_the_bits_of_the_ops(name, options, dtype):
     a, b = parameters(dtype), parameters(dtype)
@@ -99,8 +103,9 @@ def test_sgd_is_sgd():
 
 
 @pytest.mark.parametrize("make", [
-    lambda: whet.randn(6, 8).t(), lambda: whet.randn(2, 3, 4, 5).permute(0, 3, 1, 2), lambda: whet.randn(10)[::2],
-    lambda: whet.randn(3, 4)[:, 1:3], lambda: whet.randn(4).expand(3, 4).contiguous()])
+    lambda: whet.randn(6, 8).t(), lambda: whet.randn(2, 3, 4, 5).permute(0, 3, 1, 2),
+    lambda: whet.randn(10)[::2], lambda: whet.randn(3, 4)[:, 1:3],
+    lambda: whet.randn(4).expand(3, 4).contiguous()])
 def test_any_layout_gives_the_same(make):
     base = make()
     a = base.detach().requires_grad_()
@@ -186,7 +191,8 @@ def test_a_step_is_seen_by_version_checks():
 def test_steps_are_not_recorded():
     p, = parameters(shapes=[(3,)])
     (p * 2).sum().backward()
-    for opt in (optim.SGD([p], momentum=0.9), optim.AdamW([p]), optim.Adafactor([p]), optim.NAdam([p])):
+    for opt in ((optim.SGD([p], momentum=0.9), optim.AdamW([p]), optim.Adafactor([p]),
+                 optim.NAdam([p]))):
         opt.step()
     assert p.is_leaf and p.grad_fn is None and p.requires_grad
 
@@ -206,7 +212,8 @@ def test_large_numbers_of_parameters():
 
 
 def test_mixed_dtypes_and_groups():
-    a, b, c = (whet.ones(2, dtype=t, requires_grad=True) for t in (whet.float32, whet.float64, whet.float32))
+    a, b, c = (whet.ones(2, dtype=t, requires_grad=True)
+               for t in (whet.float32, whet.float64, whet.float32))
     opt = optim.SGD([{"params": [a, b]}, {"params": c, "lr": 1.0}], lr=0.5)
     for p in (a, b, c):
         p.grad = whet.ones_like(p)
@@ -253,8 +260,9 @@ def test_differentiable_steps():
     np.testing.assert_allclose(w0.grad.numpy(), [0.7, 0.7], rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "RMSprop", "Adagrad",
-                                  "Adadelta", "Adafactor", "SparseAdam"])
+@pytest.mark.parametrize("name", [
+    "SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop", "RMSprop", "Adagrad",
+    "Adadelta", "Adafactor", "SparseAdam"])
 def test_state_goes_on_where_it_was(name):
     options = {"momentum": 0.9} if name == "SGD" else {}
     a = parameters(shapes=[(3, 4), (5,)])
@@ -280,8 +288,10 @@ def test_loading_checks_and_converts():
     p = whet.ones(2, dtype=whet.float64, requires_grad=True)
     opt = optim.Adam([p])
     state = {"step": whet.tensor(3.0), "exp_avg": whet.ones(2), "exp_avg_sq": whet.ones(2)}
-    opt.load_state_dict({"state": {0: state}, "param_groups": [{**opt.state_dict()["param_groups"][0]}]})
-    assert opt.state[p]["exp_avg"].dtype is whet.float64 and opt.state[p]["step"].dtype is whet.float32
+    opt.load_state_dict({
+        "state": {0: state}, "param_groups": [{**opt.state_dict()["param_groups"][0]}]})
+    assert (opt.state[p]["exp_avg"].dtype is whet.float64
+            and opt.state[p]["step"].dtype is whet.float32)
     with pytest.raises(ValueError, match="different number of parameter groups"):
         opt.load_state_dict({"state": {}, "param_groups": []})
     with pytest.raises(ValueError, match="doesn't match the size"):
@@ -364,14 +374,16 @@ def test_sparse_adam_leaves_other_rows_alone():
     table(whet.tensor([1, 3])).sum().backward()
     opt.step()
     after = table.weight.detach().numpy()
-    assert (after[[0, 2, 4]] == before[[0, 2, 4]]).all() and np.allclose(after[[1, 3]], before[[1, 3]] - 0.1, atol=1e-5)
+    assert ((after[[0, 2, 4]] == before[[0, 2, 4]]).all()
+            and np.allclose(after[[1, 3]], before[[1, 3]] - 0.1, atol=1e-5))
 
 
 def test_training_goes_down():
     whet.manual_seed(1)
     x = whet.randn(64, 3)
     y = x @ whet.tensor([[1.0], [-2.0], [0.5]]) + 0.3
-    for name in ("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Rprop", "Adafactor"):
+    for name in (("SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Rprop",
+                  "Adafactor")):
         model = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
         opt = getattr(optim, name)(model.parameters(), lr=0.05)
         losses = []
@@ -384,7 +396,7 @@ def test_training_goes_down():
         assert losses[-1] < 0.5 * losses[0], name
 
 
-# ---- schedules -----------------------------------------------------------------------------------------------------------------
+# ---- schedules -----------------------------------------------------------------------------------
 def rates(make, epochs=12, lr=0.1):
     p = whet.zeros(1, requires_grad=True)
     opt = optim.SGD([p], lr=lr, momentum=0.9)
@@ -418,7 +430,8 @@ def test_schedules(make, formula):
 
 def test_one_cycle():
     got = rates(lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=11, pct_start=0.4, anneal_strategy="linear"), epochs=10)
-    assert got[0] == pytest.approx(0.04) and max(got) == pytest.approx(got[3], rel=0.2) and got[-1] == pytest.approx(4e-6)
+    assert (got[0] == pytest.approx(0.04) and max(got) == pytest.approx(got[3], rel=0.2)
+            and got[-1] == pytest.approx(4e-6))
     opt = optim.Adam([whet.zeros(1, requires_grad=True)])
     s = lr_scheduler.OneCycleLR(opt, 1.0, total_steps=10)
     assert opt.param_groups[0]["betas"][0] == 0.95
@@ -475,18 +488,21 @@ def test_schedule_state_and_warnings():
 
 def test_averages_of_weights():
     model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.BatchNorm1d(2))
-    mean, ema = swa_utils.AveragedModel(model), swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.5))
+    mean, ema = (swa_utils.AveragedModel(model),
+                 swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.5)))
     for value in (1.0, 2.0, 6.0):
         with whet.no_grad():
             model[0].weight.fill_(value)
         mean.update_parameters(model)
         ema.update_parameters(model)
-    assert mean.module[0].weight[0, 0].item() == pytest.approx(3) and ema.module[0].weight[0, 0].item() == pytest.approx(3.75)
+    assert (mean.module[0].weight[0, 0].item() == pytest.approx(3)
+            and ema.module[0].weight[0, 0].item() == pytest.approx(3.75))
     assert int(mean.n_averaged) == 3
     x = whet.randn(20, 2)
     swa_utils.update_bn([x[:10], (x[10:], None)], mean)
     hidden = [mean.module[0](part).detach().numpy().mean(0) for part in (x[:10], x[10:])]
-    np.testing.assert_allclose(mean.module[1].running_mean.numpy(), np.mean(hidden, 0), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(mean.module[1].running_mean.numpy(), np.mean(hidden, 0), rtol=1e-4,
+                               atol=1e-5)
     assert mean.module[1].momentum == 0.1
     got = rates(lambda o: swa_utils.SWALR(o, 0.05, 4, "linear"), 6)
     np.testing.assert_allclose(got, [0.1, 0.0875, 0.075, 0.0625, 0.05, 0.05, 0.05])
@@ -503,7 +519,8 @@ def test_plans_do_not_outlive_what_they_planned_for():
     assert not opt.__dict__.get("_plans")
     opt.step()
     assert opt.state[q]["step"].item() == 2 and len(opt._plans) == 2
-    assert elementwise._overlap([p._array, p._array[1:]]) and not elementwise._overlap([p._array, q._array])
+    assert (elementwise._overlap([p._array, p._array[1:]])
+            and not elementwise._overlap([p._array, q._array]))
 
 
 def test_a_module_in_place_of_its_parameters_says_what_to_pass():

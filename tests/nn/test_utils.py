@@ -63,14 +63,17 @@ def test_functional_call():
         stateless.functional_call(m, ({"0.weight": w}, {"0.weight": w}), (whet.randn(4, 2),))
     tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     tied[1].weight = tied[0].weight
-    assert not N(stateless.functional_call(tied, {"0.weight": whet.zeros(2, 2), "1.bias": whet.zeros(2)}, whet.ones(1, 2))).any()
+    assert (not N(
+        stateless.functional_call(tied, {"0.weight": whet.zeros(2, 2), "1.bias": whet.zeros(2)},
+                                  whet.ones(1, 2))).any())
 
 
 def test_weight_norm():
     m = parametrizations.weight_norm(nn.Linear(3, 4))
     plain = N(m.weight).copy()
     names = dict(m.named_parameters())
-    assert set(names) == {"bias", "parametrizations.weight.original0", "parametrizations.weight.original1"}
+    assert (set(names) == {
+        "bias", "parametrizations.weight.original0", "parametrizations.weight.original1"})
     with whet.no_grad():
         m.parametrizations.weight.original0.mul_(2)
     assert np.allclose(N(m.weight), 2 * plain, rtol=1e-5)
@@ -81,7 +84,8 @@ def test_weight_norm():
     assert np.allclose(N(twin.weight), N(m.weight))
     assert np.allclose(N(copy.deepcopy(m).weight), N(m.weight))
     utils.remove_weight_norm(m)
-    assert type(m) is nn.Linear and isinstance(m.weight, nn.Parameter) and np.allclose(N(m.weight), 2 * plain, rtol=1e-5)
+    assert (type(m) is nn.Linear and isinstance(m.weight, nn.Parameter)
+            and np.allclose(N(m.weight), 2 * plain, rtol=1e-5))
 
 
 def test_spectral_norm():
@@ -117,7 +121,8 @@ def test_parametrize():
     kept = m.weight
     parametrize.register_parametrization(m, "weight", Symmetric())
     assert parametrize.is_parametrized(m, "weight") and bool((m.weight == m.weight.T).all())
-    assert m.parametrizations.weight.original is kept and parametrize.type_before_parametrizations(m) is nn.Linear
+    assert (m.parametrizations.weight.original is kept
+            and parametrize.type_before_parametrizations(m) is nn.Linear)
     once = N(m.weight).copy()
     parametrize.register_parametrization(m, "weight", Double())
     assert np.allclose(N(m.weight), 2 * once) and repr(m).startswith("ParametrizedLinear(")
@@ -158,13 +163,15 @@ def test_prune():
     prune.l1_unstructured(m, "weight", amount=0.3)
     assert {n for n, _ in m.named_parameters()} == {"bias", "weight_orig"} and prune.is_pruned(m)
     mask = N(m.weight_mask)
-    assert mask.sum() == 14 and np.abs(w[mask == 0]).max() <= np.abs(w[mask == 1]).min() and (N(m.weight) == w * mask).all()
+    assert (mask.sum() == 14 and np.abs(w[mask == 0]).max() <= np.abs(w[mask == 1]).min()
+            and (N(m.weight) == w * mask).all())
     m(whet.ones(1, 4)).sum().backward()
     assert not N(m.weight_orig.grad)[mask == 0].any()
     prune.random_unstructured(m, "weight", amount=4)
     assert N(m.weight_mask).sum() == 10 and not N(m.weight_mask)[mask == 0].any()
     prune.remove(m, "weight")
-    assert isinstance(m.weight, nn.Parameter) and not prune.is_pruned(m) and (N(m.weight) == 0).sum() == 10
+    assert (isinstance(m.weight, nn.Parameter) and not prune.is_pruned(m)
+            and (N(m.weight) == 0).sum() == 10)
     n = nn.Linear(4, 5)
     prune.ln_structured(n, "weight", amount=2, n=2, dim=0)
     assert sorted(N(n.weight_mask).sum(1)) == [0, 0, 4, 4, 4]
@@ -199,12 +206,17 @@ def test_padding_and_packing():
     padded = rnn.pad_sequence(seqs, batch_first=True, padding_value=-1)
     assert N(padded).tolist() == [[0, 1, 2], [5, -1, -1], [7, 8, -1]]
     assert N(rnn.pad_sequence(seqs, batch_first=True, padding_side="left"))[1].tolist() == [0, 0, 5]
-    assert [N(s).tolist() for s in rnn.unpad_sequence(padded, whet.tensor([3, 1, 2]), batch_first=True)] == [[0, 1, 2], [5], [7, 8]]
-    packed = rnn.pack_padded_sequence(padded, whet.tensor([3, 1, 2]), batch_first=True, enforce_sorted=False)
+    assert ([
+        N(s).tolist() for s in rnn.unpad_sequence(padded, whet.tensor([3, 1, 2]), batch_first=True)
+    ] == [[0, 1, 2], [5], [7, 8]])
+    packed = rnn.pack_padded_sequence(padded, whet.tensor([3, 1, 2]), batch_first=True,
+                                      enforce_sorted=False)
     assert packed.batch_sizes.tolist() == [3, 2, 1] and packed.sorted_indices.tolist() == [0, 2, 1]
     assert N(packed.data).tolist() == [0, 7, 5, 1, 8, 2]
-    back, lengths = rnn.pad_packed_sequence(packed, batch_first=True, padding_value=-1, total_length=4)
-    assert N(back).tolist() == [[0, 1, 2, -1], [5, -1, -1, -1], [7, 8, -1, -1]] and lengths.tolist() == [3, 1, 2]
+    back, lengths = rnn.pad_packed_sequence(packed, batch_first=True, padding_value=-1,
+                                            total_length=4)
+    assert (N(back).tolist() == [[0, 1, 2, -1], [5, -1, -1, -1], [7, 8, -1, -1]]
+            and lengths.tolist() == [3, 1, 2])
     assert [N(s).tolist() for s in rnn.unpack_sequence(packed)] == [[0, 1, 2], [5], [7, 8]]
     with pytest.raises(RuntimeError, match="sorted in decreasing order"):
         rnn.pack_sequence(seqs)

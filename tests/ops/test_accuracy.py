@@ -1,4 +1,5 @@
-"""Accuracy of whole functions, as users call them: float32 against float64 over all exponents, float64 against mpmath at hard places."""
+"""Accuracy of whole functions, as users call them: float32 against float64 over all exponents,
+float64 against mpmath at hard places."""
 import mpmath as mp
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def worst(f, *xs):
-    """The largest error of f over float32 operands, in units of the last place, and its operands."""
+    """The largest error of f over float32 operands, in units of the last place, and its
+    operands."""
     got = f(*map(whet.from_numpy, xs)).numpy()
     error = ulps(got, f(*[whet.from_numpy(x.astype("f8")) for x in xs]).numpy())
     i = error.argmax()
@@ -22,7 +24,8 @@ def worst(f, *xs):
 def test_functions_of_one_operand_are_within_two_ulp():
     x = np.arange(0, 1 << 32, 65537, dtype=np.uint64).astype(np.uint32)
     places = np.array([0, 0.5, 0.75, 1, 2, 5, 8, 9, 14.5, 20, 32, 86, 88.7, 103.9], "f4")
-    near = (np.concatenate([places, -places]).view("u4")[:, None] + np.arange(-40, 40).astype("u4")).ravel()
+    near = (np.concatenate([places, -places]).view("u4")[:, None]
+            + np.arange(-40, 40).astype("u4")).ravel()
     x = np.concatenate([x, near]).view("f4")
     found = {name: worst(f, x) for name, f in sweep.functions().items()}
     assert len(found) > 70 and {"gelu", "silu", "selu", "i0e"} < set(found)
@@ -33,7 +36,9 @@ def test_functions_of_two_operands_are_within_two_ulp():
     rng = np.random.default_rng(0)
     n = 4000
     a, b = (rng.integers(0, 1 << 32, n, dtype=np.uint32).view("f4") for _ in range(2))
-    a, b = (np.concatenate([x, rng.normal(0, 1, n), rng.normal(0, 30, n), np.arange(n) % 7 - 3]).astype("f4") for x in (a, b))
+    a, b = (np.concatenate([x, rng.normal(0, 1, n),
+                            rng.normal(0, 30, n),
+                            np.arange(n) % 7 - 3]).astype("f4") for x in (a, b))
     found = {name: worst(f, a, b) for name, f in sweep.functions(2).items()}
     assert {"logaddexp", "pow", "ldexp", "zeta"} < set(found)
     assert not {name: found[name] for name in found if found[name][0] > sweep.LIMIT}
@@ -45,16 +50,21 @@ def upper_tail(v):
 
 # The function of an mpf.
 EXACT = {
-    "silu": lambda v: v / (1 + mp.exp(-v)), "mish": lambda v: v * mp.tanh(mp.log1p(mp.exp(v))), "gelu": lambda v: v * upper_tail(-v),
-    "gelu_tanh": lambda v: v / (1 + mp.exp(-mp.sqrt(8 / mp.pi) * (v + mp.mpf("0.044715") * v ** 3))), "tanhshrink": lambda v: v - mp.tanh(v),
-    "softplus": lambda v: v if v > 20 else mp.log1p(mp.exp(v)), "logsigmoid": lambda v: -mp.log1p(mp.exp(-v)), "sinc": mp.sincpi,
-    "ndtr": lambda v: upper_tail(-v), "log_ndtr": lambda v: mp.log1p(-upper_tail(v)) if v > 0 else mp.log(upper_tail(-v)),
-    "erfcx": lambda v: mp.exp(v * v) * mp.erfc(v), "i0": lambda v: mp.besseli(0, v), "i0e": lambda v: mp.besseli(0, v) * mp.exp(-abs(v)),
-    "i1": lambda v: mp.besseli(1, v), "i1e": lambda v: mp.besseli(1, v) * mp.exp(-abs(v)), "elu": lambda v: v if v > 0 else mp.expm1(v),
-    "selu": lambda v: mp.mpf("1.0507009873554804934193349852946") * (v if v > 0 else mp.mpf("1.6732632423543772848170429916717") * mp.expm1(v)),
-}
-POINTS = [1e-300, 1e-12, 1e-4, 0.03, 0.2, 0.5, 0.74, 0.76, 1, 1.3, 2, 3, 4.9, 5.1, 7.9, 8.1, 9.5, 12, 14, 19.9, 25, 27.9, 30, 37, 38.3, 100, 700,
-          712, 744]
+    "silu": lambda v: v / (1 + mp.exp(-v)), "mish": lambda v: v * mp.tanh(mp.log1p(mp.exp(v))),
+    "gelu": lambda v: v * upper_tail(-v), "gelu_tanh": lambda v: v /
+    (1 + mp.exp(-mp.sqrt(8 / mp.pi) * (v + mp.mpf("0.044715") * v ** 3))),
+    "tanhshrink": lambda v: v - mp.tanh(v), "softplus": lambda v: v
+    if v > 20 else mp.log1p(mp.exp(v)), "logsigmoid": lambda v: -mp.log1p(mp.exp(-v)),
+    "sinc": mp.sincpi, "ndtr": lambda v: upper_tail(-v),
+    "log_ndtr": lambda v: mp.log1p(-upper_tail(v)) if v > 0 else mp.log(upper_tail(-v)),
+    "erfcx": lambda v: mp.exp(v * v) * mp.erfc(v), "i0": lambda v: mp.besseli(0, v),
+    "i0e": lambda v: mp.besseli(0, v) * mp.exp(-abs(v)), "i1": lambda v: mp.besseli(1, v),
+    "i1e": lambda v: mp.besseli(1, v) * mp.exp(-abs(v)), "elu": lambda v: v
+    if v > 0 else mp.expm1(v), "selu": lambda v: mp.mpf("1.0507009873554804934193349852946") *
+    (v if v > 0 else mp.mpf("1.6732632423543772848170429916717") * mp.expm1(v)), }
+POINTS = [
+    1e-300, 1e-12, 1e-4, 0.03, 0.2, 0.5, 0.74, 0.76, 1, 1.3, 2, 3, 4.9, 5.1, 7.9, 8.1, 9.5, 12, 14,
+    19.9, 25, 27.9, 30, 37, 38.3, 100, 700, 712, 744]
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -72,22 +82,28 @@ def test_definitions_hold_in_float64_where_they_are_hard(name):
 
 
 SLOPES = {
-    "gelu": F.gelu, "gelu_tanh": sweep.MORE["gelu_tanh"], "silu": F.silu, "mish": F.mish, "tanhshrink": F.tanhshrink, "sinc": whet.sinc,
-    "ndtr": whet.special.ndtr, "log_ndtr": whet.special.log_ndtr, "erfcx": whet.special.erfcx, "selu": F.selu, "i1": whet.special.i1,
-}
+    "gelu": F.gelu, "gelu_tanh": sweep.MORE["gelu_tanh"], "silu": F.silu, "mish": F.mish,
+    "tanhshrink": F.tanhshrink, "sinc": whet.sinc, "ndtr": whet.special.ndtr,
+    "log_ndtr": whet.special.log_ndtr, "erfcx": whet.special.erfcx, "selu": F.selu,
+    "i1": whet.special.i1, }
 
 
 @pytest.mark.parametrize("name", SLOPES)
 def test_gradients_keep_their_digits_in_the_tails(name):
     """What vanishes there is right as a number, not merely small."""
-    x = np.array([-12.5, -9.3, -8, -6.1, -4.2, -2.6, -0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3, 2.6, 4.2, 6.1, 8, 9.3, 12.5])
+    x = np.array([
+        -12.5, -9.3, -8, -6.1, -4.2, -2.6, -0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3, 2.6, 4.2, 6.1, 8,
+        9.3, 12.5])
     if name == "gelu_tanh":
-        x = x[x > -9.5]                                     # below it is no longer normal in float32
+        # below it is no longer normal in float32
+        x = x[x > -9.5]
     for dtype, bound in ((np.float32, 2e-5), (np.float64, 1e-13)):
         t = whet.from_numpy(x.astype(dtype)).requires_grad_()
         SLOPES[name](t).sum().backward()
         with mp.workprec(2500):
-            want = np.array([float(mp.diff(EXACT[name], mp.mpf(float(v)), h=mp.mpf(2) ** -500)) for v in x.astype(dtype)])
+            want = np.array([
+                float(mp.diff(EXACT[name], mp.mpf(float(v)), h=mp.mpf(2) ** -500))
+                for v in x.astype(dtype)])
         normal = (np.abs(want) > 1e-37) & (np.abs(want) < 3e38)
         np.testing.assert_allclose(t.grad.numpy()[normal], want[normal], rtol=bound)
 
@@ -97,10 +113,13 @@ def test_activations_at_infinity_and_zero_are_as_in_c():
     for f in (F.silu, F.mish, F.gelu, sweep.MORE["gelu_tanh"]):
         for t in (x, x.double()):
             y = f(t).numpy()
-            assert np.isnan(y[[0, 2]]).all() and y[1] == np.inf and (y[3:6] == 0).all() and y[6] == t[6].item()
+            assert (np.isnan(y[[0, 2]]).all() and y[1] == np.inf and (y[3:6] == 0).all()
+                    and y[6] == t[6].item())
             assert list(np.signbit(y[3:6])) == [False, True, True]
-    assert list(F.tanhshrink(x).numpy()[[0, 1]]) == [-np.inf, np.inf] and whet.special.spherical_bessel_j0(x)[1] == 0
-    assert list(whet.logit(whet.tensor([0.0, 1.0]))) == [-np.inf, np.inf] and whet.ldexp(whet.tensor(0.0), 10 ** 6) == 0
+    assert (list(F.tanhshrink(x).numpy()[[0, 1]]) == [-np.inf, np.inf]
+            and whet.special.spherical_bessel_j0(x)[1] == 0)
+    assert (list(whet.logit(whet.tensor([0.0, 1.0]))) == [-np.inf, np.inf]
+            and whet.ldexp(whet.tensor(0.0), 10 ** 6) == 0)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
@@ -112,12 +131,15 @@ def test_polygamma_below_zero_and_its_slope(n):
     y.sum().backward()
     np.testing.assert_allclose(t.grad.numpy(), [float(mp.psi(n + 1, v)) for v in x], rtol=1e-10)
     single = whet.polygamma(n, t.detach().float()).numpy()
-    np.testing.assert_allclose(single, [float(mp.psi(n, float(np.float32(v)))) for v in x], rtol=1e-6)
+    np.testing.assert_allclose(single, [float(mp.psi(n, float(np.float32(v)))) for v in x],
+                               rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", [-6, -4, -3, -2, -1, -0.5, 2, 3, 4, 5, 6, 7, 8, 10, 12, 3.0])
 def test_powers_by_whole_numbers_are_within_two_ulp_and_keep_signs_and_infinities(n):
-    x = np.concatenate([np.random.default_rng(0).standard_normal(4000) * 10.0 ** np.linspace(-12, 12, 4000), [1e-40, 3e38, 0, np.inf, np.nan]])
+    x = np.concatenate([
+        np.random.default_rng(0).standard_normal(4000) * 10.0 ** np.linspace(-12, 12, 4000),
+        [1e-40, 3e38, 0, np.inf, np.nan]])
     x = np.abs(x) if n == -0.5 else np.concatenate([x, -x])
     for dtype in whet.float32, whet.float64, whet.float16, whet.bfloat16:
         t = whet.tensor(x).to(dtype)
@@ -128,7 +150,9 @@ def test_powers_by_whole_numbers_are_within_two_ulp_and_keep_signs_and_infinitie
             got, want = got.float(), whet.tensor(want.astype(np.float64)).to(dtype).float().numpy()
         else:
             want = want.astype(got.numpy().dtype)
-        np.testing.assert_array_max_ulp(got.numpy(), want, 2 if dtype is not whet.bfloat16 else 1 << 16)
+        np.testing.assert_array_max_ulp(got.numpy(),
+                                        want,
+                                        2 if dtype is not whet.bfloat16 else 1 << 16)
         assert (np.signbit(got.numpy()) == np.signbit(want))[~np.isnan(want)].all()
 
 

@@ -1,4 +1,5 @@
-"""Every public function and method on wrong arguments: an exception or a result, never a crash, a hang, or a half-done write."""
+"""Every public function and method on wrong arguments: an exception or a result, never a crash,
+a hang, or a half-done write."""
 import faulthandler
 import inspect
 import os
@@ -23,20 +24,25 @@ BAD_ERRORS = (SystemError, RecursionError, UnboundLocalError, NameError)
 def values(whet, r):
     """Something that a function may not expect."""
     f = [
-        lambda: whet.ones(2, 3), lambda: whet.arange(6).reshape(2, 3), lambda: whet.ones(0), lambda: whet.ones(2, 0, 3),
-        lambda: whet.tensor(1.5), lambda: whet.tensor([True, False]), lambda: whet.tensor([5, -7, 10 ** 12]), lambda: whet.ones(3, 1).expand(3, 4),
-        lambda: whet.tensor([float("nan"), float("inf"), -float("inf")]), lambda: whet.ones(2, 2, dtype=whet.complex64), lambda: whet.ones(4, 4).t(),
-        lambda: whet.ones(3, dtype=whet.float16), lambda: whet.ones(3, dtype=whet.bfloat16), lambda: whet.ones(2, 3, 4, 5),
-        lambda: whet.ones(1, 1, 1, 1, 1, 1, 1, 1), lambda: whet.ones(3, dtype=whet.uint64), lambda: whet.ones(3, requires_grad=True),
+        lambda: whet.ones(2, 3), lambda: whet.arange(6).reshape(2, 3), lambda: whet.ones(0),
+        lambda: whet.ones(2, 0, 3), lambda: whet.tensor(1.5), lambda: whet.tensor([True, False]),
+        lambda: whet.tensor([5, -7, 10 ** 12]), lambda: whet.ones(3, 1).expand(3, 4),
+        lambda: whet.tensor([float("nan"), float("inf"), -float("inf")]),
+        lambda: whet.ones(2, 2, dtype=whet.complex64), lambda: whet.ones(4, 4).t(),
+        lambda: whet.ones(3, dtype=whet.float16), lambda: whet.ones(3, dtype=whet.bfloat16),
+        lambda: whet.ones(2, 3, 4, 5), lambda: whet.ones(1, 1, 1, 1, 1, 1, 1, 1),
+        lambda: whet.ones(3, dtype=whet.uint64), lambda: whet.ones(3, requires_grad=True),
         lambda: whet.zeros(3, 3), lambda: whet.tensor(2), lambda: whet.arange(10)[::2],
-        lambda: None, lambda: 0, lambda: 1, lambda: -1, lambda: 2, lambda: -2 ** 31, lambda: 2 ** 31,
-    lambda: 2 ** 62, lambda: 2 ** 63, lambda: -2 ** 63,
-        lambda: 2 ** 70, lambda: 1.5, lambda: float("nan"), lambda: float("inf"), lambda: 1j, lambda: True, lambda: "x", lambda: "", lambda: "sum",
-        lambda: [], lambda: (), lambda: [1, 2], lambda: (0, 0), lambda: (-1, -1), lambda: [2 ** 40, 2 ** 40], lambda: (3, -2), lambda: [1.5],
-        lambda: ["a"], lambda: {}, lambda: {"a": 1}, lambda: {1}, lambda: object(), lambda: whet.float32, lambda: whet.int8, lambda: whet.complex128,
-        lambda: np.ones(3), lambda: np.float32(2), lambda: np.array(["a"]), lambda: slice(None), lambda: ..., lambda: b"xx",
-        lambda: [whet.ones(2), whet.ones(3)], lambda: [[1, 2], [3]], lambda: range(3), lambda: len, lambda: (whet.ones(2), None),
-    ]
+        lambda: None, lambda: 0, lambda: 1, lambda: -1, lambda: 2, lambda: -2 ** 31,
+        lambda: 2 ** 31, lambda: 2 ** 62, lambda: 2 ** 63, lambda: -2 ** 63, lambda: 2 ** 70,
+        lambda: 1.5, lambda: float("nan"), lambda: float("inf"), lambda: 1j, lambda: True,
+        lambda: "x", lambda: "", lambda: "sum", lambda: [], lambda: (), lambda: [1, 2], lambda:
+        (0, 0), lambda: (-1, -1), lambda: [2 ** 40, 2 ** 40], lambda: (3, -2), lambda: [1.5],
+        lambda: ["a"], lambda: {}, lambda: {"a": 1}, lambda: {1}, lambda: object(),
+        lambda: whet.float32, lambda: whet.int8, lambda: whet.complex128, lambda: np.ones(3),
+        lambda: np.float32(2), lambda: np.array(["a"]), lambda: slice(None), lambda: ...,
+        lambda: b"xx", lambda: [whet.ones(2), whet.ones(3)], lambda: [[1, 2], [3]],
+        lambda: range(3), lambda: len, lambda: (whet.ones(2), None), ]
     return r.choice(f)()
 
 
@@ -47,12 +53,14 @@ def targets(whet):
                            ("whet.fft.", getattr(whet, "fft", None)), ("whet.special.", getattr(whet, "special", None))):
         for name in sorted(dir(module)) if module is not None else ():
             f = getattr(module, name, None)
-            if name[0] != "_" and name not in SKIPPED and callable(f) and not inspect.isclass(f) and id(f) not in seen:
+            if (name[0] != "_" and name not in SKIPPED and callable(f) and not inspect.isclass(f)
+                    and id(f) not in seen):
                 seen.add(id(f))
                 out.append((prefix + name, f, False))
     for name in sorted(dir(whet.Tensor)):
         f = getattr(whet.Tensor, name)
-        if (name[0] != "_" or name.startswith("__") and hasattr(f, "__get__") and name in DUNDERS) and name not in SKIPPED and callable(f):
+        if ((name[0] != "_" or name.startswith("__") and hasattr(f, "__get__") and name in DUNDERS)
+                and name not in SKIPPED and callable(f)):
             out.append(("Tensor." + name, f, True))
     return out
 
@@ -64,7 +72,8 @@ __array__ __reversed__ __format__""".split()
 
 def look(whet, x):
     if isinstance(x, whet.Tensor):
-        return x._version, tuple(x.shape), x.detach().numpy().tobytes() if x.dtype is not whet.bfloat16 else x.detach().float().numpy().tobytes()
+        return (x._version, tuple(x.shape), x.detach().numpy().tobytes()
+                if x.dtype is not whet.bfloat16 else x.detach().float().numpy().tobytes())
     if isinstance(x, np.ndarray):
         return x.tobytes()
     return [look(whet, y) for y in x] if isinstance(x, list | tuple) else None
@@ -93,7 +102,9 @@ def main(seed, rounds):
             args = [values(whet, r) for _ in range(r.choice([1, 1, 2, 2, 3, 4]))]
             if method and not isinstance(args[0], whet.Tensor):
                 args[0] = whet.ones(2, 3) if r.random() < 0.5 else whet.arange(4)
-            kwargs = {r.choice(["dim", "keepdim", "dtype", "out", "size", "reduction"]): values(whet, r)} if r.random() < 0.2 else {}
+            kwargs = ({
+                r.choice(["dim", "keepdim", "dtype", "out", "size", "reduction"]): values(whet, r)}
+                      if r.random() < 0.2 else {})
             before = look(whet, args)
             text = f"{name}(*{describe(whet, args)}, **{describe(whet, list(kwargs.values()))})"
             print(text, flush=True)
@@ -121,17 +132,22 @@ def main(seed, rounds):
 
 
 def describe(whet, xs):
-    return [f"<{x.dtype} {list(x.shape)}>" if isinstance(x, whet.Tensor) else repr(x)[:60] for x in xs]
+    return [
+        f"<{x.dtype} {list(x.shape)}>" if isinstance(x, whet.Tensor) else repr(x)[:60] for x in xs]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory with setrlimit")
 @pytest.mark.parametrize("native", ["1", "0"])
 def test_wrong_arguments(native):
     rounds = ROUNDS if native == "1" else max(1, ROUNDS // 4)
-    r = subprocess.run([sys.executable, os.path.abspath(__file__), str(SEED), str(rounds)], capture_output=True, text=True, timeout=600,
+    r = subprocess.run([sys.executable, os.path.abspath(__file__), str(SEED), str(rounds)],
+                       capture_output=True,
+                       text=True,
+                       timeout=600,
                        env=dict(os.environ, WHET_NATIVE=native))
     lines = r.stdout.splitlines()
-    assert r.returncode == 0, f"status {r.returncode} in {lines[-1] if lines else None}\n{r.stderr[-1500:]}"
+    assert (r.returncode == 0
+            ), f"status {r.returncode} in {lines[-1] if lines else None}\n{r.stderr[-1500:]}"
     assert lines[-1] == "DONE 0", "\n".join(line for line in lines if line.startswith("WRONG"))
 
 
@@ -139,14 +155,20 @@ if __name__ == "__main__":
     main(int(sys.argv[1]), int(sys.argv[2]))
 
 
-@pytest.mark.parametrize("call, named", [
-    (lambda w: w.diag(3), "diag(): argument 'input' (position 1) must be Tensor, not int"),
-    (lambda w: w.kron(w.ones(2), "b"), "kron(): argument 'other' (position 2) must be Tensor, not str"),
-    (lambda w: w.block_diag(w.ones(2), "b"), "block_diag(): argument 'tensors' (position 2) must be Tensor, not str"),
-    (lambda w: w.linalg.inv(3), "must be Tensor, not int"),
-    (lambda w: w.nn.functional.dropout(None), "dropout(): argument 'input' (position 1) must be Tensor, not NoneType"),
-    (lambda w: w.nn.functional.linear(w.ones(2), 4), "linear(): argument 'weight' (position 2) must be Tensor, not int"),
-    (lambda w: w.cumsum(input=[1], dim=0), "cumsum(): argument 'input' (position 1) must be Tensor, not list")])
+@pytest.mark.parametrize(
+    "call, named",
+    [(lambda w: w.diag(3), "diag(): argument 'input' (position 1) must be Tensor, not int"),
+     (lambda w: w.kron(w.ones(2), "b"),
+      "kron(): argument 'other' (position 2) must be Tensor, not str"),
+     (lambda w: w.block_diag(w.ones(2), "b"),
+      "block_diag(): argument 'tensors' (position 2) must be Tensor, not str"),
+     (lambda w: w.linalg.inv(3), "must be Tensor, not int"),
+     (lambda w: w.nn.functional.dropout(None),
+      "dropout(): argument 'input' (position 1) must be Tensor, not NoneType"),
+     (lambda w: w.nn.functional.linear(w.ones(2), 4),
+      "linear(): argument 'weight' (position 2) must be Tensor, not int"),
+     (lambda w: w.cumsum(input=[1], dim=0),
+      "cumsum(): argument 'input' (position 1) must be Tensor, not list")])
 def test_what_should_have_been_a_tensor_is_named(call, named):
     import whet
     with pytest.raises(TypeError) as e:
@@ -154,7 +176,9 @@ def test_what_should_have_been_a_tensor_is_named(call, named):
     assert named in str(e.value)
 
 
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "cumsum", "cumprod", "sum", "mean", "linalg.vector_norm", "linalg.matrix_norm"])
+@pytest.mark.parametrize("name", [
+    "softmax", "log_softmax", "cumsum", "cumprod", "sum", "mean", "linalg.vector_norm",
+    "linalg.matrix_norm"])
 def test_a_string_is_no_dtype(name):
     import whet
     fn = whet
@@ -168,5 +192,6 @@ def test_a_string_is_no_dtype(name):
 def test_more_repeats_than_memory_can_be_addressed(repeats):
     import whet
     for dim in (None, 0, 1):
-        with pytest.raises(RuntimeError, match="repeat_interleave: Storage size calculation overflowed"):
+        with pytest.raises(RuntimeError,
+                           match="repeat_interleave: Storage size calculation overflowed"):
             whet.repeat_interleave(whet.ones(4, 4), repeats, dim)

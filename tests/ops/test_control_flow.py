@@ -1,5 +1,6 @@
-"""`cond`, `while_loop` and `scan`: eagerly what the Python means; traced the same to the bit, with one recording for both branches and for
-any number of rounds where they only compute, and another recording for each way where they do not."""
+"""`cond`, `while_loop` and `scan`: eagerly what the Python means; traced the same to the bit, with
+one recording for both branches and for any number of rounds where they only compute, and another
+recording for each way where they do not."""
 import numpy as np
 import pytest
 import whet
@@ -10,7 +11,8 @@ from whet.cpu import native
 def same(a, b):
     if isinstance(a, tuple | list):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    return a.dtype is b.dtype and a.shape == b.shape and a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+    return (a.dtype is b.dtype and a.shape == b.shape
+            and a.detach().numpy().tobytes() == b.detach().numpy().tobytes())
 
 
 def facts(f):
@@ -40,7 +42,7 @@ def both_ways(f, paths, signs=UPS):
     return t
 
 
-# ---- eagerly -----------------------------------------------------------------------------------------------------------
+# ---- eagerly -------------------------------------------------------------------------------------
 def test_cond_runs_one_branch():
     ran = []
 
@@ -52,29 +54,37 @@ def test_cond_runs_one_branch():
     assert ran == ["t", "t", "t", "f", "f"] and whet.cond(True, lambda: 3, lambda: 4) == 3
 
 
-@pytest.mark.parametrize("args", [("a", abs, abs, ()), (whet.tensor([True, False]), abs, abs, ()), (True, 3, abs, ()), (True, abs, abs, whet.ones(1)),
-                                  (True, abs, abs, (3,)), (None, abs, abs, ())])
+@pytest.mark.parametrize("args",
+                         [("a", abs, abs, ()), (whet.tensor([True, False]), abs, abs, ()),
+                          (True, 3, abs, ()), (True, abs, abs, whet.ones(1)),
+                          (True, abs, abs, (3,)), (None, abs, abs, ())])
 def test_cond_checks_what_it_is_given(args):
     with pytest.raises(RuntimeError, match="cond"):
         whet.cond(*args)
 
 
 def test_while_loop_goes_on_until_it_is_false():
-    i, x = whet.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, x * 2), (whet.tensor(0), whet.ones(2)))
+    i, x = whet.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, x * 2),
+                           (whet.tensor(0), whet.ones(2)))
     assert i.item() == 4 and same(x, whet.full((2,), 16.0))
     assert whet.while_loop(lambda n: n < 4, lambda n: n + 1, (0,)) == (4,)
-    nested = whet.while_loop(lambda d: d["n"] < 2, lambda d: ({"n": d["n"] + 1, "xs": [d["xs"][0] * 2]},), ({"n": whet.tensor(0), "xs": [x]},))
+    nested = whet.while_loop(lambda d: d["n"] < 2, lambda d:
+                             ({"n": d["n"] + 1, "xs": [d["xs"][0] * 2]},),
+                             ({"n": whet.tensor(0), "xs": [x]},))
     assert same(nested[0]["xs"][0], x * 4)
 
 
 def test_while_loop_never_gives_back_its_operands():
     x = whet.ones(2)
     for rounds in (0, 1, 2):
-        _, y = whet.while_loop(lambda i, x: i < rounds, lambda i, x: (i + 1, x), (whet.tensor(0), x))
+        _, y = whet.while_loop(lambda i, x: i < rounds, lambda i, x: (i + 1, x),
+                               (whet.tensor(0), x))
         assert y is not x and same(y, x) and not np.shares_memory(y.numpy(), x.numpy())
 
 
-@pytest.mark.parametrize("body", [lambda x: x.sum(), lambda x: x.double(), lambda x: (x, x), lambda x: [[x]], lambda x: None])
+@pytest.mark.parametrize(
+    "body",
+    [lambda x: x.sum(), lambda x: x.double(), lambda x: (x, x), lambda x: [[x]], lambda x: None])
 def test_while_loop_keeps_what_is_carried_as_it_is(body):
     with pytest.raises(RuntimeError, match="while_loop: Expected"):
         whet.while_loop(lambda x: x.sum() < 9, body, (whet.ones(2),))
@@ -91,7 +101,8 @@ def test_while_loop_checks_what_it_is_given():
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scan_is_a_loop_over_slices(dim, reverse):
     x = whet.randn(3, 4)
-    carry, ys = whet.scan(lambda c, x: (c * 0.5 + x.sum(), {"y": x * c}), whet.tensor(1.0), x, dim=dim, reverse=reverse)
+    carry, ys = whet.scan(lambda c, x: (c * 0.5 + x.sum(), {"y": x * c}), whet.tensor(1.0), x,
+                          dim=dim, reverse=reverse)
     c, want, slices = whet.tensor(1.0), [], list(x.unbind(dim))
     for s in slices[::-1] if reverse else slices:
         want.append(s * c)
@@ -101,8 +112,10 @@ def test_scan_is_a_loop_over_slices(dim, reverse):
 
 def test_scan_checks_what_it_is_given():
     x, c = whet.ones(3, 2), whet.zeros(2)
-    for args in ((3, c, x), (lambda c, x: (c, x), (), x), (lambda c, x: (c, x), c, whet.ones(0, 2)), (lambda c, x: (c, x), c, (x, whet.ones(4, 2))),
-                 (lambda c, x: (c.sum(), x), c, x), (lambda c, x: c, c, x), (lambda c, x: (c, 3), c, x), (lambda c, x: ((c,), x), c, x)):
+    for args in ((3, c, x), (lambda c, x: (c, x), (), x), (lambda c, x: (c, x), c, whet.ones(0, 2)),
+                 (lambda c, x: (c, x), c, (x, whet.ones(4, 2))), (lambda c, x: (c.sum(), x), c, x),
+                 (lambda c, x: c, c, x), (lambda c, x:
+                                          (c, 3), c, x), (lambda c, x: ((c,), x), c, x)):
         with pytest.raises(RuntimeError, match="scan"):
             whet.scan(*args)
     with pytest.raises(IndexError):
@@ -114,7 +127,8 @@ def test_gradients_flow_as_through_any_code():
         x, w = whet.arange(1.0, 4.0).requires_grad_(), whet.full((3,), 0.3, requires_grad=True)
         if functions:
             y = whet.cond(x.sum() > 0, lambda x: x * w * w, lambda x: -x, (x,))
-            _, y = whet.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * w + x), (whet.tensor(0), y))
+            _, y = whet.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * w + x),
+                                   (whet.tensor(0), y))
             _, ys = whet.scan(lambda c, a: (c + a * w.sum(), c * a), whet.tensor(0.5), y)
         else:
             y, c, ys = x * w * w, whet.tensor(0.5), []
@@ -129,13 +143,14 @@ def test_gradients_flow_as_through_any_code():
     assert same(run(True), run(False))
 
 
-# ---- traced: one recording ---------------------------------------------------------------------------------------------
+# ---- traced: one recording -----------------------------------------------------------------------
 def test_both_branches_are_in_one_recording():
     w = whet.randn(3)
 
     def f(x):
         y = x.exp()
-        return whet.cond(positive(x), lambda a: (a * 2).tanh() + w * y, lambda a: (a.abs().sqrt() + x), (x,)) + 1
+        return (whet.cond(positive(x), lambda a: (a * 2).tanh() + w * y, lambda a:
+                          (a.abs().sqrt() + x), (x,)) + 1)
     t = both_ways(f, 1)
     assert "true:" in str(t.graph) and "false:" in str(t.graph)
     w.mul_(2)
@@ -155,7 +170,8 @@ def test_an_outside_tensor_is_read_afresh_in_either_branch():
 
 def test_branches_in_branches_and_several_results():
     def inner(x):
-        return whet.cond(x.max() > 4, lambda x: [x * 2, {"s": x.sum()}], lambda x: [x / 3, {"s": x.mean()}], (x,))
+        return whet.cond(x.max() > 4, lambda x: [x * 2, {"s": x.sum()}],
+                         lambda x: [x / 3, {"s": x.mean()}], (x,))
 
     def f(x):
         a, b = whet.cond(positive(x), inner, lambda x: [x.neg(), {"s": x.min() * 2}], (x,))
@@ -174,7 +190,8 @@ def test_what_is_written_to_inside_of_a_branch_is_its_own():
 
 def test_the_number_of_rounds_is_free():
     def f(n, x):
-        return whet.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, (x * 1.5 + i).sin()), (n * 0, x))
+        return whet.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, (x * 1.5 + i).sin()),
+                               (n * 0, x))
     for first in (0, 1, 3):
         t = jit.trace(f)
         for n in (first, 5, 0, 100, 1, 2, first):
@@ -185,14 +202,17 @@ def test_the_number_of_rounds_is_free():
 
 def test_what_is_carried_may_change_places_or_stay():
     def f(n, a, b, c):
-        return whet.while_loop(lambda i, a, b, c: i < n, lambda i, a, b, c: (i + 1, b, a + b, c), (n * 0, a, b, c))
+        return whet.while_loop(lambda i, a, b, c: i < n, lambda i, a, b, c: (i + 1, b, a + b, c),
+                               (n * 0, a, b, c))
     for first in (0, 1, 4):
         t = jit.trace(f)
         for n in (first, 0, 1, 2, 7):
             xs = whet.tensor(n), whet.randn(3), whet.randn(3), whet.randn(2)
             got = t(*xs)
             assert same(got, f(*xs))
-            assert not any(np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(got) for b in (*xs, *got[:i]))
+            assert (not any(
+                np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(got)
+                for b in (*xs, *got[:i])))
         assert recordings(t) == 1
 
 
@@ -200,16 +220,20 @@ def test_what_is_carried_may_change_places_or_stay():
 def test_machine_code_hands_on_what_is_carried(first):
     """Over one round and over three; between ten thousands of rounds Python comes to word."""
     def f(n, a, b, c, d, k):
-        return whet.while_loop(lambda i, a, b, c, d, k: i < n, lambda i, a, b, c, d, k: (i + 1, a * 0.5 + c * k, a, b, (d + a).sin(), k),
-                               (n * 0, a, b, c, d, k))
+        return whet.while_loop(
+            lambda i, a, b, c, d, k: i < n, lambda i, a, b, c, d, k:
+            (i + 1, a * 0.5 + c * k, a, b, (d + a).sin(), k), (n * 0, a, b, c, d, k))
     t = jit.trace(f)
     for n in (first, 0, 1, 2, 3, 4, 5, 6, 7, 20_001):
         xs = whet.tensor(n), *(whet.randn(3) for _ in range(5))
         got, want = t(*xs), f(*xs)
         assert same(got, want)
-        assert not any(np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(got) for b in (*xs, *got[:i]))
+        assert (not any(
+            np.shares_memory(a.numpy(), b.numpy()) for i, a in enumerate(got)
+            for b in (*xs, *got[:i])))
     assert recordings(t) == 1
-    node = next(n for rs in t._table.values() for r in rs for n in r.program.nodes if n.kind == "op" and n.op.name == "while_loop")
+    node = next(n for rs in t._table.values() for r in rs for n in r.program.nodes
+                if n.kind == "op" and n.op.name == "while_loop")
     assert (node.op.rounds is not None) == native.enabled()
 
 
@@ -235,7 +259,8 @@ def test_a_cond_in_a_while_loop_in_a_cond():
 
 
 def test_modules_are_branches():
-    big = nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3), nn.Softmax(-1))
+    big = nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3),
+                        nn.Softmax(-1))
     small = nn.Linear(3, 3)
 
     @whet.no_grad()
@@ -265,7 +290,9 @@ def test_a_scan_is_recorded_as_the_loop_that_it_is(reverse):
 
 def test_a_scan_over_conds():
     def f(xs):
-        return whet.scan(lambda c, x: (c + x, whet.cond(x > 0, lambda c: c * 2, lambda c: c - 1, (c,))), xs[0] * 0, xs)
+        return whet.scan(
+            lambda c, x: (c + x, whet.cond(x > 0, lambda c: c * 2, lambda c: c - 1, (c,))),
+            xs[0] * 0, xs)
     t = jit.trace(f)
     for _ in range(5):
         xs = whet.randn(6)
@@ -273,17 +300,19 @@ def test_a_scan_over_conds():
     assert recordings(t) == 1
 
 
-# ---- traced: what is no node -------------------------------------------------------------------------------------------
+# ---- traced: what is no node ---------------------------------------------------------------------
 @pytest.mark.parametrize("up, down", [
     (lambda x: x, lambda x: -x),                                             # an operand comes back
     (lambda x: x[0], lambda x: x[1]),                                        # a view of one
-    (lambda x: (x * 2).T, lambda x: (x * 3).T),                              # a view of what was made
+    # a view of what was made
+    (lambda x: (x * 2).T, lambda x: (x * 3).T),
     (lambda x: x * 2, lambda x: x.sum()),                                    # other shapes
     (lambda x: x * 2, lambda x: x.double()),                                 # other types
     (lambda x: (x * 2, x * 3), lambda x: [x * 2, x * 3]),                    # other structures
     (lambda x: [y := x * 2, y], lambda x: [x * 2, x * 3]),                   # one result twice
     (lambda x: 1, lambda x: 2),
-    (lambda x: x.add_(1) * 2, lambda x: x * 2),                              # a write to an operand, taken first
+    # a write to an operand, taken first
+    (lambda x: x.add_(1) * 2, lambda x: x * 2),
     (lambda x: x * 2, lambda x: x.sub_(1) * 2),                              # and not taken first
     (lambda x: x * 2, lambda x: x.view(7)),                                  # an error
     (lambda x: x * 2, lambda x: (x.detach().requires_grad_() * 2)),
@@ -362,7 +391,8 @@ def test_the_branch_that_is_not_taken_leaves_no_trace(capsys):
         return x * 2
     kept = whet.zeros(2, 3)
     weight.grad = grad = whet.ones(3)
-    for other in (writes, appends, prints, differentiates, needs, drops, switches, bn, fills, draws, seeds, sets, swallows):
+    for other in ((writes, appends, prints, differentiates, needs, drops, switches, bn, fills,
+                   draws, seeds, sets, swallows)):
         x, state, mean = whet.ones(2, 3), whet.get_rng_state(), bn.running_mean.clone()
 
         def f(x, other=other):
@@ -370,8 +400,10 @@ def test_the_branch_that_is_not_taken_leaves_no_trace(capsys):
         t = jit.trace(f)
         for _ in range(3):
             assert same(t(x), x + 1)
-        assert not log and box == {"n": 0} and not capsys.readouterr().out and weight.grad is grad and same(grad, whet.ones(3))
-        assert weight.requires_grad and bn.training and same(bn.running_mean, mean) and same(kept, whet.zeros(2, 3))
+        assert (not log and box == {"n": 0} and not capsys.readouterr().out and weight.grad is grad
+                and same(grad, whet.ones(3)))
+        assert (weight.requires_grad and bn.training and same(bn.running_mean, mean)
+                and same(kept, whet.zeros(2, 3)))
         assert whet.equal(whet.get_rng_state(), state) and whet.get_default_dtype() is whet.float32
 
 
@@ -407,7 +439,8 @@ def test_rounds_that_are_not_alike_are_recorded_one_by_one():
         return whet.while_loop(lambda x: x.sum() < 50, lambda x: x.mul_(2), (x,))
 
     def a_value(x):
-        return whet.while_loop(lambda x: x.sum() < 50, lambda x: x * 2 if x[0, 0] > 3 else x * 3, (x,))
+        return whet.while_loop(lambda x: x.sum() < 50, lambda x: x * 2
+                               if x[0, 0] > 3 else x * 3, (x,))
 
     def random(x):
         return whet.while_loop(lambda x: x.sum() < 50, lambda x: x + whet.rand(2, 2), (x,))
@@ -418,7 +451,8 @@ def test_rounds_that_are_not_alike_are_recorded_one_by_one():
             whet.manual_seed(k)
             got = t(x)
             whet.manual_seed(k)
-            assert same(got, f(y)) and same(x, y) and got[0].stride() == f(y.clone())[0].stride(), f.__name__
+            assert (same(got, f(y)) and same(x, y)
+                    and got[0].stride() == f(y.clone())[0].stride()), f.__name__
 
 
 @pytest.mark.parametrize("kind", ["cond", "while", "scan", "all"])
@@ -429,7 +463,8 @@ def test_gradients_through_a_traced_call(kind):
         if kind in ("cond", "all"):
             x = whet.cond(positive(x), lambda x: x * w * w, lambda x: x - w, (x,))
         if kind in ("while", "all"):
-            x = whet.while_loop(lambda x: x.abs().sum() < 20, lambda x: x * 1.5 + w * 0.1 + 0.01, (x,))[0]
+            x = whet.while_loop(lambda x: x.abs().sum() < 20, lambda x: x * 1.5 + w * 0.1 + 0.01,
+                                (x,))[0]
         if kind in ("scan", "all"):
             x = whet.scan(lambda c, r: (c * 0.5 + r * w, c + r), w * 0, x)[1]
         return x
@@ -453,7 +488,8 @@ def test_an_error_in_a_branch_or_a_body_is_eagers():
 
     def f(i, x):
         y = whet.cond(i >= 0, lambda i: table[i.reshape(1)] * 2, lambda i: table[:1] + i, (i,))
-        return whet.while_loop(lambda n, y: n > 0, lambda n, y: (n - 1, y + table[n.reshape(1)]), (i, y))[1] + x
+        return (whet.while_loop(lambda n, y: n > 0, lambda n, y: (n - 1, y + table[n.reshape(1)]),
+                                (i, y))[1] + x)
     t = jit.trace(f)
     for i in (1, -1, 3, 9, 2, 9, -2, 4):
         i, x = whet.tensor(i), whet.randn(1)

@@ -1,4 +1,5 @@
-"""New tensors: what data become which type, what is shared, what is refused; conversion, copies and pickles."""
+"""New tensors: what data become which type, what is shared, what is refused; conversion, copies
+and pickles."""
 import copy
 import math
 import pickle
@@ -8,17 +9,18 @@ import pytest
 import whet
 
 
-@pytest.mark.parametrize("data, dtype", [
-    (1, whet.int64), (1.5, whet.float32), (True, whet.bool), (1j, whet.complex64), ([1, 2.0, True], whet.float32),
-    ([[True], [False]], whet.bool),
-    ([], whet.float32), ([[], []], whet.float32), (np.float64(1), whet.float64), ([np.float32(1), 2.0], whet.float32),
-    ([np.float64(1)], whet.float64),
-    (np.arange(3, dtype=np.int16), whet.int16), (range(3), whet.int64), ([whet.tensor(1), 2.5], whet.float32),
-    ([whet.float64.np.type(2)], whet.float64),
-    ((1, 2), whet.int64), ([1j, 2], whet.complex64)])
+@pytest.mark.parametrize(
+    "data, dtype",
+    [(1, whet.int64), (1.5, whet.float32), (True, whet.bool), (1j, whet.complex64),
+     ([1, 2.0, True], whet.float32), ([[True], [False]], whet.bool), ([], whet.float32),
+     ([[], []], whet.float32), (np.float64(1), whet.float64), ([np.float32(1), 2.0], whet.float32),
+     ([np.float64(1)], whet.float64), (np.arange(3, dtype=np.int16), whet.int16),
+     (range(3), whet.int64), ([whet.tensor(1), 2.5], whet.float32),
+     ([whet.float64.np.type(2)], whet.float64), ((1, 2), whet.int64), ([1j, 2], whet.complex64)])
 def test_type_of_data(data, dtype):
     t = whet.tensor(data)
-    assert t.dtype is dtype and t.tolist() == (data.tolist() if hasattr(data, "tolist") else whet.tensor(data).tolist())
+    assert (t.dtype is dtype and t.tolist()
+            == (data.tolist() if hasattr(data, "tolist") else whet.tensor(data).tolist()))
 
 
 def test_floats_take_the_default_type():
@@ -35,42 +37,56 @@ def test_values_of_data():
     assert whet.tensor([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
     assert whet.tensor([1.9, -1.9], dtype=whet.int32).tolist() == [1, -1]
     assert whet.tensor([0.5, 0], dtype=whet.bool).tolist() == [True, False]
-    assert whet.tensor(-1, dtype=whet.uint8).item() == 255 and whet.tensor([-1], dtype=whet.uint8).tolist() == [255]
+    assert (whet.tensor(-1, dtype=whet.uint8).item() == 255
+            and whet.tensor([-1], dtype=whet.uint8).tolist() == [255])
     assert whet.tensor([2**64 - 1], dtype=whet.uint64).tolist() == [2**64 - 1]
     assert math.isinf(whet.tensor(float("inf"), dtype=whet.float16).item())
     assert whet.tensor([[], []]).shape == (2, 0)
-    assert whet.tensor(0.1).item() == np.float32(0.1) and whet.tensor([1 + 2**-9], dtype=whet.bfloat16).item() == 1.0
+    assert (whet.tensor(0.1).item() == np.float32(0.1)
+            and whet.tensor([1 + 2 ** -9], dtype=whet.bfloat16).item() == 1.0)
     assert whet.tensor([whet.tensor([1, 2]), whet.tensor([3, 4])]).tolist() == [[1, 2], [3, 4]]
 
 
-@pytest.mark.parametrize("make, error, text", [
-    (lambda: whet.tensor([[1, 2], [3]]), ValueError, "expected sequence of length 2 at dim 1"),
-    (lambda: whet.tensor([[1, 2], 3]), TypeError, "not a sequence"),
-    (lambda: whet.tensor("a"), TypeError, "invalid data type 'str'"),
-    (lambda: whet.tensor(["a"]), ValueError, "too many dimensions 'str'"),
-    (lambda: whet.tensor({}), RuntimeError, "infer dtype of dict"),
-    (lambda: whet.tensor(None), RuntimeError, "infer dtype of NoneType"), (lambda: whet.tensor(2**63), ValueError, "Overflow"),
-    (lambda: whet.tensor([300], dtype=whet.uint8), RuntimeError, "without overflow"),
-    (lambda: whet.tensor(float("nan"), dtype=whet.int32), RuntimeError, "cannot be converted|without overflow"),
-    (lambda: whet.tensor([1], requires_grad=True), RuntimeError, "Only Tensors of floating point"),
-    (lambda: whet.zeros(2, -1), RuntimeError, "non-negative"), (lambda: whet.zeros(2.0), TypeError, "tuple of ints"),
-    (lambda: whet.zeros(1 << 40, 1 << 40), RuntimeError, "overflow"), (lambda: whet.zeros(2, dtype="float"), TypeError, "dtype"),
-    (lambda: whet.zeros(2, device="nowhere"), RuntimeError, "device"),
-    (lambda: whet.zeros(2, device="cuda"), RuntimeError, "not available"),
-    (lambda: whet.full((2,), 300, dtype=whet.uint8), RuntimeError, "without overflow"),
-    (lambda: whet.arange(0, 5, -1), RuntimeError, "inconsistent with step sign"),
-    (lambda: whet.arange(0, 5, 0), RuntimeError, "nonzero"),
-    (lambda: whet.arange(math.inf), RuntimeError, "unsupported range"),
-    (lambda: whet.linspace(0, 1, -1), RuntimeError, "non-negative"),
-    (lambda: whet.eye(-1), RuntimeError, "n must be greater"), (lambda: whet.empty_strided((2,), (-1,)), RuntimeError, "strides"),
-    (lambda: whet.asarray([1.0], copy=False), ValueError, "can't alias"), (lambda: whet.from_numpy([1]), TypeError, "np.ndarray"),
-    (lambda: whet.from_numpy(np.array(["a"])), TypeError, "can't convert"),
-    (lambda: whet.Tensor(3.0), TypeError, "data must be a sequence"),
-    (lambda: whet.from_numpy(np.arange(3, dtype=">i4")), ValueError, "byte order"),
-    (lambda: whet.frombuffer(bytearray(7), dtype=whet.int16), ValueError, "multiple of element size"),
-    (lambda: whet.hann_window(3, dtype=whet.int32), RuntimeError, "floating point"),
-    (lambda: whet.meshgrid(whet.ones(2, 2)), RuntimeError, "0D or 1D"),
-    (lambda: whet.complex(whet.ones(1), whet.ones(1, dtype=whet.float64)), RuntimeError, "scalar type")])
+@pytest.mark.parametrize(
+    "make, error, text",
+    [(lambda: whet.tensor([[1, 2], [3]]), ValueError, "expected sequence of length 2 at dim 1"),
+     (lambda: whet.tensor([[1, 2], 3]), TypeError, "not a sequence"),
+     (lambda: whet.tensor("a"), TypeError, "invalid data type 'str'"),
+     (lambda: whet.tensor(["a"]), ValueError, "too many dimensions 'str'"),
+     (lambda: whet.tensor({}), RuntimeError, "infer dtype of dict"),
+     (lambda: whet.tensor(None), RuntimeError, "infer dtype of NoneType"),
+     (lambda: whet.tensor(2 ** 63), ValueError, "Overflow"),
+     (lambda: whet.tensor([300], dtype=whet.uint8), RuntimeError, "without overflow"),
+     (lambda: whet.tensor(float("nan"), dtype=whet.int32),
+      RuntimeError,
+      "cannot be converted|without overflow"),
+     (lambda: whet.tensor([1], requires_grad=True), RuntimeError, "Only Tensors of floating point"),
+     (lambda: whet.zeros(2, -1), RuntimeError, "non-negative"),
+     (lambda: whet.zeros(2.0), TypeError, "tuple of ints"),
+     (lambda: whet.zeros(1 << 40, 1 << 40), RuntimeError, "overflow"),
+     (lambda: whet.zeros(2, dtype="float"), TypeError, "dtype"),
+     (lambda: whet.zeros(2, device="nowhere"), RuntimeError, "device"),
+     (lambda: whet.zeros(2, device="cuda"), RuntimeError, "not available"),
+     (lambda: whet.full((2,), 300, dtype=whet.uint8), RuntimeError, "without overflow"),
+     (lambda: whet.arange(0, 5, -1), RuntimeError, "inconsistent with step sign"),
+     (lambda: whet.arange(0, 5, 0), RuntimeError, "nonzero"),
+     (lambda: whet.arange(math.inf), RuntimeError, "unsupported range"),
+     (lambda: whet.linspace(0, 1, -1), RuntimeError, "non-negative"),
+     (lambda: whet.eye(-1), RuntimeError,
+      "n must be greater"), (lambda: whet.empty_strided((2,), (-1,)), RuntimeError, "strides"),
+     (lambda: whet.asarray([1.0], copy=False), ValueError,
+      "can't alias"), (lambda: whet.from_numpy([1]), TypeError, "np.ndarray"),
+     (lambda: whet.from_numpy(np.array(["a"])), TypeError,
+      "can't convert"), (lambda: whet.Tensor(3.0), TypeError, "data must be a sequence"),
+     (lambda: whet.from_numpy(np.arange(3, dtype=">i4")), ValueError, "byte order"),
+     (lambda: whet.frombuffer(bytearray(7), dtype=whet.int16),
+      ValueError,
+      "multiple of element size"),
+     (lambda: whet.hann_window(3, dtype=whet.int32), RuntimeError,
+      "floating point"), (lambda: whet.meshgrid(whet.ones(2, 2)), RuntimeError, "0D or 1D"),
+     (lambda: whet.complex(whet.ones(1), whet.ones(1, dtype=whet.float64)),
+      RuntimeError,
+      "scalar type")])
 def test_what_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         make()
@@ -94,57 +110,76 @@ def test_tensor_copies_and_as_tensor_shares():
 
 
 def test_sequences():
-    assert whet.arange(1, 2.5, 0.5).tolist() == [1.0, 1.5, 2.0] and whet.arange(5, 0, -2).tolist() == [5, 3, 1]
+    assert (whet.arange(1, 2.5, 0.5).tolist() == [1.0, 1.5, 2.0]
+            and whet.arange(5, 0, -2).tolist() == [5, 3, 1])
     assert whet.arange(0).shape == (0,)
     assert whet.range(0, 2).tolist() == [0, 1, 2]
-    assert whet.linspace(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1] and whet.linspace(3, 7, 1).tolist() == [3]
+    assert (whet.linspace(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1]
+            and whet.linspace(3, 7, 1).tolist() == [3])
     assert whet.linspace(0, 0.7, 11)[-1] == np.float32(0.7)
     assert whet.linspace(0, 10, 5, dtype=whet.int32).tolist() == [0, 2, 5, 7, 10]
-    assert whet.logspace(0, 2, 3).tolist() == [1, 10, 100] and whet.logspace(0, 3, 4, base=2).tolist() == [1, 2, 4, 8]
+    assert (whet.logspace(0, 2, 3).tolist() == [1, 10, 100]
+            and whet.logspace(0, 3, 4, base=2).tolist() == [1, 2, 4, 8])
     assert whet.eye(2, 3).tolist() == [[1, 0, 0], [0, 1, 0]]
     np.testing.assert_array_equal(whet.tril_indices(3, 4, 1).numpy(), np.tril_indices(3, 1, 4))
     np.testing.assert_array_equal(whet.triu_indices(3, 2, -1).numpy(), np.triu_indices(3, -1, 2))
     assert whet.vander(whet.tensor([2, 3]), 3).tolist() == [[4, 2, 1], [9, 3, 1]]
-    assert whet.cartesian_prod(whet.tensor([1, 2]), whet.tensor([3, 4])).tolist() == [[1, 3], [1, 4], [2, 3], [2, 4]]
+    assert (whet.cartesian_prod(whet.tensor([1, 2]),
+                                whet.tensor([3, 4])).tolist() == [[1, 3], [1, 4], [2, 3], [2, 4]])
     assert whet.combinations(whet.tensor([1, 2, 3])).tolist() == [[1, 2], [1, 3], [2, 3]]
     x, y = whet.meshgrid(whet.tensor([1, 2, 3]), whet.tensor([4, 5]), indexing="xy")
     assert x.tolist() == [[1, 2, 3], [1, 2, 3]] and y.tolist() == [[4, 4, 4], [5, 5, 5]]
     assert whet.block_diag(whet.ones(1, 2), whet.tensor(3.0)).tolist() == [[1, 1, 0], [0, 0, 3]]
 
 
-@pytest.mark.parametrize("name, scale", [("hann", np.hanning), ("hamming", np.hamming), ("blackman", np.blackman),
-                                         ("bartlett", np.bartlett)])
+@pytest.mark.parametrize("name, scale",
+                         [("hann", np.hanning), ("hamming", np.hamming), ("blackman", np.blackman),
+                          ("bartlett", np.bartlett)])
 def test_windows(name, scale):
     window = getattr(whet, f"{name}_window")
     for n in (0, 1, 2, 7, 8):
-        np.testing.assert_allclose(window(n, periodic=False, dtype=whet.float64).numpy(), scale(n), atol=1e-15)
+        np.testing.assert_allclose(
+            window(n, periodic=False, dtype=whet.float64).numpy(), scale(n), atol=1e-15)
         if n > 1:
-            np.testing.assert_allclose(window(n, dtype=whet.float64).numpy(), scale(n + 1)[:-1], atol=1e-15)
-    np.testing.assert_allclose(whet.kaiser_window(7, False, 5.0, dtype=whet.float64).numpy(), np.kaiser(7, 5.0), rtol=1e-12)
+            np.testing.assert_allclose(
+                window(n, dtype=whet.float64).numpy(),
+                scale(n + 1)[:-1], atol=1e-15)
+    np.testing.assert_allclose(
+        whet.kaiser_window(7, False, 5.0, dtype=whet.float64).numpy(), np.kaiser(7, 5.0),
+        rtol=1e-12)
 
 
 def test_order_in_memory():
     x = whet.zeros(2, 3, 4)
-    assert whet.empty_like(x.permute(2, 0, 1)).stride() == (1, 12, 4) == x.permute(2, 0, 1).clone().stride()
-    assert whet.empty_like(x.permute(2, 0, 1), memory_format=whet.contiguous_format).stride() == (6, 3, 1)
-    assert whet.zeros(2, 3, 4, 5).contiguous(memory_format=whet.channels_last).stride() == (60, 1, 15, 3)
-    assert whet.empty_strided((2, 3), (1, 2)).stride() == (1, 2) and whet.empty_permuted((2, 3, 4), (1, 2, 0)).stride() == (1, 8, 2)
+    assert whet.empty_like(x.permute(2, 0, 1)).stride() == (1, 12, 4) == x.permute(
+        2, 0, 1).clone().stride()
+    assert whet.empty_like(x.permute(2, 0, 1),
+                           memory_format=whet.contiguous_format).stride() == (6, 3, 1)
+    assert whet.zeros(2, 3, 4,
+                      5).contiguous(memory_format=whet.channels_last).stride() == (60, 1, 15, 3)
+    assert whet.empty_strided((2, 3), (1, 2)).stride() == (1, 2) and whet.empty_permuted(
+        (2, 3, 4), (1, 2, 0)).stride() == (1, 8, 2)
     assert x.contiguous() is x
 
 
 def test_out_is_written_and_resized():
     out = whet.empty(0)
-    assert whet.arange(3, out=out) is out and out.tolist() == [0, 1, 2] and out.dtype is whet.float32
+    assert (whet.arange(3, out=out) is out and out.tolist() == [0, 1, 2]
+            and out.dtype is whet.float32)
 
 
 def test_conversions():
     x = whet.tensor([1.7, -1.7, 300.0])
-    assert x.to(whet.int32).tolist() == [1, -1, 300] and x.long().dtype is whet.int64 and x.to(whet.tensor(1)).dtype is whet.int64
-    assert x.to(whet.float32) is x and x.to("cpu") is x and x.float() is x and x.to(whet.float32, copy=True) is not x
+    assert (x.to(whet.int32).tolist() == [1, -1, 300] and x.long().dtype is whet.int64
+            and x.to(whet.tensor(1)).dtype is whet.int64)
+    assert (x.to(whet.float32) is x and x.to("cpu") is x and x.float() is x
+            and x.to(whet.float32, copy=True) is not x)
     assert x.cpu() is x
-    assert x.to("cpu", whet.float64).dtype is whet.float64 and x.to(device="cpu", dtype=whet.bool).tolist() == [True] * 3
+    assert (x.to("cpu", whet.float64).dtype is whet.float64
+            and x.to(device="cpu", dtype=whet.bool).tolist() == [True] * 3)
     assert whet.tensor([0.0, float("nan")]).bool().tolist() == [False, True]
-    assert x.type() == "whet.FloatTensor" and x.type(whet.int8).dtype is whet.int8 and x.type("whet.LongTensor").dtype is whet.int64
+    assert (x.type() == "whet.FloatTensor" and x.type(whet.int8).dtype is whet.int8
+            and x.type("whet.LongTensor").dtype is whet.int64)
     c = whet.tensor([1 + 2j])
     assert x.cfloat().dtype is whet.complex64 and c.bool().tolist() == [True]
     with pytest.warns(UserWarning, match="discards the imaginary part"):
@@ -157,12 +192,15 @@ def test_conversions():
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.parametrize("value", [0.1, 1e-8, -3.7, 65519.0, 65520.0, 1e30, float("nan"), float("-inf"), 5.960464e-8])
+@pytest.mark.parametrize(
+    "value", [0.1, 1e-8, -3.7, 65519.0, 65520.0, 1e30, float("nan"), float("-inf"), 5.960464e-8])
 def test_half_types_round_to_nearest_even(value):
     x = whet.tensor([value] * 40)
     np.testing.assert_array_equal(x.half().numpy(), x.numpy().astype(np.float16))
-    np.testing.assert_array_equal(x.bfloat16().float().numpy(), x.numpy().astype(whet.bfloat16.np).astype(np.float32))
-    np.testing.assert_array_equal(x.half().float().numpy(), x.numpy().astype(np.float16).astype(np.float32))
+    np.testing.assert_array_equal(x.bfloat16().float().numpy(),
+                                  x.numpy().astype(whet.bfloat16.np).astype(np.float32))
+    np.testing.assert_array_equal(x.half().float().numpy(),
+                                  x.numpy().astype(np.float16).astype(np.float32))
 
 
 def test_promotion():
@@ -191,7 +229,8 @@ def test_copies_of_objects_keep_sharing():
     for again in (copy.deepcopy((x, v, w)), pickle.loads(pickle.dumps((x, v, w)))):
         y, u, z = again
         y[2] = 9.0
-        assert u[0] == 9 and x[2] == 2 and u.tolist() == [9, 3] and z.requires_grad and not y.requires_grad
+        assert (u[0] == 9 and x[2] == 2 and u.tolist() == [9, 3] and z.requires_grad
+                and not y.requires_grad)
     assert copy.deepcopy(w).grad.tolist() == [1, 1]
     assert copy.deepcopy([x, x])[0] is not x and (lambda a: a[0] is a[1])(copy.deepcopy([x, x]))
     with pytest.raises(RuntimeError, match="graph leaves"):
@@ -203,7 +242,8 @@ def test_copies_of_objects_keep_sharing():
 def test_pickles_of_any_type_and_layout(dtype, part):
     x = whet.arange(12).view(3, 4).to(dtype).t()[part]
     y = pickle.loads(pickle.dumps(x))
-    assert y.dtype is dtype and y.tolist() == x.tolist() and (y.stride() == x.stride() or not x.numel())
+    assert (y.dtype is dtype and y.tolist() == x.tolist()
+            and (y.stride() == x.stride() or not x.numel()))
     assert copy.deepcopy(x).tolist() == x.tolist()
 
 
@@ -216,8 +256,10 @@ def test_a_pickle_of_a_small_view_of_a_large_array_loads():
 def test_storage():
     x = whet.arange(6, dtype=whet.int16)
     v = x[2:]
-    assert v.storage_offset() == 2 and v.untyped_storage() == x.untyped_storage() and v.untyped_storage().nbytes() == 12
-    assert v.storage().tolist() == [0, 1, 2, 3, 4, 5] and v.storage()[1] == 1 and v.untyped_storage()[2] == 1
+    assert (v.storage_offset() == 2 and v.untyped_storage() == x.untyped_storage()
+            and v.untyped_storage().nbytes() == 12)
+    assert (v.storage().tolist() == [0, 1, 2, 3, 4, 5] and v.storage()[1] == 1
+            and v.untyped_storage()[2] == 1)
     v.storage()[0] = 7
     assert x[0] == 7
 
@@ -225,7 +267,8 @@ def test_storage():
 def test_resize():
     x = whet.arange(6.0)
     p = x.data_ptr()
-    assert x.resize_(2, 2).tolist() == [[0, 1], [2, 3]] and x.data_ptr() == p and x.resize_(6).tolist() == [0, 1, 2, 3, 4, 5]
+    assert (x.resize_(2, 2).tolist() == [[0, 1], [2, 3]] and x.data_ptr() == p
+            and x.resize_(6).tolist() == [0, 1, 2, 3, 4, 5])
     assert x.resize_(8)[:6].tolist() == [0, 1, 2, 3, 4, 5]
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         whet.ones(2, requires_grad=True).resize_(3)
@@ -239,11 +282,15 @@ def test_inference_mode_marks_new_tensors():
 
 def test_shared_memory():
     x = whet.arange(4.0)
-    assert not x.is_shared() and x.share_memory_() is x and x.is_shared() and x[1:].is_shared() and x.tolist() == [0, 1, 2, 3]
+    assert (not x.is_shared() and x.share_memory_() is x and x.is_shared() and x[1:].is_shared()
+            and x.tolist() == [0, 1, 2, 3])
 
 
-@pytest.mark.parametrize("make", [lambda a: whet.tensor(a), lambda a: whet.asarray(a, copy=True), lambda a: whet.tensor(a.tolist()),
-                                  lambda a: whet.randn(*a.shape), lambda a: whet.rand(*a.shape)])
+@pytest.mark.parametrize("make",
+                         [
+                             lambda a: whet.tensor(a), lambda a: whet.asarray(a, copy=True),
+                             lambda a: whet.tensor(a.tolist()), lambda a: whet.randn(*a.shape),
+                             lambda a: whet.rand(*a.shape)])
 def test_large_tensors_begin_where_vectors_like_it(make):
     page = np.empty(4096 + 300 * 300, np.float32)
     for shift in range(1, 16):

@@ -85,14 +85,15 @@ def test_history_is_shown():
     assert repr(w * 2) == "tensor([2., 2.], grad_fn=<MulBackward0>)"
     assert repr(w.detach()) == "tensor([1., 1.])"
     assert repr(whet.ones(12, dtype=whet.float64, requires_grad=True).view(3, 4)) == (
-        "tensor([[1., 1., 1., 1.],\n        [1., 1., 1., 1.],\n        [1., 1., 1., 1.]], dtype=whet.float64, "
-        "grad_fn=<ViewBackward0>)")
+        "tensor([[1., 1., 1., 1.],\n        [1., 1., 1., 1.],\n        [1., 1., 1., 1.]], "
+        "dtype=whet.float64, grad_fn=<ViewBackward0>)")
 
 
 def test_default_type_is_not_shown():
     whet.set_default_dtype(whet.float64)
     try:
-        assert repr(whet.tensor(1.0)) == "tensor(1.)" and repr(whet.tensor(1.0).float()) == "tensor(1., dtype=whet.float32)"
+        assert (repr(whet.tensor(1.0)) == "tensor(1.)"
+                and repr(whet.tensor(1.0).float()) == "tensor(1., dtype=whet.float32)")
     finally:
         whet.set_default_dtype(whet.float32)
 
@@ -105,7 +106,8 @@ def test_options():
     assert repr(x) == "tensor([1.1235e+00, 2.0000e+00])"
     whet.set_printoptions(profile="default", threshold=5, edgeitems=1)
     assert repr(whet.arange(10)) == "tensor([0,  ..., 9])"
-    assert repr(whet.arange(9).view(3, 3)) == "tensor([[0,  ..., 2],\n        ...,\n        [6,  ..., 8]])"
+    assert (repr(whet.arange(9).view(
+        3, 3)) == "tensor([[0,  ..., 2],\n        ...,\n        [6,  ..., 8]])")
     whet.set_printoptions(profile="default", linewidth=20)
     assert repr(whet.arange(6)) == "tensor([0, 1, 2, 3,\n        4, 5])"
     with pytest.raises(ValueError, match="profile must be one of"):
@@ -128,4 +130,5 @@ def test_subclasses_show_their_name():
     class Named(whet.Tensor):
         pass
     assert repr(whet.ones(1).as_subclass(Named)) == "Named([1.])"
-    assert repr(whet.nn.Parameter(whet.ones(1))).startswith("Parameter containing:\ntensor([1.], requires_grad=True)")
+    assert repr(whet.nn.Parameter(
+        whet.ones(1))).startswith("Parameter containing:\ntensor([1.], requires_grad=True)")

@@ -1,4 +1,5 @@
-"""tensor[index], gathers and scatters, masks, searches and sorts: values as NumPy's, PyTorch's rules, bounds, gradients."""
+"""tensor[index], gathers and scatters, masks, searches and sorts: values as NumPy's, PyTorch's
+rules, bounds, gradients."""
 import numpy as np
 import pytest
 import whet
@@ -70,30 +71,38 @@ def test_writing_is_numpys(index):
 
 def test_rules_that_are_pytorchs():
     x = whet.tensor(A)
-    assert x[0, :, whet.tensor([1, 2])].shape == (4, 2)                     # NumPy would put the gathered dimension first
+    # NumPy would put the gathered dimension first
+    assert x[0, :, whet.tensor([1, 2])].shape == (4, 2)
     assert x[whet.tensor(1)].shape == (4, 5) and x[whet.tensor(1)]._base is x
-    assert x[True].shape == (1, 3, 4, 5) and x[False].shape == (0, 3, 4, 5) and x[whet.tensor(True), 0].shape == (1, 4, 5)
-    assert x[[0, slice(None)]].shape == (4, 5) and x[[[0, 1], [1, 2]]].shape == (2, 5) and x[[0, 2]].shape == (2, 4, 5)
+    assert (x[True].shape == (1, 3, 4, 5) and x[False].shape == (0, 3, 4, 5)
+            and x[whet.tensor(True), 0].shape == (1, 4, 5))
+    assert (x[[0, slice(None)]].shape == (4, 5) and x[[[0, 1], [1, 2]]].shape == (2, 5)
+            and x[[0, 2]].shape == (2, 4, 5))
     assert x[0, [True, False, True, False]].shape == (2, 5) and x[[]].shape == (0, 4, 5)
-    assert whet.tensor(5.0)[None].tolist() == [5] and whet.tensor(5.0)[...].item() == 5 and whet.tensor(5.0)[()].item() == 5
+    assert (whet.tensor(5.0)[None].tolist() == [5] and whet.tensor(5.0)[...].item() == 5
+            and whet.tensor(5.0)[()].item() == 5)
     assert x[0:whet.tensor(2)].shape == (2, 4, 5)
     assert [r.shape for r in x] == [(4, 5)] * 3
 
 
-@pytest.mark.parametrize("index, error, text", [
-    (3, IndexError, "index 3 is out of bounds for dimension 0 with size 3"), (-4, IndexError, "index -4 is out of bounds"),
-    ((0, 4), IndexError, "index 4 is out of bounds for dimension 1 with size 4"),
-    ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
-    (slice(None, None, -1), ValueError, "step must be greater than zero"), ("a", TypeError, "invalid data type 'str'"),
-    (1.0, IndexError, "only integers, slices"), ({}, IndexError, "got dict"),
-    (slice("a"), TypeError, "slice indices must be integers"),
-    (np.array([3]), IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
-    (np.array([-4, 0]), IndexError, "index -4 is out of bounds"),
-    ((slice(None), np.array([9])), IndexError, "index 9 is out of bounds for dimension 1 with size 4"),
-    (np.array([0.5]), IndexError, "must be long"),
-    (np.array([True, False]), IndexError, r"shape of the mask \[2\] at index 0 does not match"),
-    ((I, I[:2]), IndexError, "could not be broadcast"),
-    (np.array([1], np.int16), IndexError, "must be long")])
+@pytest.mark.parametrize(
+    "index, error, text",
+    [(3, IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
+     (-4, IndexError, "index -4 is out of bounds"),
+     ((0, 4), IndexError, "index 4 is out of bounds for dimension 1 with size 4"),
+     ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
+     (slice(None, None, -1), ValueError, "step must be greater than zero"),
+     ("a", TypeError, "invalid data type 'str'"), (1.0, IndexError, "only integers, slices"),
+     ({}, IndexError, "got dict"), (slice("a"), TypeError, "slice indices must be integers"),
+     (np.array([3]), IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
+     (np.array([-4, 0]), IndexError, "index -4 is out of bounds"),
+     ((slice(None), np.array([9])),
+      IndexError,
+      "index 9 is out of bounds for dimension 1 with size 4"),
+     (np.array([0.5]), IndexError, "must be long"),
+     (np.array([True, False]), IndexError, r"shape of the mask \[2\] at index 0 does not match"),
+     ((I, I[:2]), IndexError, "could not be broadcast"),
+     (np.array([1], np.int16), IndexError, "must be long")])
 def test_bad_indices(index, error, text):
     x = whet.tensor(A)
     for i in (index, tensors(index)):
@@ -104,10 +113,12 @@ def test_bad_indices(index, error, text):
     assert (x.numpy() == A).all() and x._version == 0
 
 
-@pytest.mark.parametrize("value, error, text", [
-    ([1, 2, 3], TypeError, "can't assign a list"), ("a", TypeError, "can't assign a str"),
-    (None, TypeError, "can't assign a NoneType"),
-    (whet.ones(3), RuntimeError, "must match the existing size"), (1j, RuntimeError, "cannot be converted")])
+@pytest.mark.parametrize("value, error, text",
+                         [([1, 2, 3], TypeError, "can't assign a list"),
+                          ("a", TypeError, "can't assign a str"),
+                          (None, TypeError, "can't assign a NoneType"),
+                          (whet.ones(3), RuntimeError, "must match the existing size"),
+                          (1j, RuntimeError, "cannot be converted")])
 def test_bad_values(value, error, text):
     x = whet.zeros(2, 4)
     with pytest.raises(error, match=text):
@@ -136,17 +147,21 @@ def test_the_base_of_a_gather_may_be_overwritten():
 
 
 def test_sums_at_equal_places_are_in_index_order():
-    """Left to right in the type itself: 1 + 2**-24 loses the small number each time, the other way round does not."""
+    """Left to right in the type itself: 1 + 2**-24 loses the small number each time, the other
+    way round does not."""
     small = np.full(64, 2.0**-24, np.float32)
-    for v in (np.concatenate([[1], small]).astype(np.float32), np.concatenate([small, [1]]).astype(np.float32)):
+    for v in ((np.concatenate([[1], small]).astype(np.float32),
+               np.concatenate([small, [1]]).astype(np.float32))):
         want = np.float32(0)
         for e in v:
             want = np.float32(want + e)
         i = whet.zeros(65, dtype=whet.int64)
         for columns in (1, 3):
             source = whet.tensor(v)[:, None].expand(65, columns)
-            got = [whet.zeros(2, columns).index_add(0, i, source), whet.zeros(2, columns).index_put((i,), source, accumulate=True),
-                   whet.zeros(2, columns).scatter_add(0, i[:, None].expand(65, columns), source)]
+            got = [
+                whet.zeros(2, columns).index_add(0, i, source),
+                whet.zeros(2, columns).index_put((i,), source, accumulate=True),
+                whet.zeros(2, columns).scatter_add(0, i[:, None].expand(65, columns), source)]
             x = whet.zeros(2, columns, requires_grad=True)
             x[i].backward(source)
             for r in (*got, x.grad):
@@ -167,21 +182,25 @@ def test_gather_and_scatter_follow_take_along_axis():
         for src, a in ((x, A), (x.permute(2, 0, 1), A.transpose(2, 0, 1))):
             k = i if src is x else i.transpose(2, 0, 1)
             d = dim % 3 if src is x else (dim % 3 + 1) % 3
-            np.testing.assert_array_equal(src.gather(d, whet.tensor(k)).numpy(), np.take_along_axis(a, k, d))
+            np.testing.assert_array_equal(
+                src.gather(d, whet.tensor(k)).numpy(), np.take_along_axis(a, k, d))
             want = np.zeros(a.shape)
             np.put_along_axis(want, k, a, d)
             got = whet.zeros(a.shape, dtype=whet.float64).scatter(d, whet.tensor(k), src)
             assert (got.numpy() == want).all()
     assert x.gather(1, whet.tensor([[[3, 0]]])).tolist() == [[[A[0, 3, 0], A[0, 0, 1]]]]
     for bad in (4, -1):
-        with pytest.raises(RuntimeError, match=f"index {bad} is out of bounds for dimension 1 with size 4"):
+        with pytest.raises(RuntimeError,
+                           match=f"index {bad} is out of bounds for dimension 1 with size 4"):
             x.gather(1, whet.tensor([[[bad]]]))
-        with pytest.raises(RuntimeError, match=f"index {bad} is out of bounds for dimension 1 with size 4"):
+        with pytest.raises(RuntimeError,
+                           match=f"index {bad} is out of bounds for dimension 1 with size 4"):
             x.scatter_(1, whet.tensor([[[bad]]]), 1.0)
 
 
-@pytest.mark.parametrize("reduce, combine", [("sum", np.add), ("prod", np.multiply), ("amax", np.maximum), ("amin", np.minimum),
-                                             ("mean", None)])
+@pytest.mark.parametrize("reduce, combine",
+                         [("sum", np.add), ("prod", np.multiply), ("amax", np.maximum),
+                          ("amin", np.minimum), ("mean", None)])
 @pytest.mark.parametrize("include_self", [True, False])
 def test_scatter_reduce(reduce, combine, include_self):
     x, v = np.array([2.0, 3, 4]), np.array([5.0, 7, -1, 2])
@@ -190,10 +209,12 @@ def test_scatter_reduce(reduce, combine, include_self):
     for k in range(3):
         group = [*([x[k]] if include_self else []), *v[i == k]] if (i == k).any() else [x[k]]
         want[k] = np.mean(group) if combine is None else combine.reduce(group)
-    got = whet.tensor(x).scatter_reduce(0, whet.tensor(i), whet.tensor(v), reduce, include_self=include_self)
+    got = whet.tensor(x).scatter_reduce(0, whet.tensor(i), whet.tensor(v), reduce,
+                                        include_self=include_self)
     np.testing.assert_allclose(got.numpy(), want)
     if reduce != "sum":
-        got = whet.tensor(x).index_reduce(0, whet.tensor(i), whet.tensor(v), reduce, include_self=include_self)
+        got = whet.tensor(x).index_reduce(0, whet.tensor(i), whet.tensor(v), reduce,
+                                          include_self=include_self)
         np.testing.assert_allclose(got.numpy(), want)
 
 
@@ -210,7 +231,8 @@ def test_whole_slices():
     want[:, [2, 0]] += 2 * A[:, :2]
     np.testing.assert_allclose(x.index_add(1, i, x[:, :2], alpha=2).numpy(), want)
     assert x.index_fill_(1, i, 7) is x and x[0, 0, 0] == 7
-    for bad in (lambda: x.index_select(0, whet.tensor([-1])), lambda: x.index_copy(0, whet.tensor([5]), x[:1])):
+    for bad in ((lambda: x.index_select(0, whet.tensor([-1])),
+                 lambda: x.index_copy(0, whet.tensor([5]), x[:1]))):
         with pytest.raises(IndexError):
             bad()
     with pytest.raises(RuntimeError, match="out of bounds"):
@@ -219,7 +241,8 @@ def test_whole_slices():
 
 def test_flat_places():
     x = whet.arange(6.0).view(2, 3)
-    assert x.take(whet.tensor([0, -1])).tolist() == [0, 5] and x.t().take(whet.tensor([1])).tolist() == [3]
+    assert (x.take(whet.tensor([0, -1])).tolist() == [0, 5]
+            and x.t().take(whet.tensor([1])).tolist() == [3])
     x.t().put_(whet.tensor([1, 1]), whet.tensor([10.0, 20.0]), accumulate=True)
     assert x.tolist() == [[0, 1, 2], [33, 4, 5]]
     assert whet.take_along_dim(x, whet.tensor([[2], [0]]), 1).tolist() == [[2], [33]]
@@ -231,7 +254,8 @@ def test_masks():
     x = whet.tensor(A)
     m = whet.tensor(MASK)
     np.testing.assert_array_equal(x.masked_fill(m, 0.5).numpy(), np.where(MASK, 0.5, A))
-    np.testing.assert_array_equal(x.masked_select(m[0]).numpy(), A[np.broadcast_to(MASK[0], A.shape)])
+    np.testing.assert_array_equal(
+        x.masked_select(m[0]).numpy(), A[np.broadcast_to(MASK[0], A.shape)])
     want = A.copy()
     want[MASK] = np.arange(MASK.sum())
     np.testing.assert_array_equal(x.masked_scatter(m, whet.arange(60.0, dtype=whet.float64)).numpy(), want)
@@ -250,7 +274,8 @@ def test_where_is_it_not_zero():
     np.testing.assert_array_equal(whet.nonzero(x).numpy(), np.argwhere(a))
     assert [t.tolist() for t in x.nonzero(as_tuple=True)] == [t.tolist() for t in np.nonzero(a)]
     assert [t.tolist() for t in whet.where(x > 0)] == [[0, 1, 1], [1, 0, 2]]
-    assert whet.nonzero(whet.tensor(1)).shape == (1, 0) and whet.tensor(0).nonzero(as_tuple=True)[0].tolist() == []
+    assert (whet.nonzero(whet.tensor(1)).shape == (1, 0)
+            and whet.tensor(0).nonzero(as_tuple=True)[0].tolist() == [])
     assert whet.nonzero_static(x, size=4).tolist() == [[0, 1], [1, 0], [1, 2], [-1, -1]]
 
 
@@ -259,8 +284,10 @@ def test_searches():
     v = whet.tensor([[0.0, 1.0], [3.5, float("nan")]])
     assert whet.bucketize(v, edges).tolist() == [[0, 0], [2, 3]]
     assert whet.bucketize(v, edges, right=True).tolist() == [[0, 1], [2, 3]]
-    assert whet.searchsorted(whet.tensor([[1, 3], [2, 4]]), whet.tensor([[3], [3]]), side="right").tolist() == [[2], [1]]
-    assert whet.searchsorted(edges, 3.0).item() == 1 and whet.bucketize(v, edges, out_int32=True).dtype is whet.int32
+    assert (whet.searchsorted(whet.tensor([[1, 3], [2, 4]]), whet.tensor([[3], [3]]),
+                              side="right").tolist() == [[2], [1]])
+    assert (whet.searchsorted(edges, 3.0).item() == 1
+            and whet.bucketize(v, edges, out_int32=True).dtype is whet.int32)
     assert whet.isin(whet.tensor([1, 2, 3]), whet.tensor([2, 5])).tolist() == [False, True, False]
     assert whet.isin(whet.tensor([1, 2]), 2, invert=True).tolist() == [True, False]
     with pytest.raises(RuntimeError, match="first N-1 dimensions"):
@@ -270,30 +297,39 @@ def test_searches():
 def test_distinct_values():
     x = whet.tensor([[3, 1], [3, 2], [3, 1]])
     values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
-    assert values.tolist() == [1, 2, 3] and counts.tolist() == [2, 1, 3] and (values[inverse] == x).all()
+    assert (values.tolist() == [1, 2, 3] and counts.tolist() == [2, 1, 3]
+            and (values[inverse] == x).all())
     values, inverse, counts = x.unique(return_inverse=True, return_counts=True, dim=0)
-    assert values.tolist() == [[3, 1], [3, 2]] and inverse.tolist() == [0, 1, 0] and counts.tolist() == [2, 1]
+    assert (values.tolist() == [[3, 1], [3, 2]] and inverse.tolist() == [0, 1, 0]
+            and counts.tolist() == [2, 1])
     values, counts = whet.unique_consecutive(whet.tensor([1, 1, 2, 1]), return_counts=True)
     assert values.tolist() == [1, 2, 1] and counts.tolist() == [2, 1, 1]
-    assert len(whet.unique(whet.tensor([float("nan"), 1.0, float("nan")]))) == 3 and whet.unique(whet.zeros(0)).shape == (0,)
+    assert (len(whet.unique(whet.tensor([float("nan"), 1.0, float("nan")]))) == 3
+            and whet.unique(whet.zeros(0)).shape == (0,))
     r = whet.unique_all(whet.tensor([5, 4, 5]))
-    assert r.values.tolist() == [4, 5] and r.indices.tolist() == [1, 0] and r.counts.tolist() == [1, 2]
+    assert (r.values.tolist() == [4, 5] and r.indices.tolist() == [1, 0]
+            and r.counts.tolist() == [1, 2])
 
 
 def test_counts():
     i = whet.tensor([0, 2, 2])
-    assert i.bincount().tolist() == [1, 0, 2] and i.bincount(whet.tensor([1.0, 2.0, 3.0]), 5).tolist() == [1, 0, 5, 0, 0]
+    assert (i.bincount().tolist() == [1, 0, 2]
+            and i.bincount(whet.tensor([1.0, 2.0, 3.0]), 5).tolist() == [1, 0, 5, 0, 0])
     a = np.random.default_rng(5).normal(size=100).astype(np.float32)
     x = whet.tensor(a)
     np.testing.assert_array_equal(whet.histc(x, 7, -2, 2).numpy(), np.histogram(a, 7, (-2, 2))[0])
     hist, edges = whet.histogram(x, 6, range=(-1.0, 1.0), density=True)
-    np.testing.assert_allclose(hist.numpy(), np.histogram(a, 6, (-1, 1), density=True)[0], rtol=1e-5)
+    np.testing.assert_allclose(hist.numpy(),
+                               np.histogram(a, 6, (-1, 1), density=True)[0],
+                               rtol=1e-5)
     np.testing.assert_allclose(edges.numpy(), np.linspace(-1, 1, 7), atol=1e-6)
     h, e = whet.histogramdd(x.view(50, 2), [3, 4], range=(-2.0, 2.0, -1.0, 1.0))
-    np.testing.assert_array_equal(h.numpy(), np.histogramdd(a.reshape(50, 2), [3, 4], [(-2, 2), (-1, 1)])[0])
-    assert one_hot(whet.tensor([[0, 2]])).tolist() == [[[1, 0, 0], [0, 0, 1]]] and one_hot(whet.tensor([1]), 2).tolist() == [[0, 1]]
-    for bad in (lambda: whet.bincount(whet.tensor([-1])), lambda: one_hot(whet.tensor([3]), 2), lambda: whet.histc(x, 0),
-                lambda: one_hot(whet.tensor([-1]))):
+    np.testing.assert_array_equal(h.numpy(),
+                                  np.histogramdd(a.reshape(50, 2), [3, 4], [(-2, 2), (-1, 1)])[0])
+    assert (one_hot(whet.tensor([[0, 2]])).tolist() == [[[1, 0, 0], [0, 0, 1]]]
+            and one_hot(whet.tensor([1]), 2).tolist() == [[0, 1]])
+    for bad in (lambda: whet.bincount(whet.tensor([-1])), lambda: one_hot(whet.tensor([3]), 2),
+                lambda: whet.histc(x, 0), lambda: one_hot(whet.tensor([-1]))):
         with pytest.raises(RuntimeError):
             bad()
 
@@ -302,18 +338,21 @@ def test_sorting():
     x = whet.tensor([2.0, float("nan"), -1.0, 2.0])
     values, indices = x.sort()
     assert indices.tolist() == [2, 0, 3, 1] and values[:3].tolist() == [-1, 2, 2]
-    assert x.sort(descending=True).indices.tolist() == [1, 0, 3, 2] and x.argsort().tolist() == [2, 0, 3, 1]
+    assert (x.sort(descending=True).indices.tolist() == [1, 0, 3, 2]
+            and x.argsort().tolist() == [2, 0, 3, 1])
     y = whet.tensor(A, requires_grad=True)
     np.testing.assert_array_equal(y.sort(1).values.numpy(force=True), np.sort(A, 1))
     np.testing.assert_array_equal(y.msort().numpy(force=True), np.sort(A, 0))
-    np.testing.assert_array_equal(y.topk(2, 2).values.numpy(force=True), np.sort(A, 2)[:, :, :-3:-1])
+    np.testing.assert_array_equal(
+        y.topk(2, 2).values.numpy(force=True), np.sort(A, 2)[:, :, :-3:-1])
     np.testing.assert_array_equal(y.kthvalue(3, 1).values.numpy(force=True), np.sort(A, 1)[:, 2])
     np.testing.assert_array_equal(y.median(2).values.numpy(force=True), np.median(A, 2))
     assert whet.tensor([[1, 2, 2], [3, 3, 1]]).mode().values.tolist() == [2, 3]
-    assert whet.median(whet.tensor([4, 1, 3, 2])).item() == 2 and whet.nanmedian(x).item() == 2 and bool(whet.median(x).isnan())
-    for f in (lambda t: t.sort(1, True).values, lambda t: t.topk(2, 0, False).values, lambda t: t.kthvalue(2, 2).values,
-              lambda t: t.median(),
-              lambda t: t.median(1).values, lambda t: t.quantile(0.3, 1),
+    assert (whet.median(whet.tensor([4, 1, 3, 2])).item() == 2 and whet.nanmedian(x).item() == 2
+            and bool(whet.median(x).isnan()))
+    for f in (lambda t: t.sort(1, True).values, lambda t: t.topk(2, 0, False).values,
+              lambda t: t.kthvalue(2, 2).values, lambda t: t.median(), lambda t: t.median(1).values,
+              lambda t: t.quantile(0.3, 1),
               lambda t: t.quantile(whet.tensor([0.2, 0.9], dtype=whet.float64))):
         assert whet.autograd.gradcheck(f, (y,))
     with pytest.raises(RuntimeError, match="out of range"):
@@ -325,13 +364,18 @@ def test_quantiles(interpolation):
     x = whet.tensor(A)
     for dim in (None, 1):
         for keepdim in (False, True):
-            got = x.quantile(whet.tensor([0.0, 0.37, 1.0], dtype=whet.float64), dim, keepdim, interpolation=interpolation)
-            np.testing.assert_allclose(got.numpy(), np.quantile(A, [0.0, 0.37, 1.0], dim, method=interpolation, keepdims=keepdim))
+            got = x.quantile(whet.tensor([0.0, 0.37, 1.0], dtype=whet.float64), dim, keepdim,
+                             interpolation=interpolation)
+            np.testing.assert_allclose(
+                got.numpy(),
+                np.quantile(A, [0.0, 0.37, 1.0], dim, method=interpolation, keepdims=keepdim))
     b = A.copy()
     b[0, 0] = np.nan
     b[0, 0, 1] = 2
-    np.testing.assert_allclose(whet.tensor(b).nanquantile(0.4, 2).numpy(), np.nanquantile(b, 0.4, 2))
-    assert whet.tensor(b).quantile(0.4, 1).isnan()[0, [0, 2, 3, 4]].all() and not whet.tensor(b).quantile(0.4, 1).isnan()[1:].any()
+    np.testing.assert_allclose(
+        whet.tensor(b).nanquantile(0.4, 2).numpy(), np.nanquantile(b, 0.4, 2))
+    assert (whet.tensor(b).quantile(0.4, 1).isnan()[0, [0, 2, 3, 4]].all()
+            and not whet.tensor(b).quantile(0.4, 1).isnan()[1:].any())
 
 
 def test_filling():
@@ -349,7 +393,8 @@ def test_filling():
 def test_a_value_that_does_not_fit_is_said_before_where_it_goes():
     """The order of PyTorch's errors, which traced calls have too."""
     x = whet.ones(1, 8).expand(3, 8)
-    for f in (lambda x, v: x.__setitem__(..., v), whet.jit.trace(lambda x, v: x.__setitem__(..., v))):
+    for f in ((lambda x, v: x.__setitem__(..., v),
+               whet.jit.trace(lambda x, v: x.__setitem__(..., v)))):
         with pytest.raises(RuntimeError, match="must match the existing size"):
             f(x, whet.ones(8, 8))
         with pytest.raises(RuntimeError, match="more than one element"):
@@ -367,10 +412,13 @@ def test_one_hot_in_a_trace_asks_only_whether_classes_are_in_range():
             f(whet.tensor(bad))
 
 
-@pytest.mark.parametrize("shape, dims, index", [
-    ((7, 9), (0, 1), lambda i, j: (i, j)), ((7, 9, 5), (0, 1), lambda i, j: (i, j)), ((3, 7, 9), (1, 2), lambda i, j: (slice(None), i, j)),
-    ((7, 9), (0, 1), lambda i, j: (i[:10, None], j[None, :6])), ((7, 9), (0, 1), lambda i, j: (i[:10].reshape(5, 2).T, j[:10].reshape(5, 2).T)),
-])
+@pytest.mark.parametrize("shape, dims, index",
+                         [((7, 9), (0, 1), lambda i, j:
+                           (i, j)), ((7, 9, 5), (0, 1), lambda i, j:
+                                     (i, j)), ((3, 7, 9), (1, 2), lambda i, j: (slice(None), i, j)),
+                          ((7, 9), (0, 1), lambda i, j: (i[:10, None], j[None, :6])),
+                          ((7, 9), (0, 1), lambda i, j:
+                           (i[:10].reshape(5, 2).T, j[:10].reshape(5, 2).T)), ])
 def test_putting_at_several_indices(shape, dims, index):
     rng = np.random.default_rng(0)
     i, j = whet.tensor(rng.integers(-7, 7, 50)), whet.tensor(rng.integers(-9, 9, 50))
