@@ -4,7 +4,10 @@ PyTorch, where it is installed.
     python examples/digits.py [epochs]
 """
 import importlib
+import os
+import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -76,7 +79,31 @@ def train(m, epochs, name, wrap=lambda step: step):
         right = (model(tx).argmax(1) == ty).to(m.float32).mean().item()
     if sys.stdout.isatty():
         print()
-    return right, float(np.median(seconds))
+    return right, float(np.median(seconds)), (model, tx[:64])
+
+
+LOAD = """
+import sys, whet
+model, x, y = whet.load(sys.argv[1]), whet.load(sys.argv[2]), whet.load(sys.argv[3])
+sys.exit(bool((model(x) != y).any()))
+"""
+
+
+def exported(whet, model, x):
+    """Export the network, load it in a process of its own and compare the bits."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("digits.whet", "x", "y")]
+        net = whet.export(model, x)
+        with whet.no_grad():
+            y = model(x)
+        net.save(paths[0])
+        whet.save(x, paths[1])
+        whet.save(y, paths[2])
+        size = os.path.getsize(paths[0])
+        print(f"\nexported: {net}, {size:,} bytes in a file")
+        if subprocess.run([sys.executable, "-c", LOAD, *paths]).returncode:
+            sys.exit("the exported network gives other bits in another process")
+        print("loaded in another process: the same bits")
 
 
 def main():
@@ -92,12 +119,13 @@ def main():
         torch.set_num_threads(whet.get_num_threads())
         rows.append(("torch", *train(torch, epochs, "torch")))
     print(f"\n{'':8s}{'held-out accuracy':>20s}{'seconds per epoch':>20s}")
-    for name, right, seconds in rows:
+    for name, right, seconds, _ in rows:
         print(f"{name:8s}{right:20.1%}{seconds:20.3f}")
     if rows[0][1] != rows[1][1]:
         sys.exit("the traced step trained another network than the eager one")
     if rows[0][1] < 0.97:
         sys.exit(f"whet reached {rows[0][1]:.1%}, expected at least 97 %")
+    exported(whet, *rows[1][3])
 
 
 if __name__ == "__main__":

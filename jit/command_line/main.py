@@ -1,0 +1,80 @@
+"""The command's arguments. An error is one line, and the exit code says what kind it is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from . import bench, doctor, info, run
+
+OK, WRONG, USAGE = (
+    0,
+    1,
+    2,
+)  # exit codes: all is well, something is not, the command is not understood
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what a command line says; gives the exit code."""
+    given = parser().parse_args(argv)
+    try:
+        return int(given.do(given) or OK)
+    except BrokenPipeError:  # who reads the output has read enough
+        sys.stderr.close()
+        return OK
+    except (OSError, ValueError, RuntimeError, LookupError, TypeError, MemoryError) as e:
+        first = (str(e) or type(e).__name__).splitlines()[0]
+        print(f"whet {given.command}: {first}", file=sys.stderr)
+        return WRONG
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command understands."""
+    top = argparse.ArgumentParser(
+        prog="whet", description="Look at, run, check and time exported models."
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, do: object, said: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=said, description=said)
+        made.set_defaults(do=do)
+        return made
+
+    def of_model(name: str, do: object, said: str) -> argparse.ArgumentParser:
+        made = command(name, do, said)
+        made.add_argument("model", help="an archive: model.whet")
+        return made
+
+    made = of_model(
+        "info", info.info, "Say what is in an archive: signature, graph, weights, rewrites."
+    )
+    made.add_argument("--graph", action="store_true", help="print the graph, too")
+    made = of_model("run", run.run, "Run a model on arrays from .npy and .npz files.")
+    made.add_argument(
+        "inputs",
+        nargs="*",
+        metavar="INPUT",
+        help="x.npy for each input in order, name=x.npy, or one .npz with an array for each name",
+    )
+    made.add_argument("-o", "--output", metavar="FILE", help="an .npz, or for one result an .npy")
+    of_model(
+        "verify",
+        run.verify,
+        "Run the samples in an archive: they must give the bits that are in it.",
+    )
+    made = of_model("bench", bench.bench, "Time a model on the sample in it.")
+    made.add_argument("--calls", type=int, default=100, help="calls that are timed (100)")
+    made.add_argument(
+        "--onnx", metavar="FILE", help="the same model for ONNX Runtime, timed in turn"
+    )
+    made = of_model("view", info.view, "Write a page that shows the graph.")
+    made.add_argument(
+        "-o", "--output", metavar="FILE", help="an .html; a new file where none is given"
+    )
+    command(
+        "doctor",
+        doctor.doctor,
+        "Say what this machine has, where the cache is, and which versions run.",
+    )
+    return top
