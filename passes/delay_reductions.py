@@ -1,4 +1,5 @@
-"""Reductions wait for the pointwise nodes that follow and do not need them, so that these are one kernel with those before.
+"""Reductions wait for the pointwise nodes that follow and do not need them, so that these are one
+kernel with those before.
 
     %1 = mul(%0, %5)                            %1 = mul(%0, %5)
     %2 = sum(%1, dim=(0,))                      %3 = mul(%0, %6)
@@ -7,6 +8,8 @@
 
 They wait for nothing else, so that what they read need not be kept for long.
 """
+from __future__ import annotations
+
 from whet.ir.graph import OpNode
 from whet.passes.fuse_pointwise import mappable
 from whet.passes.listing import Listing
@@ -16,7 +19,8 @@ from whet.passes.uses import is_view
 def later(g: Listing) -> Listing:
     """The list in that order."""
     nodes, arrays = g.nodes, g.arrays
-    out, waiting, late = [], [], set()       # nodes that wait, and what they make
+    out, waiting = [], []       # nodes that wait, and what they make
+    late: set[int] = set()
     for node in nodes:
         needs = not late.isdisjoint(node.refs())
         reduces = (

@@ -1,28 +1,36 @@
-"""Eval-mode batch norm goes into the weights of the convolution or linear layer before it. It changes bits: asked for by name.
+"""Eval-mode batch norm goes into the weights of the convolution or linear layer before it. It
+changes bits: asked for by name.
 
     %2 = convolution(%0, %1)                         %11 = mul(%invstd, %weight)        all but the convolution depends
     %3 = batch_norm_eval(%2, %mean, %invstd,   ->    %12 = mul(%1, %11)                 on weights alone: it is kept, and
                          %weight, %bias)             %15 = (0 - %mean) * %11 + %bias    made anew when one of them changes
                                                      %3 = convolution(%0, %12, %15)
 
-An output is the sum of K products, scaled and shifted. Instead of the sum the K weights are rounded after scaling, so an element may differ
-from eager's by (K + 8) * eps * (sum of |x * w * s| + |b * s| + |mean * s| + |bias|) with s = weight * invstd, whatever the data: a few units
-in the last place of the largest term.
+An output is the sum of K products, scaled and shifted. Instead of the sum the K weights are rounded
+after scaling, so an element may differ from eager's by (K + 8) * eps * (sum of |x * w * s| + |b *
+s| + |mean * s| + |bias|) with s = weight * invstd, whatever the data: a few units in the last place
+of the largest term.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
 import numpy as np
-from whet.ir.graph import OpNode, Ref
-from whet.passes.listing import Listing
+from whet.ir.graph import Node, OpNode, Ref
+from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import Uses, is_view
 
 CONTRACTIONS = ("convolution", "linear")
 
 
-def fold_batch_norm(g: Listing, steady, log):
-    """The list with batch norms folded, and the values that depend on the `steady` ones (which are there before every call, and nobody writes
-    to) and are worth keeping. `log` gets what was done, and why batch norms were left alone."""
+def fold_batch_norm(g: Listing, steady: set[int], log: list[str]) -> tuple[Listing, set[int]]:
+    """The list with batch norms folded, and the values that depend on the `steady` ones (which are
+    there before every call, and nobody writes to) and are worth keeping. `log` gets what was done,
+    and why batch norms were left alone."""
     from whet.ops.registry import REGISTRY
     nodes, visible, root, arrays = g.nodes, g.visible, dict(g.root), list(g.arrays)
-    uses, maker, known = Uses(nodes, root, views=True), {}, set(steady)
+    uses, known = Uses(nodes, root, views=True), set(steady)
+    maker: dict[int, int] = {}
     for i, n in enumerate(nodes):
         maker.update((o, i) for o in n.outs)
         if (
@@ -34,7 +42,8 @@ def fold_batch_norm(g: Listing, steady, log):
             and not any(uses.writes.get(root[o]) for o in n.outs)
         ):
             known.update(n.outs)
-    out, kept = list(nodes), set()
+    out = [[n] for n in nodes]               # what stands in the place of each node
+    kept: set[int] = set()
     for i, n in enumerate(nodes):
         if not isinstance(n, OpNode) or n.op.name not in ("batch_norm_eval", "batch_norm"):
             continue
@@ -44,11 +53,15 @@ def fold_batch_norm(g: Listing, steady, log):
             continue
         reason = why_not(n, first, maker[x], nodes, uses, root, arrays, visible, known)
         if reason:
-            log.append(f"fold_batch_norm left {n.op.name} alone: {reason}" + (f" ({n.line})" if n.line else ""))
+            log.append(
+                f"fold_batch_norm left {n.op.name} alone: {reason}"
+                + (f" ({n.line})" if n.line else "")
+            )
             continue
-        made = []
+        made: list[Node] = []
 
-        def make(name, *ins, made=made, line=n.line, **attrs):
+        def make(name: str, *ins: Ref, made: list[Node] = made, line: str = n.line,
+                 **attrs: tuple[int, ...]) -> Ref:
             op, o = REGISTRY[name], len(arrays)
             arrays.append(op.forward(*[arrays[x] if type(x) is Ref else x for x in ins], **attrs))
             root[o] = root[ins[0]] if op.is_view else o
@@ -59,12 +72,19 @@ def fold_batch_norm(g: Listing, steady, log):
         channels = arrays[w].shape[0]
         scale = make("mul", invstd, weight)
         scaled = make("mul", w, make("view", scale, size=(channels, *[1] * (arrays[w].ndim - 1))))
-        start = make("neg", mean) if b is None else make("sub", make("view", b, size=arrays[mean].shape), mean)
+        start = (
+            make("neg", mean)
+            if b is None
+            else make("sub", make("view", b, size=arrays[mean].shape), mean)
+        )
         shift = make("view", make("add", make("mul", start, scale), bias), size=(channels,))
         kept.update(o for m in made for o in m.outs)
         joined = OpNode(first.op, (first.ins[0], scaled, shift), first.attrs, n.outs, n.line)
-        out[maker[x]], out[i] = None, [*made, joined]
-        log.append(f"fold_batch_norm put {n.op.name} into the weights of {first.op.name}" + (f" ({n.line})" if n.line else ""))
+        out[maker[x]], out[i] = [], [*made, joined]
+        log.append(
+            f"fold_batch_norm put {n.op.name} into the weights of {first.op.name}"
+            + (f" ({n.line})" if n.line else "")
+        )
     if kept:  # what they are made of is worth keeping as well
         kept.update(
             o
@@ -72,11 +92,11 @@ def fold_batch_norm(g: Listing, steady, log):
             if isinstance(n, OpNode) and not is_view(n) and known.issuperset(n.outs)
             for o in n.outs
         )
-    made = [m for n in out if n is not None for m in (n if type(n) is list else [n])]
-    return Listing(made, root, arrays, visible), kept
+    return Listing([m for some in out for m in some], root, arrays, visible), kept
 
 
-def why_not(n, first, k, nodes, uses, root, arrays, visible, known):
+def why_not(n: OpNode, first: OpNode, k: int, nodes: Sequence[Node], uses: Uses, root: Roots,
+            arrays: Arrays, visible: Set[int], known: set[int]) -> str | None:
     """Why a batch norm cannot go into the contraction before it, node k; None where it can."""
     if n.op.name == "batch_norm":
         return "it is in training mode"
@@ -92,7 +112,9 @@ def why_not(n, first, k, nodes, uses, root, arrays, visible, known):
     if any(j != k for j in uses.users[root[w]] if not is_view(nodes[j])):
         return f"the weight of {first.op.name} is used elsewhere"
     dtype = arrays[x].dtype
-    if dtype not in (np.float32, np.float64) or any(arrays[r].dtype != dtype for r in (*first.refs(), *n.refs(), n.outs[0])):
+    if dtype not in (np.float32, np.float64) or any(
+        arrays[r].dtype != dtype for r in (*first.refs(), *n.refs(), n.outs[0])
+    ):
         return f"it is not float32 or float64 throughout, but {', '.join(sorted({str(arrays[r].dtype) for r in (*first.refs(), *n.refs())}))}"
     shape = [1] * arrays[x].ndim
     shape[1 if first.op.name == "convolution" else -1] = arrays[w].shape[0]

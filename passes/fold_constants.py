@@ -3,45 +3,64 @@
     %1 = constant(array=1.0)
     %2 = div(%1, 2048)           ->     %2 = constant(array=0.00048828125)
 
-(What the recorded run computed is no guide: it may have been written to since, by a write that nobody reads and that is in the list no more.)
+(What the recorded run computed is no guide: it may have been written to since, by a write that
+nobody reads and that is in the list no more.)
 """
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import TypeAlias
+
 import numpy as np
-from whet.ir.graph import OpNode, Ref
-from whet.passes.listing import Listing
+from whet.ir.graph import Node, OpNode, Ref, Type
+from whet.ir.values import Array
+from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.merge_repeats import LONG
 from whet.passes.uses import Uses, is_view
 
+Typed: TypeAlias = Arrays | Mapping[int, Type]           # what tells the size of each value
+# type, sizes, strides, bytes
+Content: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...], bytes]
 MOST = 1 << 16                   # elements that are kept
 
 
 class Constants:
     """What nodes that depend on constants alone compute. `known`: value -> the node that makes it, `short`: those that are compared."""
 
-    def __init__(self):
-        self.known, self.values, self.short = {}, {}, set()
+    def __init__(self) -> None:
+        self.known: dict[int, OpNode] = {}
+        self.values: dict[int, Array] = {}
+        self.short: set[int] = set()
 
-    def __getitem__(self, x):
+    def __getitem__(self, x: int) -> Array:
         """A value as an array."""
         if x not in self.values:
             node = self.known[x]
-            made = node.op.forward(*[self[r] if type(r) is Ref else r for r in node.ins], **node.attrs)
-            self.values.update(zip(node.outs, map(np.asarray, made if type(made) is tuple else (made,))))
+            made = node.op.forward(
+                *[self[r] if type(r) is Ref else r for r in node.ins], **node.attrs
+            )
+            self.values.update(
+                zip(node.outs, map(np.asarray, made if type(made) is tuple else (made,)))
+            )
         return self.values[x]
 
-    def still(self, new):
+    def still(self, new: Constants) -> bool:
         """Are these the constants of the same list on other sizes, and such equal there as are equal here? (One of them may stand for both.)"""
         if self.known.keys() != new.known.keys():
             return False
-        pairs: dict = {}
-        return all(pairs.setdefault(content(self[o]), content(new[o])) == content(new[o]) for o in self.short)
+        pairs: dict[Content, Content] = {}
+        return all(
+            pairs.setdefault(content(self[o]), content(new[o])) == content(new[o])
+            for o in self.short
+        )
 
 
-def content(a):
+def content(a: Array) -> Content:
     """An array to the bit, as a key."""
     return a.dtype.str, a.shape, a.strides, a.tobytes()
 
 
-def constants(nodes, root, arrays, visible):
+def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[int]) -> Constants:
     """The constants of a list that nobody writes to, or sees from outside."""
     uses, found = Uses(nodes, root), Constants()
     for node in nodes:
@@ -64,12 +83,21 @@ def fold_constants(g: Listing) -> Listing:
     """The list with them."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     from whet.ops.registry import REGISTRY
-    found, out = constants(nodes, root, arrays, visible), []
+    found = constants(nodes, root, arrays, visible)
+    out: list[Node] = []
     for node in nodes:
-        if node.outs and node.outs[0] in found.known and node.refs() and node.op.pure and not is_view(node) \
-                and all(found[o].strides == arrays[o].strides for o in node.outs):
+        if (
+            node.outs
+            and node.outs[0] in found.known
+            and node.refs()
+            and found.known[node.outs[0]].op.pure
+            and not is_view(node)
+            and all(found[o].strides == arrays[o].strides for o in node.outs)
+        ):
             for o in node.outs:
-                out.append(OpNode(REGISTRY["constant"], (), {"array": found[o]}, [o], node.line, node))
+                out.append(
+                    OpNode(REGISTRY["constant"], (), {"array": found[o]}, [o], node.line, node)
+                )
         else:
             out.append(node)
     return g.of(out)

@@ -1,27 +1,38 @@
-"""Gathers in kernels: elements at places that an index names are read by the pointwise kernel that computes with them.
+"""Gathers in kernels: elements at places that an index names are read by the pointwise kernel that
+computes with them.
 
     %3 = fused(%0){mul; floor; to_int64}
     %4 = index(%1, %3, dims=(0,))                 ->      %5 = picks(%0, %1){mul; floor; to_int64; index; mul}
     %5 = mul(%4, %2)
 
-An op that gathers along one dimension says so (`Op.picks`), or along several that follow each other, with an index for each: where they lie
-in the table as one would, the kernel makes one place of theirs. A group has such ops, whose results have one shape, and pointwise kernels on that
-shape that feed or read them. It is one kernel: the table is an operand that lies still along the dimension, and each element is read so many
-steps further on. A place that the table does not have is read nowhere: it is noted, and the replay is given up, as after a gather alone; eager
-raises the error. So nothing may be written between the first gather of a group and where it stands, which is where the last of its nodes was.
+An op that gathers along one dimension says so (`Op.picks`), or along several that follow each
+other, with an index for each: where they lie in the table as one would, the kernel makes one place
+of theirs. A group has such ops, whose results have one shape, and pointwise kernels on that shape
+that feed or read them. It is one kernel: the table is an operand that lies still along the
+dimension, and each element is read so many steps further on. A place that the table does not have
+is read nowhere: it is noted, and the replay is given up, as after a gather alone; eager raises the
+error. So nothing may be written between the first gather of a group and where it stands, which is
+where the last of its nodes was.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar as S
-from whet.ir.graph import OpNode, Part, Picks, Ref
+from whet.ir.expressions import Expr
+from whet.ir.graph import Node, OpNode, Part, Picks, Ref
+from whet.ir.values import Array
 from whet.passes import fuse_moves
-from whet.passes.listing import Listing
+from whet.passes.listing import Arrays, Listing
 from whet.passes.uses import Uses, following, written
 
 RUN = 32                         # elements side by side that a slice should have
 MOST = 8                         # gathers of a kernel: each has a few thousand bytes of the stack
+Gathered: TypeAlias = tuple[int, bool, bool]     # see `place`
 
 
 def picks(g: Listing) -> Listing:
@@ -31,30 +42,40 @@ def picks(g: Listing) -> Listing:
         return g
     uses = Uses(nodes, root, views=True)
     changes = [i for i, node in enumerate(nodes) if written(node)]
-    groups = {}                              # node -> the places of its group
+    groups: dict[int, list[int]] = {}                              # node -> the places of its group
     for i, node in enumerate(nodes):
         pick = picking(node, arrays)
         if not pick and not fuse_moves.computing(node, arrays):
             continue
         shape, at = arrays[node.outs[0]].shape, [i]
         for x in node.refs()[1:] if pick else node.refs():
-            other = groups.get(uses.maker.get(x), at)
-            if other is not at and arrays[nodes[other[0]].outs[0]].shape == shape and _joinable({*at, *other}, i, uses, arrays, changes):
+            other = groups.get(uses.maker.get(x, -1), at)
+            if (
+                other is not at
+                and arrays[nodes[other[0]].outs[0]].shape == shape
+                and _joinable({*at, *other}, i, uses, arrays, changes)
+            ):
                 at = sorted({*at, *other})
         groups.update(dict.fromkeys(at, at))
-    made, gone = {}, set()
+    made: dict[int, Node] = {}
+    gone: set[int] = set()
     for at in {at[-1]: at for at in groups.values()}.values():
         members = [nodes[k] for k in at]
         gathers = [m for m in members if picking(m, arrays)]
-        more = len(at) > 1 or any(len(m.ins) > 2 for m in gathers)         # (one with an index has a kernel of its own)
-        node = joined(members, arrays, fuse_moves.wanted(at, uses, visible)) if gathers and more else None
-        if type(node) is Picks:
-            made[at[-1]] = node
+        # (one with an index has a kernel of its own)
+        more = len(at) > 1 or any(len(m.ins) > 2 for m in gathers)
+        group = (
+            joined(members, arrays, fuse_moves.wanted(at, uses, visible))
+            if gathers and more
+            else None
+        )
+        if isinstance(group, Picks):
+            made[at[-1]] = group
             gone.update(at)
     return g.of([made.get(i, node) for i, node in enumerate(nodes) if i in made or i not in gone])
 
 
-def picking(node, arrays):
+def picking(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
     """Does a node gather along one dimension of a table that has some, or several as along one, at 64-bit places?"""
     if (
         not isinstance(node, OpNode)
@@ -66,50 +87,68 @@ def picking(node, arrays):
     return bool(y.size and y.ndim) and y.flags.c_contiguous and place(node, arrays) is not None
 
 
-def place(node, arrays):
+def place(node: OpNode, arrays: Arrays) -> Gathered | None:
     """(The first dimension, has every element its own place, do negative ones count from the end?) of a gather; None where it is another one."""
     a, *index = [arrays[x] for x in node.ins]
-    got = node.op.picks(a, *index, **node.attrs)
+    got = None if node.op.picks is None else node.op.picks(a, *index, **node.attrs)
     if got is None or any(i.dtype != np.int64 for i in index):
         return None
     sizes, steps = (x[got[0]:got[0] + len(index)] for x in (a.shape, a.strides))
-    return got if all(sizes) and all(s == n * t for s, n, t in zip(steps, sizes[1:], steps[1:])) else None
+    return (
+        got
+        if all(sizes) and all(s == n * t for s, n, t in zip(steps, sizes[1:], steps[1:]))
+        else None
+    )
 
 
-def _joinable(at, i, uses, arrays, changes):
+def _joinable(at: set[int], i: int, uses: Uses, arrays: Arrays, changes: Sequence[int]) -> bool:
     """May the nodes at these places be done at place i, as far as others go?"""
     picked = [k for k in at if picking(uses.nodes[k], arrays)]
     made = {o for k in at for o in uses.nodes[k].outs}
-    return all(uses.later(k, i) and not uses.needed(k, i, at) for k in at) and not any(uses.nodes[k].ins[0] in made for k in picked) \
+    return (
+        all(uses.later(k, i) and not uses.needed(k, i, at) for k in at)
+        and not any(uses.nodes[k].ins[0] in made for k in picked)
         and (not picked or following(changes, min(picked)) > i)
+    )
 
 
-def joined(members, arrays, outs):
+def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str | Picks:
     """The node of a group that makes `outs`; a text where there is none: why."""
     if not outs:
         return "nobody reads what is gathered"
     shape = arrays[outs[0]].shape
-    made, ins, at = {o for m in members for o in m.outs}, [], {}
+    made = {o for m in members for o in m.outs}
+    ins: list[Array | Ref] = []
+    at: dict[fuse_moves.Key, int] = {}
     for m in members:
         for x in (m if picking(m, arrays) else fuse_moves.kernel(m, arrays)).ins:
             if type(x) is not Ref or x not in made:
                 fuse_moves.operand(x, ins, at)
-    kernel, known, found = fuse_moves.Kernel(at, ins, arrays, tuple([(0, n) for n in shape])), {}, []
+    kernel = fuse_moves.Kernel(at, ins, arrays, tuple([(0, n) for n in shape]))
+    found: list[Expr] = []
+    known: dict[int, Expr] = {}
     bad = S.arg(-1)                          # (where a wrong place is noted: the last argument)
     for m in members:
-        if not picking(m, arrays):
+        along = place(m, arrays) if picking(m, arrays) else None
+        if along is None:
             if not kernel.add(m, known):
                 return "an operand has a type that no kernel reads"
             continue
-        d, each, wrap = place(m, arrays)
+        d, each, wrap = along
         a, end = arrays[m.ins[0]], d + len(m.ins) - 1
-        number = lambda v: kernel.argument(np.asarray(v, np.int64), None)
-        inner = arrays[m.outs[0]].ndim - (0 if each else a.ndim - end)              # (where the index' dimensions end)
-        found_at = []
+        # (where the index' dimensions end)
+        inner = arrays[m.outs[0]].ndim - (0 if each else a.ndim - end)
+        found_at: list[Expr] = []
         for k in m.ins[1:]:
             index = known.get(k)
             if index is None:
-                i = arrays[k] if each else arrays[k].reshape((1,) * (inner - arrays[k].ndim) + arrays[k].shape + (1,) * (a.ndim - end))
+                i = (
+                    arrays[k]
+                    if each
+                    else arrays[k].reshape(
+                        (1,) * (inner - arrays[k].ndim) + arrays[k].shape + (1,) * (a.ndim - end)
+                    )
+                )
                 if not np.may_share_memory(i, arrays[k]):
                     return "its index would have to be copied"
                 index = kernel.argument(k, np.broadcast_to(i, shape))
@@ -123,10 +162,13 @@ def joined(members, arrays, outs):
         table = kernel.argument(m.ins[0], np.lib.stride_tricks.as_strided(a, shape, strides))
         if table is None:
             return "an operand has a type that no kernel reads"
-        step = [] if a.strides[end - 1] == a.itemsize else [number(a.strides[end - 1])]
+        step = [] if a.strides[end - 1] == a.itemsize else [_number(kernel, a.strides[end - 1])]
+        index = found_at[0]
         if len(found_at) > 1:
-            index, wrap = S.one_place(found_at, [number(n) for n in a.shape[d:end]]), False
-        known[m.outs[0]] = S.pick(table, index, number(prod(a.shape[d:end])), bad, *step, wrap=wrap)
+            index, wrap = S.one_place(found_at, [_number(kernel, n) for n in a.shape[d:end]]), False
+        known[m.outs[0]] = S.pick(
+            table, index, _number(kernel, prod(a.shape[d:end])), bad, *step, wrap=wrap
+        )
         found.append(known[m.outs[0]])
     roots = tuple([known[o] for o in outs])
     if not {id(e) for e in found} <= {id(e) for e in S.walk(*roots)}:
@@ -137,24 +179,41 @@ def joined(members, arrays, outs):
         return "a kernel would not keep the bits of what it gathers"
     if len(kernel.types) + len(roots) >= fuse_moves.MOST:
         return f"a kernel would have more than {fuse_moves.MOST} operands"
-    part = Part(kernel.box, tuple([S.substitute(e, {-1: S.arg(len(kernel.types))}) for e in roots]), tuple(kernel.operands))
+    part = Part(
+        kernel.box,
+        tuple([S.substitute(e, {-1: S.arg(len(kernel.types))}) for e in roots]),
+        tuple(kernel.operands),
+    )
     node = Picks(tuple(ins), list(outs), members[-1].line, members, (part,))
     return node if _walked(node, arrays, outs) else "its slices are too short"
 
 
-def _walked(node, arrays, outs):
+def _number(kernel: fuse_moves.Kernel, n: int) -> Expr:
+    return kernel.number(np.asarray(n, np.int64))
+
+
+def _walked(node: Picks, arrays: Arrays, outs: Sequence[int]) -> bool:
     """Does a kernel walk the operands without turning them, and slices in runs?"""
     part, = node.parts
     given = part.inputs([arrays[x] if type(x) is Ref else x for x in node.ins])
     shape = arrays[outs[0]].shape
     strides = [np.broadcast_to(a, shape).strides for a in given] + [arrays[o].strides for o in outs]
-    walk = K.plan(shape, strides, [a.itemsize for a in given] + [arrays[o].itemsize for o in outs], len(given))
-    read = [[i for i in S.uses(e.args[1]) if i < len(given)] for e in S.walk(*part.roots) if e.op == "pick"]
-    slices = any(all(walk.access[i] == "s" for i in r) and any(prod(given[i].shape) > 1 for i in r) for r in read)
+    walk = K.plan(
+        shape, strides, [a.itemsize for a in given] + [arrays[o].itemsize for o in outs], len(given)
+    )
+    read = [
+        [i for i in S.uses(e.args[1]) if i < len(given)]
+        for e in S.walk(*part.roots)
+        if e.op == "pick"
+    ]
+    slices = any(
+        all(walk.access[i] == "s" for i in r) and any(prod(given[i].shape) > 1 for i in r)
+        for r in read
+    )
     return walk.space != "tiles" and (walk.shape[-1] >= RUN or not slices)
 
 
-def why(a, b, arrays):
+def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
     """Why a node and one that reads it, one of which gathers, are no group; None if nothing of their own keeps them apart."""
     for n in (a, b):
         if not picking(n, arrays) and not fuse_moves.computing(n, arrays):

@@ -1,38 +1,60 @@
-"""Moved elements in kernels: what joins, pads, rolls or turns tensors is no copy of its own, but says where a pointwise kernel finds them.
+"""Moved elements in kernels: what joins, pads, rolls or turns tensors is no copy of its own, but
+says where a pointwise kernel finds them.
 
     %2 = neg(%0)
     %3 = cat(%2, %1, dim=0)                       ->      %5 = parts(%0, %1, %4){neg; cat; mul}
     %5 = mul(%3, %4)
 
-An op that only moves elements is a list of copies to parts of its result (`Op.moves`). A group has such ops of one shape, the pointwise
-kernels that compute what they move and nothing else reads ("sources"), and the kernel that reads what they made. It is computed part by part:
-in each part every moved value is one source, or a number, so there the group is one pointwise kernel on views. Each element is computed once,
-by the expressions that the nodes compute, in the same types: no bit changes. What others want of the moved values is stored as well.
+An op that only moves elements is a list of copies to parts of its result (`Op.moves`). A group has
+such ops of one shape, the pointwise kernels that compute what they move and nothing else reads
+("sources"), and the kernel that reads what they made. It is computed part by part: in each part
+every moved value is one source, or a number, so there the group is one pointwise kernel on views.
+Each element is computed once, by the expressions that the nodes compute, in the same types: no bit
+changes. What others want of the moved values is stored as well.
 
-A group stands where the last of its nodes was: nothing may want one before, nor write to what it reads.
+A group stands where the last of its nodes was: nothing may want one before, nor write to what it
+reads.
 """
+from __future__ import annotations
+
 from bisect import bisect_right
+from collections.abc import Sequence, Set
 from math import prod
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 from whet.ir import scalar as S
-from whet.ir.graph import Fused, OpNode, Part, Parts, Ref
+from whet.ir.expressions import Expr
+from whet.ir.graph import Fused, Node, OpNode, Part, Parts, Ref
+from whet.ir.groups import View
+from whet.ir.row_layout import Shape
 from whet.ir.spans import address
+from whet.ir.values import Array
 from whet.passes import fuse_pointwise
 from whet.passes.fuse_rows import NAMES
-from whet.passes.listing import Listing
+from whet.passes.listing import Arrays, Listing
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.uses import Uses
 
 MOST = 40                        # operands and results of a kernel
 MOST_PARTS = 16                  # that have a kernel each
-LARGE = 32                       # where there are more, those of less than one in so many elements share one that walks any memory, slowly
+# where there are more, those of less than one in so many elements share one that walks any memory,
+# slowly
+LARGE = 32
 CELLS = 256                      # that the cuts of all moves make
-CHEAP = 4                        # instructions that are done again for each move that needs what they make
+CHEAP = 4  # instructions that are done again for each move that needs what they make
 RUN = 16                         # elements side by side below which a part is walked slowly,
 SLOW = 8                         # and one in how many elements may lie in such parts
-SMALL = 1 << 14                  # elements of which launches cost more than passing through memory once more
+SMALL = 1 << 14  # elements of which launches cost more than passing through memory once more
 HALVES = ("f16", "bf16")
+Key: TypeAlias = int | tuple[str, bytes]  # of an operand: a value, or a number by its type and bits
+Seen: TypeAlias = tuple[Array | Ref, Array | None]  # an operand, and the view of it that is read
+# the first and one after the last element of each dimension
+Box: TypeAlias = tuple[tuple[int, int], ...]
+# what computes elements, or None where they are read as they are
+Moved: TypeAlias = tuple[Expr | None, list[Seen]]
+Computed: TypeAlias = tuple[Expr, list[Seen]]
+Copy: TypeAlias = tuple[Box, Moved]
 
 
 def parts(g: Listing) -> Listing:
@@ -41,22 +63,29 @@ def parts(g: Listing) -> Listing:
     if not any(moves(node) for node in nodes):
         return g
     uses = Uses(nodes, root, views=True)
-    groups, taken = {}, set()
+    groups = {}
+    taken: set[int] = set()
     for readers in (True, False):
         for i, node in enumerate(nodes):
             if i in taken or not (computing if readers else moving)(node, arrays):
                 continue
             for again in (True, False):
                 at = _around(i, nodes, uses, arrays, visible, taken, again)
-                made = at and joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
-                if type(made) is Parts:
+                made = (
+                    joined([nodes[k] for k in at], arrays, wanted(at, uses, visible))
+                    if at
+                    else None
+                )
+                if at and isinstance(made, Parts):
                     groups[at[-1]] = made
                     taken.update(at)
                     break
-    return g.of([groups.get(i, node) for i, node in enumerate(nodes) if i in groups or i not in taken])
+    return g.of(
+        [groups.get(i, node) for i, node in enumerate(nodes) if i in groups or i not in taken]
+    )
 
 
-def moves(node):
+def moves(node: Node) -> TypeGuard[OpNode]:
     """Does a node only put elements of its operands, or numbers, into parts of its result?"""
     return (
         isinstance(node, OpNode)
@@ -68,23 +97,27 @@ def moves(node):
     )
 
 
-def moving(node, arrays):
+def moving(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
     """Does it, and may it be in a group?"""
     if not moves(node):
         return False
     a = arrays[node.outs[0]]
-    return bool(a.size and a.ndim) and a.flags.c_contiguous and NAMES.get(a.dtype.name) is not None and all(
-        type(x) is Ref and arrays[x].dtype == a.dtype for x in node.ins)
+    return (
+        bool(a.size and a.ndim)
+        and a.flags.c_contiguous
+        and NAMES.get(a.dtype.name) is not None
+        and all(type(x) is Ref and arrays[x].dtype == a.dtype for x in node.ins)
+    )
 
 
-def computing(node, arrays):
+def computing(node: Node, arrays: Arrays) -> bool:
     """Is a node a pointwise kernel whose results are row-major?"""
     if isinstance(node, Fused):
         return "into" not in node.attrs and all(arrays[o].flags.c_contiguous for o in node.outs)
     return fuse_pointwise.fusible(node, arrays)
 
 
-def cheap(node, arrays):
+def cheap(node: Fused, arrays: Arrays) -> bool:
     """Is a kernel done again sooner than what it made is stored and read?"""
     return (
         work(node.exprs) <= CHEAP
@@ -92,25 +125,40 @@ def cheap(node, arrays):
     )
 
 
-def kernel(node, arrays):
+def kernel(node: Node, arrays: Arrays) -> Fused:
     """Such a node as a fused one."""
     return node if isinstance(node, Fused) else fuse_pointwise.alone(node, arrays)
 
 
-def _around(i, nodes, uses, arrays, visible, taken, again):
-    """The places of a group around node i: moves that it reads (or itself), what computes what they move alone (`again`: for several of them,
-    each time, where that is cheap), and what else reads them."""
+def _around(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: Set[int],
+            taken: set[int], again: bool) -> list[int] | None:
+    """The places of a group around node i: moves that it reads (or itself), what computes what they
+    move alone (`again`: for several of them, each time, where that is cheap), and what else reads
+    them."""
     node = nodes[i]
     shape = arrays[node.outs[0]].shape
-    movers = [i] if moving(node, arrays) else sorted({
-        k for k in map(uses.maker.get, node.refs())
-        if k is not None and k not in taken and moving(nodes[k], arrays) and arrays[nodes[k].outs[0]].shape == shape})
+    movers = (
+        [i]
+        if moving(node, arrays)
+        else sorted(
+            {
+                k
+                for k in map(uses.maker.get, node.refs())
+                if k is not None
+                and k not in taken
+                and moving(nodes[k], arrays)
+                and arrays[nodes[k].outs[0]].shape == shape
+            }
+        )
+    )
     moved = {x for k in movers for x in nodes[k].refs()}
-    movers = [k for k in movers if nodes[k].outs[0] not in moved]        # (what is moved once more is made before)
-    if any(len(nodes[k].ins) > MOST_PARTS for k in movers):              # (a stack may be of tens of thousands, each to be looked for)
+    # (what is moved once more is made before)
+    movers = [k for k in movers if nodes[k].outs[0] not in moved]
+    # (a stack may be of tens of thousands, each to be looked for)
+    if any(len(nodes[k].ins) > MOST_PARTS for k in movers):
         return None
 
-    def fits(k, together):
+    def fits(k: int, together: set[int]) -> bool:
         """May node k be done where the last of these is?"""
         last = max(together)
         return uses.later(k, last) and not uses.needed(k, last, together)
@@ -120,32 +168,61 @@ def _around(i, nodes, uses, arrays, visible, taken, again):
             break
         movers = stay
     at = {i, *movers}
-    for u in sorted({u for k in movers for u in uses.users.get(nodes[k].outs[0], ()) if u not in at and u not in taken}) if i not in movers else ():
+    for u in (
+        sorted(
+            {
+                u
+                for k in movers
+                for u in uses.users.get(nodes[k].outs[0], ())
+                if u not in at and u not in taken
+            }
+        )
+        if i not in movers
+        else ()
+    ):
         more = {*at, u}
-        if computing(nodes[u], arrays) and arrays[nodes[u].outs[0]].shape == shape and all(fits(k, more) for k in more):
+        if (
+            computing(nodes[u], arrays)
+            and arrays[nodes[u].outs[0]].shape == shape
+            and all(fits(k, more) for k in more)
+        ):
             at = more
     readers, last = len(at) - len(movers), max(at)
     for k in movers:
         for x in dict.fromkeys(nodes[k].refs()):
             p = uses.maker.get(x)
-            if p is None or p in taken or p in at or nodes[k].ins.count(x) > 1 or not computing(nodes[p], arrays) or not uses.later(p, last):
+            if (
+                p is None
+                or p in taken
+                or p in at
+                or nodes[k].ins.count(x) > 1
+                or not computing(nodes[p], arrays)
+                or not uses.later(p, last)
+            ):
                 continue
             outs = nodes[p].outs
             users = [u for o in outs for u in uses.users.get(o, (-1,))]
-            if any(uses.root[o] != o or o in visible for o in outs) or not all(u in movers and nodes[u].ins.count(x) < 2 for u in users):
+            if any(uses.root[o] != o or o in visible for o in outs) or not all(
+                u in movers and nodes[u].ins.count(x) < 2 for u in users
+            ):
                 continue
             if len(users) == 1 or again and cheap(kernel(nodes[p], arrays), arrays):
                 at.add(p)
     return sorted(at) if movers and len(at) > 1 and (readers or i in movers) else None
 
 
-def wanted(at, uses, visible):
+def wanted(at: Sequence[int], uses: Uses, visible: Set[int]) -> list[int]:
     """What others want of what the nodes at these places make."""
     inside = set(at)
-    return [o for k in at for o in uses.nodes[k].outs if o in visible or any(u not in inside for u in uses.users.get(o, ()))]
+    return [
+        o
+        for k in at
+        for o in uses.nodes[k].outs
+        if o in visible or any(u not in inside for u in uses.users.get(o, ()))
+    ]
 
 
-def joined(members, arrays, outs):
+def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str | Parts:
     """The node of a group that makes `outs`; a text where there is none: why."""
     movers = [m for m in members if moving(m, arrays)]
     if any(len(m.ins) > MOST_PARTS for m in movers):
@@ -153,29 +230,46 @@ def joined(members, arrays, outs):
     shape = arrays[movers[0].outs[0]].shape
     if any(arrays[o].shape != shape for o in outs):
         return "what is moved is wanted elsewhere"
-    made, ins, at = {o for m in members for o in m.outs}, [], {}
+    made = {o for m in members for o in m.outs}
+    ins: list[Array | Ref] = []
+    at: dict[Key, int] = {}
     for m in members:
         for x in (m if moving(m, arrays) else kernel(m, arrays)).ins:
             if type(x) is not Ref or x not in made:
                 operand(x, ins, at)
-    found = [_copies(m, members, arrays) for m in movers]
-    if None in found:
+    found = [c for c in (_copies(m, members, arrays) for m in movers) if c is not None]
+    if len(found) < len(movers):
         return "it moves elements one by one"
     several = sum(map(len, found))
     boxes = _boxes(shape, [[box for box, _ in copies] for copies in found])
     if boxes is None:
         return f"it would be more than {CELLS} parts"
-    total, readers = prod(shape), [m for m in members if not moving(m, arrays) and arrays[m.outs[0]].shape == shape and _reads(m, movers)]
+    total, readers = (
+        prod(shape),
+        [
+            m
+            for m in members
+            if not moving(m, arrays) and arrays[m.outs[0]].shape == shape and _reads(m, movers)
+        ],
+    )
     if readers:
         if len(boxes) > several + 1 and total < SMALL:
             return f"it would be {len(boxes)} kernels for few elements"
-        if sum(_size(b) for b, _ in boxes if _run(b, shape) < RUN and _run(b, shape) < total) * SLOW > total:
+        if (
+            sum(_size(b) for b, _ in boxes if _run(b, shape) < RUN and _run(b, shape) < total)
+            * SLOW
+            > total
+        ):
             return "parts of it would have too few elements side by side"
-    out, least = [], total / LARGE if len(boxes) > MOST_PARTS else 0
+    out: list[Part] = []
+    least = total / LARGE if len(boxes) > MOST_PARTS else 0
     for box, which in boxes:
-        leaves = {m.outs[0]: (*copies[k], _one(copies)) for m, copies, k in zip(movers, found, which, strict=True)}
+        leaves = {
+            m.outs[0]: (*copies[k], _one(copies))
+            for m, copies, k in zip(movers, found, which, strict=True)
+        }
         part = Kernel(at, ins, arrays, box, _size(box) < least).part(leaves, readers, outs)
-        if type(part) is str:
+        if isinstance(part, str):
             return part
         out.append(part)
     if len({(p.roots, None if p.shared else p.box) for p in out}) > MOST_PARTS:
@@ -183,7 +277,7 @@ def joined(members, arrays, outs):
     return Parts(tuple(ins), list(outs), members[-1].line, members, tuple(out))
 
 
-def why(a, b, arrays):
+def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
     """Why a node and one that reads it, one of which moves elements, are no group; None if nothing of their own keeps them apart."""
     if moves(a) and moves(b):
         return "what was moved is moved again"
@@ -198,26 +292,30 @@ def why(a, b, arrays):
     return got if type(got) is str else None
 
 
-def _reads(node, moves):
+def _reads(node: Node, moves: Sequence[Node]) -> bool:
     return any(m.outs[0] in node.refs() for m in moves)
 
 
-def operand(x, ins, at):
+def operand(x: Array | Ref, ins: list[Array | Ref], at: dict[Key, int]) -> int:
     """The place of an operand of a group among `ins`, which gets it if it is not there yet; `at` has the places."""
-    key = int(x) if type(x) is Ref else (x.dtype.str, x.tobytes())
+    key: Key = int(x) if isinstance(x, Ref) else (x.dtype.str, x.tobytes())
     if key not in at:
         at[key] = len(ins)
         ins.append(x)
     return at[key]
 
 
-# ---- what is moved where -----------------------------------------------------------------------------------------------
-def _copies(node, members, arrays):
-    """(box, (what computes the elements: an expression or None, [(operand, view of it of the box's shape)])) for each copy that a move is, in
-    order; None where a copy goes to no box."""
+# ---- what is moved where
+# -----------------------------------------------------------------------------------------------
+def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy] | None:
+    """(box, (what computes the elements: an expression or None, [(operand, view of it of the box's
+    shape)])) for each copy that a move is, in order; None where a copy goes to no box."""
     out = np.empty(arrays[node.outs[0]].shape, arrays[node.outs[0]].dtype)
-    own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]                           # (apart from each other)
-    pairs, found = node.op.moves(out, *own, **node.attrs), []
+    own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]  # (apart from each other)
+    move = node.op.moves
+    assert move is not None
+    pairs = move(out, *own, **node.attrs)
+    found: list[Copy] = []
     makers = {o: m for m in members for o in m.outs}
     for j, (part, x) in enumerate(pairs):
         if not part.size:
@@ -229,20 +327,25 @@ def _copies(node, members, arrays):
         if type(x) in (bool, int, float):
             found.append((box, (None, [(np.asarray(x, out.dtype), None)])))
             continue
-        i = next((i for i, a in enumerate(own) if type(x) is np.ndarray and np.may_share_memory(x, a)), None)
+        i = next(
+            (i for i, a in enumerate(own) if type(x) is np.ndarray and np.may_share_memory(x, a)),
+            None,
+        )
         if i is None:
             return None
 
-        def view(a, i=i, j=j, part=part, kept=kept):
+        def view(a: Array, i: int = i, j: int = j, part: Array = part,
+                 kept: Sequence[bool] = kept) -> Array:
             """An array of the source's shape, moved as the source is."""
-            x = node.op.moves(out, *[a if k == i else b for k, b in enumerate(own)], **node.attrs)[j][1]
+            x = move(out, *[a if k == i else b for k, b in enumerate(own)], **node.attrs)[j][1]
             return np.broadcast_to(x, part.shape)[tuple([slice(None) if k else None for k in kept])]
         ref = node.ins[i]
         source = makers.get(ref)
         if source is None:
             found.append((box, (None, [(ref, view(arrays[ref]))])))
             continue
-        computed, operands = kernel(source, arrays), []
+        computed = kernel(source, arrays)
+        operands: list[Seen] = []
         root = computed.exprs[computed.outs.index(ref)]
         for y in computed.ins:
             a = arrays[y] if type(y) is Ref else y
@@ -251,13 +354,14 @@ def _copies(node, members, arrays):
     return found
 
 
-def _one(copies):
+def _one(copies: Sequence[Copy]) -> Computed | None:
     """(expression, operands) of the one copy of a move that is computed, where all others are of numbers; else None."""
     computed = [(root, operands) for _, (root, operands) in copies if root is not None]
-    return computed[0] if len(computed) == 1 and all(root is not None or type(operands[0][0]) is not Ref for _, (root, operands) in copies) else None
+    numbers = all(type(operands[0][0]) is not Ref for _, (root, operands) in copies if root is None)
+    return computed[0] if len(computed) == 1 and numbers else None
 
 
-def _box(out, part):
+def _box(out: Array, part: Array) -> tuple[Box, list[bool]] | None:
     """(The box of a row-major array that a view of it shows, for each dimension whether the view has it); None where it shows no box."""
     at, box, kept, d = address(part) - address(out), [], [], 0
     for n, step in zip(out.shape, out.strides):
@@ -275,16 +379,25 @@ def _box(out, part):
     return (tuple(box), kept) if same else None
 
 
-def _boxes(shape, movers):
+def _boxes(
+    shape: Shape, movers: Sequence[Sequence[Box]]
+) -> list[tuple[Box, tuple[int, ...]]] | None:
     """The boxes in which each move is one copy, as (box, which copy of each); None where there are too many, or something is not filled."""
-    cuts = [sorted({0, n, *[x for boxes in movers for b in boxes for x in b[d]]}) for d, n in enumerate(shape)]
+    cuts = [
+        sorted({0, n, *[x for boxes in movers for b in boxes for x in b[d]]})
+        for d, n in enumerate(shape)
+    ]
     sizes = [len(c) - 1 for c in cuts]
     if prod(sizes) > CELLS:
         return None
-    which = np.full((*sizes, len(movers)), -1)
+    which: Array = np.full((*sizes, len(movers)), -1)
     for k, boxes in enumerate(movers):
-        for j, box in enumerate(boxes):      # (what is copied later lies on top)
-            which[(*[slice(bisect_right(c, a) - 1, bisect_right(c, b) - 1) for c, (a, b) in zip(cuts, box)], k)] = j
+        for j, corners in enumerate(boxes):  # what is copied later lies on top
+            there = [
+                slice(bisect_right(c, a) - 1, bisect_right(c, b) - 1)
+                for c, (a, b) in zip(cuts, corners)
+            ]
+            which[..., k][tuple(there)] = j
     if (which < 0).any():
         return None
     found, done = [], np.zeros(sizes, bool)
@@ -294,20 +407,22 @@ def _boxes(shape, movers):
         box = [slice(i, i + 1) for i in cell]
         for d in reversed(range(len(sizes))):
             while box[d].stop < sizes[d]:
-                beside = (*box[:d], slice(box[d].stop, box[d].stop + 1), *box[d + 1:])
+                beside = tuple([*box[:d], slice(box[d].stop, box[d].stop + 1), *box[d + 1:]])
                 if done[beside].any() or (which[beside] != which[cell]).any():
                     break
                 box[d] = slice(box[d].start, box[d].stop + 1)
         done[tuple(box)] = True
-        found.append((tuple([(c[b.start], c[b.stop]) for c, b in zip(cuts, box)]), tuple(which[cell])))
+        found.append(
+            (tuple([(c[b.start], c[b.stop]) for c, b in zip(cuts, box)]), tuple(which[cell]))
+        )
     return found
 
 
-def _size(box):
+def _size(box: Box) -> int:
     return prod(b - a for a, b in box)
 
 
-def _run(box, shape):
+def _run(box: Box, shape: Shape) -> int:
     """How many elements of a box lie side by side."""
     run = 1
     for (a, b), n in zip(reversed(box), reversed(shape)):
@@ -317,55 +432,78 @@ def _run(box, shape):
     return run
 
 
-# ---- the kernel of a part ----------------------------------------------------------------------------------------------
+# ---- the kernel of a part
+# ----------------------------------------------------------------------------------------------
 class Kernel:
-    """The making of one part. `at`: where each operand stands among those of the node. Where the kernel is shared with other parts, each use of
-    an operand is an argument of its own, as it may not be the same one there."""
+    """The making of one part. `at`: where each operand stands among those of the node. Where the
+    kernel is shared with other parts, each use of an operand is an argument of its own, as it may
+    not be the same one there."""
 
-    def __init__(self, at, ins, arrays, box, shared=False):
+    def __init__(self, at: dict[Key, int], ins: list[Array | Ref], arrays: Arrays,
+                 box: Box, shared: bool = False) -> None:
         self.at, self.ins, self.arrays, self.box, self.shared = at, ins, arrays, box, shared
-        self.known, self.operands, self.types = {}, [], []   # (which operand, how it is seen) -> its argument; the arguments, and their types
+        # operand, as it is seen -> its argument
+        self.known: dict[tuple[int, View | None], Expr] = {}
+        self.operands: list[tuple[int, View | None]] = []       # the arguments
+        self.types: list[str] = []
 
-    def part(self, leaves, readers, outs):
+    def part(
+            self,
+            leaves: dict[int, tuple[Box, Moved, Computed | None]],
+            readers: Sequence[Node], outs: Sequence[int]) -> str | Part:
         """`leaves`: moved value -> (the box of its copy, what is copied, what is computed in one of its copies alone)."""
         known = {}
         for x, (box, (root, operands), one) in leaves.items():
             inner = tuple([slice(a - c, b - c) for (a, b), (c, _) in zip(self.box, box)])
-            args = [self.argument(y, None if view is None else view[inner]) for y, view in operands]
-            if None in args:
+            args = self.arguments(
+                [(y, None if view is None else view[inner]) for y, view in operands]
+            )
+            if args is None:
                 return "an operand has a type that no kernel reads"
-            value = self.stored(args[0] if root is None else S.substitute(root, dict(enumerate(args))), x)
-            known[x] = value if one is None or not self.shared else self.either(x, root is not None, value, one)
+            value = self.stored(
+                args[0] if root is None else S.substitute(root, dict(enumerate(args))), x
+            )
+            known[x] = (
+                value
+                if one is None or not self.shared
+                else self.either(x, root is not None, value, one)
+            )
         if not all([self.add(m, known) for m in readers]):
             return "an operand has a type that no kernel reads"
         roots = tuple([known[o] for o in outs])
         if len(self.types) + len(roots) > MOST:
             return f"a kernel would have more than {MOST} operands"
         if any(e.op == "arg" and self.types[e.value] in HALVES for e in roots):
-            return "a kernel would not keep the bits of what it moves"       # (it computes in float32, which makes signalling NaNs quiet)
+            # (it computes in float32, which makes signalling NaNs quiet)
+            return "a kernel would not keep the bits of what it moves"
         return Part(self.box, roots, tuple(self.operands), self.shared)
 
-    def either(self, x, computed, value, one):
+    def either(self, x: int, computed: bool, value: Expr, one: Computed) -> Expr:
         """What is computed or, elsewhere, a number, as one expression for both: what is not wanted here is computed of any elements."""
-        here = self.argument(np.asarray(computed), None)
+        here = self.number(np.asarray(computed))
         if computed:
-            return S.where(here, value, self.argument(np.zeros((), self.arrays[x].dtype), None))
+            return S.where(here, value, self.number(np.zeros((), self.arrays[x].dtype)))
         root, operands = one
-        args = [self.argument(y, None if view is None else self.arrays[y][(0,) * self.arrays[y].ndim + (...,)]) for y, view in operands]
+        ends = [(y, None if view is None else self.first(y)) for y, view in operands]
+        args = self.arguments(ends)
+        assert args is not None
         return S.where(here, self.stored(S.substitute(root, dict(enumerate(args))), x), value)
 
-    def add(self, node, known):
+    def add(self, node: Node, known: dict[int, Expr]) -> bool:
         """Put the expressions of a kernel on the whole shape into `known`, the values that there are; False where it cannot be."""
-        one, whole, args = kernel(node, self.arrays), tuple([slice(*b) for b in self.box]), []
+        one, whole = kernel(node, self.arrays), tuple([slice(*b) for b in self.box])
+        args: list[Expr | None] = []
         shape = self.arrays[one.outs[0]].shape
         for x in one.ins:
             if type(x) is Ref and x in known:
                 args.append(known[x])
             else:
-                args.append(self.argument(x, np.broadcast_to(self.arrays[x], shape)[whole] if type(x) is Ref and self.arrays[x].ndim else None))
-        if None in args:
+                turned = type(x) is Ref and self.arrays[x].ndim
+                view = np.broadcast_to(self.arrays[x], shape)[whole] if turned else None
+                args.append(self.argument(x, view))
+        by = {i: e for i, e in enumerate(args) if e is not None}
+        if len(by) < len(args):
             return False
-        by = dict(enumerate(args))
         known.update(
             {
                 o: self.stored(S.substitute(e, by), o)
@@ -374,20 +512,40 @@ class Kernel:
         )
         return True
 
-    def argument(self, x, view):
+    def number(self, x: Array) -> Expr:
+        """The argument for a number of a type that kernels read."""
+        found = self.argument(x, None)
+        assert found is not None
+        return found
+
+    def first(self, x: Array | Ref) -> Array:
+        """The first element of an operand, as an array of no dimensions."""
+        a = self.arrays[x] if isinstance(x, Ref) else x
+        return a[(0,) * a.ndim + (...,)]
+
+    def arguments(self, seen: Sequence[Seen]) -> list[Expr] | None:
+        """The arguments for some operands; None where one has a type that is none of a kernel's."""
+        found = [self.argument(x, view) for x, view in seen]
+        args = [e for e in found if e is not None]
+        return args if len(args) == len(found) else None
+
+    def argument(self, x: Array | Ref, view: Array | None) -> Expr | None:
         """The argument for what is read of an operand; None where its type is none of a kernel's."""
-        a = self.arrays[x] if type(x) is Ref else x
+        a = self.arrays[x] if isinstance(x, Ref) else x
         name = NAMES.get(a.dtype.name)
         if name is None:
             return None
-        key = operand(x, self.ins, self.at), None if view is None else (address(view) - address(a), view.shape, view.strides)
+        key = (
+            operand(x, self.ins, self.at),
+            None if view is None else (address(view) - address(a), view.shape, view.strides),
+        )
         if self.shared or key not in self.known:
             self.known[key] = S.arg(len(self.types))
             self.operands.append(key)
             self.types.append(name)
         return self.known[key]
 
-    def stored(self, e, x):
+    def stored(self, e: Expr, x: int) -> Expr:
         """An expression in the type in which memory would hold it."""
         name = NAMES[self.arrays[x].dtype.name]
         return e if S.typeof(e, self.types) == name else S.cast(e, name)

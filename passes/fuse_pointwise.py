@@ -1,19 +1,29 @@
-"""Fusion of pointwise nodes: nodes of one shape (and one order in memory) that feed each other become one kernel with several results.
+"""Fusion of pointwise nodes: nodes of one shape (and one order in memory) that feed each other
+become one kernel with several results.
 
     %2 = mul(%0, %1)
     %3 = add(%2, %0)        ->      %3 = fused(%0, %1){mul; add}
 
-A fused kernel computes the very expressions that the nodes compute alone, in the same types (a half type is rounded where it was
-stored), so it changes no bit; it stands where the last of its nodes was. Nodes are not fused over a write to what they read, nor where a
-value would be needed before the kernel runs.
+A fused kernel computes the very expressions that the nodes compute alone, in the same types (a half
+type is rounded where it was stored), so it changes no bit; it stands where the last of its nodes
+was. Nodes are not fused over a write to what they read, nor where a value would be needed before
+the kernel runs.
 """
+from __future__ import annotations
+
 from bisect import insort
+from collections.abc import Collection, Mapping, Sequence, Set
+from typing import TypeAlias, TypeGuard
 
 from whet.ir import scalar as S
-from whet.ir.graph import Fused, OpNode, Parts, Ref, Write
-from whet.passes.listing import Listing
+from whet.ir.expressions import Expr
+from whet.ir.graph import Fused, Node, OpNode, Parts, Ref, Type, Write
+from whet.ir.values import Array
+from whet.passes.listing import Arrays, Listing
 from whet.passes.uses import Uses, following, is_view, steady, touched
 
+Key: TypeAlias = int | tuple[str, bytes]  # of an operand: a value, or a number by its type and bits
+Lying: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]       # a shape, and strides of elements
 MOST = 40                        # operands and results of a kernel
 TRUTHS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "arg"))
 MOST_NODES = 120
@@ -22,7 +32,7 @@ MOST_NODES = 120
 class _Group:
     """Nodes whose results have one shape and lie in one order, by their places in the list; they stand at the last of them."""
 
-    def __init__(self, i, lying):
+    def __init__(self, i: int, lying: Lying) -> None:
         self.at, self.lying = [i], lying
 
 
@@ -30,31 +40,32 @@ def fuse(g: Listing) -> Listing:
     """The list with fused nodes. `root` tells which memory a value lies in, `visible` which values are seen from outside."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root, views=True)
-    groups = {}                              # node -> its group
+    groups: dict[int, _Group] = {}           # node -> its group
     for i, node in enumerate(nodes):
         if not mappable(node, arrays):
             continue
         group = groups[i] = _Group(i, lying(arrays[node.outs[0]]))
         for x in node.refs():
-            other = groups.get(uses.maker.get(x))
+            other = groups.get(uses.maker.get(x, -1))
             if other is not None and other is not group and joinable(other, group, i, uses):
                 other.at = sorted(other.at + group.at)
                 for k in group.at:
                     groups[k] = other
                 group = other
-    out = []
+    out: list[Node] = []
     for i, node in enumerate(nodes):
-        group = groups.get(i)
-        if group is None or len(group.at) == 1:
+        found = groups.get(i)
+        if found is None or len(found.at) == 1:
             out.append(node)
-        elif i == group.at[-1]:
-            made = kernel([nodes[k] for k in group.at], nodes, uses.users, arrays, visible)
+        elif i == found.at[-1]:
+            made = kernel([nodes[k] for k in found.at], nodes, uses.users, arrays, visible)
             out += [made] if made.outs else []               # (else nobody reads it)
     return g.of(out)
 
 
 def write_through(g: Listing) -> Listing:
-    """The list without copies of what one fused node made for them: it writes to their place itself (`attrs["into"]`: value -> place).
+    """The list without copies of what one fused node made for them: it writes to their place itself
+    (`attrs["into"]`: value -> place).
 
         %3 = fused(%0, %1){...}
         write copy(%0, %3)          ->      %3 = fused(%0, %1){...} into %0
@@ -62,7 +73,10 @@ def write_through(g: Listing) -> Listing:
     A view that is such a place is made before the kernel.
     """
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
-    uses, readers, out, early = Uses(nodes, root, views=True), Uses(nodes, root), list(nodes), {}
+    uses, readers = Uses(nodes, root, views=True), Uses(nodes, root)
+    # gone: the places of nodes that are not needed, or stand earlier
+    out, gone = list(nodes), set()
+    early: dict[int, int] = {}               # view -> the place of the kernel that writes to it
     ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
         if (
@@ -80,43 +94,66 @@ def write_through(g: Listing) -> Listing:
         while uses.maker.get(base, -1) >= k and is_view(nodes[uses.maker[base]]):
             views.append(uses.maker[base])
             base = nodes[views[-1]].ins[0]
-        if max(uses.maker.get(base, -1), uses.maker.get(root[place], -1)) >= k:          # the place is not there yet
+        # the place is not there yet
+        if max(uses.maker.get(base, -1), uses.maker.get(root[place], -1)) >= k:
             continue
         a, b, before = arrays[place], arrays[x], out[k]
-        if a.dtype != b.dtype or a.shape != b.shape or not (in_order(a) and b.flags.c_contiguous and a.flags.aligned):
+        if (
+            a.dtype != b.dtype
+            or a.shape != b.shape
+            or not (in_order(a) and b.flags.c_contiguous and a.flags.aligned)
+        ):
             continue
         kernels = isinstance(before, Fused) or type(before) is Parts
-        if not kernels and not fusible(before, arrays) or following(ways, k) < i or following(readers.users[root[place]], k) < i:
+        if (
+            not kernels
+            and not fusible(before, arrays)
+            or following(ways, k) < i
+            or following(readers.users[root[place]], k) < i
+        ):
             continue
         # (element lies on element)
-        if any(root[r] == root[place] and (r != place or type(before) is Parts) for r in touched(before)):
+        if any(
+            root[r] == root[place] and (r != place or type(before) is Parts)
+            for r in touched(before)
+        ):
             continue
-        if not kernels:
-            before = out[k] = alone(before, arrays)
-        if place not in before.into.values():
-            out[k], out[i] = before.putting({**before.into, x: place}), None
+        group = alone(before, arrays) if isinstance(before, OpNode) else before
+        assert isinstance(group, Fused | Parts)
+        out[k] = group
+        if place not in group.into.values():
+            out[k] = group.putting({**group.into, x: place})
+            gone.add(i)
             at = readers.users[root[place]]
             at.remove(i)                     # (it is written to there now)
             insort(at, k)
             early.update((v, min(k, early.get(v, k))) for v in views)
-    first = {}
+    first: dict[int, list[Node]] = {}
     for v in sorted(early):
         first.setdefault(early[v], []).append(nodes[v])
-        out[v] = None
-    return g.of([n for i, node in enumerate(out) for n in (*first.get(i, ()), node) if n is not None])
+    gone.update(early)
+    return g.of(
+        [
+            n
+            for i, node in enumerate(out)
+            for n in (*first.get(i, ()), *([] if i in gone else [node]))
+        ]
+    )
 
 
-def fusible(node, arrays):
+def fusible(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
     """May the node be a part of a kernel whose results are row-major?"""
     return mappable(node, arrays) and arrays[node.outs[0]].flags.c_contiguous
 
 
-def lying(a):
+def lying(a: Array | Type) -> Lying:
     """The shape of an array (or a `Type`) and the order of its dimensions in memory, as strides of elements."""
-    return a.shape, tuple([s // a.dtype.itemsize for n, s in zip(a.shape, a.strides, strict=True) if n != 1])
+    return a.shape, tuple(
+        [s // a.dtype.itemsize for n, s in zip(a.shape, a.strides, strict=True) if n != 1]
+    )
 
 
-def dense(a):
+def dense(a: Array | Type) -> bool:
     """Does an array (or a `Type`) fill its memory, whatever the order of its dimensions?"""
     shape, steps = lying(a)
     size = 1
@@ -127,7 +164,7 @@ def dense(a):
     return True
 
 
-def in_order(a):
+def in_order(a: Array) -> bool:
     """Do elements lie one after the other in the order of their indices, with gaps or without?"""
     size = a.itemsize
     for n, step in zip(reversed(a.shape), reversed(a.strides)):
@@ -138,53 +175,69 @@ def in_order(a):
     return True
 
 
-def mappable(node, arrays):
+def mappable(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
     """May the node be a part of a kernel?"""
     if not isinstance(node, OpNode) or node.op.family != "pointwise" or node.attrs:
         return False
     a = arrays[node.outs[0]]
     plain = a.size and dense(a) and a.dtype.kind != "c"
-    return plain and all(arrays[x].dtype.kind != "c" if type(x) is Ref else type(x) in (int, float, bool) for x in node.ins)
+    return bool(plain) and all(
+        arrays[x].dtype.kind != "c" if type(x) is Ref else type(x) in (int, float, bool)
+        for x in node.ins
+    )
 
 
-def joinable(a, b, i, uses):
+def joinable(a: _Group, b: _Group, i: int, uses: Uses) -> bool:
     """May two groups be one that stands at node i?"""
     nodes, at = uses.nodes, a.at + b.at
     together = set(at)
-    if a.lying != b.lying or len(at) > MOST_NODES or any(not uses.later(k, i) or uses.needed(k, i, together) for k in at):
+    if (
+        a.lying != b.lying
+        or len(at) > MOST_NODES
+        or any(not uses.later(k, i) or uses.needed(k, i, together) for k in at)
+    ):
         return False
     made = {nodes[k].outs[0] for k in at}
     seen = sum(any(u > i for u in uses.users.get(x, ())) for x in made)
     return len({x for k in at for x in nodes[k].refs()} - made) + seen <= MOST
 
 
-def alone(node, arrays):
+def alone(node: Node, arrays: Arrays) -> Fused:
     """A pointwise node as a fused one."""
     return kernel([node], [], {}, arrays, set(node.outs))
 
 
-def kernel(members, nodes, users, arrays, visible):
+def kernel(members: Sequence[Node], nodes: Sequence[Node], users: Mapping[int, Collection[int]],
+           arrays: Arrays, visible: Set[int]) -> Fused:
     """The fused node, with the expressions of its results (`roots`)."""
-    ins, places, known = [], {}, {}
+    places: dict[Key, Expr] = {}
+    ins: list[Array | Ref] = []
+    known: dict[int, Expr] = {}
 
-    def operand(x, key):
+    def operand(x: Array | Ref, key: Key) -> Expr:
         if key not in places:
             places[key] = S.arg(len(ins))
             ins.append(x)
         return places[key]
     for n in members:
+        assert n.op is not None
         one, number, t = n.op.plan([arrays[x] if type(x) is Ref else x for x in n.ins])
         by = {}
         for k, x in enumerate(n.ins):
             if type(x) is Ref:
                 by[k] = known[x] if x in known else operand(x, x)
             else:
-                x = n.op._number(x, number, t)               # a number of the type that the node's own kernel reads
+                # a number of the type that the node's own kernel reads
+                x = n.op._number(x, number, t)
                 by[k] = operand(x, (x.dtype.str, x.tobytes()))
         e = S.substitute(one.roots[0], by)
         if arrays[n.outs[0]].dtype.kind == "b" and e.op not in TRUTHS:
             e = S.ne(e, 0)                   # memory holds 0 or 1
         known[n.outs[0]] = e
     inside = {id(n) for n in members}
-    outs = [v for v in known if v in visible or any(id(nodes[u]) not in inside for u in users.get(v, ()))]
+    outs = [
+        v
+        for v in known
+        if v in visible or any(id(nodes[u]) not in inside for u in users.get(v, ()))
+    ]
     return Fused(tuple(ins), outs, members[-1].line, members, tuple(known[v] for v in outs))

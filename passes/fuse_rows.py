@@ -1,53 +1,75 @@
-"""Row programs from nodes: reductions along some axes, with what feeds them and what is computed from them, are one kernel.
+"""Row programs from nodes: reductions along some axes, with what feeds them and what is computed
+from them, are one kernel.
 
     %1 = amax(%0, dim=(1,), keepdim=True)
     %3 = fused(%0, %1){sub; exp}
     %4 = sum(%3, dim=(1,), keepdim=True)       ->      %5 = rows(%0, axes=(1,)){amax; sub; exp; sum; div}
     %5 = div(%3, %4)
 
-A group has a shape and axes. Its nodes are pointwise ones on that shape ("full" values) or on what is left without the axes ("row"
-values), and ops that are row programs themselves (reductions, softmax, norms), whose stages are put in as they are. A row value may be
-seen through views that put its axes back or repeat it along them. A result is stored if somebody outside of the group wants it; a group
-stands where the last of its nodes was, so nothing may want one before, nor write to what it reads. The stages compute what the nodes
-compute alone, in the same types, and a reduction's order is that of `ir.rows`: no bit changes.
+A group has a shape and axes. Its nodes are pointwise ones on that shape ("full" values) or on what
+is left without the axes ("row" values), and ops that are row programs themselves (reductions,
+softmax, norms), whose stages are put in as they are. A row value may be seen through views that put
+its axes back or repeat it along them. A result is stored if somebody outside of the group wants it;
+a group stands where the last of its nodes was, so nothing may want one before, nor write to what it
+reads. The stages compute what the nodes compute alone, in the same types, and a reduction's order
+is that of `ir.rows`: no bit changes.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
 from math import prod
+from typing import Any, TypeAlias
 
 import numpy as np
 from whet.ir import rows as R
 from whet.ir import scalar as S
-from whet.ir.graph import Fused, OpNode, Ref, Rows
-from whet.ir.row_layout import Placed, kind_of, left, one_each, spread
+from whet.ir.expressions import Expr
+from whet.ir.graph import Fused, Node, OpNode, Ref, Rows
+from whet.ir.row_layout import Placed, Shape, kind_of, left, one_each, spread
+from whet.ir.rows import Operand, Program
+from whet.ir.values import Array
 from whet.passes import fuse_pointwise
-from whet.passes.listing import Listing
+from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.uses import Uses, drop_unused, is_view
 
 MOST = 24                        # operands and results of a program
 MOST_NODES = 60
 MANY = 16                        # units of work: enough for threads as they are
-CACHED = 1 << 20                 # bytes of an array across which columns may be walked several times, or in order to store something,
-LINE = 32, 1024                  # whatever lines it has; bytes of a line of larger ones: of fewer, vectors are mostly empty, and across
-                                 # longer ones a column's numbers are too far from each other to be stored one by one
+# bytes of an array across which columns may be walked several times, or in order to store
+# something,
+CACHED = 1 << 20
+# whatever lines it has; bytes of a line of larger ones: of fewer, vectors are mostly empty, and
+# across
+LINE = 32, 1024
+                                 # longer ones a column's numbers are too far from each other to be
+                                 # stored one by one
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{n}": f"{u and 'u' or 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}}
 NUMBERS = ("f32", "f64", "i32", "i64")       # types of numbers that a kernel of rows takes by value
-AGAIN = 32                       # instructions that are done again for each reduction of what they make
-STAGE = 1 << 20                  # what stages define is numbered from here on, until the operands are known
+AGAIN = 32  # instructions that are done again for each reduction of what they make
+STAGE = 1 << 20  # what stages define is numbered from here on, until the operands are known
+
+
+Space: TypeAlias = tuple[Shape, tuple[int, ...]]         # a shape, and the axes that are reduced
+Source: TypeAlias = Array | Ref              # an operand: a value, or a number
 
 
 class _Group:
-    def __init__(self, i, shape, space=None):
-        self.at, self.shapes, self.space, self.node = [i], {shape} if shape is not None else set(), space, None
-        self.again = ()                      # of its nodes, those that others compute for themselves too
+    def __init__(self, i: int, shapes: set[Shape], space: Space | None = None) -> None:
+        self.at, self.shapes, self.space = [i], shapes, space
+        self.node: Rows | None = None
+        # of its nodes, those that others compute for themselves too
+        self.again: tuple[int, ...] = ()
 
 
 def rows(g: Listing) -> Listing:
     """The list with groups of reductions and pointwise nodes as "rows" nodes; `value` are the nodes that one stands for, `roots` is its `Rows`."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
-    uses, groups = Uses(nodes, root), {}
+    uses = Uses(nodes, root)
+    groups: dict[int, _Group] = {}           # node -> its group
 
-    def join(other, group, i):
+    def join(other: _Group | None, group: _Group, i: int) -> _Group:
         if other is None or other is group or not _join(other, group, i, uses, arrays, visible):
             return group
         groups.update(dict.fromkeys(group.at, other))
@@ -58,7 +80,7 @@ def rows(g: Listing) -> Listing:
         if group is None:
             continue
         groups[i] = group
-        for other in [groups.get(uses.maker.get(root[x])) for x in node.refs()]:
+        for other in [groups.get(uses.maker.get(root[x], -1)) for x in node.refs()]:
             group = join(other, group, i)
         if group.space:                      # others that reduce the same
             for x in {root[x]: x for k in group.at for x in nodes[k].refs()}:
@@ -69,14 +91,14 @@ def rows(g: Listing) -> Listing:
     return drop_unused(g.of(_put(nodes, root, groups)))
 
 
-def _start(i, node, arrays):
+def _start(i: int, node: Node, arrays: Arrays) -> _Group | None:
     """A group of one node; None if it can be in none."""
     if (
         isinstance(node, Fused)
         and arrays[node.outs[0]].flags.c_contiguous
         or fuse_pointwise.fusible(node, arrays)
     ):
-        return _Group(i, arrays[node.outs[0]].shape)
+        return _Group(i, {arrays[node.outs[0]].shape})
     if (
         isinstance(node, OpNode)
         and node.op.family in ("reduce", "rows")
@@ -88,17 +110,22 @@ def _start(i, node, arrays):
             shape = arrays[node.ins[[o.kind for o in got[0].operands].index("full")]].shape
             axes = tuple(sorted(a % len(shape) for a in got[2]))
             if 0 not in shape and prod(shape[a] for a in axes) > 1:
-                return _Group(i, None, (shape, axes))
+                return _Group(i, set(), (shape, axes))
     return None
 
 
-def alone(i, uses, arrays, visible):
+def alone(i: int, uses: Uses, arrays: Arrays, visible: Set[int]) -> Rows | None:
     """Node i, an op that is a row program, as a "rows" node; None if it is none."""
     group = _start(i, uses.nodes[i], arrays)
-    return None if group is None or group.space is None else _built(group.space, uses, arrays, visible, [i])
+    return (
+        None
+        if group is None or group.space is None
+        else _built(group.space, uses, arrays, visible, [i])
+    )
 
 
-def _program(node, arrays):
+def _program(node: OpNode,
+             arrays: Arrays) -> tuple[Program, tuple[Array | float, ...], tuple[int, ...]] | None:
     """(the program that a node is, its operands, its axes); None where it has none."""
     ins = [arrays[x] if type(x) is Ref else x for x in node.ins]
     if any(type(x) is np.ndarray and NAMES.get(x.dtype.name) is None for x in ins):
@@ -107,7 +134,7 @@ def _program(node, arrays):
     return got if any(o.kind == "full" for o in got[0].operands) else None
 
 
-def _join(a, b, i, uses, arrays, visible):
+def _join(a: _Group, b: _Group, i: int, uses: Uses, arrays: Arrays, visible: Set[int]) -> bool:
     """Make two groups one that stands at node i, if that may be."""
     space = a.space or b.space
     if space is None or b.space not in (None, space):
@@ -127,62 +154,82 @@ def _join(a, b, i, uses, arrays, visible):
     return True
 
 
-def _repeat(groups, uses, arrays, visible):
+def _repeat(groups: dict[int, _Group], uses: Uses, arrays: Arrays, visible: Set[int]) -> None:
     """Let each of the groups that read a large result, which little is read for, compute it for itself: then it is nowhere stored."""
     for i, node in enumerate(uses.nodes):
-        if groups.get(i) is None or groups[i].at != [i] or groups[i].space is not None or not visible.isdisjoint(node.outs):
+        if (
+            groups.get(i) is None
+            or groups[i].at != [i]
+            or groups[i].space is not None
+            or not visible.isdisjoint(node.outs)
+        ):
             continue
         node = node if isinstance(node, Fused) else fuse_pointwise.alone(node, arrays)
-        takers = {groups.get(u) for o in node.outs for u in uses.users.get(o, ())}
-        if not takers or None in takers or any(g.space is None or not uses.later(i, g.at[-1]) for g in takers) or not _repays(node, arrays):
+        readers = {u for o in node.outs for u in uses.users.get(o, ())}
+        takers = {groups[u]: groups[u].space for u in readers if u in groups}
+        if not readers or not readers <= groups.keys():
             continue
-        made = {g: _built(g.space, uses, arrays, visible, sorted([*g.at, i]), (*g.again, i)) for g in takers}
+        if any(
+            not space or not uses.later(i, g.at[-1]) for g, space in takers.items()
+        ) or not _repays(node, arrays):
+            continue
+        made = {g: space and _built(space, uses, arrays, visible, sorted([*g.at, i]), (*g.again, i))
+                for g, space in takers.items()}
         if None not in made.values():
             for g, one in made.items():
                 g.at, g.again, g.node = sorted([*g.at, i]), (*g.again, i), one
                 groups[i] = g
 
 
-def _repays(node, arrays):
+def _repays(node: Fused, arrays: Arrays) -> bool:
     """Is a kernel done several times sooner than what it makes is stored and read? (Not so in a cache.)"""
     made = sum(arrays[o].nbytes for o in node.outs)
-    read = sum(a.itemsize * prod(n for n, s in zip(a.shape, a.strides, strict=True) if s) for a in (arrays[x] for x in dict.fromkeys(node.refs())))
+    read = sum(
+        a.itemsize * prod(n for n, s in zip(a.shape, a.strides, strict=True) if s)
+        for a in (arrays[x] for x in dict.fromkeys(node.refs()))
+    )
     return made > CACHED and 4 * read <= made and work(node.exprs) <= AGAIN
 
 
-def again(node, members, shape, root, arrays):
+def again(
+    node: Rows, members: Sequence[Node], shape: Shape, root: Roots, arrays: Arrays
+) -> Rows | None:
     """A group of nodes on a shape of other sizes than that of `node`; None where no kernel takes it."""
     at = [k for k, m in enumerate(members) if not is_view(m)]
     return _built((shape, node.placed.axes), Uses(members, root), arrays, set(node.outs), at)
 
 
-def _put(nodes, root, groups):
+def _put(nodes: Sequence[Node], root: Roots, groups: dict[int, _Group]) -> list[Node]:
     """The list with each group at the place of its last node, and views of what it makes after it."""
-    out, inside, gone = [], {}, set()
+    out: list[Node] = []
+    inside: dict[int, _Group] = {}
+    gone: set[int] = set()
     for group in groups.values():
         if group.node is not None:
             gone.update(group.at)
             for k in group.at:
                 inside.update(dict.fromkeys(nodes[k].outs, group))
-    waiting = {}
+    waiting: dict[int, list[Node]] = {}
     for i, node in enumerate(nodes):
         if i not in gone:
-            group = inside.get(root[node.ins[0]]) if is_view(node) else None
-            if group is None or i > group.at[-1]:
+            maker = inside.get(root[node.ins[0]]) if is_view(node) else None
+            if maker is None or i > maker.at[-1]:
                 out.append(node)
             else:
-                waiting.setdefault(id(group), []).append(node)
-        elif i == groups[i].at[-1]:
-            out += [groups[i].node, *waiting.get(id(groups[i]), ())]
+                waiting.setdefault(id(maker), []).append(node)
+        elif i == groups[i].at[-1] and (made := groups[i].node) is not None:
+            out += [made, *waiting.get(id(groups[i]), ())]
     return out
 
 
-# ---- shapes ------------------------------------------------------------------------------------------------------------
-def way(shape, axes, fulls, rows_, sizes):
+# ---- shapes
+# ------------------------------------------------------------------------------------------------------------
+def way(shape: Shape, axes: tuple[int, ...], fulls: Sequence[Sequence[int]],
+        rows_: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> str | None:
     """How arrays of these strides can be walked without a copy: "rows" (elements of a row lie side by side, or in pieces), "columns" (rows
     do), None (neither). `fulls` has the strides of full operands and results, `rows_` those of row operands; `sizes` their item sizes."""
-    def merged(dims, strides):
-        out = []
+    def merged(dims: Sequence[int], strides: Sequence[Sequence[int]]) -> list[list[int]]:
+        out: list[list[int]] = []
         for a in dims:
             steps = [s[a] for s in strides]
             if shape[a] > 1 and out and all(p == q * shape[a] for p, q in zip(out[-1], steps, strict=True)):
@@ -202,7 +249,8 @@ def way(shape, axes, fulls, rows_, sizes):
 
 
 # ---- the program -------------------------------------------------------------------------------------------------------
-def _built(space, uses, arrays, visible, at, again=()):
+def _built(space: Space, uses: Uses, arrays: Arrays, visible: Set[int],
+           at: Sequence[int], again: tuple[int, ...] = ()) -> Rows | None:
     """The node of the group of nodes at these places, as `_Builder.build` has it. Kernels go by an operand that varies in all directions: where
     there is none (as in `x[:, None] - y`), those whose elements lie side by side are taken as such."""
     builder = _Builder(space, uses, arrays, visible)
@@ -215,25 +263,29 @@ def _built(space, uses, arrays, visible, at, again=()):
 class _Builder:
     """Makes the program of a group."""
 
-    def __init__(self, space, uses, arrays, visible, outer=False):
+    def __init__(self, space: Space, uses: Uses, arrays: Arrays,
+                 visible: Set[int], outer: bool = False) -> None:
         self.shape, self.axes = space
         self.outer, self.bare = outer, False             # may operands that vary in one direction be full ones? has a program only such?
         self.uses, self.arrays, self.visible = uses, arrays, visible
         self.kept, _ = left(*space)
-        self.ins, self.operands, self.places, self.numbered = [], [], [], {}
-        self.stages, self.reduced, self.types = [], {}, {}           # (class, expression and kind, what it defines); all args' types
-        self.known = {}                      # value -> (is it full?, its expression)
+        self.ins: list[Source | None] = []       # None: the index of an element
+        self.operands: list[Operand] = []
+        self.places: list[str] = []
+        self.numbered: dict[object, Expr] = {}
+        self.stages: list[tuple[type[Any], tuple[Any, ...], list[Expr]]] = []      # (class, kind and expression, what it defines)
+        self.reduced: dict[tuple[str, Expr], list[Expr]] = {}
+        self.types: dict[int, str] = {}
+        self.known: dict[int, tuple[bool, Expr]] = {}                      # value -> (is it full?, its expression)
 
-    def build(self, at, again=()):
+    def build(self, at: Sequence[int], again: tuple[int, ...] = ()) -> Rows | None:
         """The node of the group of nodes at these places; None where there is no program for it. What is computed `again` is stored nowhere."""
-        nodes, outs, inside = self.uses.nodes, [], set(at)
+        nodes, inside = self.uses.nodes, set(at)
+        outs: list[int] = []
         passing = {o for k in again for o in nodes[k].outs}
         for k in at:
-            if not (
-                self.pointwise
-                if isinstance(nodes[k], Fused) or nodes[k].op.family == "pointwise"
-                else self.program_of
-            )(nodes[k]):
+            node = nodes[k]
+            if not (self.program_of(node) if isinstance(node, OpNode) and node.op.family != "pointwise" else self.pointwise(node)):
                 return None
         for x, (full, e) in self.known.items():
             if x not in passing and (x in self.visible or any(u not in inside for u in self.uses.users.get(x, ()))):
@@ -244,10 +296,10 @@ class _Builder:
         self.keep()
         members = [nodes[k] for k in sorted({*at, *self.views(at)})]
         work = Placed(self.finished(), self.shape, self.axes, tuple(self.places))
-        node = Rows(tuple(self.ins), outs, nodes[at[-1]].line, members, self.axes, work)
-        return node if self.suits(node) else None
+        made = Rows(tuple(self.ins), outs, nodes[at[-1]].line, members, self.axes, work)
+        return made if self.suits(made) else None
 
-    def views(self, at):
+    def views(self, at: Sequence[int]) -> set[int]:
         """The views of what the group makes that nodes of it read, by their places."""
         todo, found = [x for k in at for x in self.uses.nodes[k].refs()], set()
         while todo:
@@ -258,9 +310,11 @@ class _Builder:
                 todo += self.uses.nodes[k].refs()
         return found
 
-    def suits(self, node):
+    def suits(self, node: Rows) -> bool:
         """Do the kernels take the operands as they lie, and is that worth it?"""
-        program, fulls, rows_ = node.placed.program, [], []
+        program = node.placed.program
+        fulls: list[tuple[Sequence[int], int]] = []
+        rows_: list[tuple[tuple[int, ...], int]] = []
         ins = [self.arrays[x] if type(x) is Ref else x for x in node.ins]
         given = node.placed.operands(ins)
         for x, o in zip(given, program.operands, strict=True):
@@ -273,11 +327,11 @@ class _Builder:
         if sorted(outer, key=lambda a: -sum(abs(st[a]) for st, _ in fulls)) != outer:
             return False
         stores = []
-        for o, stage in zip(node.outs, program.stages[len(program.stages) - len(node.outs):], strict=True):
+        for y, stage in zip(node.outs, program.stages[len(program.stages) - len(node.outs):], strict=True):
             if isinstance(stage, R.Store):
-                item = self.arrays[o].itemsize
+                item = self.arrays[y].itemsize
                 fulls.append(([prod(self.shape[a + 1:]) * item for a in range(len(self.shape))], item))
-                stores.append(o)
+                stores.append(y)
         if any(x not in self.visible and self.made_of_little(x) and all(map(self.reduces, self.uses.users.get(x, ()))) for x in stores):
             return False
         how = way(self.shape, self.axes, [s for s, _ in fulls], [s for s, _ in rows_], [b for _, b in (*fulls, *rows_)])
@@ -290,12 +344,12 @@ class _Builder:
                 not stores or line <= LINE[1] and not any(map(self.made_of_little, stores)))
         return how is not None
 
-    def reduces(self, k):
+    def reduces(self, k: int) -> bool:
         """Is the node at this place a reduction?"""
         node = self.uses.nodes[k]
         return isinstance(node, OpNode) and node.op.family in ("reduce", "rows")
 
-    def made_of_little(self, x):
+    def made_of_little(self, x: int) -> bool:
         """Could others compute a result rather than read it? (See `_repeat`.)"""
         node = self.uses.nodes[self.uses.maker[x]]
         return (isinstance(node, Fused) or fuse_pointwise.fusible(node, self.arrays)) and _repays(
@@ -304,11 +358,13 @@ class _Builder:
         )
 
     # ---- operands
-    def operand(self, x, place="whole", full=False):
+    def operand(self, x: Source, place: str = "whole",
+                full: bool = False) -> tuple[bool, Expr] | None:
         """(is it full?, the expression) of a node's operand; None where it cannot be one. `full`: it may be."""
-        if type(x) is Ref and self.uses.root[x] in self.known:
+        if isinstance(x, Ref) and self.uses.root[x] in self.known:
             return self.seen(x, place)
-        if type(x) is Ref:
+        key: tuple[Any, ...]
+        if isinstance(x, Ref):
             a, dtype = spread(self.arrays[x], self.shape, self.axes, place), NAMES.get(self.arrays[x].dtype.name)
             kind = "full" if self.outer and full and a.shape[-1] > 1 and a.strides[-1] == a.itemsize else kind_of(a, self.axes)
             key = x, place, kind
@@ -318,7 +374,8 @@ class _Builder:
             return None
         return kind in ("full", "col"), self.number(key, x, dtype, kind, place)
 
-    def number(self, key, x, dtype, kind, place="whole"):
+    def number(self, key: object, x: Source | None, dtype: str, kind: str,
+               place: str = "whole") -> Expr:
         """The argument of an operand of the program."""
         if key not in self.numbered:
             self.numbered[key] = S.arg(len(self.operands))
@@ -328,7 +385,7 @@ class _Builder:
             self.places.append(place)
         return self.numbered[key]
 
-    def seen(self, x, place):
+    def seen(self, x: Ref, place: str) -> tuple[bool, Expr] | None:
         """What the group made, as it is or through a view; None where the view moves elements."""
         base = self.uses.root[x]
         full, e = self.known[base]
@@ -346,10 +403,11 @@ class _Builder:
         return full, e
 
     # ---- nodes
-    def pointwise(self, node):
+    def pointwise(self, node: Node) -> bool:
         if not isinstance(node, Fused):
             node = fuse_pointwise.alone(node, self.arrays)
-        shape, by = self.arrays[node.outs[0]].shape, {}
+        shape = self.arrays[node.outs[0]].shape
+        by: dict[int, Expr] = {}
         place = "whole" if shape in (self.shape, self.kept) else "plain"
         for k, x in enumerate(node.ins):
             got = self.operand(x, place, shape == self.shape)
@@ -361,11 +419,15 @@ class _Builder:
             self.known[o] = shape == self.shape, e if S.typeof(e, self.types) == stored else S.cast(e, stored)
         return True
 
-    def program_of(self, node):
+    def program_of(self, node: OpNode) -> bool:
         """A node that is a program itself: its stages."""
-        program, given, _ = _program(node, self.arrays)
-        by, values = {}, []
+        found = _program(node, self.arrays)
+        assert found is not None             # it is a row program, as `_start` saw
+        program, given, _ = found
+        by: dict[int, Expr] = {}
+        values: list[tuple[bool, Expr]] = []
         for k, (o, x) in enumerate(zip(program.operands, given, strict=True)):
+            got: tuple[bool, Expr] | None
             if o.kind == "index":
                 got = True, self.number("index", None, o.dtype, "index")
             elif o.kind == "scalar":
@@ -391,7 +453,7 @@ class _Builder:
         self.known.update(zip(node.outs, values, strict=True))
         return True
 
-    def stage(self, what, parts, *types):
+    def stage(self, what: type[Any], parts: tuple[Any, ...], *types: str) -> list[Expr]:
         """Add a stage; the arguments that it defines."""
         made = [S.arg(STAGE + len(self.types) + j) for j in range(len(types))]
         self.types.update((e.value, t) for e, t in zip(made, types, strict=True))
@@ -399,11 +461,12 @@ class _Builder:
         return made
 
     # ---- the whole
-    def keep(self):
+    def keep(self) -> None:
         """Keep the costly values that more than one walk needs."""
         values = [e for full, e in self.known.values() if full and any(x.op in R.HEAVY for x in S.walk(e))]
         while values:
-            e, ready, walks = values.pop(0), {}, {}
+            e, walks = values.pop(0), {}
+            ready: dict[int, int] = {}
             if e.op == "arg":
                 continue
             for k, (what, parts, made) in enumerate(self.stages):
@@ -419,7 +482,7 @@ class _Builder:
             self.stages[first + 1:] = [(w, (*p[:-1], S.replace(p[-1], e, kept)), m) for w, p, m in self.stages[first + 1:]]
             values = [S.replace(v, e, kept) for v in values]
 
-    def finished(self):
+    def finished(self) -> Program:
         """The program, its arguments numbered in order."""
         new, n = {}, len(self.operands)
         for _, _, made in self.stages:

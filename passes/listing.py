@@ -2,9 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import TypeAlias
 
 from whet.ir.nodes import Node
+from whet.ir.values import Array
+
+Roots: TypeAlias = Mapping[int, int]         # value -> the value in whose memory it lies
+Arrays: TypeAlias = Sequence[Array]          # what each value was when recorded
 
 
 class Listing:
@@ -16,11 +20,11 @@ class Listing:
     def __init__(
         self,
         nodes: Iterable[Node],
-        root: Mapping[int, int],
-        arrays: Sequence[Any],
+        root: Roots,
+        arrays: Arrays,
         visible: Set[int],
     ) -> None:
-        self.nodes: list[Any] = list(nodes)
+        self.nodes = list(nodes)
         self.root, self.arrays, self.visible = root, arrays, visible
 
     def of(self, nodes: Iterable[Node]) -> Listing:

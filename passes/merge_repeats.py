@@ -4,21 +4,31 @@
     %3 = exp(%0)                %2 = exp(%0)
     %4 = add(%2, %3)     ->     %4 = add(%2, %2)
 
-Two nodes are the same if their op, operands and attributes are, and nobody wrote to what they read in between. The second goes where its
-result is only read, in the layout that it has, and nobody outside can tell it from the first.
+Two nodes are the same if their op, operands and attributes are, and nobody wrote to what they read
+in between. The second goes where its result is only read, in the layout that it has, and nobody
+outside can tell it from the first.
 """
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
 import numpy as np
-from whet.ir.graph import OpNode
-from whet.passes.listing import Listing
+from whet.ir.graph import Node, OpNode
+from whet.ir.op import Op
+from whet.passes.listing import Arrays, Listing
 from whet.passes.uses import Uses, is_view
 
+# op, operands, attributes
+Meaning: TypeAlias = tuple[Op, tuple[Any, ...], tuple[tuple[str, Any], ...]]
 LONG = 64                        # elements of an array among the attributes
 
 
 def merge_repeats(g: Listing) -> Listing:
     """The list without nodes that were there before."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
-    uses, seen, new, out = Uses(nodes, root), {}, {}, []
+    uses, out = Uses(nodes, root), []
+    seen: dict[Meaning, tuple[int, Node]] = {}  # what a node computes -> its place, and it
+    new: dict[int, int] = {}
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}
     for i, node in enumerate(nodes):
         node = node.renamed(new)
@@ -32,9 +42,13 @@ def merge_repeats(g: Listing) -> Listing:
         )
         if key is not None:
             before = seen.get(key)
-            if before is not None and uses.later(before[0], i) and alike(before[1], node, arrays) and not any(
-                    uses.writes.get(root[o]) for o in (*node.outs, *before[1].outs)) and not any(
-                    o in visible or o in viewed for o in node.outs):
+            if (
+                before is not None
+                and uses.later(before[0], i)
+                and alike(before[1], node, arrays)
+                and not any(uses.writes.get(root[o]) for o in (*node.outs, *before[1].outs))
+                and not any(o in visible or o in viewed for o in node.outs)
+            ):
                 new.update(zip(node.outs, before[1].outs, strict=True))
                 continue
             seen[key] = i, node
@@ -42,17 +56,21 @@ def merge_repeats(g: Listing) -> Listing:
     return g.of(out)
 
 
-def meaning(node):
+def meaning(node: OpNode) -> Meaning | None:
     """What a node computes, as a key; None where that cannot be compared."""
     try:
-        key = node.op, frozen(node.ins), tuple(sorted((k, frozen(v)) for k, v in node.attrs.items()))
+        key = (
+            node.op,
+            frozen(node.ins),
+            tuple(sorted((k, frozen(v)) for k, v in node.attrs.items())),
+        )
         hash(key)
     except TypeError:
         return None
     return key
 
 
-def frozen(x):
+def frozen(x: Any) -> tuple[Any, ...]:
     """A value as a key that tells 1 from 1.0 and True, and 0.0 from -0.0."""
     if type(x) in (tuple, list):
         return type(x).__name__, *map(frozen, x)
@@ -63,8 +81,11 @@ def frozen(x):
     return type(x).__name__, repr(x) if isinstance(x, float | complex) else x
 
 
-def alike(a, b, arrays):
+def alike(a: Node, b: Node, arrays: Arrays) -> bool:
     """Have the results of two nodes one layout?"""
     return len(a.outs) == len(b.outs) and all(
-        arrays[o].dtype == arrays[p].dtype and arrays[o].shape == arrays[p].shape and arrays[o].strides == arrays[p].strides
-        for o, p in zip(a.outs, b.outs, strict=True))
+        arrays[o].dtype == arrays[p].dtype
+        and arrays[o].shape == arrays[p].shape
+        and arrays[o].strides == arrays[p].strides
+        for o, p in zip(a.outs, b.outs, strict=True)
+    )

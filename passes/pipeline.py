@@ -1,8 +1,14 @@
 """The passes over a recorded list of nodes, in order. Each is a function `Listing -> Listing` that
 changes no bit, and nothing of the listing that it is given.
 """
-import contextlib
+from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator, Sequence, Set
+from typing import Any, Protocol, TypeAlias
+
+from whet.ir.nodes import Node
+from whet.ir.values import Array
 from whet.passes.batch_kernels import many
 from whet.passes.chain_products import chains
 from whet.passes.delay_reductions import later
@@ -17,13 +23,32 @@ from whet.passes.fuse_rows import rows
 from whet.passes.in_place_to_new import outright
 from whet.passes.listing import Listing
 from whet.passes.merge_repeats import merge_repeats
-from whet.passes.partition import partition
+from whet.passes.partition import Partition, partition
 from whet.passes.read_results import read_results
 from whet.passes.reassociate import reassociate
 from whet.passes.resized import Plan
 from whet.passes.roll_loops import roll
 from whet.passes.uses import drop_unused, is_view, memories
 from whet.passes.writes_to_values import writes
+
+# raises where a list is broken
+Check: TypeAlias = Callable[[Sequence[Node], Sequence[Array]], None]
+
+
+class KeptPlans(Protocol):
+    """What earlier processes had passes make: `jit/program/plan_cache.py`."""
+
+    def name(self, plan: Plan, passes: list[str]) -> str | None:
+        """What the file of a plan is called; None where there is no saying."""
+
+    def again(
+        self, name: str, plan: Plan, passes: list[str], root: dict[int, int], arrays: list[Array]
+    ) -> bool:
+        """Give the plan what was made of the same list, if that is there."""
+
+    def keep(self, name: str, plan: Plan) -> None:
+        """Keep a plan for others."""
+
 
 PASSES = [
     # what constants alone make is a constant (first: see resized.py)
@@ -63,10 +88,13 @@ BETWEEN = [("partition", partition)]
 REWRITES = {"fold_batch_norm": fold_batch_norm, "reassociate": reassociate}
 
 
-def rewrite(nodes, root, arrays, visible, names, steady):
+def rewrite(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], visible: Set[int],
+            names: Sequence[str], steady: set[int]) -> tuple[list[Node], set[int], list[str]]:
     """(the nodes after the rewrites of these names, values to keep between calls, what was done or
     left alone and why)"""
-    kept, log, known = set(), [], len(arrays)
+    kept: set[int] = set()
+    log: list[str] = []
+    known = len(arrays)
     g = Listing(nodes, memories(nodes, root, arrays), arrays, visible)
     for name, one in REWRITES.items():
         if name in names:
@@ -79,28 +107,33 @@ def rewrite(nodes, root, arrays, visible, names, steady):
     return g.nodes, kept, log
 
 
-def planned(nodes, root, arrays, visible, check=None, plan=None, kept=None):
+def planned(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], visible: Set[int],
+            check: Check | None = None, plan: Plan | None = None,
+            kept: KeptPlans | None = None) -> tuple[list[Node], Plan]:
     """The nodes after all passes, as `optimize` gives them, and the plan of what was done, for a
     list of the same nodes on other sizes: if `plan` is one of this list, or if an earlier process
     has had this very list, as `kept` knows (`jit/program/plan_cache.py`), no pass runs."""
     passes = [name for name, _ in PASSES]
     new = Plan(nodes, root, arrays, visible)
-    made = plan.again(new, root, arrays) if plan is not None and plan.passes == passes else None
-    if made is not None:
-        if check is not None:
-            check(made, arrays)
-        return made, plan
-    name = kept.name(new, passes) if kept is not None and OURS.issuperset(PASSES) else None
-    if name is None or not kept.again(name, new, passes, root, arrays):
+    if plan is not None and plan.passes == passes:
+        made = plan.again(new, root, arrays)
+        if made is not None:
+            if check is not None:
+                check(made, arrays)
+            return made, plan
+    kept = kept if OURS.issuperset(PASSES) else None
+    name = None if kept is None else kept.name(new, passes)
+    if kept is None or name is None or not kept.again(name, new, passes, root, arrays):
         new.done(optimize(nodes, root, arrays, visible, check), arrays, passes)
-        if name is not None:
+        if kept is not None and name is not None:
             kept.keep(name, new)
     elif check is not None:
         check(new.made, arrays)
     return new.made, new
 
 
-def optimize(nodes, root, arrays, visible, check=None):
+def optimize(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array], visible: Set[int],
+             check: Check | None = None) -> list[Node]:
     """The nodes after all passes; `root` and `arrays` get what they add. `check(nodes, arrays)` is
     called before and after each."""
     known = len(arrays)
@@ -116,19 +149,19 @@ def optimize(nodes, root, arrays, visible, check=None):
     return g.nodes
 
 
-def names():
+def names() -> list[str]:
     """The names of all passes."""
     return [name for name, _ in (*PASSES, *BETWEEN)]
 
 
-def divided(*args):
+def divided(*args: Any) -> Partition | None:
     """What is kept of a forward for its backward, and what is computed again: see `partition`; None
     where all is kept that is read."""
     return BETWEEN[0][1](*args) if BETWEEN else None
 
 
 @contextlib.contextmanager
-def without(*left_out):
+def without(*left_out: str) -> Iterator[None]:
     """Recordings that are made inside lack some passes: whatever is left out, the bits are the
     same.
 
@@ -144,11 +177,10 @@ def without(*left_out):
         raise ValueError(
             f"without(): no pass is called {', '.join(sorted(unknown))}; there are {', '.join(names())}"
         )
-    before = [(some, some[:]) for some in (PASSES, BETWEEN)]
-    for some in PASSES, BETWEEN:
-        some[:] = [(name, one) for name, one in some if name not in left_out]
+    before = PASSES[:], BETWEEN[:]
+    PASSES[:] = [(name, one) for name, one in PASSES if name not in left_out]
+    BETWEEN[:] = [(name, one) for name, one in BETWEEN if name not in left_out]
     try:
         yield
     finally:
-        for some, all_ in before:
-            some[:] = all_
+        PASSES[:], BETWEEN[:] = before

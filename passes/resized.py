@@ -1,18 +1,50 @@
-"""What the passes decided for one list of nodes, done again for the same list on tensors of other sizes.
+"""What the passes decided for one list of nodes, done again for the same list on tensors of other
+sizes.
 
-A `Plan` is kept with the list that the passes made. Where another recorded list has the same nodes, in the same order, on values that differ
-in nothing but their sizes, every decision of the passes stands: they look at ops, at who reads and writes what, at types, at which sizes are
-equal (or 0 or 1), at which memory is contiguous and which views lie alike. So the groups are made anew from their nodes, with the sizes,
-attributes and numbers that these have now; no pass runs. Where a pass goes by more than that (by which constants are equal, by how many
-bytes lie between products), this is asked again, and where it is not as it was, the passes run.
+A `Plan` is kept with the list that the passes made. Where another recorded list has the same nodes,
+in the same order, on values that differ in nothing but their sizes, every decision of the passes
+stands: they look at ops, at who reads and writes what, at types, at which sizes are equal (or 0 or
+1), at which memory is contiguous and which views lie alike. So the groups are made anew from their
+nodes, with the sizes, attributes and numbers that these have now; no pass runs. Where a pass goes
+by more than that (by which constants are equal, by how many bytes lie between products), this is
+asked again, and where it is not as it was, the passes run.
 """
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence, Set
+from typing import Any
 
 import numpy as np
-from whet.ir.graph import Group, Node, OpNode, Ref, Type, exact
-from whet.passes import chain_products, fuse_epilogues, fuse_gathers, fuse_moves, fuse_pointwise, fuse_rows
-from whet.passes.fold_constants import constants, content
-from whet.passes.merge_repeats import frozen
+from whet.ir.graph import (
+    Ask,
+    Contract,
+    Draw,
+    Fused,
+    Group,
+    Guard,
+    Node,
+    OpNode,
+    Parts,
+    Ref,
+    Roll,
+    Rows,
+    Type,
+    exact,
+)
+from whet.ir.row_layout import Shape
+from whet.ir.values import Array, DType
+from whet.passes import (
+    chain_products,
+    fuse_epilogues,
+    fuse_gathers,
+    fuse_moves,
+    fuse_pointwise,
+    fuse_rows,
+)
+from whet.passes.fold_constants import Constants, constants, content
+from whet.passes.listing import Arrays, Roots
+from whet.passes.merge_repeats import Meaning, frozen
 from whet.passes.uses import is_view, memories
 
 FLAGS = 0x503                    # of an array: contiguous either way, aligned, writeable
@@ -21,49 +53,84 @@ FLAGS = 0x503                    # of an array: contiguous either way, aligned, 
 class Plan:
     """A recorded list of nodes as the passes find it: `nodes`, what they are asked for (`visible`), and how all values lie."""
 
-    def __init__(self, nodes, root, arrays, visible):
+    def __init__(self, nodes: Sequence[Node], root: Roots, arrays: Arrays,
+                 visible: Set[int]) -> None:
         self.nodes, self.visible = list(nodes), frozenset(visible)
         self.memory = memories(nodes, root, arrays)
         self.size = len(arrays)
-        self.values = {n: (a.dtype, a.shape, a.strides, a.flags.num & FLAGS) for n, a in ((n, arrays[n]) for n in root)}
-        self.lying, self.alike = _lying(root, arrays), None
-        self.made = self.passes = self.added = None      # the list that the passes left, their names, and the types of values that they added
+        self.values = {
+            n: (a.dtype, a.shape, a.strides, a.flags.num & FLAGS)
+            for n, a in ((n, arrays[n]) for n in root)
+        }
+        self.lying = _lying(root, arrays)
+        # what a node does -> the places of those that do it
+        self.alike: dict[Meaning, list[int]] | None = None
+        # the list that the passes left, their names, and the types of values that they added
+        self.made: list[Node] = []
+        self.passes: list[str] = []
+        self.added: list[tuple[DType, Shape, bool]] = []
 
     @functools.cached_property
-    def constants(self):
+    def constants(self) -> Constants:
         """The constants of the list."""
-        return constants(self.nodes, self.memory, {n: Type(*facts[:3]) for n, facts in self.values.items()}, self.visible)
+        return constants(
+            self.nodes,
+            self.memory,
+            {n: Type(*facts[:3]) for n, facts in self.values.items()},
+            self.visible,
+        )
 
-    def done(self, made, arrays, passes):
+    def done(self, made: list[Node], arrays: Arrays, passes: list[str]) -> None:
         """Note what the passes made of it."""
-        self.made, self.passes, self.added = made, passes, [(a.dtype, a.shape, a.flags.c_contiguous) for a in arrays[self.size:]]
+        self.made, self.passes, self.added = (
+            made,
+            passes,
+            [(a.dtype, a.shape, a.flags.c_contiguous) for a in arrays[self.size :]],
+        )
 
-    def again(self, new, root, arrays):
+    def again(self, new: Plan, root: dict[int, int], arrays: list[Array]) -> list[Node] | None:
         """The list that the passes would make of another plan's nodes; None where that is not sure. `root` and `arrays` get what they add."""
         scale = self.scale(new)
-        if scale is None or not all(whole and all(n in scale for n in shape) for _, shape, whole in self.added):
+        if scale is None or not all(
+            whole and all(n in scale for n in shape) for _, shape, whole in self.added
+        ):
             return None
-        same = [alike(a, b) for a, b in zip(self.nodes, new.nodes)]
-        if None in same or not self.apart(new, same):
+        same = [s for s in map(alike, self.nodes, new.nodes) if s is not None]
+        if len(same) < len(self.nodes) or not self.apart(new, same):
             return None
         arrays += [np.empty([scale[n] for n in shape], dtype) for dtype, shape, _ in self.added]
         memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
-        made = None if chain_products.wanted(self.made, arrays) else _Again(self, new, same, scale, memory, arrays)()
+        made = (
+            None
+            if chain_products.wanted(self.made, arrays)
+            else _Again(self, new, same, scale, memory, arrays)()
+        )
         if made is None:
             del arrays[self.size:]
         else:
             root.update((n, n) for n in range(self.size, len(arrays)))
         return made
 
-    def scale(self, new):
-        """size -> the size in its place; None where two that were equal are not, or one is 0 or 1 that was not, or something else is another.
+    def scale(self, new: Plan) -> dict[int, int] | None:
+        """size -> the size in its place; None where two that were equal are not, or one is 0 or 1
+        that was not, or something else is another.
 
-        (Where two have become equal, no decision becomes wrong: it was made as for sizes that differ.)"""
-        if len(self.nodes) != len(new.nodes) or self.size != new.size or self.visible != new.visible or self.values.keys() != new.values.keys() \
-                or self.lying != new.lying or self.memory != new.memory:
+        (Where two have become equal, no decision becomes wrong: it was made as for sizes that
+        differ.)"""
+        if (
+            len(self.nodes) != len(new.nodes)
+            or self.size != new.size
+            or self.visible != new.visible
+            or self.values.keys() != new.values.keys()
+            or self.lying != new.lying
+            or self.memory != new.memory
+        ):
             return None
-        there, lying = {0: 0, 1: 1}, {}
-        for (dtype, shape, strides, flags), (u, sizes, steps, other) in zip(self.values.values(), new.values.values()):
+        there = {0: 0, 1: 1}
+        lying: dict[fuse_pointwise.Lying, fuse_pointwise.Lying] = {}
+        for (dtype, shape, strides, flags), (u, sizes, steps, other) in zip(
+            self.values.values(), new.values.values()
+        ):
             if dtype != u or flags != other or len(shape) != len(sizes):
                 return None
             for a, b in zip(shape, sizes):
@@ -71,49 +138,70 @@ class Plan:
                     return None
             if not flags & 1:
                 a, b = Type(dtype, shape, strides), Type(u, sizes, steps)
-                if not _parallel(strides, steps) or fuse_pointwise.dense(a) != fuse_pointwise.dense(b) \
-                        or lying.setdefault(fuse_pointwise.lying(a), fuse_pointwise.lying(b)) != fuse_pointwise.lying(b):
+                if (
+                    not _parallel(strides, steps)
+                    or fuse_pointwise.dense(a) != fuse_pointwise.dense(b)
+                    or lying.setdefault(fuse_pointwise.lying(a), fuse_pointwise.lying(b))
+                    != fuse_pointwise.lying(b)
+                ):
                     return None
         return there
 
-    def apart(self, new, same):
+    def apart(self, new: Plan, same: Sequence[bool]) -> bool:
         """Do nodes that did the same, and were merged, do so still, and are constants that were equal equal still?"""
         if all(same):
             return True
         if not self.constants.still(new.constants):
             return False
         if self.alike is None:
-            self.alike = {}                  # what a node does -> the places of those that do it
+            self.alike = {}
             for i, n in enumerate(self.nodes):
                 key = _beside(n)
                 if key is not None:
                     self.alike.setdefault(key, []).append(i)
-        return all(len({_beside(new.nodes[i]) for i in group}) == 1 for group in self.alike.values() if not all(same[i] for i in group))
+        return all(
+            len({_beside(new.nodes[i]) for i in group}) == 1
+            for group in self.alike.values()
+            if not all(same[i] for i in group)
+        )
 
 
 class _Again:
     """The making of the list. `same`: which nodes have the very attributes and numbers that they had."""
 
-    def __init__(self, plan, new, same, scale, root, arrays):
-        self.plan, self.scale, self.root, self.arrays, self.nodes = plan, scale, root, arrays, new.nodes
+    def __init__(self, plan: Plan, new: Plan, same: Sequence[bool], scale: dict[int, int],
+                 root: Roots, arrays: Arrays) -> None:
+        self.plan, self.scale, self.root, self.arrays, self.nodes = (
+            plan,
+            scale,
+            root,
+            arrays,
+            new.nodes,
+        )
         self.at = {id(a): i for i, a in enumerate(plan.nodes)}
         self.other = {i for i, s in enumerate(same) if not s}
-        self.found = set()                   # the nodes of those that the list has
+        self.found: set[int] = set()         # the nodes of those that the list has
         self.constants = new.constants
 
-    def __call__(self):
+    def __call__(self) -> list[Node] | None:
         out = []
-        for node in self.plan.made:
-            node = self.node(node)
+        for old in self.plan.made:
+            node = self.node(old)
             if node is None:
                 return None
             out.append(node)
         lost = [self.plan.nodes[i] for i in self.other - self.found]
-        return out if all(is_view(a) or a.outs and self.constants.known.keys() >= set(a.outs) for a in lost) else None
+        return (
+            out
+            if all(
+                is_view(a) or a.outs and self.constants.known.keys() >= set(a.outs) for a in lost
+            )
+            else None
+        )
 
-    def node(self, x):
+    def node(self, x: Node) -> Node | None:
         """One node of the list; None where it cannot be made."""
-        if x.kind == "roll":
+        if isinstance(x, Roll):
             return x if all(self.still(m) for m in x.flat()) else None
         if isinstance(x, Group):
             return self.group(x)
@@ -132,106 +220,158 @@ class _Again:
         if i not in self.other:
             return x
         ins = tuple([p if type(p) is Ref else q for p, q in zip(x.ins, b.ins, strict=True)])
-        if isinstance(x, OpNode):            # a write that became an operation has none of its attributes
+        if isinstance(x, OpNode):  # a write that became an operation has none of its attributes
             return OpNode(x.op, ins, b.attrs if isinstance(b, OpNode) else {}, x.outs, x.line)
         return b.of(ins)
 
-    def still(self, node):
+    def still(self, node: Node) -> bool:
         """Is a node, and all that it reads and makes, as it was?"""
         i = self.at.get(id(node.source or node))
         if i in self.other:
             return False
-        if i is not None and node.op is not self.nodes[i].op and content(self.constants[node.outs[0]]) != content(node.attrs["array"]):
+        if (
+            i is not None
+            and node.op is not self.nodes[i].op
+            and content(self.constants[node.outs[0]]) != content(node.attrs["array"])
+        ):
             return False
         for v in (*node.refs(), *node.outs):
-            if v not in self.plan.values or self.plan.values[v][1:3] != (self.arrays[v].shape, self.arrays[v].strides):
+            if v not in self.plan.values or self.plan.values[v][1:3] != (
+                self.arrays[v].shape,
+                self.arrays[v].strides,
+            ):
                 return False
         return True
 
-    def group(self, x):
+    def group(self, x: Group) -> Group | None:
         """A group made of its nodes."""
-        members = [self.node(m) for m in x.value]
-        if None in members or not all(fuse_pointwise.in_order(self.arrays[place]) for place in x.into.values()):
+        members = [m for m in map(self.node, x.members) if m is not None]
+        if len(members) < len(x.members) or not all(
+            fuse_pointwise.in_order(self.arrays[place]) for place in x.into.values()
+        ):
             return None
-        if all(a is b or not a.members and alike(a, b) for a, b in zip(x.value, members)) \
-                and (x.kind != "rows" or all(self.scale.get(n) == n for n in x.roots.shape)) and x.kind not in ("parts", "picks"):
+        if (
+            all(a is b or not a.members and alike(a, b) for a, b in zip(x.members, members))
+            and (not isinstance(x, Rows) or all(self.scale.get(n) == n for n in x.placed.shape))
+            and not isinstance(x, Parts)
+        ):
             return x
-        if x.kind == "fused":
+        made: Group | str | None
+        if isinstance(x, Fused):
             made = fuse_pointwise.kernel(members, (), {}, self.arrays, set(x.outs))
-        elif x.kind == "contract":
-            made = fuse_epilogues.joined(*members)
-        elif x.kind in ("parts", "picks"):
-            made = (fuse_moves if x.kind == "parts" else fuse_gathers).joined(members, self.arrays, x.outs)
-        elif x.kind == "rows":
-            made = fuse_rows.again(x, members, tuple([self.scale[n] for n in x.roots.shape]), self.root, self.arrays)
+        elif isinstance(x, Contract):
+            first, then = members
+            made = (
+                fuse_epilogues.joined(first, then)
+                if isinstance(first, OpNode) and isinstance(then, Fused)
+                else None
+            )
+        elif isinstance(x, Parts):
+            made = (fuse_moves if type(x) is Parts else fuse_gathers).joined(
+                members, self.arrays, x.outs
+            )
+        elif isinstance(x, Rows):
+            made = fuse_rows.again(
+                x, members, tuple([self.scale[n] for n in x.placed.shape]), self.root, self.arrays
+            )
         else:
             return None
-        if not isinstance(made, Node) or made.outs != x.outs or made.refs() != x.refs():
+        if not isinstance(made, Group) or made.outs != x.outs or made.refs() != x.refs():
             return None
         return made.putting(x.into) if x.into else made
 
 
-def _beside(n):
+def _beside(n: Node) -> Meaning | None:
     """A node without the values that it reads, as a key; None where that does not compare, or is never merged."""
-    if n.kind != "op" or is_view(n):
+    if not isinstance(n, OpNode) or is_view(n):
         return None
     try:
-        key = n.op, frozen([x for x in n.ins if type(x) is not Ref]), tuple(sorted((k, frozen(v)) for k, v in n.attrs.items()))
+        key = (
+            n.op,
+            frozen([x for x in n.ins if type(x) is not Ref]),
+            tuple(sorted((k, frozen(v)) for k, v in n.attrs.items())),
+        )
         hash(key)
     except TypeError:
         return None
     return key
 
 
-def alike(a, b):
+def alike(a: Node, b: Node) -> bool | None:
     """Have two nodes the same attributes and numbers? None where they are no one node of a list that was recorded twice."""
     if a is b:
         return True
-    if a.kind != b.kind or a.op is not b.op or a.outs != b.outs or len(a.ins) != len(b.ins) or a.attrs.keys() != b.attrs.keys():
+    if (
+        a.kind != b.kind
+        or a.op is not b.op
+        or a.outs != b.outs
+        or len(a.ins) != len(b.ins)
+        or a.attrs.keys() != b.attrs.keys()
+    ):
         return None
     same = True
     for x, y in zip(a.ins, b.ins):
         if (type(x) is Ref) != (type(y) is Ref) or type(x) is Ref and x != y:
             return None
         same &= type(x) is Ref or _equal(x, y)
-    if a.kind in ("guard", "ask") and not _equal(a.value, b.value):
+    if isinstance(a, (Guard, Ask)) and not _equal(a.fact, b.fact):
         return None
-    if a.kind == "draw" and not _one_stream(a.attrs["generator"], b.attrs["generator"]):
+    if isinstance(a, Draw) and not _one_stream(a.attrs["generator"], b.attrs["generator"]):
         return None
-    return same and a.roots == b.roots and all(_equal(v, b.attrs[k]) for k, v in a.attrs.items() if k != "generator")
+    return (
+        same
+        and a.roots == b.roots
+        and all(_equal(v, b.attrs[k]) for k, v in a.attrs.items() if k != "generator")
+    )
 
 
-def _one_stream(x, y):
+def _one_stream(x: Any, y: Any) -> bool:
     """Are two streams of random numbers one, or one place?"""
     return x is y or hasattr(x, "key") and hasattr(y, "key") and x.key() == y.key()
 
 
-def _equal(x, y):
+def _equal(x: Any, y: Any) -> bool:
     """Are two attributes the same, to the bit?"""
     if x is y:
         return True
     if type(x) is not type(y):
         return False
     if type(x) in (int, str, bool):
-        return x == y
+        return bool(x == y)
     if type(x) is tuple:
         return len(x) == len(y) and all(map(_equal, x, y))
-    return exact(x) == exact(y)
+    return bool(exact(x) == exact(y))
 
 
-def _parallel(strides, steps):
+def _parallel(strides: tuple[int, ...], steps: tuple[int, ...]) -> bool:
     """Do the dimensions of two arrays lie in one order?"""
     if [(s > 0) - (s < 0) for s in strides] != [(s > 0) - (s < 0) for s in steps]:
         return False
-    return all((a < b) == (c < d) for a, c in zip(map(abs, strides), map(abs, steps)) for b, d in zip(map(abs, strides), map(abs, steps)))
+    return all(
+        (a < b) == (c < d)
+        for a, c in zip(map(abs, strides), map(abs, steps))
+        for b, d in zip(map(abs, strides), map(abs, steps))
+    )
 
 
-def _lying(root, arrays):
+def _lying(root: Roots, arrays: Arrays) -> list[int]:
     """For each view, and what it is a view of: the first that lies as it does."""
-    first, out = {}, []
+    first: dict[tuple[int, int, Shape, Shape], int] = {}
+    out = []
     for n, r in root.items():
         if n != r:
             for v in (r, n):
                 a = arrays[v]
-                out.append(first.setdefault((r, a.__array_interface__["data"][0] - arrays[r].__array_interface__["data"][0], a.shape, a.strides), v))
+                out.append(
+                    first.setdefault(
+                        (
+                            r,
+                            a.__array_interface__["data"][0]
+                            - arrays[r].__array_interface__["data"][0],
+                            a.shape,
+                            a.strides,
+                        ),
+                        v,
+                    )
+                )
     return out

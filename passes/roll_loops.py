@@ -1,45 +1,57 @@
-"""Repeated steps of an unrolled loop become a loop again: one body, built once, that machine code goes round.
+"""Repeated steps of an unrolled loop become a loop again: one body, built once, that machine code
+goes round.
 
     %2 = matmul(%0, %1)
     %3 = fused(%2, %10){add; tanh}
     %4 = matmul(%3, %1)             ->    %3 = roll 2 times(%0, %1, %10..%11): %2 = matmul(a, b); %3 = fused(%2, c){add; tanh}
     %5 = fused(%4, %11){add; tanh}                    a: %0, then %3 of the round before; b: %1; c: %10, then 128 bytes on
 
-What a round reads is the same in all rounds, or what the round before made (*carried*), or lies so many bytes after what the round before
-read (a row of a tensor; what an earlier loop made). What is read of every round afterwards is *kept*: it lies in one piece of memory, round
-after round; views through which it is read stand after the loop. The last round stays as it is, so that what is seen from outside is made by
-ordinary nodes.
+What a round reads is the same in all rounds, or what the round before made (*carried*), or lies so
+many bytes after what the round before read (a row of a tensor; what an earlier loop made). What is
+read of every round afterwards is *kept*: it lies in one piece of memory, round after round; views
+through which it is read stand after the loop. The last round stays as it is, so that what is seen
+from outside is made by ordinary nodes.
 
-Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is visible. The kernels are those of the
-unrolled list, in its order: no bit changes.
+Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is
+visible. The kernels are those of the unrolled list, in its order: no bit changes.
 """
-from whet.ir.graph import Contract, Fused, Loop, OpNode, Parts, Ref, Roll, Rows
-from whet.passes.listing import Listing
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Any, TypeAlias
+
+from whet.ir.graph import Contract, Fused, Loop, Node, OpNode, Parts, Ref, Roll, Rows
+from whet.ir.values import Array, DType
+from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import is_view
 
 LEAST = 8                        # rounds
-WORK = 96                        # operations that a loop must do: going into it costs as much as a launch or two
+WORK = 96  # operations that a loop must do: going into it costs as much as a launch or two
 LONGEST = 400                    # nodes of a body
-WAYS = 24                        # lengths of a body that are tried at a node: a step may be there several times in one
+WAYS = 24  # lengths of a body that are tried at a node: a step may be there several times in one
 PATIENCE = 20                    # how often each node is looked at in vain
-ENOUGH = 12                      # nodes of a body: a shorter one is several rounds long, so that going round costs nothing beside them
+# nodes of a body: a shorter one is several rounds long, so that going round costs nothing beside
+# them
+ENOUGH = 12
 STEPS = OpNode, Fused, Rows, Parts, Contract             # what a body may have, beside views
 
 
 def roll(g: Listing) -> Listing:
     """The list with loops. It has new names."""
     nodes, root, visible, arrays = g.nodes, g.root, g.visible, list(g.arrays)
-    kinds, looks = {}, []
+    looks = []
+    kinds: dict[Any, int] = {}
     for node in nodes:
         try:
             looks.append(kinds.setdefault(look(node, arrays), len(kinds)))
         except TypeError:                    # an attribute that does not compare
             looks.append(kinds.setdefault(id(node), len(kinds)))
-    after, seen = [None] * len(nodes), {}
+    after: list[int | None] = [None] * len(nodes)
+    seen: dict[int, int] = {}
     for i in reversed(range(len(nodes))):
         after[i] = seen.get(looks[i])
         seen[looks[i]] = i
-    users = {}
+    users: dict[int, list[int]] = {}
     for i, node in enumerate(nodes):
         for x in (*node.refs(), *node.attrs.get("into", {}).values()):
             users.setdefault(int(x), []).append(i)
@@ -50,9 +62,13 @@ def roll(g: Listing) -> Listing:
         work.append(work[-1] + len(node.flat()))
     shown = [len(nodes)] * (len(nodes) + 1)  # the next node that makes something visible
     for i in reversed(range(len(nodes))):
-        shown[i] = i if not is_view(nodes[i]) and not visible.isdisjoint(nodes[i].outs) else shown[i + 1]
+        shown[i] = (
+            i if not is_view(nodes[i]) and not visible.isdisjoint(nodes[i].outs) else shown[i + 1]
+        )
     state = _State(nodes, root, arrays, visible, users)
-    out, i, ends, waits, patience = [], 0, {}, {}, PATIENCE * len(nodes)
+    out, i, patience = [], 0, PATIENCE * len(nodes)
+    ends: dict[int, int] = {}
+    waits: dict[int, int] = {}
     while i < len(nodes):
         found, k = None, after[i]
         for _ in range(WAYS):
@@ -85,11 +101,16 @@ def roll(g: Listing) -> Listing:
     return Listing(out, root, arrays, visible)
 
 
-def look(node, arrays):
+def look(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
     """What must be equal for two nodes to be the same step."""
     outs = tuple([layout(arrays[o]) for o in node.outs])
     if is_view(node) and len(node.outs) == 1:
-        return "view", node.op, outs, tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins])
+        return (
+            "view",
+            node.op,
+            outs,
+            tuple([layout(arrays[x]) if type(x) is Ref else None for x in node.ins]),
+        )
     if type(node) not in STEPS or "into" in node.attrs:
         return id(node)
     if isinstance(node, OpNode) and (
@@ -107,11 +128,11 @@ def look(node, arrays):
     )
 
 
-def layout(a):
+def layout(a: Array) -> tuple[tuple[int, ...], tuple[int, ...], DType]:
     return a.shape, a.strides, a.dtype
 
 
-def said(x):
+def said(x: Any) -> tuple[Any, ...]:
     """A number, or whatever an attribute is, as something that compares by bits and type."""
     if hasattr(x, "tobytes"):
         return "array", x.dtype, x.shape, x.tobytes()
@@ -122,20 +143,32 @@ def said(x):
     return type(x), repr(x) if isinstance(x, float | complex | slice) else x
 
 
-def start(a):
-    return a.__array_interface__["data"][0]
+def start(a: Array) -> int:
+    return int(a.__array_interface__["data"][0])
+
+
+Place: TypeAlias = tuple[Any, ...]           # what a body reads or gives, as `Loop` has it
 
 
 class _State:
     """A list in which loops are looked for."""
 
-    def __init__(self, nodes, root, arrays, visible, users):
-        self.nodes, self.root, self.arrays, self.visible, self.users = nodes, root, arrays, visible, users
-        self.kept = {}                       # value that a loop keeps -> (the first of them, bytes from there)
-        self.uneven = 0                      # how many rounds of the last try were unlike the later ones
-        self.output = {o: k for n in nodes for k, o in enumerate(n.outs)}         # which of its node's results a value is
+    def __init__(self, nodes: Sequence[Node], root: Roots, arrays: list[Array], visible: Set[int],
+                 users: dict[int, list[int]]) -> None:
+        self.nodes, self.root, self.arrays, self.visible, self.users = (
+            nodes,
+            root,
+            arrays,
+            visible,
+            users,
+        )
+        # value that a loop keeps -> (the first of them, bytes from there)
+        self.kept: dict[int, tuple[int, int]] = {}
+        self.uneven = 0  # how many rounds of the last try were unlike the later ones
+        # which of its node's results a value is
+        self.output = {o: k for n in nodes for k, o in enumerate(n.outs)}
 
-    def lies(self, x, inside):
+    def lies(self, x: int, inside: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
         """Where a value lies: the value that owns the memory and the bytes from its start; None for what the loop itself makes."""
         r = self.root[x]
         if r in inside:
@@ -144,24 +177,31 @@ class _State:
         base, more = self.kept.get(r, (r, 0))
         return base, offset + more
 
-    def loop(self, i, p, rounds, several):
-        """The rounds from node i on, of p nodes each (`several` steps that are alike), as the nodes to put in their place; None if they are
-        no loop."""
+    def loop(self, i: int, p: int, rounds: int, several: int) -> list[Node] | None:
+        """The rounds from node i on, of p nodes each (`several` steps that are alike), as the nodes
+        to put in their place; None if they are no loop."""
         nodes, arrays, self.uneven = self.nodes, self.arrays, 0
         stop = i + p * rounds
         made = {o: divmod(k - i, p) for k in range(i, stop) for o in nodes[k].outs}
-        names, inputs, body, hoisted, carried = {}, {}, [], [], set()
+        names: dict[Any, int] = {}
+        inputs: dict[int, Place] = {}
+        body: list[Node] = []
+        hoisted: list[Node] = []
+        carried: set[int] = set()
         columns = [[nodes[k] for k in range(i + q, stop, p)] for q in range(p)]
         for column in columns:
             if is_view(column[0]) and not any(n.ins[0] in made for n in column):
-                hoisted += column            # views of what was there before: where they lie is all that is needed
+                # views of what was there before: where they lie is all that is needed
+                hoisted += column
                 for n in column:
                     del made[n.outs[0]]
         for column in columns:
             first, ins = column[0], []
             if first.outs[0] not in made:
                 continue
-            if is_view(first) and any(said((n.attrs, n.ins[1:])) != said((first.attrs, first.ins[1:])) for n in column):
+            if is_view(first) and any(
+                said((n.attrs, n.ins[1:])) != said((first.attrs, first.ins[1:])) for n in column
+            ):
                 return None
             for at, x in enumerate(first.ins):
                 if type(x) is not Ref:
@@ -173,7 +213,7 @@ class _State:
                 if what[0] == "local":
                     ins.append(x)
                     continue
-                role = what, layout(arrays[x])           # (a row and its transpose lie at one place)
+                role = what, layout(arrays[x])  # (a row and its transpose lie at one place)
                 if role not in names:        # two roles may begin with one value
                     names[role] = len(arrays)
                     inputs[len(arrays)] = what
@@ -191,7 +231,9 @@ class _State:
         if found is None:
             return None
         results, sunk = found
-        outs = [v for kind, what, *_ in results.values() for v in (what if kind == "kept" else [what])]
+        outs = [
+            v for kind, what, *_ in results.values() for v in (what if kind == "kept" else [what])
+        ]
         gone = {n.outs[0]: n.ins[0] for n in hoisted if not self.used(n.outs[0], i, stop)}
         refs = [x for k in range(i, stop) for x in nodes[k].refs() if x not in made]
         for at, x in enumerate(refs):
@@ -203,15 +245,23 @@ class _State:
             if kind == "kept":
                 for r, v in enumerate(what):
                     self.kept[v] = memory[0], (r * several + memory[1]) * arrays[v].nbytes
-        loop = Loop(rounds, several, body, inputs, results, nodes[i:stop], frozenset(base for base, _ in self.kept.values()))
+        loop = Loop(
+            rounds,
+            several,
+            body,
+            inputs,
+            results,
+            nodes[i:stop],
+            frozenset(base for base, _ in self.kept.values()),
+        )
         node = Roll(tuple(refs), outs, nodes[i].line, loop)
         return [n for n in hoisted if n.outs[0] not in gone] + [node] + sunk
 
-    def used(self, x, i, stop):
+    def used(self, x: int, i: int, stop: int) -> bool:
         """Is a value read outside of the nodes from i on?"""
         return x in self.visible or any(not i <= u < stop for u in self.users.get(x, ()))
 
-    def operand(self, xs, made):
+    def operand(self, xs: Sequence[int], made: dict[int, tuple[int, int]]) -> Place | None:
         """What an operand is, given its values round by round."""
         a, b = made.get(xs[0]), made.get(xs[1])
         if b is None:
@@ -219,8 +269,8 @@ class _State:
                 return None
             if all(x == xs[0] for x in xs):
                 return "same", xs[0]
-            places = [self.lies(x, made) for x in xs]
-            if None in places:
+            places = [p for p in (self.lies(x, made) for x in xs) if p is not None]
+            if len(places) < len(xs):
                 return None
             base, step = places[-1][0], places[-1][1] - places[-2][1]
             even = len(places) - 1
@@ -232,15 +282,28 @@ class _State:
             return "along", *places[0], step
         if a is not None:
             same = all(made.get(x) == (r, a[1]) for r, x in enumerate(xs))
-            return ("local",) if same and all(self.output[x] == self.output[xs[0]] for x in xs) else None
-        if all(made.get(x) == (r, b[1]) for r, x in enumerate(xs[1:])) and all(self.output[x] == self.output[xs[1]] for x in xs[1:]) \
-                and layout(self.arrays[xs[0]]) == layout(self.arrays[xs[1]]) and self.root[xs[0]] not in made:
+            return (
+                ("local",)
+                if same and all(self.output[x] == self.output[xs[0]] for x in xs)
+                else None
+            )
+        if (
+            all(made.get(x) == (r, b[1]) for r, x in enumerate(xs[1:]))
+            and all(self.output[x] == self.output[xs[1]] for x in xs[1:])
+            and layout(self.arrays[xs[0]]) == layout(self.arrays[xs[1]])
+            and self.root[xs[0]] not in made
+        ):
             return "carried", xs[0], xs[1]
         return None
 
-    def results(self, i, stop, columns, several, made, carried):
+    def results(self, i: int, stop: int, columns: Sequence[Sequence[Node]], several: int,
+                made: dict[int, tuple[int, int]],
+                carried: set[int]) -> tuple[dict[int, Place], list[Node]] | None:
         """What the rounds make for others, and their views that others look through, to stand after them; None where that cannot be."""
-        found, step, sunk, seen = {}, len(columns) // several, [], set()         # seen: of what views stand there
+        found: dict[int, Place] = {}
+        step = len(columns) // several
+        sunk: list[Node] = []
+        seen: set[int] = set()               # of what views stand there
         for q in reversed(range(step)):
             same = [columns[q + s * step] for s in range(several)]
             if same[0][0].outs[0] not in made:
@@ -250,9 +313,14 @@ class _State:
             if is_view(same[0][0]):
                 if any(o in carried for column in same for o in column[0].outs):
                     return None
-                used = [n for column in same for n in column if any(v in seen or self.used(v, i, stop) for v in n.outs)]
-                sunk += used
-                seen.update(n.ins[0] for n in used)
+                views = [
+                    n
+                    for column in same
+                    for n in column
+                    if any(v in seen or self.used(v, i, stop) for v in n.outs)
+                ]
+                sunk += views
+                seen.update(n.ins[0] for n in views)
                 continue
             for j in range(len(same[0][0].outs)):
                 alike = [[int(n.outs[j]) for n in column] for column in same]
@@ -260,16 +328,20 @@ class _State:
                 kept = any(any(u[:-1]) for u in used)
                 for s, (values, u) in enumerate(zip(alike, used)):
                     if kept or values[0] in carried or u[-1]:
-                        if not self.arrays[values[0]].flags.c_contiguous or any(self.root[v] != v for v in values):
+                        if not self.arrays[values[0]].flags.c_contiguous or any(
+                            self.root[v] != v for v in values
+                        ):
                             return None
-                        found[values[0]] = ("kept", values, alike[0][0], s) if kept else ("last", values[-1])
+                        found[values[0]] = (
+                            ("kept", values, alike[0][0], s) if kept else ("last", values[-1])
+                        )
         sunk.sort(key=lambda n: made[n.outs[0]])
         return found, sunk
 
 
-def again(node, ins):
+def again(node: Node, ins: tuple[Any, ...]) -> Node | None:
     """The same node of other operands; None where one value would become two."""
-    names: dict = {}
+    names: dict[int, Any] = {}
     for x, y in zip(node.ins, ins, strict=True):
         if type(x) is Ref and names.setdefault(int(x), y) != y:
             return None

@@ -1,18 +1,25 @@
 """Who uses a value, and whether a node may be done later than it was: what every pass that moves nodes asks."""
-from bisect import bisect_right
+from __future__ import annotations
 
-from whet.ir.graph import OpNode, Write
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import TypeGuard
+
+from whet.ir.graph import Node, OpNode, Write
 from whet.ir.spans import span
-from whet.passes.listing import Listing
+from whet.passes.listing import Arrays, Listing, Roots
 
 
 class Uses:
-    """Of a list of nodes: `users` are, for each memory, the places of the nodes that read or write it (views read nothing, unless
-    `views`), `writes` those of the nodes that write to it, `maker` the place of the node that made a value."""
+    """Of a list of nodes: `users` are, for each memory, the places of the nodes that read or write
+    it (views read nothing, unless `views`), `writes` those of the nodes that write to it, `maker`
+    the place of the node that made a value."""
 
-    def __init__(self, nodes, root, views=False):
+    def __init__(self, nodes: Sequence[Node], root: Roots, views: bool = False) -> None:
         self.nodes, self.root = nodes, root
-        self.users, self.maker, self.writes = {}, {}, {}
+        self.maker: dict[int, int] = {}
+        self.users: dict[int, list[int]] = {}
+        self.writes: dict[int, list[int]] = {}
         for i, node in enumerate(nodes):
             for o in node.outs:
                 self.maker[o] = i
@@ -23,26 +30,31 @@ class Uses:
             for x in written(node):
                 self.writes.setdefault(root[x], []).append(i)
 
-    def later(self, k, i):
+    def later(self, k: int, i: int) -> bool:
         """May node k be done at place i (after all that is there), as far as what it reads goes: is nothing of it written in between?"""
-        return all(following(self.writes.get(self.root[x], ()), k) >= i for x in self.nodes[k].refs())
+        return all(
+            following(self.writes.get(self.root[x], ()), k) >= i for x in self.nodes[k].refs()
+        )
 
-    def needed(self, k, i, together):
+    def needed(self, k: int, i: int, together: set[int]) -> bool:
         """Does a node before place i, other than those `together` (places), use what node k makes?"""
-        return any(u < i and u not in together for o in self.nodes[k].outs for u in self.users.get(o, ()))
+        return any(
+            u < i and u not in together for o in self.nodes[k].outs for u in self.users.get(o, ())
+        )
 
 
-def following(places, i):
+def following(places: Sequence[int], i: int) -> float:
     """The first of some places in order that is after place i."""
     k = bisect_right(places, i)
     return places[k] if k < len(places) else float("inf")
 
 
-def memories(nodes, root, arrays):
+def memories(nodes: Sequence[Node], root: Roots, arrays: Arrays) -> dict[int, int]:
     """`root` with tensors from outside that overlap as one memory, so that who writes to one of them is seen to write to the others."""
     made = {o for node in nodes for o in node.outs}
     outside = sorted((*span(arrays[r]), r) for r in {*root.values()} - made if arrays[r].size)
-    one, end, first = {}, 0, None
+    one: dict[int, int] = {}
+    end = first = 0
     for low, high, r in outside:
         if low < end:
             one[r] = first
@@ -52,21 +64,22 @@ def memories(nodes, root, arrays):
     return {v: one.get(r, r) for v, r in root.items()} if one else dict(root)
 
 
-def is_view(node):
+def is_view(node: Node) -> TypeGuard[OpNode]:
+    """Is a node an op whose result lies in its operand's memory?"""
     return isinstance(node, OpNode) and node.op.is_view
 
 
-def touched(node):
+def touched(node: Node) -> list[int]:
     """The values that a node reads or writes."""
     return [*node.refs(), *node.attrs.get("into", {}).values()]
 
 
-def written(node):
+def written(node: Node) -> Iterable[int]:
     """The values that a node writes in place."""
     return [node.ins[0]] if isinstance(node, Write) else node.attrs.get("into", {}).values()
 
 
-def steady(node):
+def steady(node: Node) -> bool:
     """Does a node give the same kind of result whatever the data are, without asking Python?"""
     return node.steady
 

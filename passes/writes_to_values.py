@@ -1,16 +1,23 @@
-"""Writes as values: what is computed in place becomes a value and a copy, so that other passes can fuse it like any other.
+"""Writes as values: what is computed in place becomes a value and a copy, so that other passes can
+fuse it like any other.
 
     write mul(%0, 0.9)              %2 = mul(%0, 0.9)
     write add(%0, %1)         ->    %3 = add(%2, %1)
                                     write copy(%0, %3)
 
-Three things are done. A pointwise write to a whole tensor is computed, then copied. Who reads a tensor just after a copy to it reads
-what was copied, and a copy that the next one covers is dropped. Copies are made as late as may be. Later `write_through` lets kernels
-write to the places themselves again.
+Three things are done. A pointwise write to a whole tensor is computed, then copied. Who reads a
+tensor just after a copy to it reads what was copied, and a copy that the next one covers is
+dropped. Copies are made as late as may be. Later `write_through` lets kernels write to the places
+themselves again.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
 import numpy as np
-from whet.ir.graph import OpNode, Ref, Write
-from whet.passes.listing import Listing
+from whet.ir.graph import Node, OpNode, Ref, Write
+from whet.ir.values import Array
+from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import following, is_view, steady, touched, written
 
 
@@ -21,7 +28,7 @@ def writes(g: Listing) -> Listing:
     return Listing(late(made, root), root, arrays, g.visible)
 
 
-def values(nodes, root, arrays):
+def values(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array]) -> list[Node]:
     """Pointwise writes as a value and a copy each."""
     from whet.ops.registry import REGISTRY
     out = []
@@ -37,27 +44,40 @@ def values(nodes, root, arrays):
     return out
 
 
-def computed(node, root, arrays):
+def computed(node: Write, root: Roots, arrays: Arrays) -> bool:
     """Is a write a pointwise operation on all of a contiguous tensor, in its own type?"""
     place, op = node.ins[0], node.op
     a = arrays[place]
-    if op.family != "pointwise" or op.result is not None or node.attrs or root[place] != place or not (a.size and whole(a)) or a.dtype.kind == "c":
+    if (
+        op.family != "pointwise"
+        or op.result is not None
+        or node.attrs
+        or root[place] != place
+        or not (a.size and whole(a))
+        or a.dtype.kind == "c"
+    ):
         return False
     for x in node.ins[1:]:
         if type(x) is Ref:
             b = arrays[x]
-            if b.dtype != a.dtype or b.ndim and b.shape != a.shape or x != place and root[x] == root[place]:
+            if (
+                b.dtype != a.dtype
+                or b.ndim
+                and b.shape != a.shape
+                or x != place
+                and root[x] == root[place]
+            ):
                 return False
         elif type(x) not in (int, float, bool):
             return False
-    return op.plan([arrays[x] if type(x) is Ref else x for x in node.ins])[2].np == a.dtype
+    return bool(op.plan([arrays[x] if type(x) is Ref else x for x in node.ins])[2].np == a.dtype)
 
 
-def whole(a):
+def whole(a: Array) -> bool:
     return a.flags.c_contiguous and a.flags.aligned
 
 
-def copied(node, root, arrays):
+def copied(node: Node, root: Roots, arrays: Arrays) -> tuple[Ref, Ref] | None:
     """(place, value) of a copy of a value to all of a memory of its type and shape; else None."""
     if (
         not isinstance(node, Write)
@@ -68,14 +88,24 @@ def copied(node, root, arrays):
         return None
     place, x = node.ins
     a, b = arrays[place], arrays[x]
-    fits = root[place] == place and root[x] == x and a.dtype == b.dtype and a.shape == b.shape and whole(a) and whole(b)
+    fits = (
+        root[place] == place
+        and root[x] == x
+        and a.dtype == b.dtype
+        and a.shape == b.shape
+        and whole(a)
+        and whole(b)
+    )
     return (place, x) if fits else None
 
 
-def forward(nodes, root, arrays, visible):
+def forward(nodes: Sequence[Node], root: Roots, arrays: Arrays, visible: Set[int]) -> list[Node]:
     """Reads of what was just copied as reads of what it was copied from; without copies that nobody reads before the next, or ever."""
-    out, same, last, of = [], {}, {}, {}     # place -> the value that is there too; place -> its copy, which nobody has read;
-    for node in nodes:                       # memory -> the places that it has to do with
+    out: list[Node | None] = []
+    same: dict[int, Ref] = {}                # place -> the value that is there too
+    last: dict[int, int] = {}                # place -> its copy, which nobody has read
+    of: dict[int, list[int]] = {}            # memory -> the places that it has to do with
+    for node in nodes:
         copy = copied(node, root, arrays)
         first = 1 if isinstance(node, Write) else 0
         if (
@@ -83,11 +113,15 @@ def forward(nodes, root, arrays, visible):
             and not is_view(node)
             and any(type(x) is Ref and x in same for x in node.ins[first:])
         ):
-            ins = (*node.ins[:first], *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]))
+            ins = (
+                *node.ins[:first],
+                *(Ref(same[x]) if type(x) is Ref and x in same else x for x in node.ins[first:]),
+            )
             node = node.of(ins)
         over = last.get(copy[0]) if copy else None
         for x in node.ins[1:] if copy else touched(node):
-            last.pop(root[x], None) if type(x) is Ref else None
+            if type(x) is Ref:
+                last.pop(root[x], None)
         if over is not None:
             out[over] = None
         for x in written(node):
@@ -105,9 +139,11 @@ def forward(nodes, root, arrays, visible):
     return [n for n in out if n is not None]
 
 
-def late(nodes, root):
+def late(nodes: Sequence[Node], root: Roots) -> list[Node]:
     """The list with each copy just before the next node that reads or writes its place, writes what it copies, or may go another way."""
-    touch, change, ways = {}, {}, []
+    ways = []
+    touch: dict[int, list[int]] = {}
+    change: dict[int, list[int]] = {}
     for i, node in enumerate(nodes):
         if not steady(node):
             ways.append(i)
@@ -115,7 +151,8 @@ def late(nodes, root):
             touch.setdefault(x, []).append(i)
         for x in {root[x] for x in written(node)}:
             change.setdefault(x, []).append(i)
-    before, own = {}, {}
+    own = {}
+    before: dict[float, list[Write]] = {}
     for i, node in enumerate(nodes):
         if (
             isinstance(node, Write)
@@ -123,8 +160,17 @@ def late(nodes, root):
             and not node.attrs
             and type(node.ins[1]) is Ref
         ):
-            to = min(following(touch[root[node.ins[0]]], i), following(change.get(root[node.ins[1]], ()), i), following(ways, i), len(nodes))
+            to = min(
+                following(touch[root[node.ins[0]]], i),
+                following(change.get(root[node.ins[1]], ()), i),
+                following(ways, i),
+                len(nodes),
+            )
             before.setdefault(to, []).append(node)
         else:
             own[i] = node
-    return [n for i in range(len(nodes) + 1) for n in (*before.get(i, ()), *([own[i]] if i in own else ()))]
+    return [
+        n
+        for i in range(len(nodes) + 1)
+        for n in (*before.get(i, ()), *([own[i]] if i in own else ()))
+    ]

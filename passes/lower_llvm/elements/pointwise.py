@@ -4,7 +4,12 @@ Operands are the inputs, then the results: slot i of `args` is the address of op
 flat one more slot is the address of `ir.kernel.tables`. An element's value is computed by the same code wherever it lies, so
 neither the space nor the place in a vector can change a bit.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from whet.ir import scalar as S
+from whet.ir.expressions import Expr
 from whet.ir.kernel import TILE
 
 from .. import scalar, targets
@@ -19,7 +24,7 @@ _COST = {**dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin 
          **dict.fromkeys("mod fmod floordiv gcd pow cbrt erfc erfcx erfinv sinc lgamma digamma trigamma polygamma2".split(), 150)}
 
 
-def work(roots):
+def work(roots: Sequence[Expr]) -> int:
     """A rough count of instructions that one vector of results takes."""
     return sum(_COST.get(e.op, 1) for e in S.walk(*roots) if e.op not in ("arg", "const"))
 
