@@ -10,7 +10,7 @@ class OnnxError(ValueError):
 
 
 class UnsupportedOnnx(OnnxError):
-    """Operators that there is no definition for: all of them, by the nodes' names."""
+    """Nodes that cannot be run: all of them, by their names, each with the reason."""
 
     def __init__(self, found: list[str]) -> None:
         count = f"{len(found)} parts" if len(found) > 1 else "a part"

@@ -8,6 +8,7 @@ from .library import onnx_library
 from .module import OnnxModule
 from .read.graph_reader import Reader
 from .read.model_facts import Model, Scope, initializers
+from .read.plan import FAILURES
 from .read.signature import Port
 
 
@@ -24,21 +25,30 @@ def load(model: Any, *, folder: str | os.PathLike[str] | None = None) -> OnnxMod
     where = Path(folder) if folder is not None else beside
     if not proto.HasField("graph"):
         raise OnnxError("the file has no graph")
+    try:
+        return module_of(proto, where)
+    except OnnxError:
+        raise
+    except (*FAILURES, MemoryError) as error:        # what protobuf gives of a damaged file
+        raise OnnxError(f"the model cannot be read: {error}") from error
+
+
+def module_of(proto: Any, where: Path | None) -> OnnxModule:
+    """The Module of a ModelProto."""
     facts, scope = Model(proto, where), Scope.of(proto.opset_import)
     check_versions(scope)
     members = initializers(proto.graph, where)
     reader = Reader(facts, scope, members=members)
     plan = reader.graph(proto.graph)
     if facts.faults:
-        raise UnsupportedOnnx(facts.faults) if len(facts.faults) > 1 or \
-            "no operator" in facts.faults[0] else OnnxError(facts.faults[0], placed=True)
+        raise UnsupportedOnnx(facts.faults)
     module = OnnxModule(proto.graph.name,
                         tuple(Port.of(v, v.name not in members) for v in proto.graph.input),
                         tuple(map(Port.of, proto.graph.output)))
     for name, array in members.items():
         module.add_member(name, array, name in facts.computed_with)
     module.plan = plan
-    module.holds(list(reader.read))
+    module.reads(list(reader.read))
     describe(module, proto, scope)
     return module
 

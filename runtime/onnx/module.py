@@ -14,32 +14,55 @@ from .read.signature import Port, returned
 from .read.values import MOST_KNOWN, Lasting
 
 
-class Group(nn.Module):
+class Holder(nn.Module):
+    """A module that holds initialisers. Those whose numbers the graph's course depends on are held
+    as Python's numbers as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[str, Lasting] = {}
+        self.times_changed = 0           # a trace compares this in place of the numbers
+
+    def hold(self, name: str, array: np.ndarray, computed_with: bool) -> None:
+        """Hold an initialiser: a parameter where it is computed with and has a gradient."""
+        tensor = whet.from_numpy(array)
+        if computed_with and tensor.is_floating_point():
+            self.register_parameter(name, nn.Parameter(tensor))
+            return
+        self.register_buffer(name, tensor)
+        if array.size <= MOST_KNOWN and (array.dtype in (np.int64, np.int32) or not computed_with):
+            self.numbers[name] = Lasting(array, tensor.dtype)
+
+    def value(self, name: str) -> Any:
+        """An initialiser, as the plan reads it."""
+        return self.numbers[name] if name in self.numbers else self.__dict__[name]
+
+    def _take(self, name: str, given: Any, assign: bool) -> None:
+        """Take a tensor of a state dict, and its numbers."""
+        super()._take(name, given, assign)
+        if name in self.numbers:
+            tensor = self.__dict__[name]
+            self.numbers[name] = Lasting(tensor.numpy(), tensor.dtype)
+            self.times_changed += 1
+
+
+class Group(Holder):
     """Holds members whose names begin alike: `encoder.weight` is `weight` of the group."""
+    _unwatched = frozenset(("numbers",))
 
     def forward(self, *args: Any) -> Any:
         raise TypeError("a group of an ONNX model's members is not called; call the model")
 
 
-class Member:
-    """Where an initialiser is held, and how its value is read."""
-    __slots__ = ("holder", "name", "is_known")
-
-    def __init__(self, holder: nn.Module, name: str, is_known: bool) -> None:
-        self.holder, self.name, self.is_known = holder, name, is_known
-
-    def value(self) -> Any:
-        """The tensor, or its numbers where the graph's course depends on them."""
-        return self.holder.__dict__[self.name]
-
-
-class OnnxModule(nn.Module):
+class OnnxModule(Holder):
     """A loaded model. Initialisers of floats are its parameters, all others its buffers.
 
     `inputs` and `outputs` say what it takes and gives; `original_names` maps the names of members
     to the file's; `opsets`, `producer`, `metadata` and `doc` are what the file states.
     """
-    _unwatched = frozenset(("plan", "known", "arrays", "read"))    # a trace need not compare these
+    # what a trace need not compare: nothing changes it after loading
+    _unwatched = frozenset(("plan", "numbers", "arrays", "read", "inputs", "outputs", "opsets",
+                            "metadata", "original_names", "paths"))
 
     def __init__(self, name: str, inputs: tuple[Port, ...], outputs: tuple[Port, ...]) -> None:
         super().__init__()
@@ -48,11 +71,10 @@ class OnnxModule(nn.Module):
         self.metadata: dict[str, str] = {}
         self.producer, self.doc, self.ir_version, self.model_version = "", "", 0, 0
         self.original_names: dict[str, str] = {}
-        self.known: dict[str, Lasting] = {}          # numbers of members, by the file's names
+        self.paths: dict[str, str] = {}              # the other way round
         self.arrays: dict[str, np.ndarray] = {}      # initialisers that whet has no type for
-        self.read: tuple[tuple[str, nn.Module | None, str], ...] = ()
+        self.read: tuple[tuple[Holder | None, str], ...] = ()        # what the plan reads
         self.plan: Plan = Plan((), (), (), (), (), 0)
-        self.register_load_state_dict_post_hook(_know_again)
 
     # ---- members ---------------------------------------------------------------------------------
     def add_member(self, name: str, array: np.ndarray, computed_with: bool) -> None:
@@ -60,21 +82,13 @@ class OnnxModule(nn.Module):
         if array.dtype not in FROM_NUMPY:
             self.arrays[name] = array
             return
-        tensor = whet.from_numpy(array)
-        trained = computed_with and tensor.is_floating_point()
         holder, attribute, path = self.place(name)
-        if trained:
-            holder.register_parameter(attribute, nn.Parameter(tensor))
-        else:
-            holder.register_buffer(attribute, tensor)
-        self.original_names[path] = name
-        if not trained and array.size <= MOST_KNOWN and (
-                array.dtype in (np.int64, np.int32) or not computed_with):
-            self.known[name] = Lasting(array, tensor.dtype)
+        holder.hold(attribute, array, computed_with)
+        self.original_names[path], self.paths[name] = name, path
 
-    def place(self, name: str) -> tuple[nn.Module, str, str]:
+    def place(self, name: str) -> tuple[Holder, str, str]:
         """The module that holds an initialiser of this name, the attribute, and the whole path."""
-        holder: nn.Module = self
+        holder: Holder = self
         *groups, last = name.split(".")
         legal = all(map(free, (*groups, last)))
         for group in groups if legal else ():
@@ -93,24 +107,26 @@ class OnnxModule(nn.Module):
             plain += "_"
         return self, plain, plain
 
-    def holds(self, read: list[str]) -> None:
+    def reads(self, names: list[str]) -> None:
         """Say which members the plan reads, in order."""
-        places = {}
-        for path, name in self.original_names.items():
-            groups, _, attribute = path.rpartition(".")
-            places[name] = self.get_submodule(groups), attribute
-        self.read = tuple((name, *places.get(name, (None, ""))) for name in read)
+        self.read = tuple(map(self.held, names))
 
-    def member_values(self) -> list[Any]:
+    def held(self, name: str) -> tuple[Holder | None, str]:
+        """Where the initialiser of this name in the file is held. Without a holder: in `arrays`."""
+        if name in self.arrays:
+            return None, name
+        groups, _, attribute = self.paths[name].rpartition(".")
+        return self.get_submodule(groups), attribute
+
+    def read_values(self) -> list[Any]:
         """What the plan reads from outside."""
-        known, arrays = self.known, self.arrays
-        return [known[name] if name in known else arrays[name] if holder is None
-                else holder.__dict__[attribute] for name, holder, attribute in self.read]
+        return [self.arrays[name] if holder is None else holder.value(name)
+                for holder, name in self.read]
 
     # ---- running ---------------------------------------------------------------------------------
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results: one alone, several as a tuple."""
-        found = [returned(v) for v in self.plan.run(self.bound(args, kwargs), self.member_values())]
+        found = [returned(v) for v in self.plan.run(self.bound(args, kwargs), self.read_values())]
         return found[0] if len(found) == 1 else tuple(found)
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -137,11 +153,8 @@ class OnnxModule(nn.Module):
 
     def default(self, name: str) -> Any:
         """The initialiser of an input that nothing is passed for."""
-        path = next((p for p, n in self.original_names.items() if n == name), None)
-        if path is None:
-            return self.arrays[name]
-        groups, _, attribute = path.rpartition(".")
-        return self.known.get(name, self.get_submodule(groups).__dict__[attribute])
+        holder, attribute = self.held(name)
+        return self.arrays[name] if holder is None else holder.value(attribute)
 
     # ---- looking ---------------------------------------------------------------------------------
     def __repr__(self) -> str:
@@ -160,11 +173,3 @@ def free(name: str) -> bool:
     """May a member have this name?"""
     return name != "" and not hasattr(nn.Module, name)
 
-
-def _know_again(module: Any, keys: Any) -> None:
-    """After other values were loaded: the numbers that are known are those."""
-    for path, name in module.original_names.items():
-        if name in module.known:
-            groups, _, attribute = path.rpartition(".")
-            tensor = getattr(module.get_submodule(groups), attribute)
-            module.known[name] = Lasting(tensor.numpy(), tensor.dtype)

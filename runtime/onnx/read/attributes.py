@@ -13,7 +13,7 @@ from .values import MOST_KNOWN, Lasting, from_array
 
 FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS, TENSORS, GRAPHS, SPARSE, _, TYPE = \
     range(1, 14)                 # AttributeProto.AttributeType
-_LISTS = {FLOATS: list[float], INTS: list[int], STRINGS: list[str]}
+LEGACY = {"consumed_inputs"}     # of version 1, where it says nothing about the result
 
 
 def value_of(array: np.ndarray) -> Any:
@@ -45,6 +45,7 @@ def python_value(proto: Any, folder: Path | None) -> Any:
 
 def checked(operator: Operator, given: dict[str, Any]) -> dict[str, Any]:
     """A node's attributes, where they are those that the operator has."""
+    given = {n: v for n, v in given.items() if n not in LEGACY or n in operator.attributes}
     for name, value in given.items():
         if name not in operator.attributes:
             raise OnnxError(f"has an attribute {name!r}, which {operator.name} does not have")

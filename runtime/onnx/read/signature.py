@@ -3,7 +3,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import whet
 
+from ...dtypes import FROM_NUMPY
 from ...tensor import Tensor
 from ..element_types import ElementType
 from ..errors import OnnxError
@@ -79,6 +81,8 @@ def nested(given: Any) -> Any:
     if isinstance(given, list):
         return [nested(x) for x in given]
     array = np.asarray(given)
+    if array.dtype in FROM_NUMPY and all(step >= 0 for step in array.strides):
+        return whet.from_numpy(array)
     if array.dtype.kind in "US":
         array = array.astype(np.str_).astype(object)
     return from_array(array)

@@ -138,7 +138,7 @@ def tile(data: Value, repeats: Ints) -> Any:
 @operator("Tile")
 def tile_1(data: Tensor, tiles: Ints, axis: Ints) -> Tensor:
     counts = [1] * data.ndim
-    counts[axis[0]] = tiles[0]
+    counts[int(axis[0])] = int(tiles[0])
     return data.repeat(counts)
 
 
