@@ -1,4 +1,4 @@
-"""Files that are wrong are errors which name the node, never a crash, never a file read elsewhere."""
+"""Files that are wrong are errors which name the node; no other file is read, nothing crashes."""
 import numpy as np
 import pytest
 
@@ -30,7 +30,8 @@ def test_all_that_is_unsupported_is_listed_at_once():
     with pytest.raises(UnsupportedOnnx) as error:
         whet.onnx.load(model)
     assert len(error.value.found) == 2
-    assert "'first' (Nonsense)" in str(error.value) and "'second' (other.Rubbish)" in str(error.value)
+    assert "'first' (Nonsense)" in str(error.value)
+    assert "'second' (other.Rubbish)" in str(error.value)
 
 
 def test_what_nobody_reads_need_not_be_supported():
@@ -140,7 +141,8 @@ def test_damaged_files_are_errors_or_models():
       s = Shape (x)
       n = Gather (s, a)
       z = Add (x, w)
-      y = If (t) <then_branch = p () => (u) { u = Sin (z) }, else_branch = q () => (v) { v = Cos (z) }>
+      y = If (t) <then_branch = p () => (u) { u = Sin (z) },
+                  else_branch = q () => (v) { v = Cos (z) }>
       t = Constant <value = bool {1}> ()
     }
     """

@@ -83,7 +83,8 @@ def softmax(x, axis):
 def test_softmax_before_version_13_is_of_all_dimensions_from_its_axis_on():
     close(run_node("Softmax", 11, X), softmax(X.reshape(2, 12), 1).reshape(X.shape))
     close(run_node("Softmax", 13, X), softmax(X, -1))
-    close(run_node("LogSoftmax", 11, X, axis=2), np.log(softmax(X.reshape(6, 4), 1)).reshape(X.shape))
+    logs = np.log(softmax(X.reshape(6, 4), 1))
+    close(run_node("LogSoftmax", 11, X, axis=2), logs.reshape(X.shape))
     hard = np.zeros((2, 12), np.float32)
     hard[range(2), X.reshape(2, 12).argmax(1)] = 1
     close(run_node("Hardmax", 11, X), hard.reshape(X.shape))
@@ -107,8 +108,9 @@ def test_dropout_that_is_on_drops_about_its_part():
                                           seed=3).numpy())
 
 
-@pytest.mark.parametrize("opset, more", [(1, {"is_test": 1, "consumed_inputs": [0, 0]}), (6, {"is_test": 1}), (7, {}),
-                                         (9, {}), (14, {}), (15, {})])
+@pytest.mark.parametrize("opset, more", [
+    (1, {"is_test": 1, "consumed_inputs": [0, 0]}), (6, {"is_test": 1}), (7, {}), (9, {}),
+    (14, {}), (15, {})])
 def test_batch_normalization(opset, more):
     scale, bias, mean = (RNG.normal(size=2).astype(np.float32) for _ in range(3))
     var = np.array([0.5, 2], np.float32)
