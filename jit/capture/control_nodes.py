@@ -3,6 +3,7 @@
 import numpy as np
 from whet.cpu.memory import empty
 from whet.ir.spans import address
+from whet.ir.values import Type
 from whet.ops.registry import Op
 
 from ..program import builder
@@ -38,6 +39,14 @@ class Body:
         operands, made = dict(zip(self.given, self.at)), {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}}
         return alone.address, alone.words, [operands[n] if n in operands else made[n] for n in alone.values]
 
+    def onnx(self, b, operands):
+        """The results in ONNX, for values of a node's operands."""
+        arrays = self.program.arrays
+        numbers = {v for n in self.nodes for v in n.values()} | set(self.results)
+        types = {v: Type.of(arrays[v]) for v in numbers}
+        given = {n: operands[i] for n, i in zip(self.given, self.at)}
+        return b.inside(self.nodes, types, given, self.results)
+
     def __call__(self, arrays):
         env = self.program([arrays[i] for i in self.at])
         return [env[n] for n in self.results]
@@ -65,6 +74,15 @@ class Cond(Control):
     def forward(self, *arrays):
         return tuple(self.bodies["true" if arrays[0].item() else "false"](arrays))
 
+    def onnx(self, b, *operands):
+        """The operator `If`."""
+        graphs = {}
+        for name in ("true", "false"):
+            inner = b.body()
+            graphs[name] = inner.graph(name, (), self.bodies[name].onnx(inner, operands))
+        return b.several("If", b.one_truth(operands[0]),
+                         then_branch=graphs["true"], else_branch=graphs["false"])
+
 
 class While(Control):
     """What rounds of a body carry. `ways`: for each of what is carried (the first operands), (True, its place among the body's results) or
@@ -88,6 +106,19 @@ class While(Control):
         (*question, read), (*work, used) = parts             # (results are known by their place among them, and whose turn it is)
         self.rounds = Rounds((*question, ["pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]),
                              (*work, [(x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
+
+    def onnx(self, b, *operands):
+        """The operator `Loop`."""
+        ask, body = self.bodies["ask"], self.bodies["body"]
+        n, inner = len(self.ways), b.body()
+        carried = [inner.given(x) for x in operands[:n]]
+        count, going = inner.given(b.number(0, "i64")), inner.given(b.number(True, "bool"))
+        made = body.onnx(inner, [*carried, *operands[n:]])
+        after = [made[i] if new else carried[i] for new, i in self.ways]
+        asked = inner.one_truth(ask.onnx(inner, [*after, *operands[n:]])[0])
+        graph = inner.graph("rounds", [count, going, *carried], [asked, *after])
+        first = b.one_truth(ask.onnx(b, operands)[0])
+        return b.several("Loop", None, first, *operands[:n], body=graph)
 
     def depth(self, k):
         """Which result something that is carried was, and how many rounds before; 0 rounds where it stays. None where it goes in circles."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import BoundArguments
 from typing import Any
 
+from whet.ir.graph import Graph
 from whet.ir.interpret import interpret
 from whet.passes.pipeline import REWRITES
 
@@ -68,6 +69,18 @@ def export(
     )
     check(exported, run, bool(names))
     return exported
+
+
+def graph_as_written(
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Graph, dict[str, Any]]:
+    """The graph of a call and the arrays of its constants, nothing computed beforehand."""
+    fn = fn.fn if isinstance(fn, Entry) else fn
+    bound, arguments = bound_call(fn, tuple(args), dict(kwargs)), Arguments()
+    parameters(bound, arguments)
+    run = recorded(Subject(fn, True, "first", (), None), arguments, bound)
+    made = Simplified(run, getattr(fn, "__name__", type(fn).__name__), (), fold=False)
+    return made.graph, made.constants
 
 
 def recorded(subject: Subject, arguments: Arguments, bound: BoundArguments) -> Recorded:

@@ -170,6 +170,26 @@ class Exported:
 
         save(self, path)
 
+    def to_onnx(
+        self,
+        path: Any,
+        opset: int | None = None,
+        *,
+        input_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+        external_data: bool | None = None,
+    ) -> None:
+        """Write an ONNX model, of opset 17 or newer (at first 20).
+
+        It gets its name when it is checked, and has given the sample's results in ONNX Runtime
+        where that is installed. Raises OnnxError with all that ONNX cannot express, by the user's
+        lines. Inputs and outputs have the user's names, or those that are given.
+        `external_data=True` puts the constants into a file beside, as is done with more than
+        2 GiB. """
+        from whet.onnx.write.exported_model import to_onnx
+
+        to_onnx(self, path, opset, external_data, input_names, output_names)
+
     def verify(self) -> None:
         """Run the samples: raises PreconditionError where a result has other bits than at the
         export."""

@@ -6,6 +6,7 @@ Python's state, output and random numbers are refused, each with its line.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -176,6 +177,8 @@ class ExportSession(Session):
 
 def attempt(session: ExportSession) -> tuple[Recorded | None, ExportError | None]:
     """What a run was, or why it cannot be exported."""
+    # NumPy loads its generators when they are first asked for, which a watch takes for a draw
+    importlib.import_module("numpy.random")
     with modes.no_grad():
         try:
             session.result()

@@ -26,7 +26,9 @@ GROWTH, LEAST = 2, 1 << 20
 class Simplified:
     """The graph, and the arrays of its constants by name. `rewrites`: what was done, in words."""
 
-    def __init__(self, run: Recorded, name: str, rewrites: Sequence[str]) -> None:
+    def __init__(
+        self, run: Recorded, name: str, rewrites: Sequence[str], fold: bool = True
+    ) -> None:
         self.run, self.rewrites = run, list[str]()
         self.values = list(dict.fromkeys(run.values))
         self.names = constants.names(run)
@@ -36,7 +38,8 @@ class Simplified:
         self.roots = Roots(run.nodes, outside, self.values)
         nodes = seen_nodes(run.nodes, self.roots.root, outside, self.values)
         nodes = self.rewritten(nodes, rewrites)
-        nodes = self.folded(self.without_identities(nodes))
+        nodes = self.without_identities(nodes)
+        nodes = self.folded(nodes) if fold else nodes
         self.graph = self.numbered(nodes, name)
 
     @property

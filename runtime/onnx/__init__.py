@@ -9,7 +9,10 @@ from typing import Any
 
 from .errors import MissingOnnx, OnnxError, UnsupportedOnnx
 
-_FROM = {"load": "loading", "OnnxModule": "module"}
+_FROM = {
+    "load": "loading", "OnnxModule": "module",
+    "export": "torch_arguments", "OnnxProgram": "torch_arguments",
+    "TrainingMode": "torch_arguments"}
 
 
 def __getattr__(name: str) -> Any:

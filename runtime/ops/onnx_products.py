@@ -66,9 +66,15 @@ def batch_norm(b, operands, inverse_std, view):
     x, mean, scale, weight, bias = operands
     found = _channel(b, scale, view)
     made = found and b.maker(found)
-    if not made or made[0] is not inverse_std or x.ndim < 2 or not isinstance(made[1][1], float):
+    if found is None or x.ndim < 2:
         return None
-    var, eps = made[1]
+    if found.array is not None:  # it was computed before
+        wide = 1 / found.array.astype(np.float64) ** 2
+        var, eps = b.constant(wide.astype(found.array.dtype)), 0.0
+    elif made and made[0] is inverse_std and isinstance(made[1][1], float):
+        var, eps = made[1]
+    else:
+        return None
     rest = [_channel(b, p, view) for p in (weight, bias, mean)]
     if None in rest or var.dtype != x.dtype:
         return None
@@ -82,4 +88,4 @@ def _channel(b, p, view):
         return None
     if made and made[0] is view and made[1][0].ndim == 1:
         return made[1][0]
-    return b.Reshape(p, b.ints((-1,)))
+    return b.Reshape(p, b.ints((-1,))) if p.array is None else b.constant(p.array.reshape(-1))

@@ -1,5 +1,5 @@
-"""What views and movements are in ONNX: the `onnx` of ops in view.py, strided.py, split.py, join.py,
-movement.py, pad.py, repeat.py, creation.py and sequences.py. `b` writes nodes
+"""What views and movements are in ONNX: the `onnx` of ops in view.py, strided.py, split.py,
+join.py, movement.py, pad.py, repeat.py, creation.py and sequences.py. `b` writes nodes
 (`onnx/write/builder.py`)."""
 
 import numpy as np

@@ -3,11 +3,13 @@
 
     python -m tests.onnx.operators               # all of them, at the newest opset and at 17
     python -m tests.onnx.operators relu slice    # some
+    python -m tests.onnx.operators --write       # the table in docs/onnx.md
 
 A result is right within `BOUND`, relative to 1 + its magnitude.
 """
 
 import importlib.util
+import pathlib
 import sys
 import warnings
 
@@ -117,7 +119,51 @@ def run_in_runtime(proto, inputs):
     return session.run(None, inputs)
 
 
+# ---- the table of what cannot be expressed -------------------------------------------------------
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "onnx.md"
+BEGIN, END = "<!-- what ONNX cannot express -->", "<!-- end -->"
+
+
+def whole_reasons(name):
+    """Why ONNX cannot express an op, or some calls of it; none where it can all."""
+    op = REGISTRY[name]
+    if op.random and not op.samples:
+        return ["random numbers"]
+    found = list(cases(name))
+    if found:
+        return sorted({str(p.why) for case in found for p in case.model(newest()).problems})
+    return [] if op.onnx is not None else ["ONNX has no such operator"]
+
+
+def table():
+    """What cannot be expressed, by reasons, and how many ops can, by families."""
+    by_reason, families = {}, {}
+    for name, op in sorted(REGISTRY.items()):
+        found = whole_reasons(name)
+        family = families.setdefault(op.family, [0, 0])
+        family[bool(found)] += 1
+        for reason in found:
+            by_reason.setdefault(reason, []).append(f"`{name}`")
+    lines = [
+        "| family | ops that have a form | that have none, or not for all calls |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {f} | {a} | {b} |" for f, (a, b) in sorted(families.items())]
+    lines += ["", "| why | ops |", "|---|---|"]
+    lines += [f"| {reason} | {' '.join(ops)} |" for reason, ops in sorted(by_reason.items())]
+    return "\n".join(lines)
+
+
+def page():
+    """The page with the table as it is now."""
+    before, rest = PAGE.read_text().split(BEGIN)
+    return f"{before}{BEGIN}\n{table()}\n{END}{rest.split(END)[1]}"
+
+
 def main():
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(page())
+        return
     names, failed = sys.argv[1:] or sorted(REGISTRY), 0
     for opset in (newest(), OLDEST):
         for name in names:

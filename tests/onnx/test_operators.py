@@ -25,3 +25,9 @@ def test_an_op_gives_its_result_at_the_oldest_opset(name):
 def test_all_that_cannot_be_expressed_is_told():
     assert operators.reasons("gcd", operators.newest())
     assert not operators.reasons("softmax", operators.newest())
+
+
+def test_the_table_of_what_cannot_be_expressed_is_current():
+    assert operators.PAGE.read_text() == operators.page(), (
+        "run `python -m tests.onnx.operators --write`"
+    )

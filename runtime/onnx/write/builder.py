@@ -80,6 +80,8 @@ class GraphBuilder:
         self.line, self.label = "", ""  # the user's line, and what is being written
         self.results: tuple[Any, ...] = ()  # the types of what is being written
         self.makers: dict[str, Any] = outer.makers if outer else {}
+        # writes recorded nodes into a builder: `Translation.inside`
+        self.walk: Callable[..., Any] | None = outer.walk if outer else None
 
     # ---- nodes
     def __getattr__(self, operator: str) -> Callable[..., Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import SHORT
+from ..library import onnx_library
 from .builder import GraphBuilder, Value
+from .operators import element_code, used_nodes
 from .row_nodes import NARROW, reduce, reduction, row_program
 from .scalar_nodes import choose, expression, primitive, stand_in
 
@@ -18,6 +20,57 @@ PLAIN = (int, float, bool, complex, np.generic)
 class FormulaBuilder(GraphBuilder):
     """What the `onnx` of an op is given: a builder of nodes that knows whet's own languages too."""
 
+    # ---- graphs inside of this one
+    def inside(
+        self,
+        nodes: Sequence[Any],
+        types: Mapping[int, Any],
+        given: Mapping[int, Value],
+        results: Sequence[int],
+    ) -> list[Value]:
+        """The results of recorded nodes, written into this graph."""
+        assert self.walk is not None
+        made: list[Value] = self.walk(self, nodes, types, given, results)
+        return made
+
+    def given(self, like: Value) -> Value:
+        """A value that a body is given, of the type and sizes of another."""
+        return Value(self.names.fresh("given"), like.dtype, like.shape)
+
+    def one_truth(self, x: Value) -> Value:
+        """A tensor of one element as a bool."""
+        return self.Reshape(self.cast(x, "bool"), self.ints(()))
+
+    def several(self, operator: str, *operands: Any, **graphs: Any) -> tuple[Value, ...]:
+        """An operator whose results have the types of what is being written."""
+        made = self.node(operator, *operands, outputs=len(self.results), **graphs)
+        values = made if isinstance(made, tuple) else (made,)
+        for i, value in enumerate(values):
+            value.dtype = self.result_type(i)
+        return values
+
+    def graph(self, name: str, inputs: Sequence[Value], values: Sequence[Value]) -> Any:
+        """What was written, as a graph that gives some values."""
+        outputs = [self.Identity(x) for x in values]
+        for out, x in zip(outputs, values):
+            out.dtype = x.dtype
+        helper = onnx_library("onnx.helper")
+
+        def described(x: Value, sizes: Any) -> Any:
+            return helper.make_tensor_value_info(x.name, element_code(x.dtype), sizes)
+
+        nodes = used_nodes(self.nodes, {x.name for x in outputs})
+        return helper.make_graph(
+            nodes,
+            self.names.fresh(name),
+            [
+                described(x, [n if isinstance(n, int) else None for n in x.shape or ()])
+                for x in inputs
+            ],
+            [described(x, None) for x in outputs],
+        )
+
+    # ---- formulas
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
         """`Where`, of any type."""
         return choose(self, condition, yes, no)

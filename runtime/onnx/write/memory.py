@@ -9,7 +9,6 @@ import numpy as np
 from whet.ir.graph import Node
 from whet.ir.values import Type
 
-from ..library import onnx_library
 from .builder import Value
 from .formulas import FormulaBuilder
 from .operators import Inexpressible
@@ -158,24 +157,3 @@ def _numbered(t: Type, shape: tuple[int, ...]) -> np.ndarray:
     made = np.ndarray(shape, np.int64, memory, -low // item * 8, [s // item * 8 for s in t.strides])
     made[...] = np.arange(int(np.prod(shape))).reshape(shape)
     return made
-
-
-def used_nodes(nodes: list[Any], wanted: set[str]) -> list[Any]:
-    """The nodes that some values need, of a list in order."""
-    kept = []
-    for n in reversed(nodes):
-        if not wanted.isdisjoint(n.output):
-            kept.append(n)
-            wanted.update(needs(n))
-    return kept[::-1]
-
-
-def needs(node: Any) -> set[str]:
-    """The names that a node and the graphs in it read."""
-    found = set(node.input)
-    graph_type = onnx_library("onnx").AttributeProto.GRAPH
-    for a in node.attribute:
-        if a.type == graph_type:
-            inner = {o.name for o in a.g.output}
-            found |= inner.union(*[needs(n) for n in a.g.node])
-    return found

@@ -13,8 +13,7 @@ from whet.ir.values import Type, short
 from ..library import onnx_library
 from .builder import Value
 from .formulas import FormulaBuilder
-from .memory import needs, used_nodes
-from .operators import element_code
+from .operators import element_code, needs, used_nodes
 from .translate import Problem, Translation, translated
 
 

@@ -85,3 +85,24 @@ def result_types(
             code = attributes.get("to") or attributes.get("dtype") or attributes.get("output_dtype")
             made.append(short_of_code(code) if code else next(iter(known.values()), "f32"))
     return made
+
+
+def used_nodes(nodes: list[Any], wanted: set[str]) -> list[Any]:
+    """The nodes that some values need, of a list in order."""
+    kept = []
+    for n in reversed(nodes):
+        if not wanted.isdisjoint(n.output):
+            kept.append(n)
+            wanted.update(needs(n))
+    return kept[::-1]
+
+
+def needs(node: Any) -> set[str]:
+    """The names that a node and the graphs in it read."""
+    found = set(node.input)
+    graph_type = onnx_library("onnx").AttributeProto.GRAPH
+    for a in node.attribute:
+        if a.type == graph_type:
+            inner = {o.name for o in a.g.output}
+            found |= inner.union(*[needs(n) for n in a.g.node])
+    return found

@@ -36,6 +36,27 @@ class Translation:
         self.memory = Memory(b, self.types)
         self.problems: list[Problem] = []
         self.asked: list[str] = []  # what must hold of the inputs
+        if b.walk is None:
+            b.walk = self.inside
+
+    def inside(
+        self,
+        b: FormulaBuilder,
+        nodes: Sequence[Node],
+        types: Mapping[int, Type],
+        given: Mapping[int, Value],
+        results: Sequence[int],
+    ) -> list[Value]:
+        """The results of nodes that another builder writes; what cannot be is noted here."""
+        line, label, kept = b.line, b.label, b.results
+        known = {
+            n: Value(x.name, x.dtype, types[n].shape, x.array) if n in types else x
+            for n, x in given.items()
+        }
+        walk = translated(nodes, types, b, known)
+        self.problems += walk.problems
+        b.line, b.label, b.results = line, label, kept
+        return [walk.memory.read(v) for v in results]
 
     def walk(self, nodes: Iterable[Node]) -> None:
         """Write all of them."""

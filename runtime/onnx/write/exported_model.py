@@ -1,0 +1,195 @@
+"""What `whet.export` gives, as a model: constants by their names, samples to check it with."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from whet.ir.graph import Graph
+from whet.ir.interpret import interpret
+
+from ...ops.from_data import from_numpy
+from ..errors import OnnxError
+from ..library import onnx_library
+from . import model_file
+from .model import Model, Signature, build
+from .model_file import Sample
+from .named_sizes import Dynamic, Recordings, sizes_to_record
+from .translate import refuse_all
+
+OLDEST = 17
+
+
+def newest_opset() -> int:
+    """The newest opset that the installed package knows."""
+    found: int = onnx_library("onnx.defs").onnx_opset_version()
+    return found
+
+
+def checked_opset(opset: int | None) -> int:
+    """An opset that can be written; at first 20, which most runtimes know."""
+    if opset is None:
+        return min(20, newest_opset())
+    if not OLDEST <= opset <= newest_opset():
+        raise ValueError(f"opset: expected {OLDEST} to {newest_opset()}, got {opset}")
+    return opset
+
+
+class Names:
+    """The names of inputs and outputs: those that are asked for, else the user's."""
+
+    def __init__(
+        self,
+        exported: Any,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> None:
+        self.inputs = _renamed("input", [v.name for v in exported.inputs], inputs)
+        self.outputs = _renamed("output", [v.name for v in exported.results], outputs)
+        twice = {n for n in self.inputs if n in self.outputs}
+        self.outputs = [f"{n}_out" if n in twice else n for n in self.outputs]
+
+
+def _renamed(what: str, own: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+    wanted = list(wanted or ())
+    if len(wanted) > len(own):
+        raise ValueError(f"{what}_names: there are {len(own)} {what}s, not {len(wanted)}")
+    names = [*wanted, *own[len(wanted) :]]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what}_names: a name is given twice: {names}")
+    return names
+
+
+@dataclass
+class Source:
+    """What a model is written of: a graph, and the arrays of its constants."""
+
+    graph: Graph
+    constants: Mapping[str, Any]
+    other_call: Sample | None = None  # one of other sizes, by places
+
+    @classmethod
+    def of(cls, exported: Any) -> Source:
+        """That of an exported function."""
+        return cls(exported.graph, {k: t._array for k, t in exported.constants.items()})
+
+
+def signature_of(exported: Any, names: Names, source: Source) -> Signature:
+    """The values of a graph that are given, made and held."""
+    inputs = source.graph.inputs
+    given = [x.value for x in inputs if x.place != "constant"]
+    held = [
+        (x.value, x.name, np.asarray(source.constants[x.name]))
+        for x in inputs
+        if x.place == "constant"
+    ]
+    notes = {f"whet.precondition.{i}": repr(p) for i, p in enumerate(exported.preconditions)}
+    notes.update({f"whet.rewrite.{i}": text for i, text in enumerate(exported.rewrites)})
+    return Signature(
+        list(zip(given, names.inputs)),
+        [(v, name) for (v, _), name in zip(source.graph.results, names.outputs)],
+        held,
+        exported.name,
+        notes,
+    )
+
+
+def model_of(exported: Any, names: Names, opset: int, source: Source | None = None) -> Model:
+    """The model of an exported function; raises OnnxError where it cannot be expressed."""
+    source = source or Source.of(exported)
+    signature = signature_of(exported, names, source)
+    model = build(source.graph.nodes, source.graph.types, signature, opset)
+    refuse_all(model.problems, exported.name)
+    return model
+
+
+def samples_of(exported: Any, names: Names, source: Source | None = None) -> list[Sample]:
+    """The call that was recorded, with names, and one of other sizes where these may differ."""
+    own = Sample(
+        dict(zip(names.inputs, exported.samples.inputs)),
+        dict(zip(names.outputs, exported.samples.results)),
+    )
+    other = source.other_call if source else None
+    if other is None:
+        return [own]
+    return [
+        own,
+        Sample(
+            dict(zip(names.inputs, other.inputs.values())),
+            dict(zip(names.outputs, other.results.values())),
+        ),
+    ]
+
+
+def with_sizes(
+    exported: Any, fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Dynamic
+) -> Source:
+    """An exported function with named sizes that may differ: it is recorded at several."""
+    if not dynamic.names:
+        return Source.of(exported)
+    record = importlib.import_module("whet.jit.export.export").graph_as_written
+    graphs, all_constants = [], []
+    all_sizes = sizes_to_record(dynamic.sizes(exported))
+    for sizes in all_sizes:
+        given, named = resized((tuple(args), dict(kwargs)), dynamic, sizes)
+        graph, constants = record(fn, given, named)
+        graphs.append(graph)
+        all_constants.append(constants)
+    merged = Recordings(all_sizes, graphs, all_constants, dynamic.names).merged()
+    return Source(merged, all_constants[0], _call_of(graphs[-1], given, named, all_constants[-1]))
+
+
+def _call_of(graph: Graph, args: Any, kwargs: Any, constants: Mapping[str, Any]) -> Sample:
+    """A call at the sizes of a recording: its inputs and results by their places."""
+    arrays = [t._array for t in _tensors((args, kwargs))]
+    held = [constants[x.name] for x in graph.inputs if x.place == "constant"]
+    made = interpret(graph, *arrays, *held)
+    return Sample(
+        {str(i): a for i, a in enumerate(arrays)}, {str(i): a for i, a in enumerate(made)}
+    )
+
+
+def _tensors(x: Any) -> list[Any]:
+    """The tensors in nested arguments, in order."""
+    if isinstance(x, tuple | list | dict):
+        return [t for y in (x.values() if isinstance(x, dict) else x) for t in _tensors(y)]
+    return [x] if hasattr(x, "_array") else []
+
+
+def resized(call: Any, dynamic: Dynamic, sizes: Mapping[str, int]) -> Any:
+    """The arguments of a call with other sizes: their elements are repeated."""
+    at = itertools.count()
+
+    def other(x: Any) -> Any:
+        if isinstance(x, tuple | list):
+            return type(x)([other(y) for y in x])
+        if isinstance(x, dict):
+            return {k: other(y) for k, y in x.items()}
+        if not hasattr(x, "_array"):
+            return x
+        array = x._array
+        for axis, name in dynamic.inputs.get(next(at), {}).items():
+            array = array.take(np.arange(sizes[name]) % array.shape[axis], axis)
+        return from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+
+    return other(call)
+
+
+def to_onnx(
+    exported: Any,
+    path: Any,
+    opset: int | None = None,
+    external_data: bool | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+) -> None:
+    """Write an exported function to a file: see `Exported.to_onnx`."""
+    if path is None:
+        raise OnnxError("to_onnx: a path is needed")
+    names = Names(exported, input_names, output_names)
+    model = model_of(exported, names, checked_opset(opset))
+    model_file.save(model.proto, path, samples_of(exported, names), external_data)

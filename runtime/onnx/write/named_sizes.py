@@ -1,0 +1,298 @@
+"""Sizes with names: which sizes of a model's inputs may differ, and what follows for the others.
+
+The function is recorded at several sizes. Where its recordings differ in numbers alone, each number
+is an expression of the named sizes, found from some recordings and held to the others: a size that
+does not follow is an error that names the line. A size that is a constant by accident is found so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from whet.ir.graph import Graph, Node, OpNode, Write
+from whet.ir.values import Type
+
+from ..errors import OnnxError
+
+STEPS = (3, 8)  # how much larger a size is in other recordings: to find, and to hold
+
+
+class Expression:
+    """A size as an expression of named ones: sums of products of these, divided by a number."""
+
+    def __init__(self, terms: Mapping[tuple[str, ...], Fraction]) -> None:
+        self.terms = {k: c for k, c in terms.items() if c}
+
+    def __call__(self, sizes: Mapping[str, int]) -> Fraction:
+        """What it is for some sizes."""
+        total = Fraction(0)
+        for names, c in self.terms.items():
+            for name in names:
+                c = c * sizes[name]
+            total += c
+        return total
+
+    def __str__(self) -> str:
+        below = int(np.lcm.reduce([c.denominator for c in self.terms.values()] or [1]))
+        parts = [
+            "*".join([*([str(c * below)] if c * below != 1 or not names else []), *names])
+            for names, c in self.terms.items()
+        ]
+        said = "+".join(parts) or "0"
+        return f"({said})//{below}" if below != 1 else said
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.terms.items())))
+
+    def __add__(self, other: Any) -> Expression:
+        more: Mapping[tuple[str, ...], Fraction] = (
+            other.terms if isinstance(other, Expression) else {(): Fraction(other)}
+        )
+        return Expression(
+            {
+                k: self.terms.get(k, Fraction(0)) + more.get(k, Fraction(0))
+                for k in [*self.terms, *(k for k in more if k not in self.terms)]
+            }
+        )
+
+    __radd__ = __add__
+
+    def __mul__(self, by: int) -> Expression:
+        return Expression({k: c * by for k, c in self.terms.items()})
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Expression:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        made = self + -other
+        return made.constant if set(made.terms) <= {()} else made
+
+    def __rsub__(self, other: Any) -> Expression:
+        return -self + other
+
+    @property
+    def constant(self) -> int:
+        """The number that it is for all sizes."""
+        return int(self.terms.get((), 0))
+
+
+@dataclass
+class Dynamic:
+    """For each input (by its place) the names of its sizes that may differ, by axis."""
+
+    inputs: dict[int, dict[int, str]]
+
+    @staticmethod
+    def of_torch(
+        exported: Any, names: Sequence[str], axes: Mapping[str, Any] | None, shapes: Any
+    ) -> Dynamic:
+        """From the arguments `dynamic_axes` and `dynamic_shapes`."""
+        found: dict[int, dict[int, str]] = {}
+        for name, given in (axes or {}).items():
+            if name in names:
+                at = names.index(name)
+                named = (
+                    given if isinstance(given, Mapping) else {d: f"{name}_dim_{d}" for d in given}
+                )
+                found[at] = {_axis(exported, at, d): str(n) for d, n in named.items()}
+        for at, given in enumerate(_flat_shapes(exported, shapes)):
+            named = given if isinstance(given, Mapping) else dict(enumerate(given or ()))
+            chosen = {d: _size_name(names[at], d, n) for d, n in named.items() if n is not None}
+            found.setdefault(at, {}).update({_axis(exported, at, d): n for d, n in chosen.items()})
+        return Dynamic(
+            {
+                at: {d: _identifier(n) for d, n in named.items()}
+                for at, named in found.items()
+                if named
+            }
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """All names, once each."""
+        return list(dict.fromkeys(n for axes in self.inputs.values() for n in axes.values()))
+
+    def sizes(self, exported: Any) -> dict[str, int]:
+        """What the named sizes are in the example call."""
+        found: dict[str, int] = {}
+        for at, axes in self.inputs.items():
+            for d, name in axes.items():
+                n = exported.inputs[at].type.shape[d]
+                if found.setdefault(name, n) != n:
+                    raise OnnxError(
+                        f"the size `{name}` is both {found[name]} and {n} in the example"
+                    )
+        return found
+
+
+def _identifier(name: str) -> str:
+    made = "".join(c if c.isalnum() else "_" for c in name)
+    return made if made.isidentifier() else f"n_{made}"
+
+
+def _size_name(name: str, axis: int, given: Any) -> str:
+    """The name of a size: a text, a `Dim`, or one that is made."""
+    if isinstance(given, str):
+        return given
+    own = getattr(given, "name", None) or getattr(given, "__name__", None)
+    return own if isinstance(own, str) and own not in ("AUTO", "DYNAMIC") else f"{name}_dim_{axis}"
+
+
+def _axis(exported: Any, at: int, axis: int) -> int:
+    ndim = len(exported.inputs[at].type.shape)
+    if not -ndim <= axis < ndim:
+        raise OnnxError(f"input `{exported.inputs[at].name}` has no axis {axis}")
+    return axis % ndim
+
+
+def _flat_shapes(exported: Any, shapes: Any) -> list[Any]:
+    """For each input what is said of its shape: nested as the arguments are."""
+    if not shapes:
+        return []
+    found: list[Any] = [None] * len(exported.inputs)
+    parameters = exported.signature.parameters
+    given = (
+        shapes if isinstance(shapes, Mapping) else dict(zip((p.name for p in parameters), shapes))
+    )
+    for p in parameters:
+        if p.name in given:
+            _spread(p.part, given[p.name], found)
+    return found
+
+
+def _spread(part: Any, given: Any, found: list[Any]) -> None:
+    if given is None:
+        return
+    if hasattr(part, "index"):
+        found[part.index] = given
+        return
+    leaves = list(part.leaves())
+    if isinstance(given, Mapping) and any(isinstance(k, str) for k in given):
+        for leaf in leaves:
+            if leaf.name.split(".")[-1] in given:
+                _spread(leaf, given[leaf.name.split(".")[-1]], found)
+    else:
+        for leaf, one in zip(leaves, given):
+            _spread(leaf, one, found)
+
+
+# ---- several recordings as one --------------------------------------------
+class Recordings:
+    """Graphs of one function at several sizes, and the expressions that their numbers follow."""
+
+    def __init__(
+        self,
+        sizes: Sequence[Mapping[str, int]],
+        graphs: Sequence[Graph],
+        constants: Sequence[Mapping[str, Any]],
+        names: Sequence[str],
+    ) -> None:
+        self.sizes, self.graphs, self.names = list(sizes), list(graphs), list(names)
+        self.constants = list(constants)
+        self.products = [c for k in range(len(names) + 1) for c in itertools.combinations(names, k)]
+        self.known: dict[tuple[Any, ...], Any] = {}
+
+    def merged(self) -> Graph:
+        """The graph, with expressions in the place of numbers that differ."""
+        first = self.graphs[0]
+        for name, array in self.constants[0].items():
+            for other, sizes in zip(self.constants[1:], self.sizes[1:]):
+                if name not in other or other[name].tobytes() != array.tobytes():
+                    raise OnnxError(f"the constant `{name}` is another where {self.said(sizes)}")
+        kinds = [[(type(n), n.op) for n in g.nodes] for g in self.graphs]
+        for found, sizes in zip(kinds[1:], self.sizes[1:]):
+            if found != kinds[0]:
+                at = next((i for i, (a, b) in enumerate(zip(kinds[0], found)) if a != b), -1)
+                line, op = first.nodes[at].line, first.nodes[at].op
+                if op is not None and op.family == "control":
+                    raise OnnxError(f"{line}: control flow with sizes that differ is not supported")
+                raise OnnxError(f"{line}: the function goes another way where {self.said(sizes)}")
+        nodes = [self.node(*ns) for ns in zip(*[g.nodes for g in self.graphs])]
+        types = {v: self.type(v) for v in first.types}
+        return Graph(nodes, types, first.inputs, first.results, first.name)
+
+    def said(self, sizes: Mapping[str, int]) -> str:
+        """Some sizes in words."""
+        return ", ".join(f"{k} is {v}" for k, v in sizes.items())
+
+    def type(self, value: int) -> Type:
+        """The type of a value."""
+        ts = [g.types[value] for g in self.graphs]
+        shape = self.one([t.shape for t in ts], "a size")
+        if all(isinstance(n, int) for n in shape):
+            return ts[0]
+        made = object.__new__(Type)
+        made.dtype, made.shape, made.strides = ts[0].dtype, shape, ts[0].strides
+        return made
+
+    def node(self, *ns: Node) -> Node:
+        """A node."""
+        if type(ns[0]) not in (OpNode, Write):  # guards and questions: they say nothing of sizes
+            return ns[0]
+        line = ns[0].line
+        ins = tuple([self.one(xs, line) for xs in zip(*[n.ins for n in ns])])
+        attrs = {k: self.one([n.attrs[k] for n in ns], line) for k in ns[0].attrs}
+        if type(ns[0]) is OpNode:
+            return OpNode(ns[0].op, ins, attrs, ns[0].outs, line)
+        assert ns[0].op is not None
+        return Write(ns[0].op, ins, attrs, line)
+
+    def one(self, xs: Sequence[Any], line: str) -> Any:
+        """A value of all recordings: itself, or an expression."""
+        x = xs[0]
+        if isinstance(x, tuple | list) and all(type(y) is type(x) and len(y) == len(x) for y in xs):
+            return type(x)([self.one(ys, line) for ys in zip(*xs)])
+        if isinstance(x, np.ndarray):
+            if all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in xs):
+                return x
+            raise OnnxError(f"{line}: a constant that differs with the sizes")
+        if type(x) in (int, float) and all(type(y) is type(x) for y in xs) and len(set(xs)) > 1:
+            return self.expression(tuple(xs), line)
+        if any(type(y) is not type(x) or not (y is x or y == x) for y in xs):
+            raise OnnxError(
+                f"{line}: {x!r} becomes {next(y for y in xs if y != x)!r} with other sizes"
+            )
+        return x
+
+    def expression(self, xs: tuple[Any, ...], line: str) -> Any:
+        """The expression that numbers follow."""
+        if xs not in self.known:
+            k = len(self.products)
+            rows = [
+                [np.prod([float(s[n]) for n in p]) for p in self.products] for s in self.sizes[:k]
+            ]
+            found = np.linalg.lstsq(np.array(rows), np.array(xs[:k], float), rcond=None)[0]
+            terms = [Fraction(float(c)).limit_denominator(64) for c in found]
+            self.known[xs] = Expression(dict(zip(self.products, terms)))
+        made: Expression = self.known[xs]
+        for x, sizes in zip(xs, self.sizes):
+            if made(sizes) != Fraction(x):
+                raise OnnxError(
+                    f"{line}: a number is {xs[0]} in the example and {x} where "
+                    f"{self.said(sizes)}: it follows no expression of these sizes"
+                )
+        return made
+
+
+def sizes_to_record(example: Mapping[str, int]) -> list[dict[str, int]]:
+    """The sizes to record at: the example's, those that expressions are found from, and another."""
+    names = list(example)
+    out = [
+        dict(zip(names, [example[n] + d for n, d in zip(names, steps)]))
+        for steps in itertools.product((0, STEPS[0]), repeat=len(names))
+    ]
+    for far in STEPS[1:]:
+        out.append({n: example[n] + far + i for i, n in enumerate(names)})
+    return out
