@@ -26,7 +26,7 @@ class Findings:
             raise Refused(rec.reason)
         rec.texts.settle()
         run.unchanged(rec)
-        self.source_of = Sources(run, rec.borrowed, rec.facts)
+        self.source_of = Sources(run, rec.borrowed)
         self.results = self.recipes()
         self.grads = [
             (self.source_of(t), Constant(None) if t._grad is None else self.results.tensor(t._grad))

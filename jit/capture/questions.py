@@ -19,7 +19,7 @@ from ..guards.origin import ours
 from ..report.reasons import HandsOut, Memory, Prints, TooManyNumbers
 from .refused import Refused
 from .user_lines import where
-from .varying_numbers import EXACT, FACTS, NUMBERS, SAFE, Number, plain, tensor_behind, tensor_of, value_of
+from .varying_numbers import EXACT, NUMBERS, SAFE, Number, plain, tensor_behind, value_of
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
 
@@ -83,34 +83,16 @@ class Questions(registry.Observer):
         return None
 
     def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that no guard holds: of one from outside it is a number that varies; of one that was made here
-        it is the same each time, unless it shows memory from outside."""
-        if ours(sys._getframe(2)):
-            return None
-        if what == "version" and any(t._cell is c for c in self.cells):
-            return None                      # (it begins anew at each call)
+        """Somebody asks for a fact of a tensor that no guard holds. Of one that was made here it is
+        the same each time, unless it shows memory from outside."""
+        if ours(sys._getframe(2)) or what == "version" and any(t._cell is c for c in self.cells):
+            return                           # a version begins anew at each call
         n = self.values.number(t._array)
         owner = self.outside.get(None if n is None else self.memory.get(n, n))
-        of = t
-        if self.is_made(t) or n is not None and owner is None:         # (`.data` of what was made here has no number of its own)
-            if owner is None or what == "history":
-                return None
-            of = owner                       # memory from outside is shown: from there it is a fixed number of steps
-        if what not in FACTS or of._array.itemsize != t._array.itemsize or of._cell is not t._cell:
+        # what `.data` of a tensor from here gives has no number of its own
+        is_from_here = self.is_made(t) or n is not None and owner is None
+        if not is_from_here or owner is not None and what != "history":
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
-            return None
-        state = modes.state
-        before, state.observers = state.observers, ()
-        start, steps = FACTS[what](of), FACTS[what](t)
-        state.observers = before
-        if what == "version":                # as it was before the run wrote
-            start -= sum(x.kind == "write" and x.value is of._cell for x in self.nodes)
-        steps -= start
-        stands = tensor_of(start)
-        self.facts[id(stands)] = what, of
-        self.enter(stands._array, stands)
-        number = Number(stands._array.item(), stands, self, EXACT >> 1)
-        return (plain(number) if self.exact else number) + steps
 
     def shown(self, t):
         """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""

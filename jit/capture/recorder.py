@@ -60,7 +60,6 @@ class Recorder(Questions):
         self.outside, self.originals = {}, Originals(self.arrays)    # value number -> the tensor that was there before; what those held
         self.made = {}                       # id of a tensor made inside -> a weak reference to it
         self.foreign = {}                    # id of an array that a tensor was made around -> (by what, at which line)
-        self.facts = {}                      # ids of tensors that stand for facts of tensors from outside -> (which fact, of which tensor)
         self.texts, self.streams = Texts(), Streams()
         self.numpys, self.codes = Arrays(self), frozenset()  # NumPy arrays; the user's code
         self.cells = []                      # what counts the versions of tensors that the run made around arrays

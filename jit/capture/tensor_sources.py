@@ -5,8 +5,6 @@ from typing import Any
 
 from whet.tensor_base import Base
 
-from .varying_numbers import FACTS, tensor_of
-
 
 class InPython(Exception):
     """Machine code has no steps for this: Python does it."""
@@ -146,31 +144,6 @@ class BaseOf(_Reached):
         return f"base of {where}", f"{name}._base" if name else ""
 
 
-class FactOf(_Reached):
-    """A number that is known of a tensor and that no guard holds: its version, or where it lies."""
-    __slots__ = ("fact",)
-
-    def __init__(self, fact: str, of: Source):
-        super().__init__(of)
-        self.fact = fact
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is FactOf and other.fact == self.fact and other.of == self.of
-
-    def __hash__(self) -> int:
-        return hash((self.fact, self.of))
-
-    def find(self, leaves: list[Any]) -> Any:
-        return tensor_of(FACTS[self.fact](self.of.find(leaves)))
-
-    def same(self, other: Any) -> bool:
-        return type(other) is FactOf and other.fact == self.fact and self.of.same(other.of)
-
-    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
-        where, name = self.of.described(paths, names)
-        return f"{self.fact} of {where}", f"the {self.fact} of {name}" if name else ""
-
-
 class Search:
     """Several sources, of which each call looks for the tensors. Those from outside are `known`, `arguments` are taken by their index, and
     the `others` are found one by one."""
@@ -200,9 +173,9 @@ class Search:
 class Sources:
     """The way to each tensor that was there before a run."""
 
-    def __init__(self, run: Any, borrowed: dict[int, Base], facts: dict[int, Any]):
+    def __init__(self, run: Any, borrowed: dict[int, Base]):
         self.arguments = {id(t): Argument(i) for i, t in enumerate(run.leaves)}
-        self.known, self.borrowed, self.facts = run.whole.tensors, borrowed, facts
+        self.known, self.borrowed = run.whole.tensors, borrowed
         self.owners: dict[int, Any] = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
         # Gradients that are known by another name, too: pairs of sources.
         self.twice: list[tuple[Source, Source | None]] = []
@@ -217,9 +190,6 @@ class Sources:
         """The way to a tensor; None where it was not there, or is out of reach."""
         if id(t) in self.arguments:
             return self.arguments[id(t)]
-        if id(t) in self.facts:
-            fact, of = self.facts[id(t)]
-            return FactOf(fact, self(of))
         if id(t) in self.owners and id(t) in self.known:
             owner = self(self.owners[id(t)])
             return None if owner is None else GradientOf(owner)

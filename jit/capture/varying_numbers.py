@@ -11,7 +11,6 @@ import math
 import operator
 import types
 import weakref
-from typing import Any
 
 import numpy as np
 from whet import dtypes
@@ -31,11 +30,6 @@ DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64)}
 def varies(v):
     """Is this a number that a recording can take from outside at each call?"""
     return type(v) is float or type(v) is int and -SAFE <= v <= SAFE
-
-
-# facts of tensors that no guard holds
-FACTS: dict[str, Any] = {"version": operator.attrgetter("_version"), "place in memory": operator.methodcaller("storage_offset"),
-         "address": operator.methodcaller("data_ptr")}
 
 
 def tensor_of(v):

@@ -1,4 +1,4 @@
-"""Recipes of objects that each call makes anew with their parts: containers, records, instances and functions.
+"""Recipes of objects that each call makes anew with their parts: containers, records and instances.
 
 A container's recipe exists before those of its parts do, because a container may hold itself.
 """
@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import types
 from typing import Any
 
 from whet.tensor import Size
@@ -259,62 +258,6 @@ class MadeDataclass(Made):
         return [y for _, y in (*self.fields, *self.entries)]
 
 
-class MadeCell(Made):
-    """A variable that functions share."""
-    __slots__ = ()
-
-    @staticmethod
-    def takes(x: Any) -> bool:
-        return type(x) is types.CellType
-
-    def describe(self, x: Any, results: Any) -> None:
-        self.held = [] if x == types.CellType() else [results.describe(x.cell_contents)]
-
-    def make(self, making: Making) -> Any:
-        x = making.made[self] = types.CellType()
-        self.fill(x, making)
-        return x
-
-    def fill(self, x: Any, making: Making) -> None:
-        """Give the variable its value."""
-        for y in self.held:
-            x.cell_contents = y.build(making)
-
-
-class MadeFunction(Made):
-    """A function that the run made: each call makes its own, with its own variables."""
-    __slots__ = ("code", "names", "said")
-
-    @staticmethod
-    def takes(x: Any) -> bool:
-        return type(x) is types.FunctionType
-
-    def describe(self, x: Any, results: Any) -> None:
-        self.code, self.names = x.__code__, x.__globals__
-        super().describe(x.__closure__ or (), results)
-        said = ("__dict__", "__annotations__", "__kwdefaults__", "__defaults__", "__name__", "__qualname__", "__module__", "__doc__")
-        self.said = [(name, results.describe(getattr(x, name))) for name in said]
-
-    def make(self, making: Making) -> Any:
-        # A variable may hold the function: those that are new get their values afterwards.
-        new = [c for c in self.held if isinstance(c, MadeCell) and c not in making.made]
-        making.made.update((c, types.CellType()) for c in new)
-        closure = tuple([c.build(making) for c in self.held])
-        x = making.made[self] = types.FunctionType(self.code, self.names, closure=closure or None)
-        for c in new:
-            c.fill(making.made[c], making)
-        for name, y in self.said:
-            setattr(x, name, y.build(making))
-        return x
-
-    def same(self, other: MadeFunction, runs: Runs) -> bool:
-        return same_constant(self.code, other.code) and self.names is other.names and runs.lists(self.held, other.held) \
-            and _same_entries(self.said, other.said, runs)
-
-    def parts(self) -> list[Recipe]:
-        return [*self.held, *(y for _, y in self.said)]
-
-
 def _is_ours(t: type) -> bool:
     origin = origin_of_class(t)
     return origin is not None and origin.is_ours
@@ -327,4 +270,4 @@ def _same_entries(a: Any, b: Any, runs: Runs) -> bool:
 
 # What immutable things are made anew for the sake of numbers in them, though they might have been there before.
 ANEW: tuple[type[Made], ...] = MadeSlice, MadeShape
-KINDS: tuple[type[Made], ...] = (MadeTuple, MadeList, MadeRecord, MadeDict, MadeSet, MadeDataclass, MadeFunction, MadeCell)
+KINDS: tuple[type[Made], ...] = (MadeTuple, MadeList, MadeRecord, MadeDict, MadeSet, MadeDataclass)

@@ -15,13 +15,13 @@ from whet.autograd import modes
 from ..capture.findings import Findings
 from ..capture.refused import Refused
 from ..capture.session import Session, Unrecorded
-from ..capture.tensor_sources import Argument, FactOf
+from ..capture.tensor_sources import Argument
 from ..capture.user_lines import where
 from ..dispatch.invocation import Invocation
 from ..dispatch.learned import Learned
 from ..dispatch.subject import Subject
 from ..report.names import Names
-from ..report.reasons import Changes, Draws, Memory, Prints, Reason
+from ..report.reasons import Changes, Draws, Prints, Reason
 from ..verify.same_bits import laid
 from .describe import Arguments, Results
 from .errors import ExportError
@@ -158,9 +158,6 @@ class ExportSession(Session):
             raise Refused(WritesOutside("it changes Python's state"))
         if self.lines:
             raise Refused(Outputs("it prints, logs or warns").at(self.lines[0]))
-        facts = [s for t in rec.outside.values() if isinstance(s := found.source_of(t), FactOf)]
-        if facts:
-            raise Refused(Memory(f"it asks for the {facts[0].fact} of a tensor from outside"))
 
     def called(self, found: Findings, value: int) -> str:
         """What the user calls a value from outside."""

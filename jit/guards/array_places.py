@@ -1,5 +1,4 @@
 """Places of arrays and tensors. See `places.py`."""
-import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,24 +20,15 @@ class ArrayContents(Place):
 
     def look(self) -> Sequence[Any]:
         x = self.owner
-        if type(x) in (np.ndarray, np.void):
-            return (x.dtype, x.shape, x.strides), x.tobytes()
-        return (None, bytes(x)) if type(x) is bytearray else (x.typecode, x.tobytes())
+        return (x.dtype, x.shape, x.strides), x.tobytes()
 
     def same(self, alike: Callable[[Any, Any], bool] = bool.__eq__) -> bool:
         return tuple(self.look()) == tuple(self.objects)
 
     def restore(self) -> None:
         (layout, data), x = self.objects, self.owner
-        if type(x) is bytearray:
-            x[:] = data
-        elif type(x) is array.array:
-            x[:] = array.array(layout, data)
-        elif layout == (x.dtype, x.shape, x.strides):
-            was = np.frombuffer(data, x.dtype).reshape(x.shape)
-            parts = (x.dtype.names or ()) if type(x) is np.void else (...,)
-            for part in parts:
-                x[part] = was[part]
+        if layout == (x.dtype, x.shape, x.strides):
+            x[...] = np.frombuffer(data, x.dtype).reshape(x.shape)
 
 
 class ArrayLayout(Place):

@@ -82,14 +82,14 @@ class Entries(Place):
 
 
 class EnvironmentVariables(Entries):
-    """The variables of the process, which are laid only all at once."""
+    """The variables of the process: who sets one tells the system, too, which no replay does."""
     __slots__ = ()
 
     def spot(self, i: int) -> Spot | None:
         return None
 
     def contents(self) -> Contents | None:
-        return spots.Environment(self.owner)
+        return None
 
 
 VARIABLES = getattr(os.environ, "_data", None)

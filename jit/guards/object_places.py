@@ -1,22 +1,18 @@
 """Places of functions, classes and other objects that are no containers. See `places.py`."""
 import abc
-import contextvars
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, TYPE
 
-from ..capture.containers import elements, fill, values
 from . import class_state, spots
-from .container_places import keys_are
 from .cpython_layouts import holds, layouts, namespace, self_description
-from .immutable_types import equal
 from .native_entry import MISSED
-from .places import ABSENT, Change, Check, Place, Single
+from .places import ABSENT, Check, Place, Single
 from .spots import Spot
 from .table_rows import ANY
 
@@ -279,70 +275,3 @@ class Setting(Place):
 
     def say(self, owner: Any) -> str:
         return f"a setting of {self.name} changed"
-
-
-class Context(Single):
-    """What a context variable holds."""
-    __slots__ = ()
-
-    def __init__(self, owner: "contextvars.ContextVar[Any]") -> None:
-        super().__init__(owner, (owner.get(ABSENT),))
-
-    def look(self) -> Sequence[Any] | None:
-        return (self.owner.get(ABSENT),)
-
-    def changes(self) -> list[Change]:
-        was, now = self.objects[0], self.owner.get(ABSENT)
-        if was is now or equal(was, now):
-            return []
-        return [Change(self, None if now is ABSENT else 0, was, now)]
-
-    def spot(self, i: int) -> Spot | None:
-        return spots.ContextValue(self.owner)
-
-    def inside(self, names: Any) -> list[tuple[str, Any]]:
-        return []
-
-    def restore(self) -> None:
-        if self.objects[0] is not ABSENT:
-            self.owner.set(self.objects[0])
-
-
-class ThreadLocal(Place):
-    """The attributes of a `threading.local`, of the thread that asks."""
-    __slots__ = ("names",)
-    can_be_set = True
-
-    def __init__(self, owner: Any) -> None:
-        super().__init__(owner, values(vars(owner)))
-        self.names = elements(vars(owner))
-
-    def look(self) -> Sequence[Any] | None:
-        held = vars(self.owner)
-        return values(held) if keys_are(held, self.names) else None
-
-    def name_of(self, i: int) -> Any:
-        return self.names[i]
-
-    def spot(self, i: int) -> Spot | None:
-        return spots.LocalAttribute(self.owner, self.names[i])
-
-    def inside(self, names: Any) -> list[tuple[str, Any]]:
-        return []
-
-    def restore(self) -> None:
-        fill(vars(self.owner), zip(self.names, self.objects))
-
-
-class PackagePath(Place):
-    """Where a package without an `__init__.py` is looked for."""
-    __slots__ = ()
-
-    def __init__(self, owner: Iterable[str]) -> None:
-        super().__init__(owner, (tuple(owner),))
-
-    def look(self) -> Sequence[Any] | None:
-        return (tuple(self.owner),)
-
-    def same(self, alike: Callable[[Any, Any], bool] = tuple.__eq__) -> bool:
-        return super().same(tuple.__eq__)

@@ -4,7 +4,6 @@ import builtins
 import collections
 import functools
 import operator
-import os
 import types
 from collections.abc import Callable
 from typing import Any
@@ -167,28 +166,6 @@ class ClassAttribute(Spot):
         raise No                             # CPython keeps what it finds in classes in caches
 
 
-class ContextValue(Spot):
-    """What a context variable holds."""
-    __slots__ = ()
-
-    def get(self) -> Any:
-        return self.owner.get()
-
-    def put(self, value: Any) -> None:
-        self.owner.set(value)
-
-
-class LocalAttribute(Spot):
-    """An attribute of a `threading.local`, as this thread sees it."""
-    __slots__ = ()
-
-    def get(self) -> Any:
-        return vars(self.owner)[self.name]
-
-    def put(self, value: Any) -> None:
-        vars(self.owner)[self.name] = value
-
-
 class BuiltinName(Spot):
     """A name of Python's own, as one module sees it: the module has it while it is another."""
     __slots__ = ()
@@ -221,20 +198,6 @@ class Contents(Spot):
         else:                                # what stays keeps its place in the order
             set.difference_update(owner, set(elements(owner)).difference(value))
             set.update(owner, value)
-
-
-class Environment(Contents):
-    """The variables of the process. Who sets one tells the system, too."""
-    __slots__ = ()
-
-    def put(self, value: Any) -> None:
-        for k in self.owner.keys() | value.keys():
-            if self.owner.get(k) != value.get(k):
-                decoded = os.environ.decodekey(k)
-                if k in value:
-                    os.environ[decoded] = os.environ.decodevalue(value[k])
-                else:
-                    del os.environ[decoded]
 
 
 def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, int, int]:

@@ -1,8 +1,6 @@
 """What instances and values of other kinds lead to, on the walk over what a function can reach."""
-import array
 import collections
 import contextlib
-import contextvars
 import dataclasses
 import datetime
 import decimal
@@ -12,7 +10,6 @@ import os
 import pathlib
 import random
 import re
-import threading
 import types
 import uuid
 import weakref
@@ -29,7 +26,7 @@ from .array_places import ArrayContents
 from .immutable_types import CONSTANT
 from .instances import hidden, slots_of
 from .name_places import Attribute, AttributesDict
-from .object_places import Context, PackagePath, ThreadLocal, TypeOf
+from .object_places import TypeOf
 from .origin import origin_of_class, users
 from .visitors import Unwatchable, Visitors
 
@@ -60,12 +57,13 @@ def alias(walk: Any, x: Any) -> None:
     walk.stack += [getattr(x, "__origin__", None), *x.__args__]
 
 
-@LIGHT.where(lambda t: issubclass(t, (np.ufunc, np.generic, NUMPY_FUNCTION)) and t is not np.void)
+@LIGHT.where(lambda t: issubclass(t, (np.ufunc, np.generic, NUMPY_FUNCTION))
+             and not issubclass(t, np.void))
 def number_or_function_of_numpy(walk: Any, x: Any) -> None:
     walk.settings.add("numpy")
 
 
-@LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn)) and t is not np.void)
+@LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn)) and not issubclass(t, np.void))
 def constant(walk: Any, x: Any) -> None:
     """It leads to nothing."""
 
@@ -102,45 +100,21 @@ def member(walk: Any, x: Any) -> None:
 
 
 # ---- arrays --------------------------------------------------------------------------------------
-@OBJECTS.of(np.ndarray, np.void)
+@OBJECTS.of(np.ndarray)
 def numpy_array(walk: Any, x: Any) -> None:
-    if type(x) not in (np.ndarray, np.void) or x.nbytes > WATCHED or x.dtype.hasobject:
+    if type(x) is not np.ndarray or x.nbytes > WATCHED or x.dtype.hasobject:
         what = f"a NumPy array of {x.nbytes} bytes, whose numbers may change unseen"
         raise Unwatchable(Reaches(what, x, walk, Reaches.OF_ARRAYS))
     walk.add(ArrayContents(x))
     walk.settings.add("numpy")
 
 
-@OBJECTS.of_just(bytearray, array.array)
-def array_of_python(walk: Any, x: Any) -> None:
-    if memoryview(x).nbytes > WATCHED:
-        raise Unwatchable(Reaches(full_thing(type(x)), x, walk))
-    walk.add(ArrayContents(x))
-    walk.settings.add("numpy")
-
-
 # ---- objects of the standard library -------------------------------------------------------------
-@OBJECTS.of_just(contextvars.ContextVar)
-def context_variable(walk: Any, x: Any) -> None:
-    walk.add(Context(x))
-
-
-@OBJECTS.of_just(threading.local)
-def thread_local(walk: Any, x: Any) -> None:
-    walk.add(ThreadLocal(x))
-
-
 @OBJECTS.of_just(random.Random)
 def pythons_generator(walk: Any, x: Any) -> None:
     """To use its numbers is to call it, which is seen."""
     walk.namespace(vars(x))
     walk.passable = x.getrandbits
-
-
-@OBJECTS.where(lambda t: t.__name__ == "_NamespacePath"
-               and _is_from(t, "_frozen_importlib_external"))
-def package_path(walk: Any, x: Any) -> None:
-    walk.add(PackagePath(x))
 
 
 @OBJECTS.of_just(type(os.environ))

@@ -1,11 +1,9 @@
 """Every kind of place says what it held, sees that it holds something else, and puts it back."""
 import builtins
 import collections.abc
-import contextvars
 import decimal
 import functools
 import os
-import threading
 import types
 
 import numpy as np
@@ -48,18 +46,6 @@ def cell():
     return types.CellType(1)
 
 
-VARIABLE = contextvars.ContextVar("variable")
-
-
-def kept():
-    VARIABLE.set(1)
-    return VARIABLE
-
-
-def local():
-    x = threading.local()
-    x.a = 1
-    return x
 
 
 def changed(name, value):
@@ -97,11 +83,7 @@ KINDS = {
     "partial": (lambda: O.PartialCall(functools.partial(max, 1)),
                 lambda p: p.owner.__setstate__((min, (2,), {}, {})), False),
     "setting": (lambda: O.Setting("decimal", SETTINGS["decimal"]), decimals, False),
-    "context": (lambda: O.Context(kept()), lambda p: p.owner.set(2), True),
-    "local": (lambda: O.ThreadLocal(local()), changed("a", 2), True),
-    "path": (lambda: O.PackagePath(["a"]), lambda p: p.owner.append("b"), False),
     "array": (lambda: A.ArrayContents(np.zeros(2)), filled(0, 1.0), True),
-    "bytes": (lambda: A.ArrayContents(bytearray(b"ab")), filled(0, 1), True),
     "layout": (lambda: A.ArrayLayout(np.zeros((2, 3))), changed("shape", (3, 2)), False),
     "bare tensors": (lambda: A.BareTensors([whet.ones(1)]), lambda p: setattr(p.owner[0], "label", 1), True),
 }
@@ -149,8 +131,6 @@ SPOTS = {
     "variable": lambda: spots.Variable(cell()),
     "attribute": lambda: spots.Attribute(of_a_thing(), "a"),
     "attribute of a class": lambda: spots.ClassAttribute(type("Made", (), {"a": 1}), "a"),
-    "context": lambda: spots.ContextValue(kept()),
-    "local": lambda: spots.LocalAttribute(local(), "a"),
 }
 
 
