@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .extent import Extent, Unsized, sized
+from .extent import Extent, Real, Unsized, sized
 
 
 class Room:
@@ -38,6 +38,24 @@ class Table(list):
 def table(numbers):
     """Numbers for a kernel, in an array where they are known."""
     return Table(numbers) if sized(numbers) else np.array(numbers, np.int64)
+
+
+class Numeral:
+    """What stands for a number's memory: the number itself."""
+    __slots__ = ("number", "dtype")
+
+    def __init__(self, number, dtype):
+        self.number, self.dtype = number, dtype
+
+
+def numeral(x, dtype):
+    """A number for a kernel, in an array of no dimension where it is known."""
+    if type(x) not in (Extent, Real):
+        return np.asarray(x, dtype)
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "iuf":
+        raise Unsized("a number of sizes has another kind of type")
+    return Outline((), dtype, (), Room(dtype.itemsize, Numeral(x, dtype)))
 
 
 def dense(shape, itemsize):

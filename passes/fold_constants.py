@@ -60,8 +60,9 @@ def content(a: Array) -> Content:
     return a.dtype.str, a.shape, a.strides, a.tobytes()
 
 
-def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[int]) -> Constants:
-    """The constants of a list that nobody writes to, or sees from outside."""
+def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[int],
+              most: float = MOST) -> Constants:
+    """The constants of a list that nobody writes to, or sees from outside. `most`: elements."""
     uses, found = Uses(nodes, root), Constants()
     for node in nodes:
         if (
@@ -69,7 +70,7 @@ def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[in
             and not node.op.random
             and all(x in found.known for x in node.refs())
             and not any(
-                uses.writes.get(root[o]) or root[o] in visible or arrays[o].size > MOST
+                uses.writes.get(root[o]) or root[o] in visible or arrays[o].size > most
                 for o in node.outs
             )
         ):

@@ -10,6 +10,7 @@ from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
 from whet.ir.graph import Group as GroupNode
 from whet.ir.graph import Ref
+from whet.ir.outline import broadcast_shapes
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.fuse_epilogues import CONTRACTIONS
 
@@ -138,7 +139,7 @@ class Write(Kind):
         return self.one_kernel(b, node, ins)
 
     def one_kernel(self, b, node, ins):
-        """A copy, or a pointwise op on what has the operand's type and sizes."""
+        """A copy, or a pointwise op whose result has the operand's type and sizes."""
         a, op = ins[0], node.op
         if node.attrs:
             return None
@@ -151,7 +152,7 @@ class Write(Kind):
             return b.take(lambda: kernel([src], [a]), ins)
         if not isinstance(op, PointwiseOp) or op.result is not None:
             return None
-        if not all(x.dtype == a.dtype and (x.shape == a.shape or x.ndim == 0) for x in others):
+        if broadcast_shapes(a.shape, *[x.shape for x in others]) != a.shape:
             return None
         kernel, number, t = op.plan(ins)
         if t is not FROM_NUMPY[a.dtype]:

@@ -1,22 +1,29 @@
 """A program planned for sizes that are not known, as a function of them, and the programs that it
 gives."""
 import dataclasses
+import itertools
 
 import numpy as np
 from whet.indexing import strided
 from whet.ir.extent import Extent, Real
 from whet.ir.graph import Type
+from whet.ir.outline import Numeral
+from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
 
 from .launch_lists import LONG, LaunchList
 from .program import Program
+from .sized_constants import Address, ConstantOfSizes, expressions_in, filled
+from .sized_lists import Done
+from .sized_places import Piece
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
 class AtSizes(Program):
     """The program for certain sizes: what is views of Python's in others is shown as it lies.
-    `sheet`: what it is a program of."""
+    `sheet`: what it is a program of, `views`: where results lie that are views."""
     sheet: object = None
+    views: dict = dataclasses.field(default_factory=dict)
 
     @property
     def model(self):
@@ -24,10 +31,46 @@ class AtSizes(Program):
 
     def __call__(self, given):
         env = Program.__call__(self, given)
-        for o, (root, offset, t) in self.shown.items():
+        for o, (root, offset, t) in self.views.items():
             size = t.dtype.itemsize
             env[o] = strided(env[root], t.shape, [s // size for s in t.strides], offset // size)
         return env
+
+
+class Words:
+    """A list's words as a template, and how to fill in what goes by sizes. `expressions` are what
+    `fill` wants to know, in that order."""
+
+    def __init__(self, words, tables):
+        kinds = {k: [i for i, w in enumerate(words) if type(w) is k]
+                 for k in (Extent, Real, Numeral, Address)}
+        varying = set(itertools.chain(*kinds.values()))
+        known = [0 if i in varying else w for i, w in enumerate(words)]
+        self.template = np.array(known, np.int64)
+        self.whole, self.reals = (np.array(kinds[k], np.intp) for k in (Extent, Real))
+        self.tables = np.array(tables, np.intp)
+        self.numerals = [(words[i].dtype.type, 8 // words[i].dtype.itemsize * i)
+                         for i in kinds[Numeral]]
+        self.placed = [(i, words[i].which) for i in kinds[Address]]
+        self.expressions = [
+            *[words[i] for i in (*kinds[Extent], *kinds[Real])],
+            *[words[i].number for i in kinds[Numeral]],
+            *[words[i].offset for i in kinds[Address]],
+        ]
+
+    def fill(self, got, own):
+        """The words where the expressions are `got`; `own` are the arrays of the program."""
+        words, got = self.template.copy(), iter(got)
+        words[self.whole] = list(itertools.islice(got, len(self.whole)))
+        if len(self.reals):
+            words.view(np.float64)[self.reals] = list(itertools.islice(got, len(self.reals)))
+        for dtype, at in self.numerals:
+            words.view(dtype)[at] = next(got)
+        for i, which in self.placed:
+            words[i] = address(own[which]) + next(got)
+        if len(self.tables):
+            words[self.tables] += words.ctypes.data
+        return words
 
 
 class Sheet:
@@ -35,47 +78,52 @@ class Sheet:
     for them, or None."""
 
     def __init__(self, sized):
-        like = self.model = sized.like
-        self.table = None                    # one that machine code has for one of its programs
-        self.count, self.values, self.arrays, self.keep = (
-            sized.count,
-            sized.values,
-            like.arrays,
-            sized.keep,
-        )
+        like, lists = sized.like, sized.list
+        self.model, self.table = like, None  # one that machine code has for one of its programs
+        self.arrays, self.keep, self.own, self.draws = like.arrays, sized.keep, sized.own, sized.draws
+        self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}
         self.base |= dict(
-            called=[],
-            local={},
-            steady=sized.steady,
-            launches=sized.number,
-            checks=sized.tapes.checks,
-            sheet=self,
-        )
-        words = sized.list
-        whole = [i for i, w in enumerate(words) if type(w) is Extent]
-        reals = [i for i, w in enumerate(words) if type(w) is Real]
-        self.template = np.array([0 if type(w) in (Extent, Real) else w for w in words], np.int64)
-        self.tables, self.whole, self.reals = (
-            np.array(x, np.intp) for x in (sized.tables, whole, reals)
-        )
+            called=lists.done, steady=sized.steady, launches=lists.launches, fresh=sized.fresh,
+            checks=sized.tapes.checks, sheet=self)
         # the types that a replay asks for: of what it is given, of what it makes, of views
-        self.types, self.offsets, dims = (
-            dict.fromkeys([*sized.outside, *sized.results, *like.fresh, *like.shown]),
-            {},
-            [],
-        )
-        for n in self.types:
-            a = sized.arrays[n]
-            self.types[n] = a.dtype, len(a.shape), len(dims)
-            dims += [*a.shape, *a.strides]
-        for o, (root, _, _) in like.shown.items():
-            self.offsets[o] = root, len(dims)
-            dims.append(sized.held[o].offset)
-        self.parts = len(whole), len(whole) + len(reals), len(whole) + len(reals) + len(dims)
-        self.evaluate = sized.facts.function(
-            [*[words[i] for i in (*whole, *reals)], *dims, sized.arena, *sized.work]
-        )
+        looks = lists.looks()
+        made = [o for node in lists.done for o in node.outs]
+        self.types, self.dims = {}, []
+        for n in (*sized.outside, *sized.results, *sized.fresh, *sized.shown, *made, *looks):
+            if n not in self.types:
+                a = sized.arrays[n]
+                self.types[n] = a.dtype, len(a.shape), len(self.dims)
+                self.dims += [*a.shape, *a.strides]
+        self.views = {o: (root, len(self.dims) + i) for i, (o, (root, _)) in enumerate(sized.shown.items())}
+        self.dims += [a.offset for _, a in sized.shown.values()]
+        self.look(sized, looks)
+        self.function(sized)
+
+    def look(self, sized, looks):
+        """Note where Python finds what it reads."""
+        self.local, self.fixed = {}, {}
+        for n, a in looks.items():
+            owner = a.room.owner
+            if type(owner) is Piece:
+                self.local[n] = len(self.dims)
+                self.dims.append(owner.offset + a.offset)
+            elif type(owner) is ConstantOfSizes:
+                self.fixed[n] = owner.which
+            else:
+                self.fixed[n] = owner
+
+    def function(self, sized):
+        """Make the function of sizes."""
+        work = [x for s in self.steps if type(s) is not Done for x in s.work]
+        known = {}
+        for node in sized.list.done:
+            expressions_in([*node.attrs.values(), *node.ins], known)
+        self.texts = list(known)
+        parts = (self.words.expressions, self.own.expressions, self.dims, list(known.values()),
+                 [sized.arena], work)
+        self.parts = list(itertools.accumulate(map(len, parts)))
+        self.evaluate = sized.facts.function([x for part in parts for x in part])
 
     def program(self, values, recorded=None):
         """The program for these sizes; None where it would be another. `recorded`: the nodes of a
@@ -86,29 +134,58 @@ class Sheet:
             return None
         if got is None:
             return None
-        a, b, c = self.parts
-        words = self.template.copy()
-        words[self.whole] = got[:a]
-        if b > a:
-            words.view(np.float64)[self.reals] = got[a:b]
-        at = words.ctypes.data
-        if len(self.tables):
-            words[self.tables] += at
-        dims, arena, work, arrays = got[b:c], got[c], got[c + 1:], list(self.arrays)
+        a, b, c, d, e = self.parts[:5]
+        own = self.own.arrays(got[a:b])
+        if own is None:
+            return None
+        words, dims, work = self.words.fill(got[:a], own), got[b:c], got[e:]
+        arrays = list(self.arrays)
         for n, (dtype, ndim, i) in self.types.items():
             arrays[n] = Type(dtype, dims[i:i + ndim], dims[i + ndim:i + 2 * ndim])
-        shown = {o: (root, dims[i], arrays[o]) for o, (root, i) in self.offsets.items()}
-        long = sum(t / share_out.grain(g) for t, g in zip(work[::2], work[1::2])) >= LONG
-        steps = [LaunchList(long, at, self.count, self.values)] if self.count else []
+        steps = self.steps_at(words.ctypes.data, work, dict(zip(self.texts, got[c:d], strict=True)))
+        views = {o: (root, dims[i], arrays[o]) for o, (root, i) in self.views.items()}
         changed = dict(
             arrays=arrays,
-            shown=shown,
-            arena=arena,
-            keep=[words, *self.keep],
+            shown={} if self.base["called"] else views,
+            views=views,
+            arena=got[d],
+            keep=[words, *own, *self.keep],
             steps=steps,
-            env=[None] * (len(arrays) + 1),
+            called=[s for s in steps if type(s) is not LaunchList],
+            local={n: (dims[i], arrays[n]) for n, i in self.local.items()},
+            env=self.env(own),
+            draws=None if self.draws is None else self.draws.at(own, arrays),
             needs={},
         )
         if recorded is not None:
             changed["recorded"] = recorded
         return AtSizes(**{**self.base, **changed})
+
+    def env(self, own):
+        """The arrays that are there before a call."""
+        env = [None] * (len(self.arrays) + 1)
+        for n, a in self.fixed.items():
+            env[n] = own[a] if type(a) is int else a
+        return env
+
+    def steps_at(self, start, work, at):
+        """The steps of a program; `at`: text of an expression -> its value."""
+        out = []
+        for s in self.steps:
+            if type(s) is Done:
+                out.append(with_numbers(s.node, at))
+                continue
+            mine, work = work[:len(s.work)], work[len(s.work):]
+            grains = [t / share_out.grain(g) for t, g in zip(mine[::2], mine[1::2], strict=True)]
+            out.append(LaunchList(sum(grains) >= LONG, start + 8 * s.first, s.words, s.values))
+        return out
+
+
+def with_numbers(node, at):
+    """A node with numbers in the place of expressions."""
+    if not at or not expressions_in([*node.attrs.values(), *node.ins], {}):
+        return node
+    made = node.like()
+    made.attrs = {k: filled(x, at) for k, x in node.attrs.items()}
+    made.ins = tuple([filled(x, at) for x in node.ins])
+    return made

@@ -6,10 +6,11 @@ import numpy as np
 from whet.cpu import memory
 from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Extent, Real, Unsized, at_least
-from whet.ir.outline import Outline, Room, Table, shares
+from whet.ir.outline import Numeral, Outline, Room, Table, shares
 from whet.ir.spans import address
 
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
+from .sized_constants import Address, ConstantOfSizes
 from .steady import Steady
 from .tape_entries import MOST_ARGUMENTS, REFUSALS, TapeEntries
 from .value_places import lies_as
@@ -82,6 +83,10 @@ class SizedPlaces:
             return Moving(owner.position, a.offset + offset)
         if isinstance(owner, np.ndarray):
             return Fixed(owner, a.offset + offset)
+        if type(owner) is Numeral:
+            return Number(Table([owner]))
+        if type(owner) is ConstantOfSizes:
+            return Number(Address(owner.which, a.offset + offset))
         raise Unsized("a launch works on memory that is nowhere")
 
 

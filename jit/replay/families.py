@@ -16,7 +16,8 @@ from whet.passes.resized import alike
 from ..capture.tensor_sources import Outside
 from ..policy.timing import Trial
 from ..program.sheets import Sheet
-from ..program.sized import SizedProgram, Sizes
+from ..program.size_expressions import Sizes
+from ..program.sized import SizedProgram
 from ..report.reasons import Misses
 
 SHEETS = 24                      # ways to plan a program that a family has at most

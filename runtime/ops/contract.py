@@ -70,6 +70,7 @@ def _matmul_samples(make):
 
 matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples, batch=_matmul_each,
                onnx=in_onnx.product)
+matmul_op.any_sizes = True
 matmul_op.family, matmul_op.memo, matmul_op.product = "contract", True, True
 
 
@@ -105,6 +106,7 @@ def _linear(x, w, bias=None):
 
 linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples, batch=_linear_each,
                onnx=in_onnx.linear)
+linear_op.any_sizes = True
 linear_op.family, linear_op.memo, linear_op.product = "contract", True, True
 
 

@@ -42,6 +42,7 @@ def _copy_each_to_format(op, n, inputs, batched, attrs):
 copy_to_format_op = Op("clone_format", copy_array, lambda g, _y, _x, memory_format: [g], onnx=lambda b, x, memory_format: x, samples=lambda make: [
     Sample(make(2, 3), memory_format=contiguous_format), Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))],
     batch=_copy_each_to_format, linear=(0,))
+copy_to_format_op.any_sizes = True
 copy_to_format_op.total = True
 
 
@@ -186,6 +187,7 @@ def to_dense(self, dtype=None, *, masked_grad=None):
 
 # ---- without history -------------------------------------------------------------------------------------------------
 detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))], batch=native, onnx=lambda b, x: x)
+detach_op.any_sizes = True
 
 
 @function()
@@ -246,6 +248,7 @@ def _copy_vjp(g, _y, _x, _src):
 copy_op = _CopyOp("copy", None, _copy_vjp, samples=lambda make: [
     Sample(make(2, 3), make(2, 3)), Sample(make(2, 3), make(3)), Sample(make(2, 3), make()), Sample(make(0, 3), make(3))], batch=_copy_each,
     onnx=in_onnx.copied_into)
+copy_op.any_sizes = True
 copy_op.total = True
 
 

@@ -119,6 +119,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     Sample(make(3), longs([2, 2, 0]), dim=0),
     Sample(make(), longs(0), dim=0), Sample(make(2, 3), zeros(0, 3, dtype=dtypes.int64), dim=0)],
     linear=(0,), batch=shifted("dim"), onnx=in_onnx.gathered)
+gather_op.any_sizes = True
 gather_op.memo = True
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 

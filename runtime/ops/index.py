@@ -100,7 +100,7 @@ class _Index:
                 self.at[out] = literal(np.asarray([i]))
                 out += 1
             elif type(i) is builtins.slice:
-                self._slice(i, shape[source])
+                self._slice(i)
                 source, out = source + 1, out + 1
             elif type(i) is int:
                 self._number(i, shape[source])
@@ -127,7 +127,7 @@ class _Index:
         self.basic.append(e)
         self.whole = False
 
-    def _slice(self, s, n):
+    def _slice(self, s):
         try:
             start, stop, step = [None if x is None else operator.index(x) for x in (s.start, s.stop, s.step)]
         except TypeError:
@@ -136,16 +136,15 @@ class _Index:
             step = 1
         elif step <= 0:
             raise ValueError("step must be greater than zero")
-        start, stop = indexing.bound(start, stop, step, n)
-        if start == 0 and stop == n and step == 1:
+        if not start and stop is None and step == 1:
             self.basic.append((None, None, None))
-        else:
+        else:                                                 # as it is said, so that it means the same of a tensor of another size
             self._entry((start, stop, step))
 
     def _number(self, i, n):
         if not -n <= i < n:
             raise IndexError(f"index {i} is out of bounds for dimension {len(self.basic)} with size {n}")
-        self._entry(i + n if i < 0 else i)
+        self._entry(i)
 
     def view(self, t):
         """The basic part applied."""

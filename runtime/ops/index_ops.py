@@ -216,9 +216,11 @@ def _sum_samples(make):
 
 index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples, linear=(0,), batch=_index_each,
               onnx=in_onnx.at_index)
+index_op.any_sizes = True
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
 index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,), batch=_index_sum_each,
                   onnx=in_onnx.summed_at_index)
+index_sum_op.any_sizes = True
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
@@ -295,6 +297,7 @@ def _put_samples(make):
 
 put_op = _PutOp("index_put", None, _put_vjp, samples=_put_samples, linear=(0, 1), batch=_put_each,
                 onnx=in_onnx.put_at_index)
+put_op.any_sizes = True
 put_op.saves = frozenset(range(2, 66))
 
 

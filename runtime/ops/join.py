@@ -50,6 +50,7 @@ cat_op = Op(
     batch=shifted("dim"),
     onnx=in_onnx.joined,
 )
+cat_op.any_sizes = True
 cat_op.total, cat_op.moves = True, _side_by_side
 
 
@@ -151,6 +152,7 @@ stack_op = Op(
     batch=shifted("dim", least=0),
     onnx=in_onnx.stacked,
 )
+stack_op.any_sizes = True
 stack_op.total, stack_op.moves = True, _stacked
 
 

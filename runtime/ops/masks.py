@@ -173,6 +173,7 @@ def _fill_each(op, n, inputs, batched, attrs):
 fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g.sum_to_size(_value.shape) if needs[1] else None],
                   samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make()), Sample(make(2, 3), make(2, 1))], linear=(0, 1),
                   batch=_fill_each, onnx=in_onnx.filled_everywhere)
+fill_op.any_sizes = True
 fill_op.total = True
 fill_op.moves = lambda a, value: [(a, value)]
 

@@ -18,6 +18,8 @@ from ..autograd.node import Shape
 from ..cpu import entries, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
+from ..ir.extent import Extent, Real
+from ..ir.outline import numeral
 from . import registry
 from .batching import aligned, example_ndim
 from .registry import REGISTRY, Op, apply
@@ -49,7 +51,7 @@ class PointwiseOp(Op):
     onnx: the operator of the ONNX standard that it is, if it is one (see `onnx`).
     """
     family = "pointwise"
-    memo = dynamic_numbers = True
+    memo = dynamic_numbers = any_sizes = True
 
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
                  register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False,
@@ -169,7 +171,7 @@ class PointwiseOp(Op):
     # ---- running it ----
     def plan(self, arrays):
         """The compiled form for these operands' types: (kernel, number type)."""
-        key = tuple([(x.dtype, x.ndim == 0) if isinstance(x, np.ndarray) else type(x) for x in arrays])
+        key = tuple([(x.dtype, x.ndim == 0) if isinstance(x, np.ndarray) else x.__class__ for x in arrays])
         p = self._plans.get(key)
         if p is None:
             p = self._plans[key] = self._make_plan(arrays)
@@ -279,6 +281,8 @@ class PointwiseOp(Op):
             if not -1 << 63 <= x < 1 << 64:
                 raise OverflowError(f"{self.name}: int too big to convert: {x}")
             return np.asarray(int(x) & ((1 << (8 * t.itemsize)) - 1)).astype(f"u{t.itemsize}").view(number)
+        if type(x) in (Extent, Real):
+            return numeral(x, number)
         try:
             if type(x) is float and not -6e4 < x < 6e4:      # infinite in the narrower type, as intended
                 with np.errstate(over="ignore"):

@@ -40,7 +40,7 @@ def restore(g, shape, dim, keepdim):
 class ReduceOp(Op):
     """A reduction by a kernel of `cpu.reduce`; `dim` is a tuple of axes or None for all."""
     family = "reduce"
-    memo = True
+    memo = any_sizes = True
 
     def __init__(self, name, kind=None, *, pre=None, **kw):
         self.kind, self.pre = kind or name, pre
@@ -138,7 +138,7 @@ count_op = ReduceOp("count_nonzero", "sum", pre=s.cast(s.ne(s.arg(0), 0), "i64")
 
 class _Arg(Op):
     family = "reduce"
-    memo = True
+    memo = any_sizes = True
 
     def __init__(self, name):
         super().__init__(name, samples=lambda make: [Sample(make(3, 4), dim=1, keepdim=False), Sample(make(3, 4), dim=None, keepdim=False)])
@@ -167,7 +167,7 @@ argmax_op, argmin_op = _Arg("argmax"), _Arg("argmin")
 class _WithIndex(Op):
     """(values, indices) of the extremum along one axis."""
     family = "reduce"
-    memo = True
+    memo = any_sizes = True
 
     def __init__(self, name, kind):
         self.kind = kind

@@ -12,7 +12,7 @@ from .registry import Op, apply, is_tensor
 class RowsOp(Op):
     """An op given by `program(dtype) -> Program`; its operands are the program's, in order."""
     family = "rows"
-    memo = True
+    memo = any_sizes = True
 
     def __init__(self, name, program, **kw):
         self.program = program

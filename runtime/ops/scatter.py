@@ -88,6 +88,7 @@ def _scatter_each(op, n, inputs, batched, attrs):
 
 scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples, linear=(0, 1), batch=_scatter_each,
                      onnx=in_onnx.scattered)
+scatter_op.any_sizes = True
 
 
 def _scatter_add_write(a, src, index, dim):
@@ -108,6 +109,7 @@ def _scatter_add_vjp(g, _y, _x, _src, index, dim, needs):
 
 scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True), samples=_scatter_samples,
                          linear=(0, 1), batch=shifted("dim"), onnx=in_onnx.scatter_added)
+scatter_add_op.any_sizes = True
 
 
 def _scatter_shape(op, self, dim, index, src):
@@ -359,6 +361,7 @@ def _index_select_vjp(g, _y, _x, index, dim):
 index_select_op = Op("index_select", _index_select, _index_select_vjp, samples=lambda make: [
     Sample(make(3, 2), longs([2, 0, 2]), dim=0), Sample(make(2, 3), longs([1]), dim=1), Sample(make(3), longs([]), dim=0)],
     linear=(0,), batch=_select_each, onnx=in_onnx.selected)
+index_select_op.any_sizes = True
 index_select_op.memo = True
 index_select_op.picks = lambda a, index, dim: (dim, False, False) if a.ndim and index.ndim == 1 else None
 
@@ -396,6 +399,7 @@ index_add_op = WriteOp("index_add", _index_add_write, lambda g, _y, _x, _source,
     g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(True), samples=lambda make: [
     Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
     Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1), batch=at_index(_within(RuntimeError)), onnx=in_onnx.slices_added)
+index_add_op.any_sizes = True
 
 
 def _sliced(op, self, dim, index, source, error=RuntimeError):
@@ -451,6 +455,7 @@ index_copy_op = WriteOp("index_copy", _index_copy_write, lambda g, _y, _x, _sour
     index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(False), samples=lambda make: [
     Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1)],
     linear=(0, 1), batch=at_index(_within()), onnx=in_onnx.slices_copied)
+index_copy_op.any_sizes = True
 
 
 def _check_index_copy(self, dim, index, source):

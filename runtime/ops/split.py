@@ -55,6 +55,7 @@ split_op = ViewsOp(
     batch=shifted("dim"),
     onnx=in_onnx.pieces,
 )
+split_op.any_sizes = True
 
 
 def _unbind(a, dim):

@@ -51,6 +51,8 @@ reshape_op = MoveOp("reshape", lambda a, size: size, lambda out, a, size: [(out.
     Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))], batch=shifted(sizes=("size",), least=0),
     onnx=lambda b, x, size: b.reshape(x, size))
 
+view_op.keeps_elements = reshape_op.keeps_elements = True
+
 
 def reshape(input, shape):
     """The tensor in another shape: a view where the memory allows it, else a copy."""
@@ -448,7 +450,9 @@ slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
 unslice_op = MoveOp("unslice", lambda g, size, index: size, _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
                     samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices],
                     batch=slice_each)
-slice_op.doc = "`index`: for each dimension in turn a number >= 0, a tuple (start, stop, step) with step > 0, or None: a new axis."
+for _o in (view_op, reshape_op, unsqueeze_op, squeeze_op, expand_op, permute_op, transpose_op, slice_op, unslice_op):
+    _o.any_sizes = True
+slice_op.doc = "`index`: for each dimension in turn a number, a tuple (start, stop, step) with step > 0, or None: a new axis. As in Python, what is negative counts from the end, and a slice ends where the dimension does."
 
 
 def _at(d, entry):
@@ -464,7 +468,7 @@ def select(input, dim, index):
     d, i = dims.one(dim, len(shape)), as_int(index, "select", "index", 2)
     if not -shape[d] <= i < shape[d]:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
-    return apply(slice_op, (input,), {"index": _at(d, i + shape[d] if i < 0 else i)})
+    return apply(slice_op, (input,), {"index": _at(d, i)})
 
 
 @function()
@@ -498,7 +502,7 @@ def slice_along(input, dim, start=None, end=None, step=1):
     d = dims.one(dim, len(shape))
     if step <= 0:
         raise RuntimeError("slice step must be positive")
-    return apply(slice_op, (input,), {"index": _at(d, (*indexing.bound(start, end, step, shape[d]), step))})
+    return apply(slice_op, (input,), {"index": _at(d, (start, end, step))})
 
 
 # ---- at least so many dimensions -------------------------------------------------------------------------------------

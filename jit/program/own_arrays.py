@@ -1,0 +1,204 @@
+"""The arrays that each program for certain sizes has for itself.
+
+Constants may go by sizes, such as a causal mask, or one divided by a number of elements. Eager
+mode computes them of nothing but sizes, so they are computed by the very ops when the program for
+new sizes is made. Random numbers want counters, as many as a draw has blocks, and a place where
+each draw is told where its stream is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from whet.ir.extent import Extent, Real, Unsized, text
+from whet.ir.graph import Ref
+from whet.ir.outline import Numeral, Outline, Room
+from whet.random import Generator
+
+from .random_draws import Draws
+
+LARGEST = 1 << 24  # bytes of the constants of a program
+
+
+class OwnArray:
+    """What stands for the memory of the array with this number among a program's own."""
+    __slots__ = ("which",)
+
+    def __init__(self, which):
+        self.which = which
+
+
+class Address:
+    """A word of a list: so many bytes from where an own array begins."""
+    __slots__ = ("which", "offset")
+
+    def __init__(self, which, offset):
+        self.which, self.offset = which, offset
+
+
+# ---- how one is made ----------------------------------------------------------------------------
+class Constant(NamedTuple):
+    """A constant that goes by sizes; `outline` says how it must lie."""
+
+    value: int
+    outline: Outline
+
+    def make(self, at, constants):
+        """The array; None where it lies otherwise than it was planned."""
+        a, t = constants[self.value], self.outline
+        lies = a.shape == filled(t.shape, at) and a.strides == filled(t.strides, at)
+        return a if lies and a.dtype == t.dtype else None
+
+
+class Counters(NamedTuple):
+    """0, 1, ... for each block of a draw of so many numbers."""
+
+    draw: object
+    count: object
+
+    def make(self, at, constants):
+        """The array."""
+        return self.draw.counters(filled(self.count, at))
+
+
+class Positions(NamedTuple):
+    """The seed and the position of each draw, which a call writes."""
+
+    draws: int
+
+    def make(self, at, constants):
+        """The array."""
+        return np.zeros((self.draws, 2), np.uint64)
+
+
+# ---- all of a program ---------------------------------------------------------------------------
+class OwnArrays:
+    """`values`: those that depend on sizes alone, and that nobody writes to; `nodes` and `others`:
+    the two lists that were recorded."""
+
+    def __init__(self, values, nodes, others, sizes):
+        self.known, self.others = (
+            {o: m for m in recorded for o in m.outs if o in values} for recorded in (nodes, others)
+        )
+        self.sizes = sizes
+        self.steps, self.computed, self.makers = [], set(), []
+        self.texts = {}  # of an expression -> the expression
+
+    def __contains__(self, n):
+        return n in self.known and n in self.others
+
+    def differ(self, n):
+        """Is anything that a value is made of another of the second sizes?"""
+        node, other = self.known[n], self.others[n]
+        pairs = zip(node.ins, other.ins, strict=True)
+        if any(type(x) is not Ref and repr(x) != repr(y) for x, y in pairs):
+            return True
+        return repr(node.attrs) != repr(other.attrs) or any(map(self.differ, node.refs()))
+
+    def add(self, maker, shape, dtype, strides=None):
+        """An outline that stands for one more array."""
+        room = Room(None, OwnArray(len(self.makers)))
+        self.makers.append(maker)
+        return Outline(shape, dtype, strides, room)
+
+    def constant(self, n, types):
+        """What stands for a constant: its type is in `types`."""
+        self.compute(n, types)
+        t = types[n]
+        expressions_in([t.shape, t.strides], self.texts)
+        return self.add(Constant(n, t), t.shape, t.dtype, t.strides)
+
+    def compute(self, n, types):
+        """Note how a value is made."""
+        if n in self.computed:
+            return
+        node, other = self.known[n], self.others[n]
+        for x in node.refs():
+            self.compute(x, types)
+        shapes = [types[x].shape for x in node.refs()]
+        ins = [x if type(x) is Ref or repr(x) == repr(y) else self.sizes.number(x, y, shapes)
+               for x, y in zip(node.ins, other.ins, strict=True)]
+        attrs = self.sizes.attributes(node, other, [types[x] for x in node.refs()])
+        expressions_in([ins, *attrs.values()], self.texts)
+        self.computed.update(node.outs)
+        self.steps.append((node.op, ins, attrs, node.outs))
+
+    def counters(self, draw, n):
+        """Counters for a draw of n numbers."""
+        expressions_in([n], self.texts)
+        return self.add(Counters(draw, n), (-(-n // draw.per),), np.uint64)
+
+    @property
+    def expressions(self):
+        """What `arrays` wants to know."""
+        return list(self.texts.values())
+
+    def arrays(self, values):
+        """The arrays where the expressions have these values; None where one lies otherwise, or
+        they are too large to keep."""
+        at, constants, total = dict(zip(self.texts, values, strict=True)), {}, 0
+        for op, ins, attrs, outs in self.steps:
+            given = [constants[x] if type(x) is Ref else filled(x, at) for x in ins]
+            made = op.forward(*given, **{k: filled(x, at) for k, x in attrs.items()})
+            made = [np.asarray(a) for a in (made if type(made) is tuple else (made,))]
+            total += sum(a.nbytes for a in made)
+            if total > LARGEST:
+                return None
+            constants.update(zip(outs, made, strict=True))
+        found = [maker.make(at, constants) for maker in self.makers]
+        return None if any(a is None for a in found) else found
+
+
+class SizedDraws:
+    """The draws of a program whose sizes are not known: as `Draws`, of outlines."""
+
+    def __init__(self, like, nodes, own):
+        if like.ends or not all(type(g) is Generator for g, *_ in like.streams):
+            raise Unsized("random numbers are drawn from where the call puts a generator")
+        self.nodes, self.own = [n for n in nodes if n.kind == "draw"], own
+        self.seats = {id(n): i for i, n in enumerate(self.nodes)}
+        self.outs = [n.outs[0] for n in self.nodes]
+        self.which = len(own.makers)
+        self.numbers = own.add(Positions(len(self.nodes)), (len(self.nodes), 2), np.uint64)
+
+    def of(self, node):
+        """The two numbers of a draw."""
+        return self.numbers[self.outs.index(node.outs[0])]
+
+    def counters(self, draw, n):
+        """What a kernel counts by."""
+        return self.own.counters(draw, n) if type(n) is Extent else draw.counters(n)
+
+    def at(self, own, arrays):
+        """The draws of a program for certain sizes, whose own arrays these are."""
+        nodes = []
+        for node in self.nodes:
+            made = node.like()
+            made.attrs = {**node.attrs, "shape": arrays[node.outs[0]].shape}
+            nodes.append(made)
+        draws = Draws(nodes, ())
+        draws.numbers = own[self.which]
+        return draws
+
+
+# ---- expressions --------------------------------------------------------------------------------
+def expressions_in(x, known):
+    """Put the expressions in something into `known`, by their texts; gives it back."""
+    if type(x) in (Extent, Real):
+        known[text(x)] = x
+    elif type(x) is Outline and type(x.room.owner) is Numeral:
+        expressions_in(x.room.owner.number, known)
+    elif type(x) in (tuple, list):
+        for y in x:
+            expressions_in(y, known)
+    return known
+
+
+def filled(x, at):
+    """Something with the numbers in the place of expressions."""
+    if type(x) in (Extent, Real):
+        return at[text(x)]
+    if type(x) is Outline and type(x.room.owner) is Numeral:
+        return np.asarray(filled(x.room.owner.number, at), x.dtype)
+    if type(x) in (tuple, list):
+        return type(x)([filled(y, at) for y in x])
+    return x

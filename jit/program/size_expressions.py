@@ -1,0 +1,171 @@
+"""What differs between two lists of the same nodes on other sizes, as expressions of the sizes.
+
+Nothing is fitted to numbers: an attribute or a number is one of the few things that a size of a
+tensor becomes, of the tensors that its node reads. It is a product of some of their sizes, or one
+divided by that, or what is left of all elements when the other sizes of a view are known. Where
+none of these, or more than one, is what was seen of both lists, the planning ends with `Unsized`.
+"""
+
+import itertools
+import math
+
+import numpy as np
+from whet.ir.extent import Extent, Facts, Real, Unsized, text
+from whet.ir.outline import Outline, numeral
+
+MOST_DIMS = 6  # a tensor of more has too many products of sizes
+
+
+class Sizes:
+    """Which sizes differ between the types of two lists: a symbol for each, with its two values."""
+
+    def __init__(self, before, now):
+        """`before`, `now`: sizes of what the calls are given, in one order."""
+        pairs = dict.fromkeys((a, b) for a, b in zip(before, now, strict=True) if a != b)
+        self.pairs = list(pairs)
+        self.known = {p: i for i, p in enumerate(self.pairs)}
+
+    def __len__(self):
+        return len(self.pairs)
+
+
+class SizeExpressions:
+    """The expressions of `facts` for pairs of numbers: one of the first list, one of the second."""
+
+    def __init__(self, sizes, values):
+        self.sizes, self.facts = sizes, Facts(values)
+        self.samples = list(zip(*sizes.pairs, strict=True))
+        self.pairs = {}  # expression -> what it was in the two lists
+        self.shapes = {}  # of the values so far, each once
+
+    def symbol(self, a, b):
+        """The size of something that is given: a number, or a symbol."""
+        return a if a == b else self.facts.symbols[self.sizes.known[a, b]]
+
+    def at(self, shape, k):
+        """Sizes as they were in one of the two lists."""
+        names = {"floor": math.floor, **self.facts.functions}
+        names |= {f"s{i}": v for i, v in enumerate(self.samples[k])}
+        return tuple([eval(n.text(), names) if type(n) is Extent else n for n in shape])
+
+    def pair(self, n):
+        """What a size was in the two lists."""
+        if type(n) is not Extent:
+            return n, n
+        key = n.text()
+        if key not in self.pairs:
+            self.pairs[key] = *self.at([n], 0), *self.at([n], 1)
+        return self.pairs[key]
+
+    def met(self, shape):
+        """A value has this shape: its sizes may be what numbers come of."""
+        self.shapes.setdefault(tuple(map(text, shape)), shape)
+
+    # ---- numbers ---------------------------------------------------------------------------------
+    def natural(self, x, y, shapes):
+        """The product of some sizes of one of the shapes that is `x` of the first list and `y` of
+        the second; where these have none, of the symbols, or of one of all values so far."""
+        for shapes in (shapes, [self.facts.symbols], self.shapes.values()):
+            found = {}
+            for shape in shapes:
+                for some in _several([(n, *self.pair(n)) for n in shape]):
+                    sizes, first, second = zip(*some, strict=True)
+                    if (math.prod(first), math.prod(second)) == (x, y):
+                        n = math.prod(sizes)
+                        found[text(n)] = n
+            if len(found) == 1:
+                return next(iter(found.values()))
+            if found:
+                raise Unsized(f"{x} becomes {y} in {len(found)} ways")
+        raise Unsized(f"{x} becomes {y} in no known way")
+
+    def number(self, x, y, shapes):
+        """A number among operands."""
+        if isinstance(x, np.ndarray | np.generic):
+            if x.dtype != y.dtype or x.ndim or x.dtype.kind not in "iuf":
+                raise Unsized("an array that goes by sizes is an operand")
+            return numeral(self.number(x.item(), y.item(), shapes), x.dtype)
+        if type(x) is not type(y) or type(x) not in (int, float):
+            raise Unsized("an operand is of another kind")
+        if type(x) is int:
+            return self.natural(x, y, shapes)
+        if not x or not y or not math.isfinite(x) or not math.isfinite(y):
+            raise Unsized("a number goes by sizes")
+        if x.is_integer() and y.is_integer():
+            return self.natural(int(x), int(y), shapes) * 1.0
+        p, q = round(1 / x), round(1 / y)
+        if p == 0 or q == 0 or 1 / p != x or 1 / q != y:
+            raise Unsized("a number goes by sizes in an unknown way")
+        return 1 / self.natural(p, q, shapes)
+
+    # ---- attributes ------------------------------------------------------------------------------
+    def attributes(self, node, other, ins):
+        """The attributes of a node; `ins` are its operands."""
+        if node is other:
+            return node.attrs
+        out = {}
+        for k, x in node.attrs.items():
+            y = other.attrs[k]
+            same = x is y or equal(x, y)
+            out[k] = x if same else self.attribute(node.op, k, x, y, ins)
+        return out
+
+    def attribute(self, op, name, x, y, ins):
+        """An attribute that differs."""
+        if name not in op.size_attrs or type(x) is not tuple or len(x) != len(y):
+            raise Unsized(f"`{name}` of {op.name} goes by sizes")
+        return self.shape(op, x, y, [a.shape for a in ins if type(a) is Outline])
+
+    def shape(self, op, x, y, shapes):
+        """A tuple of sizes. Where a view keeps all elements, one size follows from the others."""
+        out, unknown = list(x), []
+        for i, (a, b) in enumerate(zip(x, y, strict=True)):
+            if a != b:
+                try:
+                    out[i] = self.natural(a, b, shapes)
+                except Unsized:
+                    unknown.append(i)
+        if not unknown:
+            return tuple(out)
+        if len(unknown) > 1 or not op.keeps_elements:
+            raise Unsized(f"a size of {op.name} goes by sizes in no known way")
+        others = math.prod([n for i, n in enumerate(out) if i not in unknown])
+        elements = math.prod(shapes[0])
+        if not elements % others == 0:
+            raise Unsized(f"the sizes of {op.name} are no parts of its operand's")
+        out[unknown[0]] = elements // others
+        if self.at(out, 0) != x or self.at(out, 1) != y:
+            raise Unsized(f"the sizes of {op.name} are others")
+        return tuple(out)
+
+
+def _several(xs):
+    """One or more of some things, in all ways."""
+    if len(xs) <= MOST_DIMS:
+        for k in range(1, len(xs) + 1):
+            yield from itertools.combinations(xs, k)
+
+
+def same_number(x, y):
+    """Are two numbers among operands one, to the bit?"""
+    if isinstance(x, np.ndarray | np.generic):
+        return isinstance(y, np.ndarray | np.generic) and exactly(x, y)
+    return type(x) is type(y) and repr(x) == repr(y)
+
+
+def exactly(x, y):
+    """Are two arrays the same, to the bit?"""
+    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+
+
+def equal(x, y):
+    """Are two attributes the same?"""
+    if type(x) is not type(y):
+        return False
+    if type(x) in (tuple, list):
+        return len(x) == len(y) and all(map(equal, x, y))
+    if isinstance(x, np.ndarray | np.generic):
+        return exactly(x, y)
+    if type(x) is float:
+        return repr(x) == repr(y)
+    return bool(x is y or x == y)

@@ -1,0 +1,121 @@
+"""The lists of launches of a program whose sizes are not known: words that are numbers or
+expressions, and the arena as a function of sizes.
+
+Pieces of the arena that never live at once share a row of it, as long as the largest.
+"""
+
+from typing import Any, NamedTuple
+
+from whet.cpu import memory
+from whet.ir.extent import Unsized, at_least, value
+from whet.ir.graph import Node
+from whet.ir.outline import Outline, Table
+
+from .arena import ALIGN
+from .launch_entries import Fixed, InArena, Launch, Places
+from .launch_lists import ARENA, MOST_ARRAYS
+from .sized_places import Piece, Row
+
+
+class Done(NamedTuple):
+    """A node that Python does; `looks`: where values lie that it reads and no call brings."""
+
+    node: Node
+    looks: dict[int, Outline]
+
+
+class Segment(NamedTuple):
+    """Launches that follow each other: words from `first` on, and the values whose arrays they are
+    given. `work`: expressions of how much it is, in pairs of units and grains."""
+
+    first: int
+    words: int
+    values: list[int]
+    work: list[Any]
+
+
+class SizedLists:
+    """`words`: of all lists, one after the other, then the tables that they point to. `steps`:
+    segments and what Python does, in order."""
+
+    def __init__(self, steps, roots, keep):
+        self.roots, self.keep = roots, keep
+        pieces = lives(steps)
+        self.arena = pack(pieces)
+        self.words, self.steps, self.launches = [], [], 0
+        waiting = []
+        for step in steps:
+            if type(step) is Done:
+                self.segment(waiting, bool(pieces))
+                waiting = []
+                self.steps.append(step)
+            else:
+                waiting += step
+        self.segment(waiting, bool(pieces))
+        self.tables = []  # places of words that are addresses in the list itself
+        for i in range(len(self.words)):
+            if type(self.words[i]) is Table:
+                self.tables.append(i)
+                table, self.words[i] = self.words[i], 8 * len(self.words)
+                self.words += table
+
+    def segment(self, entries, has_arena):
+        """Launches that follow each other."""
+        if not entries:
+            return
+        places = {}
+        for e in entries:
+            for p in e.positions():
+                places.setdefault(p, len(places))
+        if len(places) > MOST_ARRAYS:
+            raise Unsized("too many arrays")
+        first = len(self.words)
+        for e in entries:
+            self.words += e.words(Places(places, len(places)))
+            self.keep += [a.array for a in e.arguments() if type(a) is Fixed]
+            self.launches += e.launches
+        values = [*(self.roots.moving[i] for i in places), *([ARENA] if has_arena else [])]
+        work = [x for e in entries if type(e) is Launch for x in (e.total, e.grain)]
+        self.steps.append(Segment(first, len(self.words) - first, values, work))
+
+    @property
+    def done(self):
+        """The nodes that Python does."""
+        return [s.node for s in self.steps if type(s) is Done]
+
+    def looks(self):
+        """Where values lie that Python reads and no call brings."""
+        return {n: a for s in self.steps if type(s) is Done for n, a in s.looks.items()}
+
+
+def lives(steps):
+    """The pieces of the arena, in the order of the steps that touch them first."""
+    pieces = {}
+    for i, step in enumerate(steps):
+        if type(step) is Done:
+            rooms = [a.room.owner for a in step.looks.values()]
+            found = [x for x in rooms if type(x) is Piece]
+        else:
+            found = [a.piece for e in step for a in e.arguments() if type(a) is InArena]
+        for p in found:
+            pieces[id(p)] = p
+            p.first = i if p.first is None else p.first
+            p.last = i
+    return list(pieces.values())
+
+
+def pack(pieces):
+    """Give each piece its row; the size of the arena."""
+    rows, at = [], 0
+    for p in pieces:
+        room = -(-value(p.size) // ALIGN)
+        free = [r for r in rows if r.last < p.first]
+        row = min(free, key=lambda r: abs(value(r.size) // ALIGN - room), default=None)
+        if row is None:
+            row = Row()
+            rows.append(row)
+        row.last, row.size, p.row = p.last, at_least(p.size, row.size), row
+    for row in rows:
+        row.at = at
+        at = at + -(-row.size // ALIGN) * ALIGN
+    return at_least(at, memory.SMALLEST) if rows else 0

@@ -1,0 +1,178 @@
+"""The types of all values of a program whose sizes are not known: outlines with Extents.
+
+What is given has the sizes that the symbols say. What an op makes is found by running the op on
+outlines. Where it is no code for these, its sizes are expressions of those of its operands, and
+who runs it looks whether it makes them.
+"""
+
+import math
+
+from whet.cpu.taped_launches import Tape
+from whet.ir.extent import Unsized
+from whet.ir.graph import Ref
+from whet.ir.outline import Outline
+from whet.ops.registry import MoveOp
+from whet.passes.fold_constants import constants
+from whet.passes.lower_llvm.scalar import Unsupported
+from whet.passes.uses import is_view
+
+from .size_expressions import same_number
+from .sized_constants import SizedConstants
+
+# what code that is not written for outlines may raise
+REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsupported
+
+
+class SizedTypes:
+    """`arrays`: the outline of each value. `like` and `other` are the programs of the two lists,
+    `sizes` the expressions that tell them apart."""
+
+    def __init__(self, like, other, sizes, roots):
+        self.like, self.other, self.sizes = like, other, sizes
+        visible = {*like.results, *roots.moving}
+        known = constants(like.recorded, roots.root, like.arrays, visible, math.inf).known
+        self.constants = SizedConstants(known, like.recorded, other.recorded, sizes)
+        self.arrays = {}
+        for n in like.outside:
+            self.keep(n, self.given(like.arrays[n], other.arrays[n]))
+        self.recorded()
+        self.added()
+        self.compare()
+
+    def keep(self, n, a):
+        """Let a value be of this type."""
+        self.arrays[n] = a
+        self.sizes.met(a.shape)
+
+    def given(self, a, b):
+        """The type of what was given like this in the two calls."""
+        shape = [self.sizes.symbol(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
+        if a.contiguous and b.contiguous:
+            return Outline(shape, a.dtype)
+        if a.strides != b.strides:
+            raise Unsized("what it is given has gaps that differ")
+        return Outline(shape, a.dtype, a.strides)
+
+    def recorded(self):
+        """What the recorded nodes make."""
+        for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
+            if node.op is not None and not node.op.any_sizes:
+                raise Unsized(f"{node.op.name} may go by how large sizes are")
+            self.infer(node, other)
+
+    def added(self):
+        """What nodes make that passes put into the list."""
+        for group in self.like.nodes:
+            for node in group.flat():
+                if any(o not in self.arrays for o in node.outs):
+                    self.infer(node, node)
+
+    def compare(self):
+        """Are all types those of the two lists, for their sizes?"""
+        for n, a in self.arrays.items():
+            for k, program in enumerate((self.like, self.other)):
+                t = program.arrays[n]
+                if t.dtype != a.dtype or self.sizes.at(a.shape, k) != t.shape:
+                    raise Unsized("an op makes other sizes than it made")
+
+    # ---- one node --------------------------------------------------------------------------------
+    def infer(self, node, other):
+        """What a node makes."""
+        if node.kind not in ("op", "draw") or not node.outs:
+            return
+        if self.is_constant(node) or not node.ins:
+            for o in node.outs:
+                self.keep(o, self.created(node, o))
+            return
+        ins = self.operands(node, other, self.arrays)
+        attrs = self.sizes.attributes(node, other, ins)
+        if not self.whole(node, ins):
+            raise Unsized("a part of a tensor is not there")
+        made = self.made(node, ins, attrs)
+        for o, a in zip(node.outs, made, strict=True):
+            self.keep(o, a if type(a) is Outline else Outline(a.shape, a.dtype, a.strides))
+
+    def is_constant(self, node):
+        """Does a node make of sizes alone what no kernel fills?"""
+        return (
+            node.kind == "op"
+            and bool(node.outs)
+            and node.op.fills is None
+            and not is_view(node)
+            and all(o in self.constants for o in node.outs)
+        )
+
+    def created(self, node, o):
+        """The type of what is made of sizes alone."""
+        a, b = self.like.arrays[o], self.other.arrays[o]
+        if a.shape == b.shape:
+            return Outline(a.shape, a.dtype, a.strides)
+        if node.kind == "op" and node.op.fills is None and not self.is_constant(node):
+            raise Unsized(f"{node.op.name} makes numbers that go by sizes")
+        return self.similar(a, b, ())
+
+    def similar(self, a, b, shapes):
+        """The type of what was like this in the two lists."""
+        if not a.contiguous or not b.contiguous:
+            raise Unsized("a value has gaps that differ")
+        pairs = zip(a.shape, b.shape, strict=True)
+        shape = [x if x == y else self.sizes.natural(x, y, shapes) for x, y in pairs]
+        return Outline(shape, a.dtype)
+
+    def made(self, node, ins, attrs):
+        """The outlines of what an op makes of operands."""
+        if isinstance(node.op, MoveOp):
+            return (Outline(node.op.shape(*ins, **attrs), ins[0].dtype),)
+        if node.op.write is not None:  # a copy of the first operand, changed
+            return (Outline(ins[0].shape, ins[0].dtype),)
+        try:
+            out = dry(lambda: node.op.forward(*ins, **attrs))
+        except Unsized:
+            if node.is_view or node.op.launches or node.op.memo:
+                raise
+            shapes = [x.shape for x in ins if type(x) is Outline]
+            pairs = [(self.like.arrays[o], self.other.arrays[o]) for o in node.outs]
+            return tuple(self.similar(a, b, shapes) for a, b in pairs)
+        return out if type(out) is tuple else (out,)
+
+    def operands(self, node, other, held):
+        """The operands of a node: outlines, and numbers. Where these differ, the op must take
+        any."""
+        if len(node.ins) != len(other.ins):
+            raise Unsized("a group has other operands")
+        refs, out = [held[x].shape for x in node.refs()], []
+        for x, y in zip(node.ins, other.ins, strict=True):
+            if type(x) is Ref:
+                out.append(held[x])
+            elif x is y or same_number(x, y):
+                out.append(x)
+            elif node.op is not None and not node.op.dynamic_numbers:
+                raise Unsized(f"a number that {node.op.name} goes by differs between sizes")
+            else:
+                out.append(self.sizes.number(x, y, refs))
+        return out
+
+    def whole(self, node, ins):
+        """Does a view of parts find all that it found? What is not there is an error of some
+        functions in eager mode, of others not."""
+        if node.op.name == "split":
+            return sum(node.attrs["sizes"]) == ins[0].shape[node.attrs["dim"]]
+        if node.op.name != "slice":
+            return True
+        dims = iter(zip(ins[0].shape, self.like.arrays[node.ins[0]].shape, strict=True))
+        for x in node.attrs["index"]:
+            n, before = (0, 0) if x is None else next(dims)
+            for end in x[:2] if type(x) is tuple else ():
+                if end is not None and end <= before and not end <= n:
+                    return False
+        return True
+
+
+def dry(run):
+    """Run something on outlines without launching anything."""
+    made = []
+    try:
+        Tape(dry=True).listen(lambda: made.append(run()))
+    except REFUSALS as e:
+        raise Unsized(f"an op refuses outlines: {e!r}") from None
+    return made[0]

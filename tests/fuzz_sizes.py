@@ -1,0 +1,273 @@
+"""Random functions called over random sizes: a call of a size that was never seen, which is
+replayed without a run, must give eager mode's bits.
+
+    python -m tests.fuzz_sizes --seconds 60 --seed 1
+
+A program is a few lines drawn from `LINES`, on tensors with a dimension of n. Some are training
+steps: gradients flow to parameters, and an optimizer moves these. Sizes are drawn around the
+boundaries of lanes and blocks. A difference is printed with the program and the sizes so far.
+"""
+
+import argparse
+import contextlib
+import math
+import random
+import sys
+import time
+import warnings
+
+NEAR = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257]
+FAR = [511, 512, 513, 1023, 1025, 4095, 4096, 4097]
+
+# x and y are (n, 16), i is (n,) of places below 16, m is a mask of (n,); each line gives such an x
+LINES = """
+x.exp()
+x * 2 + y
+F.gelu(x)
+x.softmax(-1)
+x.softmax(0)
+x.log_softmax(-1)
+F.layer_norm(x, (16,), g, b)
+x @ w
+F.linear(x, w, b)
+x - x.mean(0)
+x - x.mean()
+x * x.amax(0)
+x.std(0) + x
+x.var(-1, keepdim=True) * x
+(x.t() @ x)[0] + x
+(x @ y.t()) @ y
+(x @ y.t()).softmax(-1) @ y
+x.t().contiguous().t()
+x.flip(0)
+whet.cat([x, y], 0)[::2]
+whet.cat([x, y], 1)[:, :16]
+whet.stack([x, y]).sum(0)
+x[1:].sum() + x
+x[:-1].mean() * x
+x[-3:].sum(0) + x
+x[:40].sum(0) + x
+x[100:].sum(0) + x
+x[2:-2].mean(0) + y
+x + x[0]
+x * x[-1]
+x.clamp(-1, 1)
+whet.where(x > y, x, y)
+x.reshape(-1, 4).sum(-1).mean() + x
+F.pad(x, (1, 1))[:, 1:-1]
+x.cumsum(0)
+x.sort(0).values
+x.prod(0) + x
+x.logsumexp(0) + x
+x.max(0).values + x
+x @ x.t() @ x.triu()
+x.repeat(2, 1)[::2] + x
+x.unsqueeze(1).expand(-1, 3, 16).sum(1)
+x.view(-1, 4, 4).transpose(1, 2).reshape(-1, 16)
+x.unflatten(1, (4, 4)).transpose(1, 2).flatten(1)
+x.chunk(2, 1)[0].repeat(1, 2)
+x.split(3, 0)[0].sum(0) + x
+x.narrow(0, 0, 1) + x
+F.normalize(x)
+F.mse_loss(x, y) + x
+F.cross_entropy(x, i) + x
+F.nll_loss(x.log_softmax(-1), i, reduction="none")[:, None] + x
+F.embedding(i, w) + x
+w[i] + x
+x.gather(1, i[:, None]) + x
+x[i % 1] + y
+whet.zeros(16, 16).index_add(0, i, x).sum(0) + y
+x.index_fill(1, k, 0.5)
+x.scatter(1, i[:, None], 0.25)
+x.scatter_add(1, i[:, None], y[:, :1])
+x.masked_fill(m[:, None], 0.5)
+x.masked_fill(y > 0, -1.0) * y
+x.double().sum(0).float() + x
+x.half().float()
+whet.outer(x[:, 0], y[0])
+whet.einsum("ij,kj->ik", x, y) @ y
+x.roll(1, 0)
+x.roll(5, 0)
+F.scaled_dot_product_attention(x[None], y[None], y[None])[0]
+F.scaled_dot_product_attention(x[None], y[None], y[None], is_causal=True)[0]
+whet.ones_like(x) * x
+x.new_zeros(x.shape) + x
+x / x.shape[0]
+whet.arange(x.shape[0])[:, None] * 0.01 + x
+x * float(len(x))
+F.dropout(x, 0.3)
+whet.rand_like(x) + x
+x + whet.randn(16)
+F.conv1d(x.t()[None], c, padding=1)[0].t()
+F.conv2d(x.view(1, 1, -1, 16), d, padding=1)[0, 0]
+F.max_pool1d(x, 3, 1, 1)
+F.avg_pool2d(x[None], 3, 1, 1)[0]
+F.adaptive_avg_pool1d(x.t()[None], 1)[0].t() + x
+x.view(-1, 2, 8).sum(1).repeat(1, 2)
+whet.tensor(1.0) * x
+x.unbind(1)[3][:, None] + x
+x.diff(dim=1, prepend=x[:, :1])
+x.tril() + y.triu(1)
+x.argmax(1)[:, None] * 0.1 + x
+x.index_put((i,), y[i]) if len(x) == 16 else x + 1
+s * x
+x * s + s
+""".strip().split("\n")
+
+HEAD = "def f(x, y, i, m, s):\n"
+STEP = """    loss = x.square().mean() + (x * y).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    {scheduler}
+    return x.detach(), loss.detach()
+"""
+
+
+class Program:
+    """A function as source, and what it reaches."""
+
+    def __init__(self, r):
+        self.r, self.lines = r, [r.choice(LINES) for _ in range(r.randint(1, 4))]
+        self.trains, self.scheduled = r.random() < 0.4, r.random() < 0.4
+        self.gives_gradients = not self.trains and r.random() < 0.2
+        self.optimizer = r.choice(["SGD", "AdamW", "Adam"])
+        self.seed = r.randrange(1 << 30)
+
+    @property
+    def source(self):
+        """The text of the function."""
+        body = "".join(f"    x = {line}\n" for line in self.lines)
+        step = STEP.format(scheduler="scheduler.step()" if self.scheduled else "pass")
+        return HEAD + body + (step if self.trains else "    return x\n")
+
+    def made(self):
+        """(the function, the tensors whose state it may change)"""
+        import whet
+        import whet.nn.functional as F
+        whet.manual_seed(self.seed)
+        names = dict(whet=whet, F=F, w=whet.randn(16, 16) * 0.2, b=whet.randn(16), g=whet.randn(16),
+                     c=whet.randn(16, 16, 3) * 0.1, d=whet.randn(1, 1, 3, 3) * 0.3,
+                     k=whet.tensor([1, 4]))
+        weights = [names[k] for k in "wbgcd"]
+        if self.trains or self.gives_gradients:
+            for t in weights:
+                t.requires_grad_()
+        if self.trains:
+            optimizer = getattr(whet.optim, self.optimizer)(weights, lr=1e-3)
+            names["optimizer"] = optimizer
+            names["scheduler"] = whet.optim.lr_scheduler.StepLR(optimizer, 1, 0.99)
+        exec(compile(self.source, "<program>", "exec"), names)
+        return names["f"], weights
+
+    def sizes(self):
+        """The sizes of its calls."""
+        r, high = self.r, self.r.choice([20, 80, 300, 1200])
+        near = NEAR if r.random() < 0.9 else NEAR + FAR
+        return [r.choice([r.randint(1, high), r.choice(near)]) for _ in range(r.randint(10, 22))]
+
+
+def given(n, seed, varying):
+    """The arguments of a call."""
+    import whet
+    g = whet.Generator().manual_seed(seed)
+    x, y = whet.randn(n, 16, generator=g), whet.randn(n, 16, generator=g)
+    i = whet.randint(0, 16, (n,), generator=g)
+    return x, y, i, whet.rand(n, generator=g) > 0.5, (seed % 7) * 0.25 if varying else 1.5
+
+
+def outcome(f, weights, args, gives_gradients, state):
+    """What a call comes to, as bytes; errors by their type."""
+    import whet
+    whet.default_generator.set_state(state)
+    try:
+        out = f(*args)
+        if gives_gradients and getattr(out, "requires_grad", False):
+            out.sum().backward()
+    except (RuntimeError, ValueError, IndexError, TypeError) as e:
+        return type(e), whet.default_generator.get_state()
+    finally:
+        state = whet.default_generator.get_state()
+    outs = out if type(out) is tuple else (out,)
+    seen = [*outs, *weights, *[t.grad for t in weights if t.grad is not None], state]
+    return [(t.dtype, tuple(t.shape), t.stride(), t.detach().numpy().tobytes()) for t in seen], state
+
+
+def tried(program, count):
+    """The sizes up to the first call that differs, and how; None where all agree."""
+    import whet
+    from whet import jit
+    (f, mine), (g, theirs) = program.made(), program.made()
+    traced, varying = jit.trace(g), program.r.random() < 0.3
+    state, done = whet.default_generator.get_state(), []
+    for k, n in enumerate(program.sizes()):
+        done.append(n)
+        args = given(n, program.seed + k, varying)
+        a, after = outcome(f, mine, args, program.gives_gradients, state)
+        b, _ = outcome(traced, theirs, args, program.gives_gradients, state)
+        if a != b:
+            return done, a, b
+        if type(a) is type:
+            break
+        state = after
+    ledger = traced._calls.policy.summary() if hasattr(traced, "_calls") else traced._policy.summary()
+    count["replayed"] += ledger.replayed
+    count["unseen"] += ledger.unseen
+    count["families"] += ledger.unseen > 0
+    traced.explain(data=True)
+    return None
+
+
+@contextlib.contextmanager
+def generous():
+    """All recordings are worth while, and no call is timed."""
+    from whet.jit.policy import account, timing
+    kept = account.GRACE, timing.EARLY
+    account.GRACE, timing.EARLY = math.inf, 10**9
+    try:
+        yield
+    finally:
+        account.GRACE, timing.EARLY = kept
+
+
+def fuzz(seed, seconds, most=10**9):
+    """(programs, counts, what was wrong): drawn from a seed until the time is over."""
+    r, end, n, wrong = random.Random(seed), time.time() + seconds, 0, []
+    count = {"replayed": 0, "unseen": 0, "families": 0}
+    with generous(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while time.time() < end and n < most:
+            program, n = Program(r), n + 1
+            found = tried(program, count)
+            if found is not None:
+                wrong.append((program.source, found))
+                print(f"sizes {found[0]}\n{program.source}", flush=True)
+                told(found[1], found[2])
+    return n, count, wrong
+
+
+def told(a, b):
+    """Print in what two outcomes differ."""
+    if type(a) is not list or type(b) is not list:
+        print(f"  eager {a if type(a) is not list else 'a result'}, traced "
+              f"{b if type(b) is not list else 'a result'}", flush=True)
+        return
+    for k, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            print(f"  {k}: {x[:3]} {y[:3]}", flush=True)
+
+
+def main():
+    """Draw and try."""
+    ask = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ask.add_argument("--seconds", type=float, default=30)
+    ask.add_argument("--seed", type=int, default=0)
+    ask = ask.parse_args()
+    n, count, wrong = fuzz(ask.seed, ask.seconds)
+    told = ", ".join(f"{v} {k}" for k, v in count.items())
+    print(f"{n} programs, {told}, {len(wrong)} wrong")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
