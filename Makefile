@@ -51,6 +51,7 @@ peers:
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
+	$(BIN)/python -m tests.fuzz_sizes --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
 	$(BIN)/python -m tests.interrupts --every 20

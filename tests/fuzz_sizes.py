@@ -96,6 +96,7 @@ x / x.shape[0]
 whet.arange(x.shape[0])[:, None] * 0.01 + x
 x * float(len(x))
 F.dropout(x, 0.3)
+F.dropout(x[:, 0], 0.3)[:, None] + x
 whet.rand_like(x) + x
 x + whet.randn(16)
 F.conv1d(x.t()[None], c, padding=1)[0].t()
@@ -190,7 +191,8 @@ def outcome(f, weights, args, gives_gradients, state):
         state = whet.default_generator.get_state()
     outs = out if type(out) is tuple else (out,)
     seen = [*outs, *weights, *[t.grad for t in weights if t.grad is not None], state]
-    return [(t.dtype, tuple(t.shape), t.stride(), t.detach().numpy().tobytes()) for t in seen], state
+    seen = [t.detach() for t in seen]
+    return [(t.dtype, tuple(t.shape), t.stride(), t.numpy().tobytes()) for t in seen], state
 
 
 def tried(program, count):
@@ -210,7 +212,7 @@ def tried(program, count):
         if type(a) is type:
             break
         state = after
-    ledger = traced._calls.policy.summary() if hasattr(traced, "_calls") else traced._policy.summary()
+    ledger = traced._calls.policy.summary()
     count["replayed"] += ledger.replayed
     count["unseen"] += ledger.unseen
     count["families"] += ledger.unseen > 0

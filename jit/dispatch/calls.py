@@ -117,13 +117,12 @@ class Calls:
             or key in recordings.by_key
             or key in self.refusals.by_key
             or key in recordings.watched
-            or call.given.numbers
             or not self.attempts.lock.acquire(False)
         ):
             return False
         try:
             model = recordings.model(call.args, call.kwargs, call.given)[1]
-            if model is None or not families.serves(model) or not sizes.unwatched(model) \
+            if model is None or not families.serves(model) or not sizes.serves_others(model) \
                     or not self.policy.makes(call.kind):
                 return False
             r = model.family.recording(call.given.leaves)

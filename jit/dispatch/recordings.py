@@ -61,9 +61,13 @@ class Recordings:
         return kind, None
 
     def add_model(self, kind: Any, r: Any) -> None:
-        """Others can be made like a new recording."""
-        others = [m for m in self.models.get(kind, ()) if m.program.plan is not r.program.plan]
-        self.models[kind] = [r, *others][:sizes.MODELS]
+        """Others can be made like a new recording, if they cannot without a run like one that does
+        the same."""
+        known = self.models.get(kind, ())
+        same = [m for m in known if m.program.plan is r.program.plan]
+        first = next((m for m in same if m.family and m.guards.takes_the_same(r.guards)), r)
+        others = [m for m in known if m.program.plan is not r.program.plan]
+        self.models[kind] = [first, *others][:sizes.MODELS]
 
     # ---- which are kept --------------------------------------------------------------------------
     def take_in(self, r: Any) -> None:

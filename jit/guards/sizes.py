@@ -18,6 +18,7 @@ from whet.tensor import Size
 from whet.tensor_base import Base
 
 from ..capture.tensor_sources import Argument
+from ..capture.varying_numbers import NUMBERS
 from .bytecode import instructions
 
 MODELS = 4                       # recordings of one kind that others are made like
@@ -96,6 +97,11 @@ def unwatched(r):
     return r.sized is None and not (r.replay.acts or r.world.outward or r.world.slots or r.world.growing)
 
 
+def serves_others(r):
+    """May calls of other sizes be replayed without a run? What they do must be the same, and the user's code was told no size."""
+    return r.sized is None and not (r.replay.acts or r.world.outward or r.world.growing)
+
+
 def fits(r, leaves):
     """Could the program of recording `r` be made for tensors of these sizes? Those that were equal must be so now (see passes/resized.py)."""
     there = {0: 0, 1: 1}
@@ -114,7 +120,7 @@ def same_way(r, program):
 
 def tells(x):
     """Can something that the framework gives to the user's code be another where sizes are?"""
-    if x is None or isinstance(x, Base):
+    if x is None or isinstance(x, Base) or type(x) in NUMBERS:      # What is done with a number that varies is recorded.
         return False
     if isinstance(x, int | float | complex | str | bytes | Size | np.generic | np.ndarray):
         return True

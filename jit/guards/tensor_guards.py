@@ -40,6 +40,10 @@ class TensorGuards:
         self.boxes = [world.seen.get(id(x)) for x in run.boxes]
         self.leaf_has_grad = [had[id(t)] for t in run.leaves]
 
+    def takes_the_same(self, other: TensorGuards) -> bool:
+        """Does another recording take the same numbers and tensors as they come?"""
+        return [s.key for s in self.world.slots] == [s.key for s in other.world.slots]
+
     def reach(self, leaves: list[Any]) -> tuple[list[Any] | None, Reason | None]:
         """The leaves with the tensors in slots; or None, and why: one of these is of another kind."""
         for s in self.world.slots:

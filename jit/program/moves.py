@@ -62,14 +62,16 @@ def copied(b, part, x, known):
 def drawn(b, node):
     """A draw of random numbers; its last block may be longer than the result."""
     draw, out = node.op.draw, b.places.memory(node.outs[0])
-    seed, at = b.draws.of(node).reshape(2, 1)
+    numbers = b.draws.of(node)
+    seed, at = numbers[:1].reshape(()), numbers[1:].reshape(())
     if not out.flags.c_contiguous:
         return None
     room = draw.room(out.size)
     fits = room == out.size
-    flat = out.reshape(-1) if fits else b.places.part(memory.empty(room, out.dtype))
-    known = [flat, b.draws.numbers, draw.counters(out.size)]
-    got = b.take(lambda: draw.into(flat, out.size, seed.reshape(()), at.reshape(())), known)
+    flat = out.reshape(-1) if fits else b.places.part(memory.empty((room,), out.dtype))
+    counters = b.draws.counters(draw, out.size)
+    known = [flat, b.draws.numbers, counters]
+    got = b.take(lambda: draw.into(flat, counters, seed, at), known)
     if got is None or fits:
         return got
     rest = copied(b, out, flat[:out.size].reshape(out.shape), [out, flat])

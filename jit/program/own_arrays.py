@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 from whet.ir.extent import Extent, Real, Unsized, text
-from whet.ir.graph import Ref
+from whet.ir.graph import Draw, Ref
 from whet.ir.outline import Numeral, Outline, Room
 from whet.random import Generator
 
 from .random_draws import Draws
+from .size_expressions import equal, same_number
 
 LARGEST = 1 << 24  # bytes of the constants of a program
 
@@ -90,9 +91,11 @@ class OwnArrays:
         """Is anything that a value is made of another of the second sizes?"""
         node, other = self.known[n], self.others[n]
         pairs = zip(node.ins, other.ins, strict=True)
-        if any(type(x) is not Ref and repr(x) != repr(y) for x, y in pairs):
+        if any(type(x) is not Ref and not same_number(x, y) for x, y in pairs):
             return True
-        return repr(node.attrs) != repr(other.attrs) or any(map(self.differ, node.refs()))
+        if not all(equal(x, other.attrs[k]) for k, x in node.attrs.items()):
+            return True
+        return any(map(self.differ, node.refs()))
 
     def add(self, maker, shape, dtype, strides=None):
         """An outline that stands for one more array."""
@@ -115,7 +118,7 @@ class OwnArrays:
         for x in node.refs():
             self.compute(x, types)
         shapes = [types[x].shape for x in node.refs()]
-        ins = [x if type(x) is Ref or repr(x) == repr(y) else self.sizes.number(x, y, shapes)
+        ins = [x if type(x) is Ref or same_number(x, y) else self.sizes.number(x, y, shapes)
                for x, y in zip(node.ins, other.ins, strict=True)]
         attrs = self.sizes.attributes(node, other, [types[x] for x in node.refs()])
         expressions_in([ins, *attrs.values()], self.texts)
@@ -154,7 +157,7 @@ class SizedDraws:
     def __init__(self, like, nodes, own):
         if like.ends or not all(type(g) is Generator for g, *_ in like.streams):
             raise Unsized("random numbers are drawn from where the call puts a generator")
-        self.nodes, self.own = [n for n in nodes if n.kind == "draw"], own
+        self.nodes, self.own = [n for n in nodes if isinstance(n, Draw)], own
         self.seats = {id(n): i for i, n in enumerate(self.nodes)}
         self.outs = [n.outs[0] for n in self.nodes]
         self.which = len(own.makers)

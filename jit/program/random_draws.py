@@ -27,6 +27,10 @@ class Draws:
         """The two numbers of a draw."""
         return self.numbers[self.seats[id(node)]]
 
+    def counters(self, draw, n):
+        """What the kernel of a draw of n numbers counts by."""
+        return draw.counters(n)
+
     def take(self):
         """Give each draw its numbers, with one turn for each stream, and leave the generators
         where the recorded run left them."""

@@ -12,8 +12,8 @@ from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
 
 from .launch_lists import LONG, LaunchList
+from .own_arrays import Address, OwnArray, expressions_in, filled
 from .program import Program
-from .sized_constants import Address, ConstantOfSizes, expressions_in, filled
 from .sized_lists import Done
 from .sized_places import Piece
 
@@ -89,6 +89,7 @@ class Sheet:
         # the types that a replay asks for: of what it is given, of what it makes, of views
         looks = lists.looks()
         made = [o for node in lists.done for o in node.outs]
+        made += [] if sized.draws is None else sized.draws.outs
         self.types, self.dims = {}, []
         for n in (*sized.outside, *sized.results, *sized.fresh, *sized.shown, *made, *looks):
             if n not in self.types:
@@ -108,7 +109,7 @@ class Sheet:
             if type(owner) is Piece:
                 self.local[n] = len(self.dims)
                 self.dims.append(owner.offset + a.offset)
-            elif type(owner) is ConstantOfSizes:
+            elif type(owner) is OwnArray:
                 self.fixed[n] = owner.which
             else:
                 self.fixed[n] = owner
@@ -121,7 +122,7 @@ class Sheet:
             expressions_in([*node.attrs.values(), *node.ins], known)
         self.texts = list(known)
         parts = (self.words.expressions, self.own.expressions, self.dims, list(known.values()),
-                 [sized.arena], work)
+                 [sized.list.arena], work)
         self.parts = list(itertools.accumulate(map(len, parts)))
         self.evaluate = sized.facts.function([x for part in parts for x in part])
 

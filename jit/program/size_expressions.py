@@ -10,7 +10,7 @@ import itertools
 import math
 
 import numpy as np
-from whet.ir.extent import Extent, Facts, Real, Unsized, text
+from whet.ir.extent import Extent, Facts, Unsized, text
 from whet.ir.outline import Outline, numeral
 
 MOST_DIMS = 6  # a tensor of more has too many products of sizes
@@ -65,9 +65,9 @@ class SizeExpressions:
     def natural(self, x, y, shapes):
         """The product of some sizes of one of the shapes that is `x` of the first list and `y` of
         the second; where these have none, of the symbols, or of one of all values so far."""
-        for shapes in (shapes, [self.facts.symbols], self.shapes.values()):
+        for places in (shapes, [self.facts.symbols], self.shapes.values()):
             found = {}
-            for shape in shapes:
+            for shape in places:
                 for some in _several([(n, *self.pair(n)) for n in shape]):
                     sizes, first, second = zip(*some, strict=True)
                     if (math.prod(first), math.prod(second)) == (x, y):

@@ -14,20 +14,20 @@ import numpy as np
 from whet.cpu import guard
 from whet.cpu.pointwise import move
 from whet.ir.extent import Extent, Unsized
-from whet.ir.graph import Ref
+from whet.ir.graph import Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
 from whet.ir.outline import Outline, Room, broadcast_to
 from whet.passes import chain_products
 from whet.passes.uses import is_view, written
 
 from .liveness import Roots
 from .node_kinds import KINDS, members
+from .own_arrays import SizedDraws
 from .size_expressions import SizeExpressions, same_number
-from .sized_constants import SizedDraws
 from .sized_lists import Done, SizedLists
 from .sized_places import Brought, SizedPlaces, SizedSteady, SizedTapes
 from .sized_types import SizedTypes, dry
 
-UNROLLED = frozenset(("chain", "parts", "picks", "roll"))  # groups that are done as their nodes
+APART = Chain, Parts, Roll  # groups that are done as their nodes
 
 
 class SizedProgram:
@@ -44,8 +44,8 @@ class SizedProgram:
         self.outside, self.results, self.nodes = like.outside, like.results, like.nodes
         self.roots = Roots(like.recorded, like.outside, like.results)
         self.types = SizedTypes(like, other, self.sizes, self.roots)
-        self.arrays, self.own = self.types.arrays, self.types.constants
-        self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self)
+        self.arrays, self.own = self.types.arrays, self.types.own
+        self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self.own)
         self.places = SizedPlaces(self.arrays, self.roots)
         self.held, self.keep, self.constants = self.places.held, [], set()
         self.steady = self.kept(steady)
@@ -59,7 +59,7 @@ class SizedProgram:
     def kept(self, steady):
         """What is kept between calls."""
         nodes = self.like.recorded
-        writes = {self.roots[n.ins[0]] for n in nodes if n.kind == "write"} & set(self.outside)
+        writes = {self.roots[n.ins[0]] for n in nodes if isinstance(n, Write)} & set(self.outside)
         tensors = {n: t for n, t in steady.items() if n not in writes}
         return SizedSteady(tensors, (), writes, self.roots, self.arrays)
 
@@ -86,7 +86,7 @@ class SizedProgram:
             if entries is not None:
                 steps.append(entries)
             elif KINDS[node.kind].splits(True):
-                if node.kind in ("fused", "roll"):
+                if isinstance(node, Fused | Roll):
                     raise Unsized(f"{node.kind} is no launch")
                 todo += members(node)[::-1]
             else:
@@ -97,9 +97,9 @@ class SizedProgram:
         """Does a node make what is the same at each call, or goes by sizes alone? It is held."""
         if self.types.is_constant(node) and not any(map(self.roots.moves, node.outs)):
             if any(map(self.own.differ, node.outs)):
-                self.held.update((o, self.own.outline(o, self.arrays)) for o in node.outs)
+                self.held.update((o, self.own.constant(o, self.arrays)) for o in node.outs)
                 return True
-        if node.kind != "op" or node.ins or node.op.random:
+        if not isinstance(node, OpNode) or node.ins or node.op.random:
             return False
         o = node.outs[0]
         if sized_type(self.arrays[o]) or self.roots[o] in self.changed or self.roots.moves(o):
@@ -111,9 +111,9 @@ class SizedProgram:
 
     def launches(self, node):
         """The entries of a node's launches, or None."""
-        if node.kind in UNROLLED:
+        if isinstance(node, APART):
             return None
-        if node.kind == "op" and node.op.fills is not None:
+        if isinstance(node, OpNode) and node.op.fills is not None:
             out = self.places.memory(node.outs[0])
             x = np.full((), node.op.fills(**node.attrs), out.dtype)
             return self.take(lambda: move(out, broadcast_to(x, out.shape)), [out, x])
@@ -121,7 +121,7 @@ class SizedProgram:
 
     def called(self, node):
         """A step of Python's: what it reads is found, and what it makes moves."""
-        if node.attrs.get("into") or node.kind == "write":
+        if node.attrs.get("into") or isinstance(node, Write):
             raise Unsized(f"{node.kind if node.op is None else node.op.name} is no launch")
         looks = {}
         for x in node.refs():
@@ -169,12 +169,12 @@ class SizedProgram:
         Extents."""
         if node is other:
             return node
-        if node.kind == "rows":
+        if isinstance(node, Rows):
             return self.rows(node, other)
         attrs = node.attrs
-        if node.kind in ("op", "write") and attrs:
+        if isinstance(node, OpNode | Write) and attrs:
             attrs = self.sizes.attributes(node, other, [self.arrays[x] for x in node.refs()])
-        elif node.kind == "draw":
+        elif isinstance(node, Draw):
             shape = self.arrays[node.outs[0]].shape
             attrs = {**attrs, "shape": shape}
         given = iter(self.types.operands(node, other, self.arrays))

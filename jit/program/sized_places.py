@@ -10,7 +10,7 @@ from whet.ir.outline import Numeral, Outline, Room, Table, shares
 from whet.ir.spans import address
 
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
-from .sized_constants import Address, ConstantOfSizes
+from .own_arrays import Address, OwnArray
 from .steady import Steady
 from .tape_entries import MOST_ARGUMENTS, REFUSALS, TapeEntries
 from .value_places import lies_as
@@ -85,7 +85,7 @@ class SizedPlaces:
             return Fixed(owner, a.offset + offset)
         if type(owner) is Numeral:
             return Number(Table([owner]))
-        if type(owner) is ConstantOfSizes:
+        if type(owner) is OwnArray:
             return Number(Address(owner.which, a.offset + offset))
         raise Unsized("a launch works on memory that is nowhere")
 

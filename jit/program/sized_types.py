@@ -9,15 +9,15 @@ import math
 
 from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Unsized
-from whet.ir.graph import Ref
+from whet.ir.graph import Draw, OpNode, Ref
 from whet.ir.outline import Outline
 from whet.ops.registry import MoveOp
 from whet.passes.fold_constants import constants
 from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.uses import is_view
 
+from .own_arrays import OwnArrays
 from .size_expressions import same_number
-from .sized_constants import SizedConstants
 
 # what code that is not written for outlines may raise
 REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsupported
@@ -31,7 +31,7 @@ class SizedTypes:
         self.like, self.other, self.sizes = like, other, sizes
         visible = {*like.results, *roots.moving}
         known = constants(like.recorded, roots.root, like.arrays, visible, math.inf).known
-        self.constants = SizedConstants(known, like.recorded, other.recorded, sizes)
+        self.own = OwnArrays(known, like.recorded, other.recorded, sizes)
         self.arrays = {}
         for n in like.outside:
             self.keep(n, self.given(like.arrays[n], other.arrays[n]))
@@ -78,7 +78,7 @@ class SizedTypes:
     # ---- one node --------------------------------------------------------------------------------
     def infer(self, node, other):
         """What a node makes."""
-        if node.kind not in ("op", "draw") or not node.outs:
+        if not isinstance(node, OpNode | Draw) or not node.outs:
             return
         if self.is_constant(node) or not node.ins:
             for o in node.outs:
@@ -95,11 +95,11 @@ class SizedTypes:
     def is_constant(self, node):
         """Does a node make of sizes alone what no kernel fills?"""
         return (
-            node.kind == "op"
+            isinstance(node, OpNode)
             and bool(node.outs)
             and node.op.fills is None
             and not is_view(node)
-            and all(o in self.constants for o in node.outs)
+            and all(o in self.own for o in node.outs)
         )
 
     def created(self, node, o):
@@ -107,7 +107,7 @@ class SizedTypes:
         a, b = self.like.arrays[o], self.other.arrays[o]
         if a.shape == b.shape:
             return Outline(a.shape, a.dtype, a.strides)
-        if node.kind == "op" and node.op.fills is None and not self.is_constant(node):
+        if isinstance(node, OpNode) and node.op.fills is None and not self.is_constant(node):
             raise Unsized(f"{node.op.name} makes numbers that go by sizes")
         return self.similar(a, b, ())
 

@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import dtypes
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..dtypes import FLOAT, INT
@@ -138,7 +138,7 @@ class _Index:
             raise ValueError("step must be greater than zero")
         if not start and stop is None and step == 1:
             self.basic.append((None, None, None))
-        else:                                                 # as it is said, so that it means the same of a tensor of another size
+        else:                # as it is said, so that it means the same of a tensor of another size
             self._entry((start, stop, step))
 
     def _number(self, i, n):

@@ -171,7 +171,9 @@ class PointwiseOp(Op):
     # ---- running it ----
     def plan(self, arrays):
         """The compiled form for these operands' types: (kernel, number type)."""
-        key = tuple([(x.dtype, x.ndim == 0) if isinstance(x, np.ndarray) else x.__class__ for x in arrays])
+        key = tuple([
+            (x.dtype, x.ndim == 0) if isinstance(x, np.ndarray) else x.__class__ for x in arrays
+        ])
         p = self._plans.get(key)
         if p is None:
             p = self._plans[key] = self._make_plan(arrays)

@@ -43,7 +43,7 @@ def as_float(x):
 
 class Clock(Op):
     """The time in seconds by one of Python's clocks, which is another at each call."""
-    random, total = True, True
+    random = total = any_sizes = True
 
     def forward(self, *, name):
         """The time now."""
@@ -52,6 +52,7 @@ class Clock(Op):
 
 class OfNumbers(Op):
     """A function of Python's on numbers of no dimension, whose result is a float or an int of modest size."""
+    any_sizes = True
 
     def forward(self, *numbers, name):
         """The result as an array; raises what Python raises."""

@@ -94,7 +94,8 @@ class _Draw:
     def __call__(self, n, seed, at):
         flat = memory.empty((self.room(n),), self.dtype)
         if n:
-            self.into(flat, n, np.asarray(seed, np.uint64), np.asarray(at, np.uint64))
+            where = np.asarray(seed, np.uint64), np.asarray(at, np.uint64)
+            self.into(flat, self.counters(n), *where)
         return flat[:n]
 
     def room(self, n):
@@ -106,12 +107,13 @@ class _Draw:
         q = -(-n // self.per)
         return _counters(1 << max(10, (q - 1).bit_length()))[:q] if q <= KEPT else np.arange(q, dtype=np.uint64)
 
-    def into(self, flat, n, seed, at):
-        """Draw into an array with room for it; the position in the stream and its seed are arrays of no dimension."""
+    def into(self, flat, counters, seed, at):
+        """Draw into an array with room for it; the position in the stream and its seed are arrays
+        of no dimension."""
         if self.kernel is None:
             self.kernel = Pointwise(f"philox_{self.kind}", tuple(_words(self.kind)), 3)
-        q = len(flat) // self.per
-        self.kernel([self.counters(n), at, seed], [flat[i * q:(i + 1) * q] for i in range(self.per)])
+        q = flat.size // self.per
+        self.kernel([counters, at, seed], [flat[i * q:(i + 1) * q] for i in range(self.per)])
 
 
 DRAWS = {k: _Draw(k) for k in _Draw.TYPES}
@@ -120,7 +122,7 @@ DRAWS = {k: _Draw(k) for k in _Draw.TYPES}
 class RandomOp(Op):
     """Draws of one kind: the position in the stream is an attribute, so the op itself is a function."""
     family = "random"
-    random = True
+    random = any_sizes = True
 
     def __init__(self, kind):
         self.draw = DRAWS[kind]

@@ -44,12 +44,13 @@ class Op:
     total = None                    # can a call neither raise nor give another shape, whatever the data? None: host ops may, others not
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
     detaches = False                # a view without a base
-    # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0 or 1, and what is contiguous? Or else it asks
-    # this of an Extent (see ir/extent.py): then one plan serves all sizes that have the same answers.
+    # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0
+    # or 1, and what is contiguous? Or else it asks this of an Extent (see ir/extent.py): then one
+    # plan serves all sizes that have the same answers.
     any_sizes = False
     size_attrs = frozenset(("size",))        # attributes that are tuples of sizes
     keeps_elements = False          # has the result all elements of the operand, as `size` tells?
-    fills = None                    # fills(**attrs), of an op without operands: the number that all elements are
+    fills = None      # fills(**attrs), of an op without operands: the number that all elements are
     write = None                    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and copying
     # How launches do it, for traces. The array is the result; of an op with `write` it holds the first operand, and only the others are given.
     moves = None                    # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number to put there)

@@ -450,9 +450,13 @@ slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
 unslice_op = MoveOp("unslice", lambda g, size, index: size, _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
                     samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices],
                     batch=slice_each)
-for _o in (view_op, reshape_op, unsqueeze_op, squeeze_op, expand_op, permute_op, transpose_op, slice_op, unslice_op):
+for _o in (view_op, reshape_op, unsqueeze_op, squeeze_op, expand_op, permute_op, transpose_op,
+           slice_op, unslice_op):
     _o.any_sizes = True
-slice_op.doc = "`index`: for each dimension in turn a number, a tuple (start, stop, step) with step > 0, or None: a new axis. As in Python, what is negative counts from the end, and a slice ends where the dimension does."
+slice_op.doc = (
+    "`index`: for each dimension in turn a number, a tuple (start, stop, step) with step > 0, or "
+    "None: a new axis. As in Python, what is negative counts from the end, and a slice ends where "
+    "the dimension does.")
 
 
 def _at(d, entry):

@@ -1,0 +1,165 @@
+"""Calls of sizes that were never seen, replayed without a run: training steps, numbers that vary,
+random numbers, slices. Each call is compared with eager mode's, with all that it leaves behind."""
+
+import math
+
+import pytest
+import whet
+import whet.nn.functional as F
+from whet import jit
+from whet.jit.policy import account
+
+from tests import fuzz_sizes
+
+SIZES = [20, 31, 40, 33, 16, 15, 17, 64, 65, 127, 3, 255, 257, 2, 1, 40, 300]
+
+
+@pytest.fixture(autouse=True)
+def generous(monkeypatch):
+    """All recordings are worth while."""
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    monkeypatch.setattr(account, "SOUNDING", 1 << 30)
+
+
+def bits(*tensors):
+    return [(tuple(t.shape), t.stride(), t.detach().numpy().tobytes()) for t in tensors]
+
+
+class Twice:
+    """One program on two models, eager and traced; `make` gives (function, tensors that it may
+    change)."""
+
+    def __init__(self, make):
+        (self.eager, self.mine), (fn, self.theirs) = (self.made(make) for _ in range(2))
+        self.traced = jit.trace(fn)
+
+    @staticmethod
+    def made(make):
+        whet.manual_seed(0)
+        return make()
+
+    def __call__(self, *args):
+        state = whet.default_generator.get_state()
+        a, after = self.eager(*args), whet.default_generator.get_state()
+        whet.default_generator.set_state(state)
+        b = self.traced(*args)
+        assert bits(a, *self.mine) == bits(b, *self.theirs)
+        assert bits(after) == bits(whet.default_generator.get_state())
+
+    @property
+    def unseen(self):
+        return self.traced._calls.policy.summary().unseen
+
+
+def language():
+    """A step of a small language model, with a schedule that goes on at each step."""
+    class Model(whet.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.norm = whet.nn.Embedding(32, 16), whet.nn.LayerNorm(16)
+            self.qkv, self.head = whet.nn.Linear(16, 48), whet.nn.Linear(16, 32)
+
+        def forward(self, tokens):
+            x = self.embed(tokens)
+            q, k, v = self.qkv(self.norm(x)).chunk(3, -1)
+            x = x + F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return self.head(F.dropout(x, 0.1))
+    model = Model()
+    optimizer = whet.optim.AdamW(model.parameters(), lr=1e-3)
+    schedule = whet.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=100)
+
+    def fn(tokens):
+        loss = F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        return loss.detach()
+    return fn, list(model.parameters())
+
+
+def masked():
+    """A step of a transformer layer over padded batches."""
+    layer = whet.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+    optimizer = whet.optim.SGD(layer.parameters(), lr=1e-3, momentum=0.9)
+
+    def fn(x, mask):
+        loss = layer(x, src_key_padding_mask=mask).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+    return fn, list(layer.parameters())
+
+
+def test_a_step_of_a_language_model_with_a_schedule():
+    step = Twice(language)
+    for n in SIZES[:12]:
+        step(whet.randint(32, (3, n + 1)))
+    assert step.unseen > 4
+
+
+def test_a_step_over_padded_batches():
+    step = Twice(masked)
+    for n in SIZES[:12]:
+        mask = whet.zeros(3, n + 1, dtype=whet.bool)
+        mask[0, -1] = True
+        step(whet.randn(3, n + 1, 16), mask)
+    assert step.unseen > 4
+
+
+@pytest.mark.parametrize("draw", [
+    lambda x: F.dropout(x, 0.4),
+    lambda x: x + whet.rand(5),
+    lambda x: F.dropout(x[:, 0], 0.5) + whet.randn_like(x[:, 1]),
+])
+def test_random_numbers_are_eagers_at_each_size(draw):
+    f = Twice(lambda: (whet.no_grad()(draw), []))
+    for n in SIZES:
+        f(whet.randn(n, 5))
+    assert f.unseen > 6
+
+
+def test_numbers_that_vary_with_sizes():
+    f = Twice(lambda: (whet.no_grad()(lambda x, s: (x * s).softmax(-1) + s), []))
+    for i, n in enumerate(SIZES):
+        f(whet.randn(n, 4), i * 0.25)
+    assert f.unseen > 6
+
+
+@pytest.mark.parametrize("part", [
+    lambda x: x[:40] * 2,
+    lambda x: x[30:].sum(0),
+    lambda x: x[-3:] + 1,
+    lambda x: x[2:-2:3].exp(),
+    lambda x: x[-1] * x[0],
+    lambda x: whet.cat([x[1:], x[:1]]) * 2,
+])
+def test_slices_mean_the_same_at_each_size(part):
+    f = Twice(lambda: (whet.no_grad()(part), []))
+    for n in (36, 37, 38, 39, 40, 41, 42, 20, 31, 30, 29, 3, 2, 4, 5, 100, 1):
+        f(whet.randn(n, 3))
+
+
+def test_a_mask_that_goes_by_sizes_alone():
+    def attention(q):
+        return F.scaled_dot_product_attention(q[None], q[None], q[None], is_causal=True)
+    f = Twice(lambda: (whet.no_grad()(attention), []))
+    for n in (20, 30, 40, 300, 255, 256, 257, 17, 600):
+        f(whet.randn(n, 8))
+    assert f.unseen > 3
+
+
+def test_a_bad_index_is_an_error_at_a_size_that_never_ran():
+    w = whet.randn(8, 4)
+    f = jit.trace(whet.no_grad()(lambda i: F.embedding(i, w) * 2))
+    for n in (10, 11, 12, 13):
+        f(whet.arange(n) % 8)
+    assert f._calls.policy.summary().unseen
+    with pytest.raises(IndexError):
+        f(whet.arange(14))
+
+
+def test_drawn_programs_over_drawn_sizes():
+    n, count, wrong = fuzz_sizes.fuzz(11, 60, most=6)
+    assert n == 6 and not wrong and count["replayed"]
