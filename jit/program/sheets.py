@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 from whet.indexing import strided
 from whet.ir.extent import Extent, Real
-from whet.ir.graph import Type
+from whet.ir.graph import Ref, Type
 from whet.ir.outline import Numeral
 from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
@@ -14,6 +14,7 @@ from whet.passes.lower_llvm.calls import share_out
 from .launch_lists import LONG, LaunchList
 from .own_arrays import Address, OwnArray, expressions_in, filled
 from .program import Program
+from .size_expressions import equal, same_number
 from .sized_lists import Done
 from .sized_places import Piece
 
@@ -100,6 +101,10 @@ class Sheet:
         self.dims += [a.offset for _, a in sized.shown.values()]
         self.look(sized, looks)
         self.function(sized)
+        self.expected, known = sized.types.expected, {}
+        for ins, attrs in self.expected:
+            expressions_in([*ins, *attrs.values()], known)
+        self.expected_texts, self.expect = list(known), sized.facts.function(known.values())
 
     def look(self, sized, looks):
         """Note where Python finds what it reads."""
@@ -133,7 +138,7 @@ class Sheet:
             got = self.evaluate(*values)
         except (ZeroDivisionError, OverflowError):
             return None
-        if got is None:
+        if got is None or recorded is not None and not self.foretells(values, recorded):
             return None
         a, b, c, d, e = self.parts[:5]
         own = self.own.arrays(got[a:b])
@@ -161,6 +166,17 @@ class Sheet:
         if recorded is not None:
             changed["recorded"] = recorded
         return AtSizes(**{**self.base, **changed})
+
+    def foretells(self, values, recorded):
+        """Have the nodes of a run the numbers and the attributes that they have here?"""
+        at = dict(zip(self.expected_texts, self.expect(*values), strict=True))
+        for node, (ins, attrs) in zip(recorded, self.expected, strict=True):
+            for x, y in zip(ins, node.ins, strict=True):
+                if type(x) is not Ref and not same_number(filled(x, at), y):
+                    return False
+            if not all(equal(filled(x, at), node.attrs[k]) for k, x in attrs.items()):
+                return False
+        return True
 
     def env(self, own):
         """The arrays that are there before a call."""

@@ -75,9 +75,12 @@ class SizedProgram:
         steps, todo = [], list(self.nodes)[::-1]
         while todo:
             node = todo.pop()
-            if self.is_known(node):
+            other = others.get(id(node), node)
+            if self.goes_by_sizes_alone(node):
                 continue
-            node = self.resized(node, others.get(id(node), node))
+            node = self.resized(node, other)
+            if self.is_the_same(node):
+                continue
             if is_view(node):
                 self.view(node)
                 continue
@@ -93,12 +96,17 @@ class SizedProgram:
                 steps.append(self.called(node))
         return steps
 
-    def is_known(self, node):
-        """Does a node make what is the same at each call, or goes by sizes alone? It is held."""
-        if self.types.is_constant(node) and not any(map(self.roots.moves, node.outs)):
-            if any(map(self.own.differ, node.outs)):
-                self.held.update((o, self.own.constant(o, self.arrays)) for o in node.outs)
-                return True
+    def goes_by_sizes_alone(self, node):
+        """Does a node make what goes by sizes and nothing else? It is held."""
+        if not self.types.is_constant(node) or any(map(self.roots.moves, node.outs)):
+            return False
+        if not any(map(self.own.differ, node.outs)):
+            return False
+        self.held.update((o, self.own.constant(o, self.arrays)) for o in node.outs)
+        return True
+
+    def is_the_same(self, node):
+        """Does a node make what is the same at each call? It is held."""
         if not isinstance(node, OpNode) or node.ins or node.op.random:
             return False
         o = node.outs[0]

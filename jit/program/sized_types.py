@@ -33,6 +33,7 @@ class SizedTypes:
         known = constants(like.recorded, roots.root, like.arrays, visible, math.inf).known
         self.own = OwnArrays(known, like.recorded, other.recorded, sizes)
         self.arrays = {}
+        self.expected = []  # of each recorded node: its operands, and its attributes
         for n in like.outside:
             self.keep(n, self.given(like.arrays[n], other.arrays[n]))
         self.recorded()
@@ -59,6 +60,19 @@ class SizedTypes:
             if node.op is not None and not node.op.any_sizes:
                 raise Unsized(f"{node.op.name} may go by how large sizes are")
             self.infer(node, other)
+            self.expect(node, other)
+
+    def expect(self, node, other):
+        """Note what the operands and attributes of a node are for other sizes."""
+        if isinstance(node, Draw):
+            self.expected.append((node.ins, {"shape": self.arrays[node.outs[0]].shape}))
+            return
+        given = [self.arrays[x] for x in node.refs()]
+        shapes = [a.shape for a in given]
+        ins = [x if type(x) is Ref or same_number(x, y) else self.sizes.number(x, y, shapes)
+               for x, y in zip(node.ins, other.ins, strict=True)]
+        attrs = {} if node.op is None else self.sizes.attributes(node, other, given)
+        self.expected.append((ins, attrs))
 
     def added(self):
         """What nodes make that passes put into the list."""
