@@ -101,7 +101,7 @@ def scaler(x: Tensor, *, offset: list[float] | None = None,
 def normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
     wide = x.to(whet.float32)
     if norm == "MAX":
-        size = whet.amax(whet.abs(wide), -1, keepdim=True)
+        size = whet.amax(wide, -1, keepdim=True)
     elif norm == "L1":
         size = whet.sum(whet.abs(wide), -1, keepdim=True)
     elif norm == "L2":
@@ -155,4 +155,4 @@ def linear_classifier(x: Tensor, *, classlabels_ints: list[int] | None = None,
     labels: list[Any] = classlabels_ints or classlabels_strings or []
     count = len(intercepts) if intercepts else len(coefficients) // x.shape[-1]
     found = linear_regressor(x, coefficients=coefficients, intercepts=intercepts, targets=count)
-    return labelled(as_array(found), labels, post_transform, False)
+    return labelled(as_array(found), labels, post_transform, True)

@@ -29,10 +29,11 @@ def transform(scores: np.ndarray, name: str) -> np.ndarray:
 
 
 def with_other(score: np.ndarray, name: str, is_probability: bool) -> np.ndarray:
-    """The scores of both classes, where only the second one's is known."""
-    if name in ("NONE", "PROBIT") and is_probability:
-        return np.concatenate([1 - score, score], 1)
-    return np.concatenate([-score, score], 1)
+    """The scores of both classes, where only the second one's is known. Of the transformations
+    only LOGISTIC means something for one score."""
+    if name == "LOGISTIC":
+        return transform(np.concatenate([-score, score], 1), name)
+    return np.concatenate([1 - score if is_probability else -score, score], 1)
 
 
 def named(index: np.ndarray, labels: list[Any]) -> Any:
@@ -42,13 +43,12 @@ def named(index: np.ndarray, labels: list[Any]) -> Any:
     return from_array(np.array(labels, np.int64)[index])
 
 
-def labelled(scores: np.ndarray, labels: list[Any], name: str, is_probability: bool) -> Any:
-    """The label of each row, and its scores."""
+def labelled(scores: np.ndarray, labels: list[Any], name: str, is_probability: bool,
+             threshold: float = 0.0, counted: np.ndarray | None = None) -> Any:
+    """The label of each row, and its scores. Only classes that are `counted` are picked."""
     if scores.shape[1] == 1 and len(labels) <= 2:
-        threshold = 0.5 if is_probability else 0.0
         picked = (scores[:, 0] > threshold).astype(np.int64)
-        both = with_other(scores, name, is_probability)
         pair = labels if len(labels) == 2 else [0, *labels]
-        return named(picked, pair), from_array(transform(both, name))
-    final = transform(scores, name)
-    return named(scores.argmax(1), labels), from_array(final)
+        return named(picked, pair), from_array(with_other(scores, name, is_probability))
+    best = scores if counted is None else np.where(counted, scores, -np.inf)
+    return named(best.argmax(1), labels), from_array(transform(scores, name))

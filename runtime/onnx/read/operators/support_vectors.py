@@ -125,8 +125,8 @@ def svm_classifier(x: Array, *, classlabels_ints: list[int] | None = None,
     scores, votes = pairs.scores(Kernel(kernel_type, kernel_params)(rows, vectors))
     if prob_a and prob_b:
         chances = pairs.probabilities(scores, prob_a, prob_b).astype(np.float32)
-        return named(chances.argmax(1), labels), from_array(transform(chances, post_transform))
+        return named(votes.argmax(1), labels), from_array(transform(chances, post_transform))
     final = scores.astype(np.float32)
     if len(labels) == 2:
-        final = np.concatenate([final, -final], 1)
+        final = np.concatenate([-final, final], 1)
     return named(votes.argmax(1), labels), from_array(transform(final, post_transform))

@@ -66,8 +66,8 @@ class Trees:
 
 
 def summed(leaves: np.ndarray, weights: dict[int, list[tuple[int, float]]], targets: int,
-           kind: Any, how: str) -> np.ndarray:
-    """What the leaves of all trees give each target."""
+           kind: Any, how: str) -> tuple[np.ndarray, np.ndarray]:
+    """What the leaves of all trees give each target, and how many of them do."""
     start = {"MIN": np.inf, "MAX": -np.inf}.get(how, 0.0)
     found, seen = np.full((len(leaves), targets), start, kind), np.zeros((len(leaves), targets))
     fold = {"MIN": np.minimum, "MAX": np.maximum}.get(how, np.add)
@@ -78,7 +78,7 @@ def summed(leaves: np.ndarray, weights: dict[int, list[tuple[int, float]]], targ
                 found[rows, target] = fold(found[rows, target], kind(weight))
                 seen[rows, target] += 1
     found = np.where((seen == 0) & np.isinf(found), kind(0), found)
-    return found / leaves.shape[1] if how == "AVERAGE" else found
+    return found / leaves.shape[1] if how == "AVERAGE" else found, seen
 
 
 @operator("TreeEnsemble", domain=ML, since=5)
@@ -105,7 +105,7 @@ def tree_ensemble(x: Array, *, leaf_targetids: list[int], leaf_weights: Value,
     weights = {inner + i: [(t, w)] for i, (t, w) in enumerate(zip(leaf_targetids, leaves))}
     how = ["AVERAGE", "SUM", "MIN", "MAX"][aggregate_function]
     targets = n_targets or max(leaf_targetids) + 1
-    found = summed(trees.leaves(x), weights, targets, x.dtype.type, how)
+    found, _ = summed(trees.leaves(x), weights, targets, x.dtype.type, how)
     name = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"][post_transform]
     return from_array(transform(found, name).astype(x.dtype))
 
@@ -195,7 +195,7 @@ def tree_ensemble_regressor(
     trees, number = listed.trees(kind)
     weights = listed.weights(number, target_treeids, target_nodeids, target_ids,
                              either(target_weights, target_weights_as_tensor, kind))
-    found = summed(trees.leaves(x.astype(kind)), weights, n_targets, kind, aggregate_function)
+    found, _ = summed(trees.leaves(x.astype(kind)), weights, n_targets, kind, aggregate_function)
     base = either(base_values, base_values_as_tensor, kind)
     return from_array(transform(found if base is None else found + base, post_transform))
 
@@ -221,8 +221,9 @@ def tree_ensemble_classifier(
                              either(class_weights, class_weights_as_tensor, kind))
     labels: list[Any] = classlabels_int64s or classlabels_strings or []
     binary = len(set(class_ids)) == 1 and len(labels) <= 2
-    found = summed(trees.leaves(x.astype(kind)), weights, 1 if binary else len(labels), np.float32,
-                   "SUM")
+    found, seen = summed(trees.leaves(x.astype(kind)), weights, 1 if binary else len(labels),
+                         np.float32, "SUM")
     base = either(base_values, base_values_as_tensor, np.float32)
-    return labelled(found if base is None else found + base, labels, post_transform,
-                    all(w >= 0 for row in weights.values() for _, w in row))
+    positive = all(w >= 0 for row in weights.values() for _, w in row)
+    return labelled(found if base is None else found + base, labels, post_transform, positive,
+                    0.5 if positive else 0.0, seen > 0 if base is None else None)
