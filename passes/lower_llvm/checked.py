@@ -8,11 +8,14 @@ Where a pointer goes to code that does not know (the shared parts of products), 
 that is looked at when the kernel is done. What is in fresh memory is all ones, NaN as a float, so
 that a result shows what was read before it was written.
 """
+from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from .builder import BITS, Fn, Module, Val, parts
+from .builder import BITS, Fn, Module, Number, Val, parts
 
 SHOWN = 160  # characters of a kernel's key in a message
 RIM = 64  # bytes before and after what a kernel reserves
@@ -39,16 +42,16 @@ WRONG = (
 )
 
 
-def _size(ty):
+def _size(ty: str) -> int:
     """The bytes of a value in memory."""
     n, e = parts(ty)
     return ((n or 1) * BITS[e] + 7) // 8
 
 
-def _place():
+def _place() -> str:
     """The line of a generator that asks."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename in _OURS:
+    while frame.f_code.co_filename in _OURS and frame.f_back is not None:
         frame = frame.f_back
     return (
         f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
@@ -58,7 +61,8 @@ def _place():
 class CheckedFn(Fn):
     """A function under construction whose accesses are tested."""
 
-    def __init__(self, mod, name, args, ret, linkage, attrs):
+    def __init__(self, mod: Module, name: str, args: Sequence[tuple[str, str]], ret: str,
+                 linkage: str, attrs: str) -> None:
         self.internal, pointers = (
             linkage == "internal",
             [a for t, a in args if t.split()[0] == "ptr"],
@@ -69,66 +73,65 @@ class CheckedFn(Fn):
             else []
         )
         super().__init__(mod, name, [*args, *hidden], ret, linkage, attrs)
-        self.bounds = {}  # pointers -> where their memory begins, and where it ends
-        self.rims, self.sealed = (
-            [],
-            False,
-        )  # what is beside reserved memory, and the line that reserved it
-        self.args, hidden = self.args[: len(args)], self.args[len(args) :]
+        # pointers -> where their memory begins, and where it ends
+        self.bounds: dict[str, tuple[Val, Val]] = {}
+        # what is beside reserved memory, and the line that reserved it
+        self.rims: list[tuple[Any, ...]] = []
+        self.sealed = False
+        self.args, bounds = self.args[: len(args)], self.args[len(args) :]
         if self.internal:
             given = [x for x in self.args if x.ty == "ptr"]
             self.bounds.update(
-                (x.ref, (hidden[2 * k], hidden[2 * k + 1])) for k, x in enumerate(given)
+                (x.ref, (bounds[2 * k], bounds[2 * k + 1])) for k, x in enumerate(given)
             )
 
-    def text(self):
+    def text(self) -> str:
         if not self.closed and not self.sealed:
             self.seal()
         return super().text()
 
     # ---- what is known of pointers ---------------------------------------------------------------
-    def bounds_of(self, p):
+    def bounds_of(self, p: Val) -> tuple[Val, Val]:
         """Where the memory of a pointer begins and ends; all there is, where that is not known."""
         return self.bounds.get(p.ref) or (self.const("ptr", 0), self.const("ptr", -1))
 
-    def within(self, p, size):
+    def within(self, p: Val, size: Callable[..., Any] | Val) -> Val:
         size = size() if callable(size) else size
         self.bounds[p.ref] = p, super().at(p, size, "i8")
         return p
 
-    def at(self, p, i, elem="float"):
+    def at(self, p: Val, i: int | Val, elem: str = "float") -> Val:
         q = super().at(p, i, elem)
         if p.ref in self.bounds:
             self.bounds[q.ref] = self.bounds[p.ref]
         return q
 
-    def sel(self, c, a, b):
+    def sel(self, c: Val, a: Number, b: Number) -> Val:
         r = super().sel(c, a, b)
-        if r.ty == "ptr" and (a.ref in self.bounds or b.ref in self.bounds):
-            self.bounds[r.ref] = tuple(
-                [
-                    super(CheckedFn, self).sel(c, x, y)
-                    for x, y in zip(self.bounds_of(a), self.bounds_of(b), strict=True)
-                ]
-            )
+        if r.ty != "ptr" or not isinstance(a, Val) or not isinstance(b, Val):
+            return r
+        if a.ref in self.bounds or b.ref in self.bounds:
+            (low, high), (start, end) = self.bounds_of(a), self.bounds_of(b)
+            self.bounds[r.ref] = super().sel(c, low, start), super().sel(c, high, end)
         return r
 
-    def with_bounds(self, values):
+    def with_bounds(self, values: Sequence[Val]) -> list[Val]:
         """Values, and behind them the bounds of the pointers among them."""
         return [*values, *[x for p in values if p.ty == "ptr" for x in self.bounds_of(p)]]
 
-    def without_bounds(self, values, count):
+    def without_bounds(self, values: Sequence[Val], count: int) -> list[Val]:
         """The first so many of such values; what they bring with them is noted."""
-        values, more = list(values[:count]), iter(values[count:])
-        for p in values:
+        first, more = list(values[:count]), iter(values[count:])
+        for p in first:
             if p.ty == "ptr":
                 self.bounds[p.ref] = next(more), next(more)
-        return values
+        return first
 
-    def loop(self, lo, hi, step, body, carry=()):
+    def loop(self, lo: int | Val, hi: int | Val, step: int | Val, body: Callable[..., Any],
+             carry: Sequence[Val] = ()) -> list[Val]:
         n = len(carry)
 
-        def inside(i, *values):
+        def inside(i: Val, *values: Val) -> list[Val]:
             new = body(i, *self.without_bounds(values, n))
             return self.with_bounds(
                 [] if new is None else [new] if isinstance(new, Val) else list(new)
@@ -136,7 +139,9 @@ class CheckedFn(Fn):
 
         return self.without_bounds(super().loop(lo, hi, step, inside, self.with_bounds(carry)), n)
 
-    def while_(self, test, body, carry):
+    def while_(
+        self, test: Callable[..., Any], body: Callable[..., Any], carry: Sequence[Val]
+    ) -> list[Val]:
         n = len(carry)
         return self.without_bounds(
             super().while_(
@@ -147,27 +152,29 @@ class CheckedFn(Fn):
             n,
         )
 
-    def if_(self, cond, then, other=None):
+    def if_(
+        self, cond: Val, then: Callable[..., Any], other: Callable[..., Any] | None = None
+    ) -> list[Val]:
         count = []
 
-        def side(make):
-            made = list((make() if make else None) or [])
+        def side(make: Callable[..., Any] | None) -> list[Val]:
+            made = list((None if make is None else make()) or [])
             count.append(len(made))
             return self.with_bounds(made)
 
         merged = super().if_(cond, lambda: side(then), lambda: side(other))
         return self.without_bounds(merged, count[0])
 
-    def call(self, name, ret, *args, attrs=""):
+    def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Any:
         if any(g.name == name and isinstance(g, CheckedFn) and g.internal for g in self.mod.fns):
-            args = self.with_bounds(args)
+            args = tuple(self.with_bounds(args))
         return super().call(name, ret, *args, attrs=attrs)
 
-    def call_helper(self, address, *args):
+    def call_helper(self, address: Val, *args: Val) -> None:
         super().call_helper(address, *self.with_bounds(args))
 
     # ---- memory ----------------------------------------------------------------------------------
-    def alloca(self, elem, count, align=64):
+    def alloca(self, elem: str, count: int, align: int = 64) -> Val:
         size, whole = _size(elem) * count, self.new()
         self.mod.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
         p, end = self.new(), self.new()
@@ -182,28 +189,29 @@ class CheckedFn(Fn):
         self.rims += [(Val(self, whole, "ptr"), _place()), (high, _place())]
         return found
 
-    def load(self, ty, p, align=None):
+    def load(self, ty: str, p: Val, align: int | None = None) -> Val:
         self.check(p, _size(ty), "reads")
         return super().load(ty, p, align)
 
-    def store(self, x, p, align=None, nontemporal=False):
+    def store(self, x: Val, p: Val, align: int | None = None, nontemporal: bool = False) -> None:
         self.check(p, _size(x.ty), "writes")
         super().store(x, p, align, nontemporal)
 
-    def mload(self, ty, p, mask, align=None, other=None):
+    def mload(self, ty: str, p: Val, mask: Val, align: int | None = None,
+              other: Val | None = None) -> Val:
         self.check(p, _size(ty), "reads", mask)
         return super().mload(ty, p, mask, align, other)
 
-    def mstore(self, x, p, mask, align=None):
+    def mstore(self, x: Val, p: Val, mask: Val, align: int | None = None) -> None:
         self.check(p, _size(x.ty), "writes", mask)
         super().mstore(x, p, mask, align)
 
-    def ret(self, x=None):
+    def ret(self, x: Val | None = None) -> None:
         self.seal()
         super().ret(x)
 
     # ---- tests -----------------------------------------------------------------------------------
-    def check(self, p, size, does, mask=None):
+    def check(self, p: Val, size: int, does: str, mask: Val | None = None) -> None:
         """Test an access of so many bytes at `p`; under a mask, of the bytes from its first lane to
         its last."""
         if p.ref not in self.bounds:
@@ -219,7 +227,7 @@ class CheckedFn(Fn):
         fine = fine if none is None else fine | none
         self.unless(fine, f"{does} bytes %ld to %ld of %ld", low, start, end, high)
 
-    def reach(self, mask):
+    def reach(self, mask: Val) -> tuple[Val, Val, Val]:
         """The first lane of a mask, the end of its last one, and whether there is none."""
         w = max(64, mask.lanes)
         bits = self.conv("zext", self.bitcast(mask, f"i{mask.lanes}"), f"i{w}")
@@ -229,13 +237,14 @@ class CheckedFn(Fn):
             self.v(f"i{w}", f"call i{w} @llvm.{name}.i{w}(i{w} {bits.ref}, i1 false)")
             for name in ("cttz", "ctlz")
         )
-        return *(self.conv("trunc", x, "i64") for x in (first, w - left)), self.cmp("eq", bits, 0)
+        start, end = (self.conv("trunc", x, "i64") for x in (first, w - left))
+        return start, end, self.cmp("eq", bits, 0)
 
-    def unless(self, fine, what, *pointers, place=None):
+    def unless(self, fine: Val, what: str, *pointers: Val, place: str | None = None) -> None:
         """End the process with a message unless `fine` holds. The message may show how far all
         pointers but the first lie behind that."""
         self.n += 1
-        pointers = pointers or [self.const("ptr", 0)] * 4
+        pointers = pointers or (self.const("ptr", 0),) * 4
         key, place = self.mod.writing[:SHOWN].replace("%", "%%"), place or _place()
         text = f"whet: kernel {key}: {self.name} {what} ({place})\n".encode()
         data, name = "\\" + text.hex("\\") + "\\00", f"message.{self.name}.{self.n}"
@@ -248,7 +257,7 @@ class CheckedFn(Fn):
         self.raw("unreachable")
         self.label(right)
 
-    def seal(self):
+    def seal(self) -> None:
         """Test the rims of what was reserved."""
         self.sealed = True
         for p, place in self.rims:
@@ -263,5 +272,6 @@ class CheckedFn(Fn):
 class CheckedModule(Module):
     """A module whose functions test their accesses to memory."""
 
-    def new_fn(self, name, args, ret, linkage, attrs):
+    def new_fn(self, name: str, args: Sequence[tuple[str, str]], ret: str, linkage: str,
+               attrs: str) -> Fn:
         return CheckedFn(self, name, args, ret, linkage, attrs)

@@ -2,21 +2,25 @@
 
 No IR passes: generators write the loops as the machine should run them, and code generation alone takes 2-3 ms a kernel.
 """
+from __future__ import annotations
+
 import ctypes
 import functools
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from . import targets
 
 
 @functools.lru_cache(None)
-def _llvm():
+def _llvm() -> Any:
     import llvmlite.binding as llvm
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm
 
 
-def _machine(opt=2):
+def _machine(opt: int = 2) -> Any:
     target = targets.current()
     return _llvm().Target.from_default_triple().create_target_machine(
         cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small")
@@ -25,14 +29,14 @@ def _machine(opt=2):
 _shared_machine = functools.lru_cache(None)(_machine)
 
 
-def object_code(text, opt=2):
+def object_code(text: str, opt: int = 2) -> bytes:
     """IR text compiled to a relocatable object file, as bytes; with `opt` 0 four times as fast, to code that is several times slower."""
     module = _llvm().parse_assembly(text)
     module.verify()
-    return _shared_machine(opt).emit_object(module)
+    return bytes(_shared_machine(opt).emit_object(module))
 
 
-def load_object(code, names, symbols):
+def load_object(code: bytes, names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]:
     """Link an object file into this process; name -> address. `symbols` are addresses that the process does not export by name."""
     llvm = _llvm()
     for name, address in symbols.items():

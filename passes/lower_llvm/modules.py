@@ -1,4 +1,6 @@
 """Modules for kernels: with tests of each access to memory where `WHET_CHECK=2` asks for them."""
+from __future__ import annotations
+
 from . import targets
 from .builder import Module
 

@@ -5,13 +5,18 @@ the others are the same. A half result is rounded once, to nearest even, with it
 is defined here as the NumPy reference has it on x86: division by zero, shifts past the width, floats outside of an integer's
 range. A primitive without a compiled form raises `Unsupported`, and the caller runs the reference instead.
 """
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from whet.ir import scalar as S
+from whet.ir.expressions import Expr
 
 from . import targets
-from .builder import vec
+from .builder import Fn, Val, vec
 
 MEMORY = {"bool": "i8", "u8": "i8", "i8": "i8", "u16": "i16", "i16": "i16", "u32": "i32", "i32": "i32", "u64": "i64", "i64": "i64",
           "f16": "i16", "bf16": "i16", "f32": "float", "f64": "double"}
@@ -24,17 +29,20 @@ _INT = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
 class Unsupported(KeyError):
     """This expression has no compiled form (for these types, on this machine)."""
 
+# (function, type or whether it is signed, *operands) -> the result
+Emit: TypeAlias = Callable[..., Any]
 
-def is_float(t):
+
+def is_float(t: str) -> bool:
     return t in ("f16", "bf16", "f32", "f64")
 
 
-def is_signed(t):
+def is_signed(t: str) -> bool:
     return t[0] == "i"
 
 
 # ---- memory and computation ------------------------------------------------------------------------------------------
-def widen(f, x, t):
+def widen(f: Fn, x: Val, t: str) -> Val:
     """From the form in memory to the form to compute in; exact."""
     if t == "bool":
         return f.cmp("ne", x, 0)
@@ -45,7 +53,7 @@ def widen(f, x, t):
     return x
 
 
-def narrow(f, x, t):
+def narrow(f: Fn, x: Val, t: str) -> Val:
     """From the form to compute in to the form in memory: halves are rounded to nearest even."""
     if t == "bool":
         return f.conv("zext", x, "i8")
@@ -56,7 +64,7 @@ def narrow(f, x, t):
     return x
 
 
-def _f32_to_bf16(f, x):
+def _f32_to_bf16(f: Fn, x: Val) -> Val:
     """With integers: the machine's own instruction flushes subnormals."""
     u = f.conv("bitcast", x, "i32")
     near = u + 0x7FFF + (f.lshr(u, 16) & 1)
@@ -64,11 +72,11 @@ def _f32_to_bf16(f, x):
     return f.conv("trunc", f.lshr(bits, 16), "i16")
 
 
-def _has_f16c():
-    return targets.current().name != "baseline"
+def _has_f16c() -> bool:
+    return bool(targets.current().name != "baseline")
 
 
-def _f16_to_f32(f, h):
+def _f16_to_f32(f: Fn, h: Val) -> Val:
     if _has_f16c():
         return f.conv("fpext", f.conv("bitcast", h, "half"), "float")
     u = f.conv("zext", h, "i32")
@@ -78,7 +86,7 @@ def _f16_to_f32(f, h):
     return f.conv("bitcast", f.sel(f.cmp("uge", body, 0x7C00), special, scaled) | (u & 0x8000) << 16, "float")
 
 
-def _f32_to_f16(f, x):
+def _f32_to_f16(f: Fn, x: Val) -> Val:
     if _has_f16c():
         return f.conv("bitcast", f.conv("fptrunc", x, "half"), "i16")
     u = f.conv("bitcast", x, "i32")
@@ -92,7 +100,7 @@ def _f32_to_f16(f, x):
     return f.conv("trunc", h | f.lshr(u, 16) & 0x8000, "i16")
 
 
-def _f64_to_f32_odd(f, x):
+def _f64_to_f32_odd(f: Fn, x: Any) -> Any:
     """Round so that a second rounding gives what one rounding would: an inexact result gets an odd last bit."""
     y = f.conv("fptrunc", x, "float")
     back = f.conv("fpext", y, "double")
@@ -102,7 +110,7 @@ def _f64_to_f32_odd(f, x):
 
 
 # ---- casts -----------------------------------------------------------------------------------------------------------
-def convert(f, x, src, dst):
+def convert(f: Fn, x: Val, src: str, dst: str) -> Val:
     """A cast between computed forms. A float outside of the integer's range gives the integer's least value, as x86 has it; types
     narrower than 32 bits are cut from that i32, u32 from the i64."""
     if src == dst and src not in HALF:
@@ -132,13 +140,13 @@ def convert(f, x, src, dst):
     return f.conv("trunc", _to_signed(f, x, bits), d)
 
 
-def _to_signed(f, x, bits):
+def _to_signed(f: Fn, x: Val, bits: int) -> Val:
     inside = f.cmp("olt", f.fabs(x), 2.0 ** (bits - 1))
     return f.sel(inside, f.conv("fptosi", f.sel(inside, x, 0.0), f"i{bits}"), -2 ** (bits - 1))
 
 
 # ---- integers --------------------------------------------------------------------------------------------------------
-def _divide(f, a, b, signed):
+def _divide(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     """The quotient towards zero; 0 where b is 0, and wrapping where the quotient does not fit. Nothing traps."""
     bits = _INT[a.elem]
     zero = f.cmp("eq", b, 0)
@@ -156,7 +164,7 @@ def _divide(f, a, b, signed):
     return f.sel(zero, f.const(a.ty, 0), q)
 
 
-def _long_divide(f, a, d):
+def _long_divide(f: Fn, a: Val, d: Val) -> Val:
     """Vectors do not divide integers: below 2^52 a double's quotient is cut as the exact one is, since that is further than a rounding from the
     next whole number (by 1 / d, while a / d is rounded by less than (|a| + |d|) / d 2^-53)."""
     large = f.cmp("uge", a + (1 << 52), 1 << 53) | f.cmp("uge", d + (1 << 52), 1 << 53)
@@ -165,7 +173,8 @@ def _long_divide(f, a, d):
     return q
 
 
-def _by_powers_of_two(f, b, signed, bits, quick, ordinary):
+def _by_powers_of_two(f: Fn, b: Val, signed: bool, bits: int, quick: Callable[[], Val],
+                      ordinary: Callable[[], Val]) -> Val:
     """A quotient or remainder rounded down: quickly where all divisors are powers of two, as most that programs have are."""
     if bits < 32:
         return ordinary()
@@ -174,18 +183,18 @@ def _by_powers_of_two(f, b, signed, bits, quick, ordinary):
     return r
 
 
-def _remainder(f, a, b, signed):
+def _remainder(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     """With the sign of a; 0 where b is 0."""
     return f.sel(f.cmp("eq", b, 0), f.const(a.ty, 0), a - _divide(f, a, b, signed) * b)
 
 
-def _floor_divide(f, a, b, signed):
+def _floor_divide(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     bits = _INT[a.elem]
     shift = lambda: f.binary("ashr" if signed else "lshr", a, f.intr("ctpop", b - 1))
     return _by_powers_of_two(f, b, signed, bits, shift, lambda: _floored(f, a, b, signed))
 
 
-def _floored(f, a, b, signed):
+def _floored(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     q = _divide(f, a, b, signed)
     if not signed:
         return q
@@ -194,18 +203,18 @@ def _floored(f, a, b, signed):
     return q - f.conv("zext", low, a.elem)
 
 
-def _modulo(f, a, b, signed):
+def _modulo(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     return _by_powers_of_two(f, b, signed, _INT[a.elem], lambda: a & (b - 1), lambda: _modulo_any(f, a, b, signed))
 
 
-def _modulo_any(f, a, b, signed):
+def _modulo_any(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     r = _remainder(f, a, b, signed)
     if not signed:
         return r
     return f.sel(f.cmp("ne", r, 0) & f.cmp("slt", r ^ b, 0), r + b, r)
 
 
-def _shift(f, op, a, b):
+def _shift(f: Fn, op: str, a: Val, b: Val) -> Val:
     """A count that is negative or not less than the width shifts everything out."""
     bits = _INT[a.elem]
     out = f.cmp("uge", b, bits)
@@ -214,12 +223,12 @@ def _shift(f, op, a, b):
     return f.sel(out, f.const(a.ty, 0), f.binary(op, a, f.sel(out, f.const(b.ty, 0), b)))
 
 
-def _int_power(f, a, b, signed):
+def _int_power(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     """By squaring, modulo 2^bits. A negative exponent gives the quotient 1 / a^-b cut towards zero."""
     one, zero = f.const(a.ty, 1), f.const(a.ty, 0)
     left = f.sel(f.cmp("slt", b, 0), zero, b) if signed else b
 
-    def step(left, power, r):
+    def step(left: Val, power: Val, r: Val) -> tuple[Val, Val, Val]:
         return f.lshr(left, 1), power * power, f.sel(f.cmp("ne", left & 1, 0), r * power, r)
     _, _, r = f.while_(lambda left, power, r: f.any(f.cmp("ne", left, 0)), step, [left, a, one])
     if not signed:
@@ -229,7 +238,7 @@ def _int_power(f, a, b, signed):
     return f.sel(f.cmp("slt", b, 0), low, r)
 
 
-def _gcd(f, a, b, signed):
+def _gcd(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     if signed:
         a, b = (f.sel(f.cmp("slt", x, 0), 0 - x, x) for x in (a, b))
     step = lambda a, b: (f.sel(f.cmp("eq", b, 0), a, b), _remainder(f, a, b, False))
@@ -237,7 +246,7 @@ def _gcd(f, a, b, signed):
 
 
 # ---- floats ----------------------------------------------------------------------------------------------------------
-def _half_next_after(f, x, y, t):
+def _half_next_after(f: Fn, x: Val, y: Val, t: str) -> Val:
     """On x's own bits: one step away from zero is +1, towards it -1; from zero to the least subnormal of y's sign."""
     x, y = (widen(f, narrow(f, v, t), t) for v in (x, y))
     u = narrow(f, x, t)
@@ -248,7 +257,7 @@ def _half_next_after(f, x, y, t):
     return f.sel(f.cmp("uno", x, y), x + y, f.sel(f.cmp("oeq", x, y), y, moved))
 
 
-def _sign(f, x):
+def _sign(f: Fn, x: Val) -> Val:
     one = f.const(x.ty, 1)
     r = f.sel(f.cmp("olt", x, 0), f.const(x.ty, -1), f.sel(f.cmp("oeq", x, 0), f.const(x.ty, 0), x))
     return f.sel(f.cmp("ogt", x, 0), one, r)
@@ -259,32 +268,34 @@ _PREDICATES = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": (
                "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}
 
 
-def _compare(op):
-    def emit(f, t, a, b):
+def _compare(op: str) -> Emit:
+    def emit(f: Fn, t: str, a: Val, b: Val) -> Val:
         return f.cmp(_PREDICATES[op][0 if is_float(t) else 1 if is_signed(t) else 2], a, b)
     return emit
 
 
-def _by_kind(floats=None, ints=None, bools=None):
+def _by_kind(floats: Emit | None = None, ints: Emit | None = None,
+             bools: Emit | None = None) -> Emit:
     """One emitter from those of the kinds; `ints` is told whether the type is signed."""
-    def emit(f, t, *xs):
+    def emit(f: Fn, t: str, *xs: Val) -> Val:
         kind = floats if is_float(t) else bools if t == "bool" else ints
         if kind is None:
             raise Unsupported(t)
-        return kind(f, is_signed(t) if kind is ints else t, *xs)
+        found: Val = kind(f, is_signed(t) if kind is ints else t, *xs)
+        return found
     return emit
 
 
-def _same(f, t, x):
+def _same(f: Fn, t: bool | str, x: Val) -> Val:
     return x
 
 
-def _always(v):
+def _always(v: bool) -> Emit:
     return lambda f, t, x: f.const(vec("i1", x.lanes), v)
 
 
-def _arithmetic(op, bools=None):
-    def emit(f, t, a, b):
+def _arithmetic(op: str, bools: str | None = None) -> Emit:
+    def emit(f: Fn, t: str, a: Val, b: Val) -> Val:
         if t == "bool":
             if bools is None:
                 raise Unsupported(op)
@@ -293,21 +304,21 @@ def _arithmetic(op, bools=None):
     return emit
 
 
-def _bitwise(op):
-    def emit(f, t, a, b):
+def _bitwise(op: str) -> Emit:
+    def emit(f: Fn, t: str, a: Val, b: Val) -> Val:
         if is_float(t):
             raise Unsupported(op)
         return f.binary(op, a, b)
     return emit
 
 
-def _rounding(name):
+def _rounding(name: str) -> Emit:
     return _by_kind(lambda f, t, x: f.intr(name, x), lambda f, s, x: x, _same)
 
 
-def _math(name):
+def _math(name: str) -> Emit:
     """A function of the vector math library; float types only."""
-    def emit(f, t, *xs):
+    def emit(f: Fn, t: str, *xs: Val) -> Val:
         from . import vmath
         if not is_float(t) or name not in vmath.FUNCTIONS or not vmath.FUNCTIONS[name].supports(COMPUTE[t]):
             raise Unsupported(name)
@@ -315,21 +326,21 @@ def _math(name):
     return emit
 
 
-def _int_extremum(name):
+def _int_extremum(name: str) -> Emit:
     return lambda f, s, a, b: f.intr(("s" if s else "u") + name, a, b)
 
 
-def _int_sign(f, s, x):
+def _int_sign(f: Fn, s: bool, x: Val) -> Val:
     positive = f.conv("zext", f.cmp("ne", x, 0), x.elem)
     return f.sel(f.cmp("slt", x, 0), f.const(x.ty, -1), positive) if s else positive
 
 
-def _negative_bit(f, t, x):
+def _negative_bit(f: Fn, t: str, x: Val) -> Val:
     bits = "i64" if x.elem == "double" else "i32"
     return f.cmp("slt", f.conv("bitcast", x, bits), 0)
 
 
-PRIMITIVES = {
+PRIMITIVES: dict[str, Emit] = {
     "add": _arithmetic("add", "or"), "sub": _arithmetic("sub"), "mul": _arithmetic("mul", "and"),
     "div": _by_kind(lambda f, t, a, b: a / b),
     "floordiv": _by_kind(_math("floordiv"), lambda f, s, a, b: _floor_divide(f, a, b, s)),
@@ -369,23 +380,28 @@ PRIMITIVES = {
 
 
 # ---- expressions -----------------------------------------------------------------------------------------------------
-def primitive(f, op, t, *xs):
+def primitive(f: Fn, op: str, t: str, *xs: Val) -> Val:
     """One primitive on operands of type t."""
     if op not in PRIMITIVES:
         raise Unsupported(op)
-    return PRIMITIVES[op](f, t, *xs)
+    found: Val = PRIMITIVES[op](f, t, *xs)
+    return found
 
 
-def compute(f, roots, values, dtypes, lanes, primitive=primitive, convert=convert, pick=None):
+def compute(f: Fn, roots: Sequence[Expr], values: Sequence[Val | None], dtypes: Sequence[str],
+            lanes: int, primitive: Emit = primitive,
+            convert: Callable[..., Any] = convert,
+            pick: Callable[..., Any] | None = None) -> tuple[list[Val], list[str]]:
     """The roots' values in the form they are computed in, from the arguments' values in theirs; with the roots' types.
 
     A bare number takes the type of what it meets. A root that is a bare number has no type: `Unsupported`. Another target that is
     written through `f` brings its own `primitive` and `convert`. `pick(expression, its operands)`: what is gathered.
     """
     known = S.types(roots, dtypes)
-    done, typed = {}, {}
+    done: dict[int, Val] = {}
+    typed: dict[tuple[int, str], Val] = {}
 
-    def operand(e, t):
+    def operand(e: Expr, t: str) -> Val:
         """e's value, as type t."""
         if known[id(e)] is None:
             if (id(e), t) not in typed:
@@ -395,16 +411,17 @@ def compute(f, roots, values, dtypes, lanes, primitive=primitive, convert=conver
             raise Unsupported(f"{e.op}: {known[id(e)]} where the other operand is {t}")
         return done[id(e)]
 
-    def bare(e, t):
+    def bare(e: Expr, t: str) -> Val:
         """An expression over plain numbers: folded, unless it picks by a condition that is not a number."""
         if e.op == "select" and known[id(e.args[0])] is not None:
             c = truth(e.args[0])
             return f.sel(c, operand(e.args[1], t), operand(e.args[2], t))
         if any(x.op in ("arg", "cast", "select") for x in S.walk(e)):
-            return primitive(f, e.op, t, *(operand(a, t) for a in e.args))
+            made: Val = primitive(f, e.op, t, *(operand(a, t) for a in e.args))
+            return made
         return number(f, fold(e), t, lanes)
 
-    def truth(e):
+    def truth(e: Expr) -> Val:
         t = known[id(e)]
         return convert(f, done[id(e)], t, "bool") if t else number(f, fold(e), "bool", lanes)
 
@@ -439,12 +456,14 @@ def compute(f, roots, values, dtypes, lanes, primitive=primitive, convert=conver
     return [done[id(r)] for r in roots], result
 
 
-def fold(e):
+def fold(e: Expr) -> float:
     """The value of an expression over plain numbers, as a Python number."""
-    return np.asarray(S.evaluate([e], [], None)[0]).item()
+    # there is no type to ask for
+    found: float = np.asarray(S.evaluate([e], [], np.dtype)[0]).item()
+    return found
 
 
-def number(f, v, t, lanes):
+def number(f: Fn, v: float, t: str, lanes: int) -> Val:
     """A plain number as a constant of type t: integers wrap, a half is rounded only where it is a result."""
     if t == "bool":
         v = bool(v)
@@ -456,7 +475,8 @@ def number(f, v, t, lanes):
     return f.const(vec(COMPUTE[t], lanes), v)
 
 
-def results(f, roots, values, dtypes, lanes, pick=None):
+def results(f: Fn, roots: Sequence[Expr], values: Sequence[Val], dtypes: Sequence[str], lanes: int,
+            pick: Callable[..., Any] | None = None) -> list[Val]:
     """As `compute`, with the results in memory form, each half rounded once."""
     known = S.types(roots, dtypes)
     rounds = [r.op == "cast" and r.value in HALF and known[id(r.args[0])] in ("f32", *HALF) for r in roots]
@@ -464,7 +484,8 @@ def results(f, roots, values, dtypes, lanes, pick=None):
     return [narrow(f, v, r.value if once else t) for v, t, r, once in zip(values, kinds, roots, rounds)]
 
 
-def emit(f, roots, inputs, dtypes, lanes):
+def emit(f: Fn, roots: Sequence[Expr], inputs: Sequence[Val], dtypes: Sequence[str],
+         lanes: int) -> list[Val]:
     """The roots' values in memory form, from the arguments' values in memory form (a scalar stands for equal lanes).
 
     `dtypes` are the arguments' types. The result types are `ir.scalar.types` of the roots.

@@ -1,9 +1,14 @@
 """Rearranging values in registers."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from . import targets
-from .builder import BYTES, parts
+from .builder import BYTES, Fn, Val, parts
 
 
-def transpose(f, rows):
+def transpose(f: Fn, rows: Sequence[Val]) -> list[Val]:
     """n vectors of n lanes, n a power of two, as the n vectors of their columns.
 
     First within quarters of 128 bits (unpack), then the quarters themselves: shuffles that machines have, so that neither the
@@ -19,7 +24,7 @@ def transpose(f, rows):
     return [columns[i % inner][i // inner] for i in range(n)]
 
 
-def _unpack(f, group, width, inner):
+def _unpack(f: Fn, group: Sequence[Val], width: int, inner: int) -> list[Val]:
     """Interleave chunks of `width` lanes of the vectors `width` places apart, the low halves of each quarter, then the high."""
     n, out = group[0].lanes, []
     for i in range(0, len(group), 2 * width):
@@ -31,25 +36,27 @@ def _unpack(f, group, width, inner):
     return out
 
 
-def _quarters(f, vectors, inner):
+def _quarters(f: Fn, vectors: Sequence[Val], inner: int) -> list[Val]:
     """Transpose 4x4, 2x2 or 1x1 quarters."""
     n, m = vectors[0].lanes, len(vectors)
 
-    def pick(a, b, quarters):
+    def pick(a: Val, b: Val, quarters: tuple[int, ...]) -> Val:
         return f.shuffle(a, b, [q * inner + k for q in quarters for k in range(inner)])
     if m == 1:
-        return vectors
+        return list(vectors)
     if m == 2:
         a, b = vectors
         return [pick(a, b, (0, 2)), pick(a, b, (1, 3))]
     assert m == 4 and n == 4 * inner
     a, b, c, d = vectors
-    even = [pick(a, b, (0, 2, 4, 6)), pick(c, d, (0, 2, 4, 6))]
-    odd = [pick(a, b, (1, 3, 5, 7)), pick(c, d, (1, 3, 5, 7))]
-    return [pick(*even, (0, 2, 4, 6)), pick(*odd, (0, 2, 4, 6)), pick(*even, (1, 3, 5, 7)), pick(*odd, (1, 3, 5, 7))]
+    low, high = (0, 2, 4, 6), (1, 3, 5, 7)
+    p, q = pick(a, b, low), pick(c, d, low)
+    r, s = pick(a, b, high), pick(c, d, high)
+    return [pick(p, q, low), pick(r, s, low), pick(p, q, high), pick(r, s, high)]
 
 
-def planes_to_pixels(f, ty, rows, low, high, to, load, change=None):
+def planes_to_pixels(f: Fn, ty: str, rows: Sequence[Val], low: Val, high: Val, to: Val,
+                     load: Callable[..., Any], change: Callable[..., Any] | None = None) -> None:
     """Turn elements low..high of n rows (pointers) into [element][row] at `to`, n at a time.
 
     `load(p, i, mask)` reads elements i.. of a row; `change(vectors, i, mask)` may alter them before they are turned. Fewer than n
@@ -57,7 +64,7 @@ def planes_to_pixels(f, ty, rows, low, high, to, load, change=None):
     """
     n, elem = parts(ty)
 
-    def chunk(i):
+    def chunk(i: Val) -> None:
         mask = f.lanes_below(high - i, n)
         vectors = [load(p, i, mask) for p in rows]
         line = f.at(to, (i - low) * n, elem)
@@ -67,42 +74,41 @@ def planes_to_pixels(f, ty, rows, low, high, to, load, change=None):
 
 
 # ---- elements that lie k apart -------------------------------------------------------------------------------------------------
-def pick(f, vectors, spots):
+def pick(f: Fn, vectors: Sequence[Val], spots: Sequence[tuple[int, int]]) -> Val:
     """A vector of lanes of several ones; `spots`: (which vector, lane) of each."""
     n = len(spots)
     if len(vectors) > 2 and len({lane for _, lane in spots}) == n and targets.current().name != "avx512":
         wanted = {lane: s for s, lane in spots}              # blends, and one permutation: those that take two vectors are slow
         return f.shuffle(_blend(f, vectors, [wanted[lane] for lane in range(n)]), None, [lane for _, lane in spots])
-    made, have = None, []
-    for s in sorted({s for s, _ in spots}):
-        if made is None:
-            made, have = vectors[s], [lane if at == s else None for at, lane in spots]
-            continue
+    first, *others = sorted({s for s, _ in spots})
+    made = vectors[first]
+    have: list[int | None] = [lane if at == first else None for at, lane in spots]
+    for s in others:
         made = f.shuffle(made, vectors[s], [h if h is not None else n + lane if at == s else 0 for h, (at, lane) in zip(have, spots, strict=True)])
         have = [i if h is not None or at == s else None for i, (h, (at, _)) in enumerate(zip(have, spots, strict=True))]
     return made if have == list(range(n)) else f.shuffle(made, None, have)
 
 
-def _factor(k):
+def _factor(k: int) -> int:
     return next(p for p in range(2, k + 1) if k % p == 0)
 
 
-def columns(f, vectors):
+def columns(f: Fn, vectors: Sequence[Val]) -> list[Val]:
     """k vectors of consecutive elements as k vectors of elements that are k apart."""
     k, n = len(vectors), vectors[0].lanes
     if k == 1:
-        return vectors
+        return list(vectors)
     p = _factor(k)
     groups = [[pick(f, vectors[g:g + p], [divmod(r + p * t, n) for t in range(n)]) for r in range(p)] for g in range(0, k, p)]
     parts = [columns(f, [group[r] for group in groups]) for r in range(p)]
     return [parts[j % p][j // p] for j in range(k)]
 
 
-def consecutive(f, vectors):
+def consecutive(f: Fn, vectors: Sequence[Val]) -> list[Val]:
     """The other way."""
     k, n = len(vectors), vectors[0].lanes
     if k == 1:
-        return vectors
+        return list(vectors)
     p = _factor(k)
     parts = [consecutive(f, vectors[r::p]) for r in range(p)]
     if p > 2 and targets.current().name != "avx512":         # each to its lanes, then blends
@@ -114,7 +120,7 @@ def consecutive(f, vectors):
             for group in zip(*parts, strict=True) for at in range(0, p * n, n)]
 
 
-def _blend(f, vectors, which):
+def _blend(f: Fn, vectors: Any, which: Any) -> Any:
     """Lane i of vector which[i]."""
     made = vectors[0]
     for s, v in enumerate(vectors[1:], 1):
@@ -122,7 +128,7 @@ def _blend(f, vectors, which):
     return made
 
 
-def load_columns(f, ty, p, k, m=1):
+def load_columns(f: Fn, ty: str, p: Val, k: int, m: int = 1) -> list[Val]:
     """The first m elements of as many rows, k elements apart, as a vector has lanes: a vector of each. Nothing behind the last is read."""
     n, elem = parts(ty)
     end, vectors = (n - 1) * k + m, []
@@ -133,7 +139,7 @@ def load_columns(f, ty, p, k, m=1):
     return columns(f, vectors)[:m]
 
 
-def store_apart(f, x, p, k):
+def store_apart(f: Fn, x: Val, p: Val, k: int) -> None:
     """Store the elements of a vector k elements apart, and nothing between them."""
     n = x.lanes
     for at in range(0, n * k, n):

@@ -3,6 +3,8 @@
 What kernels need to know before any is compiled (the name and the vector width) is read from the operating system, so that a
 process whose kernels are all in the cache does not load LLVM; what the code generator needs is asked of LLVM when it runs.
 """
+from __future__ import annotations
+
 import functools
 import os
 import platform
@@ -22,28 +24,28 @@ class Target(namedtuple("Target", "name bits native")):
     __slots__ = ()
 
     @property
-    def cpu(self):
+    def cpu(self) -> str:
         """As LLVM names it."""
         return _host()[0] if self.native else NAMED[self.name]
 
     @property
-    def features(self):
+    def features(self) -> str:
         """LLVM's feature string, beyond what `cpu` says."""
         return _host()[1] if self.native else ""
 
-    def lanes(self, elem_bytes=4):
+    def lanes(self, elem_bytes: int = 4) -> int:
         """Elements of a vector register."""
-        return self.bits // (8 * elem_bytes)
+        return int(self.bits // (8 * elem_bytes))
 
 
 @functools.lru_cache(None)
-def _host():
+def _host() -> tuple[str, str]:
     import llvmlite.binding as llvm
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 @functools.lru_cache(None)
-def identity():
+def identity() -> str:
     """Text that differs between machines whose code may differ; without LLVM where there is /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo", "rb", buffering=0) as f:
@@ -57,7 +59,7 @@ def identity():
 
 
 @functools.lru_cache(None)
-def host_features():
+def host_features() -> frozenset[str]:
     """The names of the host's instruction set extensions, as the operating system spells them; without it, as LLVM does."""
     for line in identity().splitlines():
         if line.startswith(("flags", "Features")):
@@ -65,7 +67,7 @@ def host_features():
     return frozenset(f[1:].replace("-", "_") for f in _host()[1].split(",") if f.startswith("+"))
 
 
-def _best():
+def _best() -> str:
     have = host_features()
     if platform.machine().lower() in ("arm64", "aarch64"):
         return "neon"
@@ -75,7 +77,7 @@ def _best():
 
 
 @functools.lru_cache(None)
-def current():
+def current() -> Target:
     """The host's best target, or what `WHET_CPU` names."""
     best = _best()
     name = os.environ.get("WHET_CPU") or best

@@ -1,1 +1,2 @@
 """Kernels over single elements: pointwise ones, optimizer steps, gathers."""
+from __future__ import annotations

@@ -5,10 +5,14 @@ once a tensor in double precision, and the new elements of parameter and states,
 `many.BLOCK` elements of one tensor, and row i of the table is (first block of tensor i, its number of elements). All arrays of a tensor
 are dense and in the same order in memory.
 """
+from __future__ import annotations
+
 from dataclasses import dataclass
 
+from whet.ir.expressions import Expr
+
 from .. import scalar, targets
-from ..builder import vec
+from ..builder import Module, Val, vec
 from .many_tensors import find
 
 
@@ -17,14 +21,14 @@ class Update:
     """What a step computes. `numbers` are expressions of (step, *hyper parameters); `elements`, of (parameter, gradient, *states,
     *numbers), are the new parameter and states."""
     key: str
-    numbers: tuple
-    elements: tuple
+    numbers: tuple[Expr, ...]
+    elements: tuple[Expr, ...]
     hypers: int
     states: int
     dtype: str
 
 
-def emit(u, module, symbol):
+def emit(u: Update, module: Module, symbol: str) -> None:
     """Write the kernel of an update into a module as the function `symbol`."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
@@ -33,7 +37,7 @@ def emit(u, module, symbol):
     lanes = targets.current().bits // 8 // scalar.BYTES[wide]
     arrays = 2 + u.states
 
-    def slot(i, ty="i64"):
+    def slot(i: int | Val, ty: str = "i64") -> Val:
         return f.load(ty, f.at(args, i, "i64"))
 
     table, count = slot(0, "ptr"), slot(1)
@@ -42,12 +46,12 @@ def emit(u, module, symbol):
     numbers = [f.splat(f.conv("fptrunc", x, wide) if wide != "double" else x, lanes) for x in numbers]
     kinds = [kind] * (arrays + len(numbers))
 
-    def block(unit, tensor):
+    def block(unit: Val, tensor: Val) -> Val:
         """Do one block; `tensor` is the one the block before belonged to, or an earlier one."""
         tensor, start, n = find(f, table, count, unit, tensor)
         bases = [f.at(slot(tensor + count * k + (3 + u.hypers), "ptr"), start, memory) for k in range(arrays)]
 
-        def step(i, mask=None):
+        def step(i: Val, mask: Val | None = None) -> None:
             at = [f.at(p, i, memory) for p in bases]
             ty = vec(memory, lanes)
             p, *states, g = (scalar.widen(f, f.load(ty, q) if mask is None else f.mload(ty, q, mask), u.dtype) for q in at)

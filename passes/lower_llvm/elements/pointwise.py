@@ -6,14 +6,15 @@ neither the space nor the place in a vector can change a bit.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from whet.ir import scalar as S
 from whet.ir.expressions import Expr
-from whet.ir.kernel import TILE
+from whet.ir.kernel import TILE, Pointwise
 
 from .. import scalar, targets
-from ..builder import vec
+from ..builder import Fn, Module, Val, vec
 from ..shuffles import load_columns, store_apart
 
 BLOCK = 512             # elements that are picked at once
@@ -29,20 +30,22 @@ def work(roots: Sequence[Expr]) -> int:
     return sum(_COST.get(e.op, 1) for e in S.walk(*roots) if e.op not in ("arg", "const"))
 
 
-def vector(kernel):
+def vector(kernel: Pointwise) -> int:
     """Elements that fill a vector: of the widest type of the kernel (places in tables, several); gathered ones come one by one, so at most
     16."""
     tables = [e.args[0].value for e in S.walk(*kernel.roots) if e.op == "pick"]
     if tables:
         widest = max(scalar.BYTES[scalar.MEMORY[t]] for t in (*kernel.results, *(kernel.dtypes[k] for k in tables)))
-        return min(targets.current().bits // 8 // widest, 16)
+        return min(int(targets.current().bits) // 8 // widest, 16)
     types = [t for t in S.types(kernel.roots, kernel.dtypes).values() if t]
     stored = [scalar.MEMORY[t] for t in (*kernel.dtypes, *kernel.results)]
     widest = max(scalar.BYTES.get(t, 1) for t in stored + [scalar.COMPUTE[t] for t in types])
-    return min(targets.current().bits // 8 // widest, 16 if any(map(apart, kernel.access)) else 64)
+    return min(
+        int(targets.current().bits) // 8 // widest, 16 if any(map(apart, kernel.access)) else 64
+    )
 
 
-def lanes(kernel):
+def lanes(kernel: Pointwise) -> int:
     """Elements computed at once. Two vectors side by side wait less than each for its own results, where a processor looks ahead less far
     than one vector's work is long: those of narrow vectors."""
     n = vector(kernel)
@@ -50,18 +53,18 @@ def lanes(kernel):
     return 2 * n if paired else n
 
 
-def apart(access):
+def apart(access: str) -> bool:
     """Do elements lie a stride apart?"""
     return access == "g" or access.isdigit()
 
 
-def nanoseconds(kernel):
+def nanoseconds(kernel: Pointwise) -> float:
     """A rough cost of one element, to cut work into parts that are worth a thread."""
     moved = sum(scalar.BYTES[scalar.MEMORY[t]] for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
     return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / vector(kernel)
 
 
-def emit(kernel, module, symbol, code=None):
+def emit(kernel: Pointwise, module: Module, symbol: str, code: type[_Code] | None = None) -> None:
     """Write the kernel into a module as the function `symbol`."""
     for t in S.types(kernel.roots, kernel.dtypes).values():
         if t and t not in scalar.COMPUTE:
@@ -71,10 +74,13 @@ def emit(kernel, module, symbol, code=None):
     {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
 
 
+Strides: TypeAlias = Sequence[Any]  # of each operand: a value, or None where its access needs none
+
+
 class _Code:
     """One kernel under construction."""
 
-    def __init__(self, f, kernel):
+    def __init__(self, f: Fn, kernel: Pointwise) -> None:
         self.f, self.kernel = f, kernel
         self.inputs = len(kernel.dtypes)
         self.dtypes = (*kernel.dtypes, *kernel.results)
@@ -90,7 +96,8 @@ class _Code:
             self.table = f.load("ptr", f.at(args, self.count, "i64"))
 
     # ---- one run of elements -----------------------------------------------------------------------------------------
-    def run(self, pointers, strides, n, access):
+    def run(self, pointers: Sequence[Val], strides: Strides, n: Val,
+            access: str) -> Any:
         """Elements 0..n along the inner dimension. `strides` are needed where the access is a gather.
 
         What is picked lane by lane is picked for a block of elements first: between other work gathers wait for their turn."""
@@ -106,7 +113,7 @@ class _Code:
         extra = [(p, self.dtypes[e.args[0].value]) for p, e in zip(kept, lanewise)]
         left = [e for e in S.walk(*roots) if e.op == "pick"]
 
-        def block(at, *worst):
+        def block(at: Val, *worst: Val) -> list[Val]:
             here = [p if a == "s" else f.bytes_at(p, at * (size if a == "v" else s))
                     for p, a, size, s in zip(pointers, access, self.sizes, strides)]
             m, inner = f.imin(n - at, BLOCK), len(lanewise)
@@ -114,12 +121,13 @@ class _Code:
                     *self.elements(here, strides, m, access, roots, left, extra, worst[inner:])]
         self.note(pointers, lanewise + left, f.loop(0, n, BLOCK, block, [none] * len(lanewise + left)))
 
-    def loads(self, pointers, strides, access, used):
+    def loads(self, pointers: Sequence[Val], strides: Strides, access: str,
+              used: Sequence[int]) -> Callable[..., Any]:
         """How to load each operand of `used` at an element: a function of the operand, the element and the mask."""
         f, lanes = self.f, self.lanes
         same = {k: f.splat(scalar.widen(f, f.load(self.memory[k], pointers[k]), self.dtypes[k]), lanes) for k in used if access[k] == "s"}
 
-        def load(k, i, mask):
+        def load(k: int, i: Val, mask: Val | None) -> Val:
             if access[k] == "s":
                 return same[k]
             ty = vec(self.memory[k], lanes)
@@ -137,26 +145,30 @@ class _Code:
             return scalar.widen(f, x, self.dtypes[k])
         return load
 
-    def addresses(self, pointers, strides, k, i):
+    def addresses(self, pointers: Sequence[Val], strides: Strides, k: int,
+                  i: Val) -> Val:
         f, lanes = self.f, self.lanes
         far = f.splat(i * strides[k], lanes) + f.iota("i64", lanes) * f.splat(strides[k], lanes)
         return f.v(f"<{lanes} x ptr>", f"getelementptr i8, ptr {pointers[k].ref}, {far!r}")
 
-    def one_by_one(self, pointers, strides, k, i):
+    def one_by_one(self, pointers: Sequence[Val], strides: Strides, k: int,
+                   i: Val) -> Iterator[Any]:
         """The addresses one by one: a gather instruction is slower, and hides the stride from the prefetcher."""
         p = self.f.bytes_at(pointers[k], i * strides[k])
         for _ in range(self.lanes):
             yield p
             p = self.f.bytes_at(p, strides[k])
 
-    def used(self, roots):
+    def used(self, roots: Sequence[Expr]) -> set[int]:
         """The operands that expressions read element by element: no tables, and nothing of them but their places."""
         found = {e.value for e in roots if e.op == "arg"}
         for e in S.walk(*roots):
             found.update(a.value for a in ((e.args[1], e.args[2], *e.args[4:]) if e.op == "pick" else e.args) if a.op == "arg")
         return found
 
-    def elements(self, pointers, strides, n, access, roots, picked, extra, worst):
+    def elements(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
+                 roots: tuple[Expr, ...], picked: Sequence[Expr], extra: Sequence[tuple[Val, str]],
+                 worst: Sequence[Val]) -> list[Val]:
         """The roots at elements 0..n. `extra` are arguments after the inputs: (where they lie, their type). `picked` are picks among the roots'
         parts, and `worst` the largest places so far, which are given back."""
         f, lanes = self.f, self.lanes
@@ -164,7 +176,7 @@ class _Code:
         load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
         dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
 
-        def store(k, i, x, mask, stream):
+        def store(k: int, i: Val, x: Val, mask: Val | None, stream: bool) -> None:
             if access[k].isdigit() and mask is None and targets.current().name == "avx512":     # (elsewhere masks are slow)
                 store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
             elif apart(access[k]) and mask is None:
@@ -179,20 +191,22 @@ class _Code:
                 else:
                     f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
 
-        def step(i, mask=None, stream=False, worst=()):
+        def step(i: Val, mask: Val | None = None, stream: bool = False,
+                 worst: Sequence[Val] = ()) -> list[Val]:
             values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
             values += [scalar.widen(f, f.load(vec(scalar.MEMORY[t], lanes), f.at(p, i, scalar.MEMORY[t])), t) for p, t in extra]
-            pick, worst = self.picking(picked, pointers, strides, access, i, mask, worst)
+            pick, found = self.picking(picked, pointers, strides, access, i, mask, worst)
             for k, x in enumerate(scalar.results(f, roots, values, dtypes, lanes, pick)):
                 store(self.inputs + k, i, x, mask, stream)
-            return list(worst.values())
+            return list(found.values())
 
-        def several(i, stream, *worst):
+        def several(i: Val, stream: bool, *worst: Val) -> list[Val]:
+            found: Sequence[Val] = worst
             for u in range(self.unroll):
-                worst = step(i + u * lanes, None, stream, worst)
-            return worst
+                found = step(i + u * lanes, None, stream, found)
+            return list(found)
 
-        def sweep(start, stream=False):
+        def sweep(start: Val, stream: bool = False) -> list[Val]:
             """From `start` to n: unrolled, vector by vector, and the rest of a vector."""
             found = worst
             if self.unroll > 1:
@@ -202,7 +216,7 @@ class _Code:
                 start = stop
             return self.vectors(start, n, lambda i, mask, *worst: step(i, mask, stream and mask is None, worst), found)
 
-        def streamed():
+        def streamed() -> None:
             """Past the cache: whole aligned vectors, after a part of one."""
             size = lanes * self.sizes[-1]
             head = f.imin(f.lshr(f.binary("and", 0 - address, size - 1), self.sizes[-1].bit_length() - 1), n)
@@ -217,60 +231,68 @@ class _Code:
         fits = f.cmp("eq", f.binary("and", address, self.sizes[-1] - 1), 0)
         for p in pointers[:self.inputs]:                     # in place, the line is in the cache already
             fits = fits & f.cmp("ne", p, pointers[-1])
-        return f.if_(fits, lambda: streamed() or None, lambda: sweep(f.const("i64", 0)) and None)
+        return f.if_(fits, streamed, lambda: sweep(f.const("i64", 0)) and None)
 
-    def unread(self, k):
+    def unread(self, k: int) -> Val:
         """Something for an argument whose elements nobody reads."""
         return self.f.const(vec(scalar.COMPUTE[self.dtypes[k]], self.lanes), 0)
 
     # ---- elements of tables ------------------------------------------------------------------------------------------
-    def places(self, pointers, strides, n, access, picked, kept, worst):
+    def places(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
+               picked: Sequence[Expr], kept: Sequence[Val], worst: tuple[Val, ...]) -> list[Val]:
         """Put what is picked for elements 0..n into `kept`, first where it is and then what is there; the largest places so far."""
         f, lanes, used = self.f, self.lanes, self.used(picked)
         load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
         spots = [f.alloca("i64", BLOCK) for _ in picked]
 
-        def find(i, mask, worst):
+        def find(i: Val, mask: Val | None, worst: tuple[Val, ...]) -> list[Val]:
             values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
-            pick, worst = self.picking(picked, pointers, strides, access, i, mask, worst)
+            pick, largest = self.picking(picked, pointers, strides, access, i, mask, worst)
             found, _ = scalar.compute(f, [e.args[1] for e in picked], values, self.kernel.dtypes, lanes, pick=pick)
             for e, x, spot in zip(picked, found, spots):
-                at, worst[e] = self.place(e, x, values[e.args[2].value], mask, worst[e])
+                at, largest[e] = self.place(e, x, values[e.args[2].value], mask, largest[e])
                 f.store(at, f.at(spot, i, "i64"))
-            return list(worst.values())
+            return list(largest.values())
 
-        def fetch(i, mask):
+        def fetch(i: Val, mask: Val | None) -> None:
             for e, spot, p in zip(picked, spots, kept):
                 step = [load(a.value, i, None) for a in e.args[4:]]
                 x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers, strides, access, i, mask)
                 f.store(x, f.at(p, i, x.elem))
-        worst = self.vectors(f.const("i64", 0), n, lambda i, mask, *worst: find(i, mask, worst), worst)
+
+        most = self.vectors(
+            f.const("i64", 0), n, lambda i, mask, *worst: find(i, mask, worst), worst
+        )
         self.vectors(f.const("i64", 0), n, fetch)
-        return worst
+        return most
 
-    def picking(self, picked, pointers, strides, access, i, mask, worst):
+    def picking(self, picked: Sequence[Expr], pointers: Sequence[Val],
+                strides: Strides, access: str, i: Val, mask: Val | None,
+                worst: Sequence[Val]) -> tuple[Callable[..., Any], dict[Expr, Val]]:
         """(How to pick at element i, the largest places by expression, which it changes)."""
-        worst = dict(zip(picked, worst, strict=True))
+        largest = dict(zip(picked, worst, strict=True))
 
-        def pick(e, operands):
-            x, worst[e] = self.pick(e, operands, pointers, strides, access, i, mask, worst[e])
+        def pick(e: Expr, operands: Sequence[Val]) -> Val:
+            x, largest[e] = self.pick(e, operands, pointers, strides, access, i, mask, largest[e])
             return x
-        return pick, worst
+        return pick, largest
 
-    def note(self, pointers, picked, worst):
+    def note(self, pointers: Sequence[Val], picked: Sequence[Expr], worst: Sequence[Val]) -> None:
         """Places that a table does not have were read nowhere; they are noted."""
         f = self.f
         for e, w in zip(picked, worst, strict=True):
             size = f.splat(f.load("i64", pointers[e.args[2].value]), self.lanes)
             f.if_(f.any(f.cmp("uge", w, size)), lambda e=e: f.store(f.as_val(1, "i64"), pointers[e.args[3].value]))
 
-    def pick(self, e, operands, pointers, strides, access, i, mask, worst):
+    def pick(self, e: Expr, operands: Sequence[Val], pointers: Sequence[Val],
+             strides: Strides, access: str, i: Val, mask: Val | None,
+             worst: Val) -> tuple[Val, Val]:
         """(The elements of a table at some places along a dimension, the largest place so far: see `ir.scalar.pick`.)"""
         _, places, n, _, *step = operands
         at, worst = self.place(e, places, n, mask, worst)
         return scalar.widen(self.f, self.fetch(e, at, step, pointers, strides, access, i, mask), self.dtypes[e.args[0].value]), worst
 
-    def place(self, e, places, n, mask, worst):
+    def place(self, e: Expr, places: Val, n: Val, mask: Val | None, worst: Val) -> tuple[Val, Val]:
         """(Places that the table has, the largest so far that was asked for, as an unsigned number.)"""
         f = self.f
         if e.value:
@@ -278,7 +300,8 @@ class _Code:
         worst = f.intr("umax", worst, places if mask is None else f.sel(mask, places, f.const(vec("i64", self.lanes), 0)))
         return f.intr("umin", places, n - 1), worst
 
-    def fetch(self, e, at, step, pointers, strides, access, i, mask):
+    def fetch(self, e: Expr, at: Val, step: Sequence[Val], pointers: Sequence[Val],
+              strides: Strides, access: str, i: Val, mask: Val | None) -> Val:
         """The elements at these places, as memory has them. `step`: the bytes from one place to the next, or nothing: they are side by side."""
         f, lanes, k = self.f, self.lanes, e.args[0].value
         ty, size, unit = self.memory[k], self.sizes[k], "i8" if step else self.memory[k]
@@ -303,7 +326,8 @@ class _Code:
             x = f.insert(x, f.load(ty, f.extract(far, lane)), lane)
         return x
 
-    def vectors(self, start, n, body, carry=()):
+    def vectors(self, start: Val, n: Val, body: Callable[..., Any],
+                carry: Sequence[Val] = ()) -> list[Val]:
         """body(i, mask, *carried) -> new carried values, for each vector of the elements from `start` to n: with a mask for what is left in the
         end, or, where little code is wanted, each time."""
         f, lanes = self.f, self.lanes
@@ -314,23 +338,23 @@ class _Code:
         carry = f.loop(start, whole, lanes, lambda i, *carry: body(i, None, *carry), carry)
         return f.if_(f.cmp("ne", left, 0), lambda: body(whole, self.below(left), *carry), lambda: carry)
 
-    def below(self, n):
+    def below(self, n: Val) -> Val:
         """The mask of the first n lanes, 0 <= n < lanes."""
         bits = self.f.const("i64", 1) << n
         mask = self.f.bitcast(self.f.conv("trunc", bits - 1, f"i{self.lanes}"), vec("i1", self.lanes))
         self.f.first[mask.ref] = n
         return mask
 
-    def flat(self):
+    def flat(self) -> None:
         f = self.f
         pointers = [p if a == "s" else f.at(p, self.begin, m) for p, a, m in zip(self.base, self.kernel.access, self.memory)]
         self.run(pointers, [None] * self.count, self.end - self.begin, self.kernel.access)
 
     # ---- an odometer over the outer dimensions -----------------------------------------------------------------------
-    def field(self, i):
+    def field(self, i: int) -> Val:
         return self.f.load("i64", self.f.at(self.table, i, "i64"))
 
-    def odometer(self, at, visit):
+    def odometer(self, at: int, visit: Callable[..., Any]) -> None:
         """visit(pointers, c, d) for each outer position in begin..end: c and d are its places in the two innermost of the
         dimensions, which are described in the table from `at` on."""
         f, m = self.f, self.count
@@ -339,13 +363,15 @@ class _Code:
         steps = f.at(sizes, outer + 1, "i64")
         wraps = f.at(steps, (outer + 1) * m, "i64")
         counters = f.alloca("i64", 72)                       # an array has at most 64 dimensions
-        word = lambda table, i: f.load("i64", f.at(table, i, "i64"))
+        def word(table: Val, i: int | Val) -> Val:
+            return f.load("i64", f.at(table, i, "i64"))
 
-        def row(table, d):
+
+        def row(table: Val, d: int | Val) -> list[Val]:
             there = f.at(table, d * m, "i64")
             return [word(there, k) for k in range(m)]
 
-        def decode(d, rest, *offsets):
+        def decode(d: Val, rest: Val, *offsets: Val) -> list[Val]:
             size = word(sizes, d)
             c = f.urem(rest, size)
             f.store(c, f.at(counters, d, "i64"))
@@ -356,11 +382,11 @@ class _Code:
             f.store(zero, f.at(counters, outer + d, "i64"))
         size, step = word(sizes, 0), row(wraps, 0)
 
-        def body(_, c, *offsets):
+        def body(_: Val, c: Val, *offsets: Val) -> list[Val]:
             visit([f.bytes_at(p, o) for p, o in zip(self.base, offsets)], c, word(counters, 1))
 
-            def wrapped():
-                def up(d, c):
+            def wrapped() -> list[Val]:
+                def up(d: Val, c: Val) -> tuple[Val, Val]:
                     f.store(zero, f.at(counters, d, "i64"))
                     return d + 1, word(counters, d + 1) + 1
                 d, c = f.while_(lambda d, c: f.cmp("eq", c, word(sizes, d)), up, [f.const("i64", 1), word(counters, 1) + 1])
@@ -370,18 +396,18 @@ class _Code:
             return f.if_(more, lambda: [c + 1, *(o + s for o, s in zip(offsets, step))], wrapped)
         f.loop(self.begin, self.end, 1, body, [word(counters, 0), *offsets])
 
-    def pieces(self):
+    def pieces(self) -> Callable[..., Any]:
         """The inner size of piece c of a row, as a function of c."""
         n, size, step = (self.field(i) for i in range(3))
         return lambda c: self.f.imin(n - c * step, size)
 
-    def rows(self):
+    def rows(self) -> None:
         strides = [self.field(3 + k) if apart(a) else None for k, a in enumerate(self.kernel.access)]
         piece = self.pieces()
         self.odometer(3 + self.count, lambda pointers, c, _: self.run(pointers, strides, piece(c), self.kernel.access))
 
     # ---- tiles -------------------------------------------------------------------------------------------------------
-    def tiles(self):
+    def tiles(self) -> None:
         """Panels of TILE rows, cut into tiles: transposed operands are turned into scratch, then each row is a run."""
         f, m = self.f, self.count
         piece, cut, rows = self.pieces(), f.cmp("ne", self.field(2), 0), self.field(3 + m)
@@ -390,18 +416,18 @@ class _Code:
         turned = [f.alloca(ty, TILE * TILE) if a == "t" else None for a, ty in zip(self.kernel.access, self.memory)]
         access = self.kernel.access.replace("t", "v")
 
-        def panel(pointers, c, d):
+        def panel(pointers: Sequence[Val], c: Val, d: Val) -> None:
             columns = piece(c)
             height = f.imin(rows - f.sel(cut, d, c) * TILE, TILE)
 
-            def tile(j):
+            def tile(j: Val) -> None:
                 width = f.imin(columns - j, TILE)
                 here = [f.bytes_at(p, j * s) for p, s in zip(pointers, across)]
                 for k, scratch in enumerate(turned):
                     if scratch is not None:
                         self.turn(here[k], across[k], scratch, k, height, width)
 
-                def one(i):
+                def one(i: Val) -> None:
                     at = [f.at(t, i * TILE, ty) if t is not None else f.bytes_at(p, i * s)
                           for t, ty, p, s in zip(turned, self.memory, here, down)]
                     self.run(at, across, width, access)
@@ -409,12 +435,12 @@ class _Code:
             f.loop(0, columns, TILE, tile)
         self.odometer(4 + 2 * m, panel)
 
-    def turn(self, source, stride, scratch, k, height, width):
+    def turn(self, source: Val, stride: Val, scratch: Val, k: int, height: Val, width: Val) -> None:
         """scratch[i][j] = element i of column j, for a tile of height x width."""
         f, ty = self.f, self.memory[k]
         edge = min(16, targets.current().bits // 8 // self.sizes[k])
 
-        def block(i, j):
+        def block(i: Val, j: Val) -> None:
             left = height - i
             columns = [f.at(f.bytes_at(source, f.imin(j + c, width - 1) * stride), i, ty) for c in range(edge)]
             for c in range(edge):                            # the next tile's: over strides of pages the hardware looks not ahead
@@ -428,7 +454,7 @@ class _Code:
         f.loop(0, height, edge, lambda i: f.loop(0, width, edge, lambda j: block(i, j)) and None)
 
 
-def transposed(f, rows):
+def transposed(f: Fn, rows: list[Val]) -> list[Val]:
     """The columns of a square of vectors, by exchanging halves of ever smaller squares."""
     n = len(rows)
     half = n // 2

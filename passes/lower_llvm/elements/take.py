@@ -5,14 +5,20 @@ J, I, whether the work units are the o (else they are the j).
 
 And the way back: x[o, index[o, j, i], i] = or += source[o, j, i], in the order of j, with indices that were checked before.
 """
+from __future__ import annotations
+
+from typing import Any
+
 from .. import targets
-from ..builder import vec
+from ..builder import Fn, Module, Val, vec
 
 WHERE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 UNROLL = 4
 
 
-def _prologue(module, symbol):
+def _prologue(
+    module: Module, symbol: str
+) -> tuple[Fn, list[Val], tuple[Val, Val, Val, Val], tuple[tuple[Val, Val], tuple[Val, Val]]]:
     """The function, its operands, and the ranges of o and j that a call does."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
@@ -23,42 +29,43 @@ def _prologue(module, symbol):
     return f, pointers, (outer, n, along, inner), (o_range, j_range)
 
 
-def _place(f, k, n, wrap):
+def _place(f: Fn, k: Val, n: Val, wrap: bool) -> tuple[Val, Val]:
     """(an index that is safe to read at, the index as an unsigned number: n or more where it was out of range)."""
     if wrap:
         k = f.sel(f.cmp("slt", k, 0), k + n, k)
     return f.intr("umin", k, n - 1), k
 
 
-def _report(f, worst, n, bad):
+def _report(f: Fn, worst: Val, n: Val, bad: Val) -> None:
     f.if_(f.cmp("uge", worst, n), lambda: f.store(f.as_val(1, "i64"), bad))
 
 
-def emit(module, symbol, itemsize, flat, wrap, one_index=False):
+def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
+         one_index: bool = False) -> None:
     """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from the end; `one_index`: the index is a
     vector, the same for every o (and I is 1)."""
     target = targets.current()
     elem, lanes = WHERE[itemsize], target.lanes(8) if target.name == "avx512" and itemsize >= 4 else 0     # where gathers are quick
     f, (x, index, out, bad), (_, n, along, inner), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
 
-    def one(row, at, column, worst, which=None):
+    def one(row: Val, at: Val, column: Any, worst: Val, which: Val | None = None) -> Val:
         place, k = _place(f, f.load("i64", f.at(index, at if which is None else which, "i64")), n, wrap)
         f.store(f.load(elem, f.at(row, place if flat else place * inner + column, elem)), f.at(out, at, elem))
         return f.intr("umax", worst, k)
 
-    def each_row(o, worst):
+    def each_row(o: Val, worst: Val) -> list[Val]:
         row = f.at(x, o * n * inner, elem)
         start = o * along
         if not flat:
-            def each(j, worst):
+            def each(j: Val, worst: Val) -> list[Val]:
                 first = (start + j) * inner
                 return f.loop(0, inner, 1, lambda i, worst: one(row, first + i, i, worst), [worst])
             return f.loop(j0, j1, 1, each, [worst])
 
-        def single(j, worst):
+        def single(j: Val, worst: Val) -> Val:
             return one(row, start + j, None, worst, j if one_index else None)
 
-        def several(j, *worst):
+        def several(j: Val, *worst: Val) -> list[Val]:
             out_worst = []
             for u, w in enumerate(worst):
                 at = start + j + u * lanes
@@ -79,27 +86,27 @@ def emit(module, symbol, itemsize, flat, wrap, one_index=False):
     _report(f, worst, n, bad)
 
 
-def emit_rows(module, symbol, lanes, wrap):
+def emit_rows(module: Module, symbol: str, lanes: int, wrap: bool) -> None:
     """Whole rows: out[o, j, :] = x[o, index[j], :], `I` counted in bytes; copied in vectors."""
     f, (x, index, out, bad), (_, n, along, size), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
     ty = vec("i8", lanes)
     whole, rest = size & -lanes, size & (lanes - 1)
 
-    def each(o, j, worst):
+    def each(o: Val, j: Val, worst: Val) -> Val:
         place, k = _place(f, f.load("i64", f.at(index, j, "i64")), n, wrap)
         src, dst = f.bytes_at(x, (o * n + place) * size), f.bytes_at(out, (o * along + j) * size)
         f.loop(0, whole, lanes, lambda i: f.store(f.load(ty, f.bytes_at(src, i)), f.bytes_at(dst, i)))
         f.if_(f.cmp("ne", rest, 0), lambda: f.if_(f.cmp("ne", whole, 0), lambda: end(src, dst, lanes), lambda: short(src, dst, lanes // 2)) and None)
         return f.intr("umax", worst, k)
 
-    def end(src, dst, width):
+    def end(src: Val, dst: Val, width: int) -> None:
         """Copy the last `width` bytes (some of them again)."""
         ty = vec("i8", width) if width > 1 else "i8"
         f.store(f.load(ty, f.bytes_at(src, size - width)), f.bytes_at(dst, size - width))
 
-    def short(src, dst, width):
+    def short(src: Val, dst: Val, width: int) -> None:
         """Copy fewer than twice `width` bytes: the first and the last of the largest power of two that there are."""
-        def both():
+        def both() -> None:
             ty = vec("i8", width)
             f.store(f.load(ty, src), dst)
             end(src, dst, width)
@@ -111,7 +118,7 @@ def emit_rows(module, symbol, lanes, wrap):
     _report(f, worst, n, bad)
 
 
-def emit_bounds(module, symbol):
+def emit_bounds(module: Module, symbol: str) -> None:
     """Are indices in range? Arguments: index, what is added to each, what they must be less than then, bad (set to 1 where one is not)."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
@@ -120,7 +127,8 @@ def emit_bounds(module, symbol):
     _report(f, worst, limit, bad)
 
 
-def emit_put(module, symbol, elem, lanes, add, each, wrap):
+def emit_put(module: Module, symbol: str, elem: str, lanes: int, add: bool, each: bool,
+             wrap: bool) -> None:
     """The way back, for elements of an LLVM type. `each`: every element has its index, else a vector of them is for whole rows; `wrap`:
     negative indices count from the end. Arguments: x, index, source, O, N, J, I, whether the work units are the o (else they are the i)."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -130,15 +138,15 @@ def emit_put(module, symbol, elem, lanes, add, each, wrap):
     rows, zero = f.cmp("ne", by_outer, 0), f.as_val(0, "i64")
     o0, o1, i0, i1 = f.sel(rows, begin, zero), f.sel(rows, end, outer), f.sel(rows, zero, begin), f.sel(rows, inner, end)
 
-    def place(at):
+    def place(at: Val) -> Val:
         k = f.load("i64", f.at(index, at, "i64"))
         return f.sel(f.cmp("slt", k, 0), k + n, k) if wrap else k
 
-    def move(ty, to, at):
+    def move(ty: str, to: Val, at: Val) -> None:
         v, p = f.load(ty, f.at(source, at, elem)), f.at(x, to, elem)
         f.store(f.load(ty, p) + v if add else v, p)
 
-    def step(o, j):
+    def step(o: Val, j: Val) -> None:
         first = (o * along + j) * inner
         if each:
             f.loop(i0, i1, 1, lambda i: move(elem, (o * n + place(first + i)) * inner + i, first + i))

@@ -12,14 +12,19 @@ rows i, columns j of product z with u = (z * across + j) * down + i, `down` and 
 The kernel "gemm/f32/place/rows/" (f64 likewise; "cols" for a B whose n is not adjacent) needs no scratch memory up to m = MC, so
 that a small product can be one direct call: units 0..1, rows >= m, cols >= n a multiple of 32, inner = 1, in_place = 1.
 """
+from __future__ import annotations
+
 import functools
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from whet.ir.extent import Extent
 from whet.ir.scalar import Expr
 
 from .. import scalar, targets
-from ..builder import Val, at_once, vec
+from ..builder import Fn, Module, Val, at_once, vec
 from ..elements import pointwise
 from . import pack
 from .pack import LLVM, WIDE, narrow, size
@@ -36,17 +41,17 @@ epilogue its strides (row, outer batch, inner batch)."""
 @dataclass(frozen=True)
 class Shape:
     """Register tiles: `rows` that a tile may have, largest first, and vectors across."""
-    rows: tuple
+    rows: tuple[int, ...]
     lanes: int
     vectors: int = 2
 
     @property
-    def width(self):
+    def width(self) -> int:
         return self.lanes * self.vectors
 
 
 @functools.lru_cache(None)
-def shape(dtype):
+def shape(dtype: str) -> Shape:
     """The register tiles of the current target for the type that the kernel computes in."""
     t = targets.current()
     many = t.name in ("avx512", "neon")                     # 32 vector registers, or 16
@@ -54,19 +59,19 @@ def shape(dtype):
 
 
 @functools.lru_cache(None)
-def supported(dtype):
+def supported(dtype: str) -> bool:
     """Can the current target compute it? Floats need a fused multiply-add in hardware."""
     if os.environ.get("WHET_CPU") == "numpy":
         return False
     return WIDE.get(dtype, dtype) not in ("f32", "f64") or targets.current().name != "baseline"
 
 
-def a_step(wide):
+def a_step(wide: str) -> int:
     """Bytes from row to row of packed A: an odd number of cache lines, so that rows do not meet in a cache set."""
     return KC * size(wide) + 64
 
 
-def scratch_bytes(dtype, dst, a_mode, m, cols):
+def scratch_bytes(dtype: str, dst: str, a_mode: str, m: int | Extent, cols: int | Extent) -> int:
     """What one thread needs for m rows and units of `cols` columns, in this order: packed rows of A; panels of B, where they are
     used for more than one group of rows; sums of finished blocks, where C cannot hold them."""
     wide = WIDE.get(dtype, dtype)
@@ -88,9 +93,10 @@ class Epilogue:
     """What is done to each product before it is stored: a scalar expression of the product (argument 0, in the dtype of A and B)
     and the operands (arguments 1...)."""
     expression: Expr
-    operands: tuple = ()
+    operands: tuple[Any, ...] = ()
 
-    def emit(self, f, x, dtype, operands, i, j, mask):
+    def emit(self, f: Fn, x: Val, dtype: str, operands: Sequence[tuple[Val, Val]], i: int | Val,
+             j: Val, mask: Val) -> Val:
         """The vector that is stored for the products x (in memory form) in row i from column j on.
 
         operands: (pointer, row stride) of each. Lanes outside of the mask are not read."""
@@ -101,11 +107,12 @@ class Epilogue:
         y, = scalar.emit(f, [self.expression], [x, *read], [dtype, *(o.dtype for o in self.operands)], lanes)
         return y
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.expression} of {' '.join(f'{o.dtype}{o.along:d}' for o in self.operands)}"
 
 
-def gemm(mod, symbol, dtype, a_mode="place", b_mode="rows", dst=None, epilogue=None):
+def gemm(mod: Module, symbol: str, dtype: str, a_mode: str = "place", b_mode: str = "rows",
+         dst: str | None = None, epilogue: Epilogue | None = None) -> None:
     """Emit the kernel.
 
     a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m adjacent).
@@ -115,13 +122,13 @@ def gemm(mod, symbol, dtype, a_mode="place", b_mode="rows", dst=None, epilogue=N
     _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
 
 
-def load_operands(f, args, table, epilogue):
+def load_operands(f: Fn, args: Val, table: Val, epilogue: Epilogue | None) -> list[list[Val]]:
     """(pointer, strides of row, outer and inner batch) of each operand of the epilogue, from a kernel's arguments."""
     return [[f.load("ptr", f.at(args, 5 + i, "i64")), *(f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3))]
             for i in range(len(epilogue.operands) if epilogue else 0)]
 
 
-def pack_b(mod, symbol, dtype, b_mode):
+def pack_b(mod: Module, symbol: str, dtype: str, b_mode: str) -> None:
     """Emit the kernel (b, out, table) that packs B, or several one after the other, for b_mode "packed"; a unit is a panel. The table: k, n,
     b_k, b_n, and as the batch has two dimensions, the count of the inner one and the strides of both.
 
@@ -140,14 +147,14 @@ def pack_b(mod, symbol, dtype, b_mode):
     padded = panels * sh.width
     step = f.const("i64", sh.width * s)
 
-    def panel(u):
+    def panel(u: Val) -> None:
         z = f.sdiv(u, panels)
         outer = f.sdiv(z, inner)
         b, out = f.bytes_at(b_start, outer * outer_step + (z - outer * inner) * inner_step), f.bytes_at(out_start, z * padded * k * s)
         j = (u - z * panels) * sh.width
         some = f.imin(n - j, sh.width)
 
-        def block(k0):
+        def block(k0: Val) -> None:
             kb = f.imin(k - k0, KC)
             src, dst = f.bytes_at(b, k0 * b_k + j * b_n), f.bytes_at(out, (k0 * padded + j * kb) * s)
             if b_mode == "rows":
@@ -159,19 +166,19 @@ def pack_b(mod, symbol, dtype, b_mode):
 
 
 # ---- what kernels of a type have in common ------------------------------------------------------------------------------
-def parts(dtype, a_mode, b_mode):
+def parts(dtype: str, a_mode: str, b_mode: str) -> list[tuple[str, str]]:
     """The shared parts that a kernel calls, as (part, dtype): each is compiled once, whatever the kernels' epilogues."""
     wide = WIDE.get(dtype, dtype)
     return [("tiles", wide), *[("matrix", dtype)] * (a_mode == "rows"), *[("transposed", dtype)] * ("cols" in (a_mode, b_mode)),
             *[("rows", dtype)] * (b_mode == "rows")]
 
 
-def part_names(part, dtype):
+def part_names(part: str, dtype: str) -> list[str]:
     """The functions of a part."""
     return [tile_name(dtype, r, v) for r, v in tile_shapes(dtype)] if part == "tiles" else [f"whet.gemm.{dtype}.{part}"]
 
 
-def emit_part(mod, part, dtype):
+def emit_part(mod: Module, part: str, dtype: str) -> None:
     """Emit the functions of a part."""
     wide, sh, name = WIDE.get(dtype, dtype), shape(dtype), part_names(part, dtype)[0]
     if part == "tiles":
@@ -185,24 +192,24 @@ def emit_part(mod, part, dtype):
         pack.copy_rows(mod, name, dtype, wide, sh.lanes, sh.vectors, "")
 
 
-def narrow_rows(dtype):
+def narrow_rows(dtype: str) -> tuple[int, ...]:
     """The heights of tiles that are one vector wide."""
     return tuple(r for i, r in enumerate(shape(dtype).rows) if i != 1 and r != 2)
 
 
-def tile_shapes(dtype):
+def tile_shapes(dtype: str) -> list[tuple[int, int]]:
     """(rows, vectors) of every register tile."""
     return [(r, v) for v, rows in ((shape(dtype).vectors, shape(dtype).rows), (1, narrow_rows(dtype))) for r in rows]
 
 
-def tile_name(dtype, rows, vectors):
+def tile_name(dtype: str, rows: int, vectors: int) -> str:
     return f"whet.gemm.{dtype}.tile{rows}x{vectors}"
 
 
 _TILE = [("ptr", "a"), ("i64", "a_m"), ("i64", "a_k"), ("ptr", "b"), ("i64", "b_k"), ("i64", "k"), ("ptr", "c"), ("i64", "c_m"), ("i1", "add")]
 
 
-def _tile(mod, dtype, rows, vectors):
+def _tile(mod: Module, dtype: str, rows: int, vectors: int) -> None:
     """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or added to it."""
     f, lanes, s = mod.fn(tile_name(dtype, rows, vectors), _TILE), shape(dtype).lanes, size(dtype)
     a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
@@ -211,13 +218,13 @@ def _tile(mod, dtype, rows, vectors):
     line = (1 << (rows - 1).bit_length()) - 1
 
     together, m3 = at_once(rows * vectors), a_m * 3
-    apart = [0, b_k, b_k * 2, b_k * 3]
+    apart: list[int | Val] = [0, b_k, b_k * 2, b_k * 3]
 
-    def fetch(q):
+    def fetch(q: Val) -> None:
         # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
         f.prefetch(f.bytes_at(c, (q & line) * c_m + (f.lshr(q, line.bit_length()) & (vectors - 1)) * step_bytes), 1)
 
-    def products(a, b, u, acc):
+    def products(a: Val, b: Val, u: int, acc: Sequence[Val]) -> list[Val]:
         bs = [f.load(t, f.bytes_at(f.bytes_at(b, apart[u]), j * step_bytes)) for j in range(vectors)]
         out, row = [], a
         for i in range(rows):
@@ -226,30 +233,33 @@ def _tile(mod, dtype, rows, vectors):
             out += [f.fma(x, y, z) if z.is_float else x * y + z for y, z in zip(bs, acc[i * vectors:])]
         return out
 
-    def round_(q, a, b, *acc):
+    def round_(q: Val, a: Val, b: Val, *acc: Val) -> tuple[Val, ...]:
         fetch(f.lshr(q, together.bit_length() - 1))
+        sums: Sequence[Val] = acc
         for u in range(together):
-            acc = products(a, b, u, acc)
-        return f.bytes_at(a, together * s), f.bytes_at(b, b_k * together), *acc
+            sums = products(a, b, u, sums)
+        return f.bytes_at(a, together * s), f.bytes_at(b, b_k * together), *sums
 
-    def step(q, a, b, *acc):
+    def step(q: Val, a: Val, b: Val, *acc: Val) -> tuple[Val, ...]:
         fetch(f.lshr(q, 2))
         return f.bytes_at(a, a_k), f.bytes_at(b, b_k), *products(a, b, 0, acc)
-    adjacent, start = 0, [a, b] + [f.const(t, 0)] * (rows * vectors)
+    adjacent: int | Val = 0
+    start = [a, b] + [f.const(t, 0)] * (rows * vectors)
     if together > 1:
         adjacent = f.sel(f.cmp("eq", a_k, s), k & -together, 0)
         start = f.loop(0, adjacent, together, round_, start)
     _, _, *acc = f.loop(adjacent, k, 1, step, start)
     places = [f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows) for j in range(vectors)]
 
-    def put(value):
+    def put(value: Callable[..., Any]) -> None:
         for x, p in zip(acc, places, strict=True):
             f.store(value(x, p), p)
     f.if_(add, lambda: put(lambda x, p: f.load(t, p) + x), lambda: put(lambda x, p: x))
 
 
 class _Gemm:
-    def __init__(self, mod, symbol, dtype, a_mode, b_mode, dst, epilogue):
+    def __init__(self, mod: Module, symbol: str, dtype: str, a_mode: str, b_mode: str, dst: str,
+                 epilogue: Epilogue | None) -> None:
         self.mod, self.symbol, self.dtype, self.a_mode, self.b_mode, self.dst, self.epilogue = \
             mod, symbol, dtype, a_mode, b_mode, dst, epilogue
         self.wide = WIDE.get(dtype, dtype)
@@ -258,20 +268,25 @@ class _Gemm:
         self.plain = dst == self.wide and epilogue is None          # C itself holds the sums of finished blocks
         assert a_mode != "place" or dtype == self.wide
 
-    def named(self, part):
+    def named(self, part: str) -> str:
         """A helper's name: many kernels may share a module."""
         return f"{self.symbol}.{part}"
 
-    def part(self, part):
+    def part(self, part: str) -> str:
         """The function of a shared part."""
         return part_names(part, self.dtype)[0]
 
-    def helper(self, part, args):
+    def helper(self, part: str, args: str) -> Fn:
         """A function that only this kernel calls."""
-        return self.mod.fn(self.named(part), [tuple(x.split()) for x in args.split(", ")], linkage="internal", attrs="noinline")
+        return self.mod.fn(
+            self.named(part),
+            [(x.split()[0], x.split()[1]) for x in args.split(", ")],
+            linkage="internal",
+            attrs="noinline",
+        )
 
     # ---- edges, sums of blocks, epilogue -----------------------------------------------------------------------------
-    def finish(self):
+    def finish(self) -> None:
         """(tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, operands...): a tile that waits in memory goes out.
 
         Adds the sums of earlier blocks; after the last block applies the epilogue and rounds. Only rows skip.., columns ..cols.
@@ -284,8 +299,8 @@ class _Gemm:
         lanes, s = self.shape.width if heavy else self.shape.lanes, self.s            # (see `pointwise.lanes`)
         t = vec(self.ty, lanes)
 
-        def row(i):
-            def vector(j):
+        def row(i: Val) -> None:
+            def vector(j: Val) -> None:
                 mask = f.lanes_below(cols - j, lanes)
                 x = f.load(t, f.bytes_at(f.bytes_at(tile, i * tile_m), j * s))
                 p = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s)
@@ -294,7 +309,7 @@ class _Gemm:
                     f.put(mask, (x, p))
                     return
 
-                def out():
+                def out() -> None:
                     y = narrow(f, x, self.dtype)
                     if self.epilogue:
                         y = self.epilogue.emit(f, y, self.dtype, list(zip(extra[::2], extra[1::2], strict=True)), i, j, mask)
@@ -305,7 +320,7 @@ class _Gemm:
         f.loop(skip, rows, 1, row)
 
     # ---- the driver --------------------------------------------------------------------------------------------------
-    def emit(self):
+    def emit(self) -> None:
         sh = self.shape
         for r, v in tile_shapes(self.wide):
             self.mod.declare(tile_name(self.wide, r, v), "void", [ty for ty, _ in _TILE])
@@ -321,7 +336,7 @@ class _Gemm:
         down = f.sdiv(d["m"] + d["rows"] - 1, d["rows"])
         across = f.sdiv(d["n"] + d["cols"] - 1, d["cols"])
 
-        def unit(u):
+        def unit(u: Val) -> list[Val]:
             v, i = f.sdiv(u, down), f.srem(u, down)
             z, j = f.sdiv(v, across), f.srem(v, across)
             outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
@@ -336,7 +351,8 @@ class _Gemm:
             return [u + run]
         f.while_(lambda u: f.cmp("slt", u, end), unit, [begin])
 
-    def block(self, a, b, c, extra, i0, j0, rows):
+    def block(self, a: Val, b: Val, c: Val, extra: Sequence[tuple[Val, Val]], i0: Val, j0: Val,
+              rows: Val) -> None:
         """For each block of K, for each group of rows, for each panel of B: the tiles down the rows."""
         f, d, s, width = self.f, self.d, self.s, self.shape.width
         cols = f.imin(d["cols"], d["n"] - j0)
@@ -351,18 +367,18 @@ class _Gemm:
             sums, sums_m = f.bytes_at(self.scratch, d["scratch"] - (d["cols"] * s + 64) * MC), d["cols"] * s + 64
         blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)        # K = 0 is one empty block: its sum is +0
 
-        def k_block(q):
+        def k_block(q: Val) -> None:
             k0 = q * KC
             kb = f.imin(d["k"] - k0, KC)
             ends = f.cmp("eq", q, 0), f.cmp("eq", q, blocks - 1)
 
-            def row_group(i):
+            def row_group(i: Val) -> None:
                 some = f.imin(group, rows - i)
                 at = f.bytes_at(f.bytes_at(a, i * d["a_m"]), k0 * d["a_k"]), d["a_m"], d["a_k"]
                 if self.a_mode != "place":
                     at = self.pack_a(at[0], some, kb)
 
-                def panel(j):
+                def panel(j: Val) -> None:
                     n = f.imin(cols - j, width)
                     p = self.panel_of(b, k0, kb, j0, j, n, f.cmp("eq", i, 0), f.cmp("sgt", groups, 1))
                     out = f.bytes_at(f.bytes_at(c, i * d["c_m"]), j * size(self.dst)), d["c_m"]
@@ -376,10 +392,10 @@ class _Gemm:
             f.loop(0, rows, group, row_group)
         f.loop(0, blocks, 1, k_block)
 
-    def along(self, operand, p, j):
+    def along(self, operand: Operand, p: Val, j: Val) -> Val:
         return self.f.bytes_at(p, j * size(operand.dtype)) if operand.along else p
 
-    def pack_a(self, a, rows, kb):
+    def pack_a(self, a: Val, rows: Val, kb: Val) -> tuple[Val, Val, Val]:
         f, d = self.f, self.d
         step = f.const("i64", a_step(self.wide))
         if self.a_mode == "rows":
@@ -388,7 +404,8 @@ class _Gemm:
             f.call(self.part("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch, step)
         return self.scratch, step, f.const("i64", self.s)
 
-    def panel_of(self, b, k0, kb, j0, j, n, first_group, many_groups):
+    def panel_of(self, b: Val, k0: Val, kb: Val, j0: Val, j: Val, n: Val, first_group: Val,
+                 many_groups: Val) -> Sequence[Val]:
         """Where the tiles read B's columns j0 + j.. of this block of K, and the step from k to k."""
         f, d, sh = self.f, self.d, self.shape
         step = f.const("i64", sh.width * self.s)
@@ -399,13 +416,13 @@ class _Gemm:
         kept = f.bytes_at(self.scratch, j * (KC * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
         panel = f.sel(many_groups, kept, self.panel)
 
-        def copy():
+        def copy() -> None:
             if self.b_mode == "cols":
                 f.call(self.part("transposed"), "void", src, d["b_n"], d["b_k"], n, kb, panel, step)
             else:
                 f.call(self.part("rows"), "void", src, d["b_k"], kb, n, panel, step)
 
-        def packed():
+        def packed() -> list[Val]:
             f.if_(first_group, copy)
             return [panel, step]
         if self.b_mode == "cols" or self.dtype != self.wide:
@@ -413,7 +430,8 @@ class _Gemm:
         whole = f.cmp("ne", d["in_place"], 0) & (f.cmp("eq", n, sh.width) | f.cmp("eq", n, sh.lanes))
         return f.if_(whole, lambda: [src, d["b_k"]], packed)
 
-    def ahead(self, b, k0, kb, j0, j, cols, first_group):
+    def ahead(self, b: Val, k0: Val, kb: Val, j0: Val, j: Val, cols: Val,
+              first_group: Val) -> tuple[Val, Callable[..., Any] | None]:
         """The panel of B to be packed next is fetched while this one is in use: (count of steps, what a step fetches)."""
         f, d, width = self.f, self.d, self.shape.width
         if self.b_mode == "packed":
@@ -424,17 +442,20 @@ class _Gemm:
         k, j = f.sel(more, k0, k1), f.sel(more, j0 + j + width, j0)
         at = f.bytes_at(b, k * d["b_k"] + j * d["b_n"])
         if self.b_mode == "cols":
-            def line(q):
+            def column(q: Val) -> None:
                 f.prefetch(f.bytes_at(at, (q & (width - 1)) * d["b_n"] + f.sdiv(q, width) * 64), locality=2)
-            return f.sel(some, f.sdiv(kb * size(self.dtype) + 63, 64) * width, 0), line
+            return f.sel(some, f.sdiv(kb * size(self.dtype) + 63, 64) * width, 0), column
 
-        def line(q):
+        def line(q: Val) -> None:
             row = f.bytes_at(at, q * d["b_k"])
             for x in range(0, width * size(self.dtype), 64):
                 f.prefetch(f.bytes_at(row, x), locality=2)
         return f.sel(some, kb, 0), line
 
-    def tiles(self, a, b, counts, ends, sums, out, extra, ahead):
+    def tiles(self, a: tuple[Val, ...], b: tuple[Val, ...], counts: tuple[Val, Val],
+              ends: tuple[Val, Val], sums: tuple[Val, Val], out: tuple[Val, Val],
+              extra: Sequence[tuple[Val, Val]],
+              ahead: tuple[Val, Callable[..., Any] | None]) -> None:
         """All rows of one panel, in tiles; a last tile that would be too tall starts higher and skips the rows already done."""
         f = self.f
         n, rows = counts
@@ -445,7 +466,7 @@ class _Gemm:
         if not self.plain:
             whole = whole & ~last
 
-        def tile(i):
+        def tile(i: Val) -> Val:
             one, all_ = self.tallest(1, narrow_rows(self.wide), rows, i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
             height, code = (f.sel(narrow, x, y) for x, y in zip(one, all_, strict=True))
             start = f.imin(i, rows - height)
@@ -455,14 +476,14 @@ class _Gemm:
             args = [f.bytes_at(a[0], start * a[1]), a[1], a[2], *b, *place, direct & ~first]
             f.raw(f"call void {code.ref}({', '.join(map(repr, args))})")
 
-            def finish():
+            def finish() -> None:
                 more = [x for p, p_m in extra for x in (f.bytes_at(p, start * p_m), p_m)]
                 f.call(self.named("finish"), "void", self.buffer, lanes * self.s, i - start, height, n, first, last, to, sums[1],
                        f.bytes_at(out[0], start * out[1]), out[1], *more)
             f.if_(~direct, finish)
             return i + height
 
-        def step(i, q):
+        def step(i: Val, q: Val) -> tuple[Val, Val]:
             i = tile(i)
             if ahead[1] is None:
                 return i, q
@@ -471,7 +492,7 @@ class _Gemm:
             return i, q_end
         f.while_(lambda i, q: f.cmp("slt", i, rows), step, [f.const("i64", 0)] * 2)
 
-    def tallest(self, vectors, heights, rows, i):
+    def tallest(self, vectors: int, heights: Sequence[int], rows: Val, i: Val) -> Sequence[Val]:
         """(height, code) of the best tile for the rows from i on."""
         f, (r, *rest) = self.f, heights
         found = f.const("i64", r), Val(f, f"@{tile_name(self.wide, r, vectors)}", "ptr")

@@ -10,6 +10,8 @@ a bit, and nothing outside the module is called. NaN, infinities, signed zeros a
 
 `fit` makes the coefficients, `check` compares with references over all of f32.
 """
+from __future__ import annotations
+
 from . import activations, arith, explog, hyperbolic, normal, power, special, trig  # noqa: F401  (they register their functions)
 from .core import FUNCTIONS
 

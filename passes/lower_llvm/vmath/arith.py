@@ -1,43 +1,50 @@
 """Extrema, remainders, roots and neighbours."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import coefficients as C
 from .core import BIAS, INF, NAN, TOP_BIT, bits, floating, function, nearest, poly, power, two_prod
 from .explog import mantissa
 
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Fn, Val
+
 
 # ---- extrema: `min` and `max` give NaN where either is NaN, `fmin` and `fmax` only where both are ------------------------
 @function("min")
-def minimum(f, a, b):
+def minimum(f: Fn, a: Val, b: Val) -> Val:
     return f.sel(f.cmp("uno", a, a), a, f.sel(f.cmp("olt", a, b), a, b))
 
 
 @function("max")
-def maximum(f, a, b):
+def maximum(f: Fn, a: Val, b: Val) -> Val:
     return f.sel(f.cmp("uno", a, a), a, f.sel(f.cmp("ogt", a, b), a, b))
 
 
 @function("fmin")
-def fmin(f, a, b):
+def fmin(f: Fn, a: Val, b: Val) -> Val:
     return f.sel(f.cmp("uno", b, b), a, f.sel(f.cmp("olt", a, b), a, b))
 
 
 @function("fmax")
-def fmax(f, a, b):
+def fmax(f: Fn, a: Val, b: Val) -> Val:
     return f.sel(f.cmp("uno", b, b), a, f.sel(f.cmp("ogt", a, b), a, b))
 
 
 @function("copysign")
-def copysign(f, a, b):
+def copysign(f: Fn, a: Any, b: Any) -> Any:
     return f.copysign(a, b)
 
 
 # ---- remainders ------------------------------------------------------------------------------------------------------
-def reduce_by(f, r, d):
+def reduce_by(f: Fn, r: Val, d: Val) -> Val:
     """r minus a multiple of d, smaller by 2^50 or below |d|. Exact: n is r/d rounded, and such a remainder is a float."""
     n = f.rint(r / d)
     return f.sel(f.cmp("oge", f.fabs(r), d), f.fma(-n, d, r), r)
 
 
-def remainder_far(f, r, d, single):
+def remainder_far(f: Fn, r: Val, d: Val, single: bool) -> list[Val]:
     """r mod d for any quotient. f64 goes by the multiples 2^1400 d, 2^700 d and d, so that no quotient overflows."""
     low, middle = f.cmp("olt", d, 2.0 ** -400), f.cmp("olt", d, 2.0 ** 300)
     raised = d * 2.0 ** 700
@@ -47,7 +54,7 @@ def remainder_far(f, r, d, single):
     return [r]
 
 
-def fmod_in_double(f, x, y, single):
+def fmod_in_double(f: Fn, x: Val, y: Val, single: bool) -> Val:
     """The remainder with the sign of x, exact for every quotient; `single`: both are f32 values, a quotient is below 2^278."""
     d = f.fabs(y)
     q = x / d
@@ -62,26 +69,26 @@ def fmod_in_double(f, x, y, single):
 
 
 @function("fmod")
-def fmod(f, x, y):
+def fmod(f: Fn, x: Val, y: Val) -> Val:
     if x.elem == "double":
         return fmod_in_double(f, x, y, False)
     return f.conv("fptrunc", fmod_in_double(f, f.conv("fpext", x, "double"), f.conv("fpext", y, "double"), True), "float")
 
 
-def opposite(f, r, y):
+def opposite(f: Fn, r: Val, y: Val) -> Val:
     """r is not zero and has the other sign than y."""
     return f.cmp("slt", bits(f, r) ^ bits(f, y), 0) & f.cmp("one", r, 0.0)
 
 
 @function("mod")
-def mod(f, x, y):
+def mod(f: Fn, x: Val, y: Val) -> Val:
     """Python's remainder: the sign of y."""
     r = fmod(f, x, y)
     return f.sel(f.cmp("oeq", r, 0.0), f.copysign(r, y), f.sel(opposite(f, r, y), r + y, r))
 
 
 @function("floordiv")
-def floordiv(f, x, y):
+def floordiv(f: Fn, x: Val, y: Val) -> Val:
     """The integer that goes with `mod`, as NumPy forms it."""
     r = fmod(f, x, y)
     q = (x - r) / y
@@ -94,12 +101,12 @@ def floordiv(f, x, y):
 
 # ---- roots -----------------------------------------------------------------------------------------------------------
 @function("rsqrt")
-def rsqrt(f, x):
+def rsqrt(f: Fn, x: Val) -> Val:
     return 1.0 / f.sqrt(x)
 
 
 @function("cbrt")
-def cbrt(f, x):
+def cbrt(f: Fn, x: Val) -> Val:
     """|x| = 2^(3n + i) m. z = (2^i m)^(-1/3) by a polynomial and one step of second order (f64: fourth), y = 2^i m z^2, and a
     Newton step."""
     e = x.elem
@@ -120,7 +127,7 @@ def cbrt(f, x):
 
 
 @function("hypot", "double")
-def hypot(f, x, y):
+def hypot(f: Fn, x: Val, y: Val) -> Val:
     x, y = f.fabs(x), f.fabs(y)
     swap = f.cmp("olt", x, y)
     a, b = f.sel(swap, y, x), f.sel(swap, x, y)
@@ -133,7 +140,7 @@ def hypot(f, x, y):
 
 
 @function("hypot", "float")
-def hypot_f32(f, x, y):
+def hypot_f32(f: Fn, x: Val, y: Val) -> Val:
     """In f64, where no square of an f32 overflows or vanishes."""
     a, b = f.conv("fpext", x, "double"), f.conv("fpext", y, "double")
     r = f.conv("fptrunc", f.sqrt(f.fma(a, a, b * b)), "float")
@@ -142,7 +149,7 @@ def hypot_f32(f, x, y):
 
 # ---- neighbours ------------------------------------------------------------------------------------------------------
 @function("nextafter")
-def nextafter(f, x, y):
+def nextafter(f: Fn, x: Val, y: Val) -> Val:
     """Floats of one sign are ordered like their bits."""
     u = bits(f, x)
     away = f.cmp("ogt", f.fabs(y), f.fabs(x)) & f.cmp("sge", u ^ bits(f, y), 0)

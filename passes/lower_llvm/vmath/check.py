@@ -2,10 +2,13 @@
 
     python -m whet.passes.lower_llvm.vmath.check exp log tanh erf sin sigmoid
 """
+from __future__ import annotations
+
 import ctypes
 import functools
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +19,7 @@ SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 
 
 @functools.lru_cache(None)
-def compiled(name, elem, lanes, inputs):
+def compiled(name: Any, elem: Any, lanes: Any, inputs: Any) -> Any:
     """A kernel that applies the function to `inputs` arrays, `lanes` elements at a time (0: one scalar at a time)."""
     from whet.cpu import native
     m = Module()
@@ -24,25 +27,25 @@ def compiled(name, elem, lanes, inputs):
     args, begin, end, _ = f.args
     ptrs = [f.load("ptr", f.at(args, i, "ptr")) for i in range(inputs + 1)]
 
-    def body(i):
+    def body(i: Any) -> None:
         xs = [f.load(vec(elem, lanes), f.at(p, i, elem)) for p in ptrs[:-1]]
         f.store(FUNCTIONS[name](f, *xs), f.at(ptrs[-1], i, elem))
     f.loop(begin, end, max(1, lanes), body)
     return SIGNATURE(native.build(m.text(), ["kernel"])["kernel"])
 
 
-def call(name, *xs, lanes=16):
+def call(name: Any, *xs: Any, lanes: int = 16) -> Any:
     """The function over arrays of one type and size."""
     n = xs[0].size
     kernel = compiled(name, {"f": "float", "d": "double"}[xs[0].dtype.char], lanes, len(xs))
-    xs = [np.append(x, np.ones(-n % 16, x.dtype)) for x in xs]
+    xs = tuple([np.append(x, np.ones(-n % 16, x.dtype)) for x in xs])
     out = np.empty_like(xs[0])
     slots = (ctypes.c_int64 * (len(xs) + 1))(*(x.ctypes.data for x in (*xs, out)))
     kernel(ctypes.addressof(slots), 0, out.size, 0)
     return out[:n]
 
 
-def ulps(y, wanted):
+def ulps(y: Any, wanted: Any) -> Any:
     """Errors of y in units of the last place of the wanted values, which have more precision."""
     with np.errstate(all="ignore"):
         near = wanted.astype(y.dtype)
@@ -51,7 +54,7 @@ def ulps(y, wanted):
     return np.where(np.isnan(error), np.inf, error).astype(float)
 
 
-def references():
+def references() -> dict[str, Any]:
     """name: the function in NumPy or SciPy, or as the scalar language refers to it."""
     from scipy import special
     from whet.ir.scalar import PRIMITIVES
@@ -67,7 +70,7 @@ def references():
     return found | {n: PRIMITIVES[n][0] for n in FUNCTIONS if n not in found or n == "sinc"}         # NumPy's loses its zeros
 
 
-def sweep(name, chunk=1 << 22):
+def sweep(name: Any, chunk: Any = 1 << 22) -> Any:
     """(the largest error in ulp, where, how many results are not the nearest float) over all 2^32 arguments."""
     reference, worst, where, wrong = references()[name], 0, None, 0
     for start in range(0, 1 << 32, chunk):
@@ -85,7 +88,7 @@ def sweep(name, chunk=1 << 22):
     return worst, where, wrong
 
 
-def main():
+def main() -> None:
     for name in sys.argv[1:] or ("exp", "log", "tanh", "erf", "sin", "sigmoid"):
         start = time.perf_counter()
         worst, where, wrong = sweep(name)

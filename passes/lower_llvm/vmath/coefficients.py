@@ -1,4 +1,5 @@
 """Polynomial coefficients in rising powers, written by `fit.py`."""
+from __future__ import annotations
 
 EXP_F32 = (                # error 2^-28.1
     0.49999988079071045, 0.166665181517601, 0.041669655591249466, 0.00836896151304245, 0.0013744814787060022,

@@ -1,10 +1,14 @@
 """What the functions of this package are written with: the registry, polynomials, powers of two, clamps, error-free sums."""
-import math
+from __future__ import annotations
 
-from ..builder import Val, vec
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..builder import Fn, Val, vec
 from . import coefficients
 
-FUNCTIONS: dict = {}
+FUNCTIONS: dict[str, _Function] = {}
 MAGIC = {"float": 1.5 * 2.0 ** 23, "double": 1.5 * 2.0 ** 52}      # adding it leaves an integer in the low bits of the mantissa
 INT = {"float": "i32", "double": "i64"}
 MANTISSA = {"float": 23, "double": 52}
@@ -13,9 +17,9 @@ TOP_BIT = {"float": -1 << 31, "double": -1 << 63}
 INF, NAN = math.inf, math.nan
 
 
-def function(name, elem=None):
+def function(name: str, elem: str | None = None) -> Callable[..., Any]:
     """Register `g(f, *vals)` as `name` for one element type, or for both."""
-    def put(g):
+    def put(g: Callable[..., Any]) -> Callable[..., Any]:
         at = _by_type.setdefault(name, {})
         for e in (elem,) if elem else ("float", "double"):
             at[e] = g
@@ -25,33 +29,34 @@ def function(name, elem=None):
     return put
 
 
-_by_type: dict = {}
+_by_type: dict[str, dict[str, Callable[..., Any]]] = {}
 
 
 class _Function:
     """One function for all its element types; `supports("float")` says whether there is one."""
     __slots__ = ("name", "by_type")
 
-    def __init__(self, name, by_type):
+    def __init__(self, name: str, by_type: dict[str, Callable[..., Any]]) -> None:
         self.name, self.by_type = name, by_type
 
-    def supports(self, elem):
+    def supports(self, elem: str) -> bool:
         return elem in self.by_type
 
-    def __call__(self, f, *vals):
+    def __call__(self, f: Fn, *vals: Val) -> Val:
         elem = next(v.elem for v in vals if isinstance(v, Val))
         lanes = max(v.lanes for v in vals if isinstance(v, Val))
-        return self.by_type[elem](f, *(f.as_val(v, vec(elem, lanes)) for v in vals))
+        found: Val = self.by_type[elem](f, *(f.as_val(v, vec(elem, lanes)) for v in vals))
+        return found
 
 
-def through_double(name):
+def through_double(name: str) -> None:
     """Register the f32 version of `name` as its f64 version, rounded once."""
-    def narrow(f, *vals):
+    def narrow(f: Fn, *vals: Val) -> Val:
         return f.conv("fptrunc", _by_type[name]["double"](f, *(f.conv("fpext", v, "double") for v in vals)), "float")
     function(name, "float")(narrow)
 
 
-def poly(f, x, cs, chains=1):
+def poly(f: Fn, x: Val, cs: Sequence[float], chains: int = 1) -> Val:
     """cs[0] + cs[1] x + ... by Horner's rule in fma; in 2 or 4 chains side by side where one would be the longest wait."""
     if chains > 1:
         square = x * x
@@ -63,29 +68,29 @@ def poly(f, x, cs, chains=1):
     return r
 
 
-def fitted(f, x, name, chains=1):
+def fitted(f: Fn, x: Val, name: str, chains: int = 1) -> Val:
     """The polynomial `name`_F32 or `name`_F64 of `coefficients`; the f64 one, being longer, in `chains`."""
     if x.elem == "float":
         return poly(f, x, getattr(coefficients, name + "_F32"))
     return poly(f, x, getattr(coefficients, name + "_F64"), chains)
 
 
-def bits(f, x):
+def bits(f: Fn, x: Val) -> Val:
     return f.conv("bitcast", x, INT[x.elem])
 
 
-def floating(f, u):
+def floating(f: Fn, u: Val) -> Val:
     """The float whose bits are u."""
     return f.conv("bitcast", u, {"i32": "float", "i64": "double"}[u.elem])
 
 
-def clamp(f, x, lo, hi):
+def clamp(f: Fn, x: Val, lo: float, hi: float) -> Val:
     """NaN passes through."""
     x = f.sel(f.cmp("olt", x, lo), lo, x)
     return f.sel(f.cmp("ogt", x, hi), hi, x)
 
 
-def nearest(f, x, scale, plus=0):
+def nearest(f: Fn, x: Val, scale: float, plus: int = 0) -> tuple[Val, Val]:
     """(n, u): n = the integer nearest to x * scale; u is an integer with n + plus in its low bits (mod 2^22; f64 2^51), where
     n is within these."""
     magic = MAGIC[x.elem] + plus
@@ -93,25 +98,25 @@ def nearest(f, x, scale, plus=0):
     return t - magic, bits(f, t)
 
 
-def power(f, u, elem):
+def power(f: Fn, u: Val, elem: str) -> Val:
     """2^n, u holding n + BIAS in its low bits; the bits above do not matter."""
     return floating(f, u << MANTISSA[elem])
 
 
-def two_sum(f, a, b):
+def two_sum(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
     """(s, e): s + e = a + b exactly."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
-def fast_two_sum(f, a, b):
+def fast_two_sum(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
     """The same for |a| >= |b| (or a = 0)."""
     s = a + b
     return s, b - (s - a)
 
 
-def two_prod(f, a, b):
+def two_prod(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
     """(p, e): p + e = a * b exactly."""
     p = a * b
     return p, f.fma(a, b, -p)

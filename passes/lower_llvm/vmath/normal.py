@@ -1,13 +1,21 @@
 """The normal distribution function Phi, and what is made of it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from . import coefficients as C
 from .core import BIAS, INF, NAN, fast_two_sum, function, nearest, poly, power
 from .explog import LN2, LOG2E
 from .special import erf_near_zero, erfc_of_magnitude
 
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Fn, Val
+
 ROOT_HALF = 0.7071067811865476
 
 
-def half_square(f, a):
+def half_square(f: Fn, a: Val) -> tuple[Val, Val]:
     """-a^2 / 2 in two parts."""
     b = a * -0.5
     h = a * b
@@ -18,7 +26,7 @@ def half_square(f, a):
 FAR, LAST, SHIFT = 3.5, 14.5, 64
 
 
-def tail_f32(f, a, times_a, far):
+def tail_f32(f: Fn, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
     """(t, u): Phi(-a), or a Phi(-a), is t 2^n, u having n + BIAS in its low bits; for 0 <= a < FAR, or with `far` up to LAST.
 
     2 Phi(-a) = e^(-a^2 / 2) / (1 + a + a p(a)), the exponential being 2^(n + 1) (1 + q). The divisor may be rough, and its chain of
@@ -55,28 +63,29 @@ def tail_f32(f, a, times_a, far):
     return t, u
 
 
-def by_tail_f32(f, x, times_a, of_tail, edges=lambda r: r):
+def by_tail_f32(f: Fn, x: Val, times_a: bool, of_tail: Callable[..., Any],
+                edges: Callable[..., Any] = lambda r: r) -> Val:
     """of_tail(t, s), t s being what `tail_f32` says and s a power of two; and what `edges` makes of it. Where all lanes are below FAR,
     which is nearly always, without the care for what is beyond."""
     a = f.fabs(x)
 
-    def plain():
+    def plain() -> list[Val]:
         t, u = tail_f32(f, a, times_a, False)
         return [of_tail(t, power(f, u, "float"))]
 
-    def careful():
+    def careful() -> list[Val]:
         t, u = tail_f32(f, f.sel(f.cmp("ogt", a, LAST), LAST, a), times_a, True)
         return [edges(of_tail(t * power(f, u + SHIFT, "float"), f.const(x.ty, 2.0 ** -SHIFT)))]
     return f.if_(f.any(f.cmp("uge", a, FAR)), careful, plain)[0]
 
 
 @function("ndtr", "float")
-def ndtr_f32(f, x):
+def ndtr_f32(f: Fn, x: Val) -> Val:
     return by_tail_f32(f, x, False, lambda t, s: f.sel(f.cmp("ogt", x, 0.0), f.fma(-t, s, 1.0), t * s))
 
 
 @function("gelu", "float")
-def gelu_f32(f, x):
+def gelu_f32(f: Fn, x: Val) -> Val:
     """x Phi(x) = max(x, 0) - |x| Phi(-|x|); as the product, not a number at -inf."""
     zero = f.const(x.ty, -0.0)
     return by_tail_f32(f, x, True, lambda t, s: f.fma(-t, s, f.sel(f.cmp("ogt", zero, x), zero, x)),
@@ -84,14 +93,14 @@ def gelu_f32(f, x):
 
 
 # ---- f64 -------------------------------------------------------------------------------------------------------------
-def tail_f64(f, a, times=None):
+def tail_f64(f: Fn, a: Val, times: Val | None = None) -> Val:
     """Phi(-a), or `times` as much, for 1/2 <= a / sqrt 2."""
     b = f.sel(f.cmp("ogt", a, 39.0), 39.0, a)
     return erfc_of_magnitude(f, b * ROOT_HALF, exponent=half_square(f, b), times=0.5 if times is None else b * 0.5)
 
 
 @function("ndtr", "double")
-def ndtr_f64(f, x):
+def ndtr_f64(f: Fn, x: Val) -> Val:
     a = f.fabs(x)
     t = tail_f64(f, a)
     near = f.fma(erf_near_zero(f, x * ROOT_HALF), 0.5, 0.5)
@@ -99,7 +108,7 @@ def ndtr_f64(f, x):
 
 
 @function("gelu", "double")
-def gelu_f64(f, x):
+def gelu_f64(f: Fn, x: Val) -> Val:
     a = f.fabs(x)
     t = tail_f64(f, a, a)
     near = x * f.fma(erf_near_zero(f, x * ROOT_HALF), 0.5, 0.5)

@@ -1,12 +1,20 @@
 """The error function and its inverse, the gamma family."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from . import coefficients as C
 from .core import INF, NAN, clamp, function, poly, through_double, two_sum
 from .explog import exp_of_sum, exp_parts_of_sum, exp_scale, log
 
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Fn, Val
+
 
 # ---- the error function ----------------------------------------------------------------------------------------------
 @function("erf", "float")
-def erf_f32(f, x):
+def erf_f32(f: Fn, x: Val) -> Val:
     """|x| < 1.1: x + x p(x^2); above: 1 - p(|x|)^4 (the root of erfc needs few terms), flat from 3.93 on."""
     a = f.fabs(x)
     small = f.fma(x, poly(f, x * x, C.ERF_SMALL_F32), x)
@@ -17,7 +25,7 @@ def erf_f32(f, x):
     return f.sel(f.cmp("olt", a, 1.1), small, big)
 
 
-def erfcx_of_magnitude(f, a, chains=1):
+def erfcx_of_magnitude(f: Fn, a: Val, chains: int = 1) -> tuple[Val, Val]:
     """e^(a^2) erfc(a) for 1/2 <= a <= 28, in two parts: p(q) / (a + 2), q = (a - 2) / (a + 2)."""
     d, lost = two_sum(f, a, f.const(a.ty, 2.0))
     inverse = 1.0 / d
@@ -26,26 +34,30 @@ def erfcx_of_magnitude(f, a, chains=1):
     return v, (f.fma(-v, d, p) - v * lost) * inverse
 
 
-def square_in_two(f, a):
+def square_in_two(f: Fn, a: Val) -> tuple[Val, Val]:
     square = a * a
     return square, f.fma(a, a, -square)
 
 
-def erfc_of_magnitude(f, a, chains=1, exponent=None, times=None):
+def erfc_of_magnitude(f: Fn, a: Val, chains: int = 1, exponent: tuple[Val, Val] | None = None,
+                      times: float | Val | None = None) -> Val:
     """erfc(a) for 1/2 <= a <= 28, as a product rounded once; or `times` as much. `exponent`: -a^2 in two parts, if known better."""
     v, tail = erfcx_of_magnitude(f, a, chains)
-    r, c, u = exp_parts_of_sum(f, *exponent or (-part for part in square_in_two(f, a)), -1)
+    if exponent is None:
+        square, lost = square_in_two(f, a)
+        exponent = -square, -lost
+    r, c, u = exp_parts_of_sum(f, *exponent, plus=-1)
     y = v + f.fma(v, r + c, tail)
     return exp_scale(f, y if times is None else y * times, u, f.cmp("ogt", a, 26.0))
 
 
-def erf_near_zero(f, x):
+def erf_near_zero(f: Fn, x: Val) -> Val:
     """erf(x) for |x| < 0.9."""
     return f.fma(x, poly(f, x * x, C.ERF_SMALL_F64, 2), x)
 
 
 @function("erf", "double")
-def erf_f64(f, x):
+def erf_f64(f: Fn, x: Val) -> Val:
     """|x| < 0.9: x + x p(x^2); above: 1 - erfc(|x|), flat from 6 on."""
     a = f.fabs(x)
     small = erf_near_zero(f, x)
@@ -54,7 +66,7 @@ def erf_f64(f, x):
 
 
 @function("erfc", "double")
-def erfc(f, x):
+def erfc(f: Fn, x: Val) -> Val:
     """|x| < 1/2: 1 - erf(x)."""
     a = f.fabs(x)
     small = 1.0 - erf_near_zero(f, x)
@@ -68,7 +80,7 @@ ERFCX_FAR = 1.0, -1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64, -13513
 
 
 @function("erfcx", "double")
-def erfcx(f, x):
+def erfcx(f: Fn, x: Val) -> Val:
     """e^(x^2) erfc(x)"""
     a = f.fabs(x)
     far = f.cmp("ogt", a, 28.0)
@@ -84,14 +96,14 @@ through_double("erfcx")
 
 
 @function("erfinv", "double")
-def erfinv(f, x):
+def erfinv(f: Fn, x: Val) -> Val:
     """x p(w), w = -log(1 - x^2); beyond w = 6 (|x| > 0.9988) p takes sqrt(w)."""
     a = f.fabs(x)
     w = -log(f, (1.0 - a) * (a + 1.0))
     middle = poly(f, w - 3.0, C.ERFINV_MIDDLE)
     tail = f.cmp("ogt", w, 6.0)
 
-    def tails():
+    def tails() -> list[Val]:
         s = f.sqrt(w)
         far = poly(f, s - 5.0, C.ERFINV_FAR)
         return [f.sel(f.cmp("ogt", w, 16.0), far, poly(f, s - 3.25, C.ERFINV_TAIL))]
@@ -109,30 +121,30 @@ through_double("erfinv")
 PI = 3.141592653589793
 
 
-def sine_tail(f, d):
+def sine_tail(f: Fn, d: Val) -> Val:
     """sin(pi d) / pi - d for |d| <= 1/2."""
     z = d * d
     return d * z * poly(f, z, C.SIN_PI)
 
 
-def sine(f, d):
+def sine(f: Fn, d: Val) -> Val:
     """sin(pi d) / pi"""
     return d + sine_tail(f, d)
 
 
-def turn(f, y):
+def turn(f: Fn, y: Val) -> Val:
     """The distance from y to the nearest integer, of either sign; exact."""
     return y - f.rint(y)
 
 
-def sine_and_cosine(f, y):
+def sine_and_cosine(f: Fn, y: Val) -> tuple[Val, Val]:
     """Of pi y up to a common sign, both divided by pi."""
     d = turn(f, y)
     return sine(f, d), sine(f, 0.5 - f.fabs(d))
 
 
 @function("sinc", "double")
-def sinc(f, x):
+def sinc(f: Fn, x: Val) -> Val:
     """sin(pi x) / (pi x), where pi cancels: 1 at 0."""
     n = f.rint(x)
     half = n * 0.5
@@ -142,7 +154,7 @@ def sinc(f, x):
 
 
 @function("lgamma", "double")
-def lgamma(f, x):
+def lgamma(f: Fn, x: Val) -> Val:
     """log|gamma|. Up to 1/2 from the argument raised by 2, up to 6 from the argument lowered into 1.5 .. 2.5."""
     y = f.fabs(x)
     low, near_one, high = f.cmp("olt", y, 0.5), f.cmp("olt", y, 1.25), f.cmp("oge", y, 6.0)
@@ -168,7 +180,7 @@ def lgamma(f, x):
     r = f.sel(high, large, small)
     reflected = f.cmp("ole", x, -0.5)
 
-    def reflect():
+    def reflect() -> list[Val]:
         s = f.fabs(sine(f, turn(f, y)))
         return [f.sel(reflected, f.sel(f.cmp("oeq", s, 0.0), INF, -log(f, s * y) - r), r)]
     r, = f.if_(f.any(reflected), reflect, lambda: [r])
@@ -176,7 +188,7 @@ def lgamma(f, x):
 
 
 @function("digamma", "double")
-def digamma(f, x):
+def digamma(f: Fn, x: Val) -> Val:
     """y < 2: (y - root) p; up to 6: lowered into 1 .. 2, the sum of reciprocals as one quotient n / d."""
     y = f.fabs(x)
     small, high, negative = f.cmp("olt", y, 1.0), f.cmp("oge", y, 6.0), f.cmp("olt", x, 0.0)
@@ -199,14 +211,14 @@ def digamma(f, x):
     far = log(f, y) - f.fma(z, poly(f, z, C.DIGAMMA_TAIL), inverse * f.sel(negative, f.const(x.ty, -0.5), 0.5))
     r = f.sel(high, far, near)
 
-    def reflect():
+    def reflect() -> list[Val]:
         s, c = sine_and_cosine(f, y)
         return [f.sel(negative, f.sel(f.cmp("oeq", s, 0.0), NAN, r + PI * c / s), r)]
     r, = f.if_(f.any(negative), reflect, lambda: [r])
     return f.sel(f.cmp("oeq", x, 0.0), f.copysign(INF, -x), r)
 
 
-def raised(f, x, term, tail):
+def raised(f: Fn, x: Val, term: Callable[..., Any], tail: Callable[..., Any]) -> Val:
     """term(y) + term(y + 1) + ... up to 6, and tail(w) from there on, w >= 6; the smallest first. For negative x the first term is
     left out: its reflection wants the function of 1 + y."""
     y, negative = f.fabs(x), f.cmp("olt", x, 0.0)
@@ -215,22 +227,22 @@ def raised(f, x, term, tail):
         below = f.cmp("olt", w, 6.0)
         terms.append(f.sel(below if i else below & ~negative, term(w), 0.0))
         w = f.sel(below if i else below | negative, w + 1.0, w)
-    total = tail(w)
+    total: Val = tail(w)
     for t in reversed(terms):
         total = total + t
     return total
 
 
 @function("trigamma", "double")
-def trigamma(f, x):
-    def tail(w):
+def trigamma(f: Fn, x: Val) -> Val:
+    def tail(w: Val) -> Val:
         v = 1.0 / w
         z = v * v
         return f.fma(z * v, poly(f, z, C.TRIGAMMA_TAIL), f.fma(z, 0.5, v))
     r = raised(f, x, lambda w: 1.0 / (w * w), tail)
     negative = f.cmp("olt", x, 0.0)
 
-    def reflect():
+    def reflect() -> list[Val]:
         d = turn(f, x)
         c = sine_tail(f, d)
         square = f.fma(d, d, c * (d + d + c))
@@ -240,16 +252,16 @@ def trigamma(f, x):
 
 
 @function("polygamma2", "double")
-def polygamma2(f, x):
+def polygamma2(f: Fn, x: Val) -> Val:
     """The second derivative of digamma."""
-    def tail(w):
+    def tail(w: Val) -> Val:
         v = 1.0 / w
         z = v * v
         return f.fma(z * z, poly(f, z, C.POLYGAMMA2_TAIL), f.fma(z, v, z))
     r = -raised(f, x, lambda w: 2.0 / (w * w * w), tail)
     negative = f.cmp("olt", x, 0.0)
 
-    def reflect():
+    def reflect() -> list[Val]:
         s, c = sine_and_cosine(f, f.fabs(x))
         return [f.sel(negative, f.sel(f.cmp("oeq", s, 0.0), -INF, f.fma(c / (s * s * s), 2 * PI, r)), r)]
     r, = f.if_(f.any(negative), reflect, lambda: [r])

@@ -1,7 +1,9 @@
 """Circular functions and their inverses."""
+from __future__ import annotations
+
 import functools
 
-from ..builder import vec
+from ..builder import Fn, Module, Val, vec
 from . import coefficients as C
 from .core import INF, NAN, TOP_BIT, bits, fast_two_sum, fitted, floating, function, nearest, two_prod
 
@@ -13,7 +15,7 @@ LIMIT = {"float": 1e5, "double": 2.0 ** 27}                # the largest |x| the
 CANCELS = {"float": 0.01, "double": 1e-7}                  # an |r| so small may have lost digits of the second part
 
 
-def reduce(f, x):
+def reduce(f: Fn, x: Val) -> list[Val]:
     """x = n pi/2 + r + lo: (r, lo, u), u with n in its low bits. NaN for what is not finite."""
     c1, c2, c3 = PI_2[x.elem]
     n, u = nearest(f, x, TWO_OVER_PI)
@@ -26,7 +28,7 @@ def reduce(f, x):
     return f.if_(f.any(far), lambda: beyond(x, r, lo, u), lambda: [r, lo, u])
 
 
-def reduce_far(f, x, r, lo, u):
+def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     """The same where some lanes are beyond LIMIT: these one by one."""
     lanes, n = x.lanes, max(1, x.lanes)
     doubles, words = vec("double", lanes), vec("i64", lanes)
@@ -35,7 +37,7 @@ def reduce_far(f, x, r, lo, u):
     for v, p in zip((f.conv("fpext", x, "double"), r64, lo64, u64), at, strict=True):
         f.store(v, p)
 
-    def lane(i):
+    def lane(i: Val) -> None:
         v = f.load("double", f.at(at[0], i, "double"))
         a = f.fabs(v)
         f.if_(f.cmp("ogt", a, LIMIT[x.elem]) & f.cmp("olt", a, INF),
@@ -48,7 +50,7 @@ def reduce_far(f, x, r, lo, u):
     return [r, f.conv("fptrunc", (r64 - f.conv("fpext", r, "double")) + lo64, "float"), f.conv("trunc", u64, "i32")]
 
 
-def far_function(mod):
+def far_function(mod: Module) -> str:
     """void vmath_reduce_far(double x, ptr r, ptr lo, ptr n) for finite |x| >= 2^10, by Payne and Hanek.
 
     |x| = M 2^e. W is a window of 192 bits of 2/pi such that M W / 2^190 = |x| 2/pi mod 4; 128 bits of the product are enough."""
@@ -96,15 +98,15 @@ def far_function(mod):
     return name
 
 
-def sin_poly(f, r, lo, z):
+def sin_poly(f: Fn, r: Val, lo: Val, z: Val) -> Val:
     return f.fma(r * z, fitted(f, z, "SIN"), lo) + r
 
 
-def cos_poly(f, z):
+def cos_poly(f: Fn, z: Val) -> Val:
     return f.fma(z, f.fma(z, fitted(f, z, "COS"), -0.5), 1.0)
 
 
-def sincos(f, x, ahead):
+def sincos(f: Fn, x: Val, ahead: int) -> Val:
     """sin of x + ahead quarter turns."""
     r, lo, u = reduce(f, x)
     z = r * r
@@ -114,17 +116,17 @@ def sincos(f, x, ahead):
 
 
 @function("sin")
-def sin(f, x):
+def sin(f: Fn, x: Val) -> Val:
     return f.sel(f.cmp("oeq", x, 0.0), x, sincos(f, x, 0))
 
 
 @function("cos")
-def cos(f, x):
+def cos(f: Fn, x: Val) -> Val:
     return sincos(f, x, 1)
 
 
 @function("tan")
-def tan(f, x):
+def tan(f: Fn, x: Val) -> Val:
     """tan(r) = r + r^3 p(r^2), or -1 / tan(r) in the odd quadrants, with what the sum and the quotient lost."""
     r, lo, u = reduce(f, x)
     z = r * r
@@ -139,7 +141,7 @@ def tan(f, x):
 PI = {"float": (3.1415927410125732, -8.742277657347586e-08), "double": (3.141592653589793, 1.2246467991473532e-16)}
 
 
-def arc(f, x):
+def arc(f: Fn, x: Val) -> tuple[Val, Val, Val]:
     """(high, s, t): where |x| > 1/2 (high), s = sqrt((1 - |x|) / 2), whose arcsine is half of arccos |x|; elsewhere s = x.
     t = arcsin(s) - s."""
     a = f.fabs(x)
@@ -150,7 +152,7 @@ def arc(f, x):
 
 
 @function("asin")
-def asin(f, x):
+def asin(f: Fn, x: Val) -> Val:
     high, s, t = arc(f, x)
     hi, lo = PI[x.elem]
     d, e = fast_two_sum(f, f.const(x.ty, hi / 2), s * -2.0)
@@ -159,7 +161,7 @@ def asin(f, x):
 
 
 @function("acos")
-def acos(f, x):
+def acos(f: Fn, x: Val) -> Val:
     high, s, t = arc(f, x)
     hi, lo = PI[x.elem]
     twice = (s + t) + (s + t)
@@ -167,14 +169,14 @@ def acos(f, x):
     return f.sel(high, outer, hi / 2 - (s + (t - lo / 2)))
 
 
-def arctangent_tail(f, t):
+def arctangent_tail(f: Fn, t: Val) -> Val:
     """arctan(t) - t for 0 <= t <= 1."""
     z = t * t
     return t * z * fitted(f, z, "ATAN", 4)
 
 
 @function("atan")
-def atan(f, x):
+def atan(f: Fn, x: Val) -> Val:
     """Above 1: pi/2 - atan(1 / x)."""
     hi, lo = PI[x.elem]
     a = f.fabs(x)
@@ -185,7 +187,7 @@ def atan(f, x):
 
 
 @function("atan2")
-def atan2(f, y, x):
+def atan2(f: Fn, y: Val, x: Val) -> Val:
     """The angle below pi/4 of the triangle, taken from 0, pi/2 or pi."""
     hi, lo = PI[x.elem]
     a, b = f.fabs(y), f.fabs(x)
