@@ -9,7 +9,7 @@ from . import declarations, devices, dtypes
 from .autograd import modes
 from .dtypes import FROM_NUMPY
 from .ir.spans import address
-from .tensor_base import Cell, extend, native_wrap, new
+from .tensor_base import Cell, extend, new, wrap
 
 declarations.only_computes(globals())
 
@@ -504,16 +504,6 @@ class Tensor:
 
     def __dir__(self):
         return sorted(set(object.__dir__(self)))
-
-
-def py_wrap(array):
-    """A leaf tensor over an array, without a copy. (NumPy scalars become 0-d arrays.)"""
-    t = new(Tensor)
-    t._array = array if type(array) is np.ndarray else np.asarray(array)
-    return t
-
-
-wrap = native_wrap or py_wrap
 
 
 def shown(t):

@@ -8,6 +8,8 @@ _extra   dict of rare things: hooks, retains_grad
 """
 import itertools
 
+import numpy as np
+
 from . import declarations
 from .cpu import entries
 
@@ -59,14 +61,28 @@ new = PyBase.__new__ if Base is PyBase else object.__new__
 def extend(cls):
     """The tensor class with the attributes of `cls`: the native type itself (a Python subclass of
     it would be tracked by the garbage collector), or a subclass of the Python fields."""
+    global _tensor
     body = {
         k: v for k, v in vars(cls).items()
         if k not in ("__dict__", "__weakref__", "__slots__", "__module__")}
     if Base is PyBase:
-        return type(cls.__name__, (Base,), {
-            **body, "__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__
-        })
+        names = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+        _tensor = type(cls.__name__, (Base,), {**body, **names})
+        return _tensor
     for name, value in body.items():
         setattr(Base, name, value)
     Base.__module__ = cls.__module__
     return Base
+
+
+_tensor = Base                  # the class of tensors, once there is one
+
+
+def py_wrap(array):
+    """A leaf tensor over an array, without a copy. A scalar of NumPy's becomes an array."""
+    t = new(_tensor)
+    t._array = array if type(array) is np.ndarray else np.asarray(array)
+    return t
+
+
+wrap = native_wrap or py_wrap

@@ -1,7 +1,7 @@
 """What a recorded run did, all told."""
 from typing import Any
 
-from whet.autograd.node import edge_of
+from whet.autograd.inplace import edge_of
 
 from ..effects.describe_results import Results
 from ..effects.left_behind import LeftBehind

@@ -23,7 +23,8 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from ..guards.origin import ours
-from ..report.reasons import Caches, Inspects, Prints, thing
+from ..report.reasons import Caches, Inspects, Prints
+from ..report.type_names import thing
 from .numpy_arrays import MAKERS, Array, takes, tensor_of
 from .output import METHODS, frame_above, handlers_of, is_pythons_own, line_at, log_at, shows_warnings_plainly, warn_at
 from .stand_ins import CACHED, LEVELS, Cache, Function, Logger, StandIn, Stream, real

@@ -6,7 +6,8 @@ import functools
 import logging
 import types
 
-from ..report.reasons import Caches, Calls, Prints, thing
+from ..report.reasons import Caches, Calls, Prints
+from ..report.type_names import thing
 from .output import METHODS
 
 STABLE = ("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable", "readable", "seekable", "buffer")

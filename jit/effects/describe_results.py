@@ -24,7 +24,8 @@ from ..guards.immutable_types import CONSTANT, PLAIN
 from ..guards.origin import users
 from ..guards.signature import Run, counted
 from ..guards.tensor_facts import named
-from ..report.reasons import Foreign, Returns, full_thing, thing
+from ..report.reasons import Foreign, Returns
+from ..report.type_names import full_thing, thing
 from . import made_objects
 from .made_objects import MadeDict, MadeTuple, TensorKeyedDict
 from .python_state import GROWING

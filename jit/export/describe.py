@@ -16,7 +16,7 @@ from whet.tensor_base import Base
 from ..effects import made_objects
 from ..effects.recipes import Constant, Found, GivenArray, MadeArray, Number, Recipe
 from ..effects.tensor_recipes import MadeTensor, MadeView
-from ..report.reasons import full_thing
+from ..report.type_names import full_thing
 from .errors import ExportError
 from .parts import (
     ArrayPart,

@@ -10,14 +10,14 @@ import weakref
 
 import numpy as np
 from whet.autograd import modes
-from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, edge_of
+from whet.autograd.inplace import edge_of
+from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut
 from whet.ir.graph import Draw, Guard, OpNode, Ref, Type, Write
 from whet.ir.interpret import step
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
 from whet.passes.partition import NOTHING
-from whet.tensor import wrap
-from whet.tensor_base import Base
+from whet.tensor_base import Base, wrap
 
 from ..capture.refused import Refused, Wrong
 from ..capture.tensor_sources import Search

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from whet.autograd.node import RELEASED, OutputOf, Shortcut, edge_of
+from whet.autograd.inplace import edge_of
+from whet.autograd.node import RELEASED, OutputOf, Shortcut
 from whet.tensor import wrap
 
 from ..capture.refused import Refused

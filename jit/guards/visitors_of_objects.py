@@ -21,7 +21,8 @@ from whet.random import Generator
 from whet.utils.hooks import Hooks
 
 from ..capture.stand_ins import StandIn
-from ..report.reasons import Draws, Reaches, full_thing, thing
+from ..report.reasons import Draws, Reaches
+from ..report.type_names import full_thing, thing
 from .array_places import ArrayContents
 from .immutable_types import CONSTANT
 from .instances import hidden, slots_of

@@ -14,7 +14,8 @@ from time import perf_counter as clock
 import numpy as np
 from whet.autograd import modes
 from whet.autograd.function import FunctionNode
-from whet.autograd.node import OutputOf, edge_of, next_number
+from whet.autograd.inplace import edge_of
+from whet.autograd.node import OutputOf, next_number
 from whet.cpu import haste
 from whet.tensor import wrap
 

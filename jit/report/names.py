@@ -15,7 +15,7 @@ from ..capture.varying_numbers import DTYPES
 from ..guards.immutable_types import PLAIN
 from ..guards.origin import ours, users
 from ..guards.tensor_facts import named
-from .reasons import thing
+from .type_names import thing
 
 
 def arguments(fn, key):

@@ -3,6 +3,7 @@
 A `Reason` is carried by an exception (`Refused`, `Unwatchable`, `Miss`) or handed to `Recorder.refuse`. One kind of thing that is done is one class,
 which says what to write instead. What the function reaches has a name only when all of it is known: `named` gives it one.
 """
+from . import names
 
 
 class Reason:
@@ -51,19 +52,6 @@ class Explained(Exception):
 
     def __str__(self):
         return str(self.reason)
-
-
-def thing(t):
-    """Something of a type: `a Counter`, `an Agent`."""
-    name = t.__qualname__.rpartition("<locals>.")[2]
-    return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
-
-
-def full_thing(t):
-    """The same with the module, where that is not Python's own."""
-    name = t.__qualname__.rpartition("<locals>.")[2]
-    full = name if t.__module__ in ("builtins", "__main__") else f"{t.__module__}.{name}"
-    return f"{'an' if full[:1].lower() in tuple('aeiou') else 'a'} {full}"
 
 
 # ---- why tracing does not pay ------------------------------------------------------------------------------------------
@@ -250,7 +238,6 @@ class Reaches(Reason):
     def named(self, fn, key):
         if self.world is None:
             return self
-        from . import names
         name, where = names.place_of(self.world, fn, key, self.x)
         out = Reaches(f"`{name}`, {self.kind}" if name else self.kind, instead=self.instead)
         return out.at(where)
@@ -271,7 +258,6 @@ class Changed(Reason):
         return type(self.change.place), id(self.change.owner), str(self.change.name)
 
     def named(self, fn, key):
-        from . import names
         name, where = names.of_change(self.world, fn, key, self.change, reads=True)
         if self.change.index is None:
             out = Reason(f"{name} holds more, or less, than it did" if not self.change.place.says_itself else name, where)
@@ -291,7 +277,6 @@ class Changes(Changed):
         self.what, self.why = "it changes Python's state", why
 
     def named(self, fn, key):
-        from . import names
         name, where = names.of_change(self.world, fn, key, self.change, reads=False)
         out = Reason(f"it changes Python's state: {name}" + (f", {self.why}" if self.why else ""), where)
         out.instead = self.instead
@@ -300,7 +285,6 @@ class Changes(Changed):
 
 def _value(x):
     """A value in a few words, which keeps nothing alive."""
-    from . import names
     return names.value(x)
 
 
@@ -315,7 +299,6 @@ class Replaced(Reason):
         return id(self.tensor), self.change
 
     def named(self, fn, key):
-        from . import names
         name, where = names.place_of(self.world, fn, key, self.tensor)
         return Reason(f"`{name}` {self.change}", where) if name else self
 

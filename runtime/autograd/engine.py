@@ -8,13 +8,24 @@ import threading
 import warnings
 import weakref
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from ..tensor_base import Base
+from ..tensor_base import Base, wrap
 from . import modes
 from .hooks import add_hook
-from .node import Node, OutputOf, Shortcut, edge_of, in_full
+from .inplace import edge_of
+from .node import Node, OutputOf, Shortcut, in_full
+
+
+class Later:
+    """What the engine asks of ops, which are loaded after it: `ops/creation.py` brings it."""
+    literal: Any
+    zeros_like: Any
+
+
+later = Later()
 
 _by_number = attrgetter("seq")
 _accumulating = threading.RLock()
@@ -262,7 +273,7 @@ def _start(tensors, gradients, what):
             if t.dtype.kind == 3:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype))
             g = np.ones(t._array.shape, t._array.dtype)
-            g = _literal(g) if modes.state.observers else wrap(g)
+            g = later.literal(g) if modes.state.observers else wrap(g)
         elif not hasattr(g, "_array"):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g._array.shape != t._array.shape:
@@ -288,11 +299,6 @@ def _level_of(tensors):
     """The function transform whose history these tensors have: that of the innermost one among them."""
     levels = [t.level for t in tensors if t._stands_for_another]
     return next((o for o in reversed(modes.state.observers) if any(o is x for x in levels)), None) if levels else None
-
-
-def _literal(array):
-    from ..ops.creation import literal
-    return literal(array)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
@@ -361,8 +367,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
                                "this is the desired behavior." + _beyond(outputs))
         if g is None and materialize_grads:
-            from ..ops.creation import zeros_like
-            g = zeros_like(t)
+            g = later.zeros_like(t)
         result.append(g)
     return tuple(result)
 
@@ -457,7 +462,5 @@ def retain_grad(t):
     t._extra = t._extra or {}
     t._extra["retains_grad"] = True
 
-
-from ..tensor import wrap  # noqa: E402  (tensors know the engine, the engine makes tensors)
 
 __all__ = ["Node", "backward", "grad", "run"]

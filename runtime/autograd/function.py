@@ -2,6 +2,7 @@
 import weakref
 
 from . import inplace, modes
+from .inplace import edge_of
 from .node import Node, OutputOf, Packed, SavedOutput, changed, is_of_this_layer, tied
 
 
@@ -161,7 +162,6 @@ class Function:
 
 def call(cls, args, kwargs):
     """Run a Function, or what has a forward and a backward like one."""
-    from ..ops.registry import edge_of
     if modes.state.observers:
         from .function_levels import level_of
         level = level_of(args)
@@ -254,7 +254,6 @@ def _output_edge(node, i):
 
 
 def _save(ctx, outs, node):
-    from ..ops.registry import edge_of
     hooks = modes.state.saved_hooks
     kept = []
     for x in ctx._to_save:

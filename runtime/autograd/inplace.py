@@ -4,7 +4,9 @@ A write to a tensor gives it a new node. A write to a view also rewrites its bas
 sends the gradient through the written region to the op and the rest to the old base. Other views of the same base find out by
 the history count of their common cell and are re-derived from the base when next asked.
 """
+from .. import tensor_base
 from ..ir.spans import address
+from ..op_table import REGISTRY
 from . import modes
 from .node import Meta, Node
 
@@ -75,15 +77,13 @@ def geometry(t, base):
 
 
 def _plain_node(op, edge, source, **attrs):
-    from ..tensor import wrap
     n = Node(op, (edge,), attrs)
-    n.inputs, n.versions = (Meta(wrap(source)),), (0,)
+    n.inputs, n.versions = (Meta(tensor_base.wrap(source)),), (0,)
     return n
 
 
 def view_node(t, base_edge):
     """A node (or two) that says: t is this region of the base. None for a view whose elements are other numbers than the base's."""
-    from ..ops.registry import REGISTRY
     g = geometry(t, t._base)
     if g is None:
         return None
@@ -107,6 +107,17 @@ def refresh_view(t):
         t._rg |= 1
     else:
         t._rg &= ~1
+
+
+def edge_of(t):
+    """What a gradient for `t` flows to."""
+    if not t._rg & 1:
+        return None
+    if t._base is not None and t._cell.h != t._hist:
+        refresh_view(t)
+        if not t._rg & 1:
+            return None
+    return t._node or t
 
 
 class _CopySlicesOp:
@@ -158,7 +169,6 @@ def adopt(t, fn, made, at=0):
     where = geometry(t, base)
     if where is None:
         raise RuntimeError(f"{op.name}: writing in place through a view of another dtype cannot be recorded for gradients")
-    from ..ops.registry import edge_of
     node = Node(_copy_slices, (edge_of(base), *fn.edges[:at], *fn.edges[at + 1:]), dict(fn=fn, where=where, at=at))
     base._node = node
     base._rg |= 1

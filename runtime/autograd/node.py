@@ -7,6 +7,7 @@ import traceback
 from .. import tensor_base
 from ..dtypes import FROM_NUMPY
 from . import modes
+from .input_shape import Shape as Shape
 
 next_number = tensor_base.next_number
 
@@ -14,29 +15,6 @@ next_number = tensor_base.next_number
 RELEASED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
             "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
             "to backward through the graph a second time or if you need to access saved tensors after calling backward.")
-
-
-class Shape:
-    """What a backward may ask of an input that was not saved."""
-    __slots__ = ("shape", "dtype", "ndim")
-
-    def __init__(self, shape, dtype):
-        self.shape, self.dtype, self.ndim = shape, dtype, len(shape)
-
-    def numel(self):
-        n = 1
-        for s in self.shape:
-            n *= s
-        return n
-
-    def dim(self):
-        return self.ndim
-
-    def size(self, dim=None):
-        return self.shape if dim is None else self.shape[dim]
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self.shape}, {self.dtype})"
 
 
 class Meta(Shape):
@@ -250,18 +228,6 @@ def in_full(edge):
     return edge
 
 
-def edge_of(t):
-    """What a gradient for `t` flows to."""
-    if not t._rg & 1:
-        return None
-    if t._base is not None and t._cell.h != t._hist:
-        from .inplace import refresh_view
-        refresh_view(t)
-        if not t._rg & 1:
-            return None
-    return t._node or t
-
-
 def backward_name(op):
     """`log_softmax` -> `LogSoftmaxBackward0`"""
     return "".join(w[:1].upper() + w[1:] for w in op.name.split("_") if w) + "Backward0"
@@ -283,8 +249,7 @@ def changed(op, array, now, then, what):
 def tied(saved, node):
     """A tensor over a saved output's memory whose history is `node`."""
     if saved.inside is None:
-        from ..tensor import wrap
-        t = wrap(saved.array)
+        t = tensor_base.wrap(saved.array)
     else:
         t = saved.inside._bare()
     t._cell = saved.cell

@@ -6,11 +6,13 @@ function of shapes, strides, types, attributes and numbers, with one launch at m
 """
 import ctypes as C
 import functools
+from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from ..autograd import modes
+from ..autograd.input_shape import Shape
 from ..dtypes import FROM_NUMPY
 from ..ir.spans import address, span
 from . import native, object_layouts, own_layouts, pool
@@ -119,14 +121,16 @@ _retired: list = []
 _known: set = set()
 
 
-registry = None            # whet.ops.registry, once there is one
+# an op's call in Python, and what follows its forward: `begin` brings them
+_run: Any = None
+_finish: Any = None
 
 
 def first(op, inputs, attrs):
     """Run a call the ordinary way; remember it where that is possible."""
     state = modes.state
     if state.flags & (modes.SPECIAL | modes.INFERENCE) or not op.memo or type(inputs) is not tuple or len(inputs) > L.MAX_IN:
-        return registry.apply_python(op, inputs, attrs)
+        return _run(op, inputs, attrs)
     kinds = []
     for x in inputs:
         if type(x) in _tensor_types and type(x._array) is np.ndarray and x._array.ndim <= L.MAX_DIMS and x._array.flags.aligned:
@@ -138,13 +142,13 @@ def first(op, inputs, attrs):
         elif x is None:
             kinds.append(L.NOTHING)
         else:
-            return registry.apply_python(op, inputs, attrs)
+            return _run(op, inputs, attrs)
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
     layout = tuple([(x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays])
     if attrs:
         layout += tuple(attrs.items())
     if op.refused and layout in op.refused or not (op.is_view or op.dynamic_numbers or _apart(arrays, kinds)):
-        return registry.apply_python(op, inputs, attrs)
+        return _run(op, inputs, attrs)
     tape = Tape()
     result = tape.listen(op.forward, *arrays, **attrs)
     made = result if type(result) is tuple else (result,)
@@ -155,7 +159,7 @@ def first(op, inputs, attrs):
         if len(op.refused) > 1000:
             op.refused.clear()
         op.refused.add(layout)                    # not tried again
-    return registry.finish(op, inputs, attrs, result)
+    return _finish(op, inputs, attrs, result)
 
 
 def learn(op, inputs, attrs):
@@ -275,7 +279,6 @@ def row_major(a):
 
 
 def _meta(a):
-    from ..autograd.node import Shape
     return Shape(a.shape, FROM_NUMPY[a.dtype])
 
 
@@ -378,7 +381,7 @@ _tensor_types: tuple = ()
 _empty: dict = {}
 
 
-def begin(tensor, node, cell, record, stale):
+def begin(tensor, node, cell, record, stale, run, finish):
     """Tell the machine code the classes and functions that it meets."""
     _set(L.CTX["tensor"], tensor)
     _set(L.CTX["parameter"], tensor)
@@ -389,8 +392,8 @@ def begin(tensor, node, cell, record, stale):
     _set(L.CTX["stale"], stale)
     _set(L.CTX["empty"], _empty)
     _set(L.CTX["sync"], _sync)
-    global _tensor_types, registry
-    from ..ops import registry
+    global _tensor_types, _run, _finish
+    _run, _finish = run, finish
     _tensor_types = (tensor,)
     dtypes.on_default_change.append(forget)
     pool.on_change.append(forget)

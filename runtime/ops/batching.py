@@ -6,6 +6,7 @@ or NotImplemented, where the op is run for each example in turn.
 """
 import numpy as np
 
+from ..op_table import REGISTRY
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
 
@@ -17,16 +18,14 @@ def example_ndim(x, has_batch):
 
 def aligned(x, ndim):
     """A batched tensor whose examples have `ndim` dimensions, by new ones in front of theirs."""
-    from .view import unsqueeze_op
     for _ in range(ndim + 1 - x._array.ndim):
-        x = apply(unsqueeze_op, (x,), {"dim": 1})
+        x = apply(REGISTRY["unsqueeze"], (x,), {"dim": 1})
     return x
 
 
 def repeated(x, n):
     """A tensor that is the same for each example, with the dimension in front."""
-    from .view import expand_op
-    return apply(expand_op, (x,), {"size": (n, *x._array.shape)})
+    return apply(REGISTRY["expand"], (x,), {"size": (n, *x._array.shape)})
 
 
 def all_batched(n, inputs, batched):

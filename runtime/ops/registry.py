@@ -10,12 +10,13 @@ import numpy as np
 
 from .. import tensor_base
 from ..autograd import modes
-from ..autograd.node import Node, OutputOf, edge_of, stale_inputs
+from ..autograd.inplace import edge_of
+from ..autograd.node import Node, OutputOf, stale_inputs
 from ..cpu import memory
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar
+from ..op_table import REGISTRY as REGISTRY
 
-REGISTRY: dict = {}                 # name -> Op
 OURS: set = set()                   # those that whet defines, once it has
 state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
 
@@ -405,6 +406,7 @@ from ..tensor import Tensor, wrap  # noqa: E402  (tensors know their ops, ops ma
 
 if tensor_base.native_apply is not None:
     from ..cpu import entries
-    entries.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, stale_inputs)
+    entries.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, stale_inputs,
+                  apply_python, finish)
     modes.tell = tensor_base.set_native_flags
     modes.set_flags(state.flags)
