@@ -10,7 +10,7 @@ from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
-from .registry import Op, apply, check_tensors, is_tensor
+from .registry import REGISTRY, Op, apply, check_tensors, is_tensor
 from .samples import Sample
 from .surface import METHODS, function, method
 from .view import transpose_op
@@ -68,8 +68,13 @@ def _matmul_samples(make):
     yield Sample(make(33, 17), make(17, 47))
 
 
+def _as_attention_or_product(b, x, y):
+    ops = [REGISTRY[name] for name in ("softmax", "add", "matmul", "mul", "transpose")]
+    return in_onnx.attention(b, x, y, ops) or in_onnx.product(b, x, y)
+
+
 matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples, batch=_matmul_each,
-               onnx=in_onnx.product)
+               onnx=_as_attention_or_product)
 matmul_op.any_sizes = True
 matmul_op.family, matmul_op.memo, matmul_op.product = "contract", True, True
 

@@ -9,6 +9,32 @@ from ..ir import rowops
 HALF = ("f16", "bf16")
 
 
+def attention(b, weights, value, ops):
+    """softmax(query * scale @ key.mT + mask) @ value as the operator `Attention`, from opset 23 on;
+    None for any other product. `ops` are those of which it is made."""
+    softmax, add, matmul, mul, transpose = ops
+    if not b.has("Attention") or weights.ndim != 4 or value.ndim != 4 or value.dtype != "f32":
+        return None
+    made = b.made_by(weights, softmax)
+    if not made or made[1]["dim"] != (3,):
+        return None
+    scores = made[0][0]
+    masked = b.made_by(scores, add)
+    scores, mask = masked[0] if masked else (scores, None)
+    of_scores = b.made_by(scores, matmul)
+    scaled = b.made_by(of_scores[0][0], mul) if of_scores else None
+    turned = b.made_by(of_scores[0][1], transpose) if of_scores else None
+    if not scaled or not turned or set(turned[1].values()) != {2, 3}:
+        return None
+    (query, scale), (key,) = scaled[0], turned[0]
+    if type(scale) is not float or {query.ndim, key.ndim} != {4} or query.shape[1] != key.shape[1]:
+        return None
+    shape = getattr(mask, "shape", ())
+    if masked and (len(shape) < 2 or shape[-2:] != scores.shape[-2:]):
+        return None
+    return b.Attention(query, key, value, mask, scale=scale)
+
+
 def product(b, x, y):
     """The op `matmul`."""
     wide = "i64" if SHORT[x.dtype].kind < 2 else x.dtype

@@ -164,6 +164,21 @@ def test_norms_and_activations_are_operators_of_the_standard(tmp_path):
     assert not {"Gelu", "RMSNormalization", "Mish"} & set(kinds(str(tmp_path / "b.onnx")))
 
 
+def test_attention_is_one_operator_from_opset_23_on(tmp_path):
+    whet.export(ENCODER.eval(), whet.randn(2, 5, 8)).to_onnx(tmp_path / "a.onnx", 23)
+    found = kinds(str(tmp_path / "a.onnx"))
+    assert found.count("Attention") == 1 and "Softmax" not in found
+
+    def masked(q, k, v, mask):
+        return F.scaled_dot_product_attention(q, k, v, mask)
+
+    q, mask = whet.randn(2, 3, 5, 4), whet.randn(5, 6)
+    args = q, whet.randn(2, 3, 6, 4), whet.randn(2, 3, 6, 7), mask
+    whet.export(masked, *args).to_onnx(tmp_path / "b.onnx", 23)
+    assert kinds(str(tmp_path / "b.onnx")) == ["Attention"]
+    agree(run((tmp_path / "b.onnx").read_bytes(), *args), masked(*args))
+
+
 def test_a_batch_norm_is_one_operator(tmp_path):
     net = nn.Sequential(nn.Conv1d(2, 3, 3), nn.BatchNorm1d(3), nn.ReLU()).eval()
     whet.export(net, whet.randn(2, 2, 7)).to_onnx(tmp_path / "a.onnx")

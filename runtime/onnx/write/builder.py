@@ -266,6 +266,11 @@ class GraphBuilder:
         found: tuple[Any, list[Any], dict[str, Any]] | None = self.makers.get(x.name)
         return found
 
+    def made_by(self, x: Any, op: Any) -> tuple[list[Any], dict[str, Any]] | None:
+        """(operands, attributes) of the recorded node that made a value, if that was of this op."""
+        made = self.maker(x) if isinstance(x, Value) else None
+        return made[1:] if made and made[0] is op else None
+
     def summed(self, x: Value, places: np.ndarray, shape: Sequence[int]) -> Value:
         """Each element of x added to its place among zeros; none where that is less than 0."""
         size = int(np.prod(shape))
