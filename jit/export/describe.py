@@ -10,7 +10,7 @@ from typing import Any
 
 from whet import dtypes
 from whet.devices import device
-from whet.tensor import Size
+from whet.tensor import Size, contiguous_format, wrap
 from whet.tensor_base import Base
 
 from ..effects import made_objects
@@ -50,7 +50,8 @@ class Arguments:
     """The tensors among the arguments: `tensors` in order, each of its own memory in C order, as
     the recorded call is given them, and `names`."""
 
-    def __init__(self) -> None:
+    def __init__(self, resized: Callable[[int, Any], Any] | None = None) -> None:
+        self.resized = resized  # the array of tensor number i, of other sizes
         self.tensors: list[Any] = []
         self.names: list[str] = []
 
@@ -90,9 +91,9 @@ class Arguments:
 
     def tensor(self, x: Any, name: str) -> tuple[Part, Any]:
         """The same of a tensor."""
-        from whet.tensor import contiguous_format
-
         made = x.detach().clone(memory_format=contiguous_format)
+        if self.resized is not None:
+            made = wrap(self.resized(len(self.tensors), made._array))
         self.tensors.append(made)
         self.names.append(name)
         return TensorPart(name, len(self.tensors) - 1), made

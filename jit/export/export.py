@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import BoundArguments
 from typing import Any
 
 from whet.ir.graph import Graph
@@ -15,12 +14,15 @@ from ..guards.native_entry import Entry
 from ..verify.same_bits import near, same_bits
 from . import training
 from .describe import Arguments
+from .dims import Dims, Values, declared
 from .errors import ExportError
 from .exported import Exported, Samples
-from .graph_values import values
+from .graph_values import inputs, results
 from .recording import ExportSession, Recorded, attempt
-from .signature import Signature, bound_call, parameters
+from .signature import Parameter, Signature, bound_call, parameters
 from .simplify import Simplified
+from .sized_export import Sized
+from .sized_graph import SizedGraph
 
 
 def export(
@@ -48,6 +50,15 @@ def export(
     than compute raises ExportError, with the line: writes to arguments or to what lies outside,
     output, random numbers. Call `.eval()` on modules first.
 
+    `dynamic` says which sizes differ: `{"x": {0: whet.jit.Dim("batch", max=64)}}`, or `{"x":
+    ("batch", None)}`. The function is recorded at several; what is not the same function of all of
+    them is an ExportError.
+
+    >>> x = whet.ones(4, 3, 2)
+    >>> e = whet.export(lambda x: x.flatten(1) * 2, x, dynamic={"x": ("batch", None, None)})
+    >>> e.results, e(whet.ones(7, 3, 2)).shape
+    ([output: f32[batch,6]], Size([7, 6]))
+
     `rewrites` names what may change bits: see `whet.jit.trace`. What constants alone make is
     computed beforehand in any case, which changes none."""
     if isinstance(fn, Entry):
@@ -55,19 +66,30 @@ def export(
     if not callable(fn):
         raise TypeError(f"export(): expected a function or a module, got {type(fn).__name__}")
     names = checked(rewrites)
-    bound, arguments = bound_call(fn, args, kwargs), Arguments()
-    given = parameters(bound, arguments)
-    subject = Subject(fn, True, "first", names, None)
-    run = recorded(subject, arguments, bound)
+    recording = Attempts(fn, names, args, kwargs)
+    run, told = recording.first()
+    dims = declared(dynamic, run.input_names, run.given)
     name = getattr(fn, "__name__", type(fn).__name__)
-    made = Simplified(run, name, names)
+    if dims is None:
+        made, sized = Simplified(run, name, names), None
+        sizes: list[Any] = [None] * len(run.values)
+        runs = [run]
+    else:
+        search = Sized(dims, run, told, lambda v: recording.again(dims, v))
+        made, runs, sizes = (
+            Simplified(run, name, names, search.holes),
+            [*search.runs.values()],
+            search.results,
+        )
+        sized = SizedGraph(made.graph, dims, made.holes)
     signature = Signature(
-        given, run.output, values(made.graph, given=True), values(made.graph, given=False)
+        recording.parameters, run.output, inputs(made.graph, dims), results(made.graph, sizes)
     )
-    exported = Exported(
-        name, made.graph, made.constants, signature, made.rewrites, Samples(run.given, run.made)
-    )
-    check(exported, run, bool(names))
+    samples = Samples(run.given, run.made)
+    exported = Exported(name, made.graph, made.constants, signature, made.rewrites, samples, sized)
+    for r in runs:
+        check(exported, r, bool(names))
+    exported.samples.results = run.made
     return exported
 
 
@@ -76,28 +98,46 @@ def graph_as_written(
 ) -> tuple[Graph, dict[str, Any]]:
     """The graph of a call and the arrays of its constants, nothing computed beforehand."""
     fn = fn.fn if isinstance(fn, Entry) else fn
-    bound, arguments = bound_call(fn, tuple(args), dict(kwargs)), Arguments()
-    parameters(bound, arguments)
-    run = recorded(Subject(fn, True, "first", (), None), arguments, bound)
+    run, _ = Attempts(fn, (), tuple(args), dict(kwargs)).first()
     made = Simplified(run, getattr(fn, "__name__", type(fn).__name__), (), fold=False)
     return made.graph, made.constants
 
 
-def recorded(subject: Subject, arguments: Arguments, bound: BoundArguments) -> Recorded:
-    """A run of a function; raises ExportError where it cannot be exported, or modules are in
-    training mode that matters."""
+class Attempts:
+    """The runs of a function that is exported. `parameters`: of the call."""
 
-    def again() -> tuple[Recorded | None, ExportError | None]:
-        return attempt(ExportSession(subject, arguments, bound.args, bound.kwargs))
+    def __init__(
+        self, fn: Callable[..., Any], rewrites: tuple[str, ...], args: Any, kwargs: Any
+    ) -> None:
+        self.fn, self.args, self.kwargs = fn, args, kwargs
+        self.subject = Subject(fn, True, "first", rewrites, None)
+        self.parameters: list[Parameter] = []
 
-    session = ExportSession(subject, arguments, bound.args, bound.kwargs)
-    run, error = attempt(session)
-    if training.in_training(session.modules):
-        now = training.said(run, error)
-        training.refuse(again, now, session.modules)
-    if run is None:
-        raise error or ExportError("nothing was recorded")
-    return run
+    def session(self, arguments: Arguments) -> ExportSession:
+        """A run that is about to be."""
+        bound = bound_call(self.fn, self.args, self.kwargs)
+        self.parameters = parameters(bound, arguments)
+        return ExportSession(self.subject, arguments, bound.args, bound.kwargs)
+
+    def first(self) -> tuple[Recorded, str | None]:
+        """The run of the example, and the line where Python was told a size. Raises ExportError
+        where it cannot be exported, or modules are in training mode that matters."""
+        session = self.session(Arguments())
+        run, error = attempt(session)
+        if training.in_training(session.modules):
+            now = training.said(run, error)
+            training.refuse(lambda: attempt(self.session(Arguments())), now, session.modules)
+        if run is None:
+            raise error or ExportError("nothing was recorded")
+        return run, session.watch.told
+
+    def again(
+        self, dims: Dims, values: Values
+    ) -> tuple[Recorded | None, ExportError | None, str | None]:
+        """A run of other sizes."""
+        session = self.session(Arguments(lambda i, a: dims.resized(i, a, values)))
+        run, error = attempt(session)
+        return run, error, session.watch.told
 
 
 def checked(rewrites: Iterable[str]) -> tuple[str, ...]:
@@ -116,15 +156,14 @@ def check(exported: Exported, run: Recorded, is_rewritten: bool) -> None:
     the graph means."""
     made, wanted = exported.run(run.given), run.made
     if is_rewritten:
-        constants = [
-            exported.constants[x.name] for x in exported.graph.inputs if x.place == "constant"
-        ]
-        wanted = interpret(exported.graph, *run.given, *constants)
+        g = exported.graph_at(exported.sizes(run.given))
+        constants = [exported.constants[x.name] for x in g.inputs if x.place == "constant"]
+        wanted = interpret(g, *run.given, *constants)
         if not all(map(near, wanted, run.made)):
             raise ExportError(
                 f"{exported.name}: a rewrite moved a result by more than its rounding"
             )
-        exported.samples.results = wanted
+        run.made = wanted
     for v, a, b in zip(exported.results, made, wanted, strict=True):
         if not same_bits(a, b):
             raise ExportError(

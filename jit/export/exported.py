@@ -16,9 +16,13 @@ from whet.tensor import Tensor, wrap
 from ..program.program import Miss
 from . import by_ops
 from .compiled import Compiled
+from .dims import Values
 from .errors import PreconditionError
 from .preconditions import Precondition, broken, preconditions, wrong_type
 from .signature import Signature, Value
+from .sized_graph import SizedGraph
+
+PROGRAMS = 32  # programs for different sizes that are kept, the newest
 
 
 class Samples:
@@ -71,11 +75,12 @@ class Exported:
         signature: Signature,
         rewrites: Sequence[str],
         samples: Samples,
+        sized: SizedGraph | None = None,
     ) -> None:
-        self.name, self.graph, self.signature = name, graph, signature
+        self.name, self.graph, self.signature, self.sized = name, graph, signature, sized
         self.constants: dict[str, Tensor] = {k: wrap(a) for k, a in constants.items()}
         self.rewrites, self.samples = list(rewrites), samples
-        self._compiled: Compiled | None = None
+        self._programs: dict[Values, Compiled] = {}
         self._lock = threading.Lock()
 
     inputs: list[Value] = property(lambda self: self.signature.inputs)  # type: ignore[assignment]
@@ -84,54 +89,78 @@ class Exported:
     @property
     def preconditions(self) -> list[Precondition]:
         """What must be so of a call."""
-        return list(preconditions(self.signature, self.graph))
+        dims = [] if self.sized is None else self.sized.dims.dims
+        return list(preconditions(self.signature, self.graph, dims))
 
     # ---- calls -----------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = self.signature.gather(args, kwargs)
-        if modes.state.observers:
-            return self.signature.output.build(by_ops.run(self.graph, tensors, self.constants))
         arrays = [t._array for t in tensors]
-        for a, v in zip(arrays, self.signature.inputs):
-            if a.shape != v.type.shape or a.dtype != v.type.dtype:
-                raise wrong_type(v.name, a, v.type)
+        if modes.state.observers:
+            g = self.graph_at(self.sizes(arrays))
+            return self.signature.output.build(by_ops.run(g, tensors, self.constants))
         return self.signature.output.build([wrap(a) for a in self.run(arrays)])
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         """The results as arrays, for arrays of the inputs' types."""
-        compiled = self._compiled
+        values = self.sizes(arrays)
+        compiled = self._programs.get(values)
         try:
-            return (self.compiled if compiled is None else compiled)(arrays)
+            return (self.compiled_at(values) if compiled is None else compiled)(arrays)
         except Miss as e:
-            raise self.error(e, arrays) from None
+            raise self.error(e, arrays, values) from None
 
-    def error(self, miss: Miss, arrays: Sequence[Any]) -> Exception:
+    def sizes(self, arrays: Sequence[Any]) -> Values:
+        """The sizes in a call of those that differ. Raises PreconditionError for inputs of other
+        types."""
+        for a, v in zip(arrays, self.signature.inputs):
+            if a.dtype != v.type.dtype or a.shape != v.type.shape and self.sized is None:
+                raise wrong_type(v, a)
+        if self.sized is None:
+            return ()
+        values = self.sized.dims.of([v.name for v in self.inputs], arrays)
+        for i, (a, v) in enumerate(zip(arrays, self.inputs)):
+            if a.shape != self.sized.dims.shape(i, v.type.shape, values):
+                raise wrong_type(v, a)
+        return values
+
+    def error(self, miss: Miss, arrays: Sequence[Any], values: Values) -> Exception:
         """The error for data that go another way: the one that an op raises for them, if one
         does."""
         constants = [self.constants[x.name] for x in self.graph.inputs if x.place == "constant"]
         try:
-            interpret(self.graph, *arrays, *constants)
+            interpret(self.graph_at(values), *arrays, *constants)
         except Diverged:
             pass
         except Exception as e:
-            e.add_note(
-                f"in the exported function `{self.name}`"
-                + (f", from {miss.reason.where}" if miss.reason.where else "")
-            )
+            where = f", from {miss.reason.where}" if miss.reason.where else ""
+            e.add_note(f"in the exported function `{self.name}`{where}")
             return e
         return broken(self.name, miss)
 
+    def graph_at(self, values: Values) -> Graph:
+        """The graph for some sizes."""
+        return self.graph if self.sized is None else self.sized.at(values)
+
+    def compiled_at(self, values: Values) -> Compiled:
+        """The program for some sizes; made where there is none yet."""
+        with self._lock:
+            found = self._programs.get(values)
+            if found is None:
+                found = self.compile(self.graph_at(values))
+                if len(self._programs) >= PROGRAMS:
+                    del self._programs[next(iter(self._programs))]
+                self._programs[values] = found
+            return found
+
     @property
     def compiled(self) -> Compiled:
-        """The program; made where there is none yet."""
-        with self._lock:
-            if self._compiled is None:
-                self._compiled = self.compile()
-            return self._compiled
+        """The program for the sizes of the example."""
+        return self.compiled_at(() if self.sized is None else self.sized.dims.example)
 
-    def compile(self) -> Compiled:
-        """The program, made anew."""
-        return Compiled(self.graph, self.constants)
+    def compile(self, g: Graph) -> Compiled:
+        """The program of a graph."""
+        return Compiled(g, self.constants)
 
     # ---- telling ---------------------------------------------------------------------------------
     @property

@@ -58,7 +58,7 @@ def said_signature(s: Signature) -> dict[str, Any]:
 
 def said_value(v: Value) -> dict[str, str]:
     """An input or a result: for readers, as the graph says it too."""
-    return {"name": v.name, "type": str(v.type)}
+    return {"name": v.name, "type": v.said}
 
 
 def said(p: Part) -> dict[str, Any]:

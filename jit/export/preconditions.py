@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from whet.ir.graph import Ask, Graph, Guard, Node
 from whet.ir.values import Type
 
+from ..guards.sizes import Dim
 from ..program.program import Miss
+from .dims import bounds
 from .errors import PreconditionError
 from .parts import FixedPart, OmittedPart
-from .signature import Signature
+from .signature import Signature, Value
 
 
 class Precondition:
@@ -26,10 +28,15 @@ class Precondition:
         return f"{self.text}  # {self.line}" if self.line else self.text
 
 
-def preconditions(signature: Signature, g: Graph) -> Iterator[Precondition]:
-    """All of a function's: types of inputs, values that became a part of it, answers about data."""
+def preconditions(
+    signature: Signature, g: Graph, dims: Sequence[Dim] = ()
+) -> Iterator[Precondition]:
+    """All of a function's: bounds of sizes, types of inputs, values that became a part of it,
+    answers about data."""
+    for d in dims:
+        yield Precondition(f"{d.name} is {bounds(d)}")
     for v in signature.inputs:
-        yield Precondition(f"`{v.name}` is {v.type}")
+        yield Precondition(f"`{v.name}` is {v.said}")
     for p in signature.parameters:
         for leaf in p.part.leaves():
             if isinstance(leaf, FixedPart):
@@ -65,8 +72,8 @@ def broken(name: str, error: Miss) -> PreconditionError:
     )
 
 
-def wrong_type(name: str, given: Any, wanted: Type) -> PreconditionError:
+def wrong_type(v: Value, given: Any) -> PreconditionError:
     """The error for an input of another type."""
     return PreconditionError(
-        f"input `{name}` is {Type.of(given)}, but the function was exported for {wanted}"
+        f"input `{v.name}` is {Type.of(given)}, but the function was exported for {v.said}"
     )

@@ -19,7 +19,8 @@ from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .compiled import Compiled
 from .errors import ArchiveError
 from .exported import Exported, Samples
-from .graph_values import values
+from .graph_values import inputs as inputs_of
+from .graph_values import results as results_of
 from .part_text import read_signature
 from .zip_file import Members
 
@@ -36,11 +37,11 @@ class Loaded(Exported):
         super().__init__(*parts)
         self.path, self.manifest, self._most = path, dict(manifest), most
 
-    def compile(self) -> Compiled:
+    def compile(self, g: Graph) -> Compiled:
         """Nothing is compiled of a graph that is not sound throughout."""
         try:
-            checks.check_whole(self.graph, self._most)
-            return super().compile()
+            checks.check_whole(g, self._most)
+            return super().compile(g)
         except Exception as e:  # code that plans may raise anything for such a graph
             raise ArchiveError(self.path, GRAPH, str(e) or repr(e)) from None
 
@@ -112,7 +113,7 @@ class Archive:
         """All of it."""
         manifest, weights = self.manifest(), self.arrays(WEIGHTS)
         g = self.graph(weights)
-        inputs, results = values(g, given=True), values(g, given=False)
+        inputs, results = inputs_of(g), results_of(g, [None] * len(g.results))
         plain = self.json(SIGNATURE)
         signature = self.take(SIGNATURE, lambda: read_signature(plain, inputs, results))
         kept = self.arrays(SAMPLES)

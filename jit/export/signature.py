@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from whet.ir.values import Type
+from whet.ir.values import Type, short
 
 from ..guards.immutable_types import equal
 from .describe import PLAIN, Arguments
@@ -18,15 +18,22 @@ ANY = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 class Value:
-    """An input or a result: its name and its type, and the names of dimensions that differ."""
+    """An input or a result: its name and its type, in the example. `sizes` are its sizes as texts,
+    with the names of dimensions that differ."""
 
-    __slots__ = ("name", "type")
+    __slots__ = ("name", "sizes", "type")
 
-    def __init__(self, name: str, type: Type) -> None:
+    def __init__(self, name: str, type: Type, sizes: Sequence[str] | None = None) -> None:
         self.name, self.type = name, type
+        self.sizes = list(map(str, type.shape)) if sizes is None else list(sizes)
+
+    @property
+    def said(self) -> str:
+        """Its type, `f32[batch,3]`."""
+        return f"{short(self.type.dtype)}[{','.join(self.sizes)}]"
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.type}"
+        return f"{self.name}: {self.said}"
 
 
 class Parameter:

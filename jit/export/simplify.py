@@ -3,7 +3,7 @@ make is a constant, named rewrites are done. What was done is told."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,14 @@ class Simplified:
     """The graph, and the arrays of its constants by name. `rewrites`: what was done, in words."""
 
     def __init__(
-        self, run: Recorded, name: str, rewrites: Sequence[str], fold: bool = True
+        self,
+        run: Recorded,
+        name: str,
+        rewrites: Sequence[str],
+        holes: Mapping[int, Any] | None = None,
+        fold: bool = True,
     ) -> None:
+        self.differing = holes  # by id, the nodes that differ with sizes
         self.run, self.rewrites = run, list[str]()
         self.values = list(dict.fromkeys(run.values))
         self.names = constants.names(run)
@@ -38,8 +44,14 @@ class Simplified:
         self.roots = Roots(run.nodes, outside, self.values)
         nodes = seen_nodes(run.nodes, self.roots.root, outside, self.values)
         nodes = self.rewritten(nodes, rewrites)
-        nodes = self.without_identities(nodes)
+        if holes is None:  # what does nothing at one size may do something at others
+            nodes = self.without_identities(nodes)
         nodes = self.folded(nodes) if fold else nodes
+        self.holes = {
+            i: holes[id(n.source or n)]
+            for i, n in enumerate(nodes)
+            if holes is not None and id(n.source or n) in holes
+        }
         self.graph = self.numbered(nodes, name)
 
     @property
@@ -109,6 +121,9 @@ class Simplified:
             or getattr(n.op, "bodies", None)
             or not all(x in known for x in n.refs())
             or any(uses.writes.get(root[o]) for o in n.outs)
+            or (
+                self.differing is not None and (id(n.source or n) in self.differing or not n.refs())
+            )
         ):
             return None
         given = sum(known[x].nbytes for x in n.refs())

@@ -1,0 +1,208 @@
+"""Sizes that differ between calls: which they are, their bounds, and expressions of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..guards.sizes import Dim
+from .errors import ExportError, PreconditionError
+
+Values = tuple[int, ...]  # a size for each dimension, in order
+STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried lie from the example's
+MOST = 128  # sizes that are all tried, where Python goes by them
+
+
+class Expression:
+    """`factor * n0**p0 * n1**p1 ... + offset`, of the sizes of all dimensions."""
+
+    __slots__ = ("factor", "offset", "powers")
+
+    def __init__(self, factor: int, powers: Sequence[int], offset: int) -> None:
+        self.factor, self.powers, self.offset = factor, tuple(powers), offset
+
+    def at(self, values: Sequence[int]) -> int:
+        """Its value."""
+        return self.factor * math.prod(n**p for n, p in zip(values, self.powers)) + self.offset
+
+    def text(self, names: Sequence[str]) -> str:
+        """How people write it."""
+        parts = [name for name, p in zip(names, self.powers) for _ in range(p)]
+        said = "*".join([*([str(self.factor)] if self.factor != 1 or not parts else []), *parts])
+        return said if not self.offset else f"{said}{self.offset:+d}"
+
+
+def fitted(samples: Sequence[tuple[Values, int]]) -> Expression | None:
+    """The expression that gives these numbers at these sizes, the simplest first; None where none
+    does."""
+    count = len(samples[0][0])
+    for powers in sorted(itertools.product(range(3), repeat=count), key=sum):
+        if not any(powers):
+            continue
+        terms = [math.prod(n**p for n, p in zip(v, powers)) for v, _ in samples]
+        there = next((i for i, t in enumerate(terms) if t != terms[0]), None)
+        if there is None:
+            continue
+        rise, run = samples[there][1] - samples[0][1], terms[there] - terms[0]
+        if rise % run:
+            continue
+        factor = rise // run
+        e = Expression(factor, powers, samples[0][1] - factor * terms[0])
+        if (sum(powers) == 1 or not e.offset) and all(e.at(v) == n for v, n in samples):
+            return e
+    return None
+
+
+class Dims:
+    """The dimensions that differ. `places`: of each input, by its place, axis -> number of the
+    dimension; `example`: their sizes in the example."""
+
+    def __init__(
+        self, dims: Sequence[Dim], places: Mapping[int, Mapping[int, int]], example: Values
+    ) -> None:
+        self.dims, self.example = list(dims), tuple(example)
+        self.places = {i: dict(axes) for i, axes in places.items()}
+
+    @property
+    def names(self) -> list[str]:
+        """Their names."""
+        return [d.name for d in self.dims]
+
+    def said(self, values: Values) -> str:
+        """Sizes in words."""
+        return ", ".join(f"{d.name}={n}" for d, n in zip(self.dims, values))
+
+    def of(self, names: Sequence[str], arrays: Sequence[Any]) -> Values:
+        """The sizes in a call; raises PreconditionError where they do not agree or are out of
+        bounds."""
+        found: list[int | None] = [None] * len(self.dims)
+        for i, axes in self.places.items():
+            for axis, k in axes.items():
+                if axis >= arrays[i].ndim:
+                    raise PreconditionError(f"input `{names[i]}` has no dimension {axis}")
+                n, d = arrays[i].shape[axis], self.dims[k]
+                if n not in d:
+                    raise PreconditionError(
+                        f"input `{names[i]}` has {n} in dimension {axis}; {d.name} is {bounds(d)}"
+                    )
+                if found[k] not in (None, n):
+                    raise PreconditionError(
+                        f"{d.name} is {found[k]} and {n}: the inputs do not agree"
+                    )
+                found[k] = n
+        return tuple(n for n in found if n is not None)
+
+    def shape(self, i: int, shape: Sequence[int], values: Values) -> tuple[int, ...]:
+        """The sizes of an input, where those that differ have these values."""
+        axes = self.places.get(i, {})
+        return tuple(values[axes[k]] if k in axes else n for k, n in enumerate(shape))
+
+    def resized(self, i: int, a: Any, values: Values) -> Any:
+        """An input's array with these sizes: its own elements, some of them again."""
+        for axis, k in self.places.get(i, {}).items():
+            a = np.take(a, np.arange(values[k]) % a.shape[axis], axis)
+        return np.ascontiguousarray(a)
+
+    def tried(self) -> list[Values]:
+        """Sizes at which the function is recorded, beside the example's."""
+        out = []
+        for k in range(len(STEPS[0])):
+            steps = itertools.cycle(row[k] for row in STEPS)
+            out.append(tuple(near(d, n + s) for d, n, s in zip(self.dims, self.example, steps)))
+        out.append(tuple(n if d.max is None else d.max for d, n in zip(self.dims, self.example)))
+        return [v for v in dict.fromkeys(out) if v != self.example]
+
+    def raise_least(self, k: int, least: int) -> None:
+        """Let a dimension begin at a larger size."""
+        d = self.dims[k]
+        self.dims[k] = Dim(d.name, min=least, max=d.max)
+
+    def all(self) -> Iterator[Values] | None:
+        """All sizes within the bounds; None where these are too many."""
+        if (
+            any(d.max is None for d in self.dims)
+            or math.prod(d.max - d.min + 1 for d in self.dims) > MOST
+        ):
+            return None
+        return itertools.product(*(range(d.min, d.max + 1) for d in self.dims))
+
+
+def near(d: Dim, n: int) -> int:
+    """A size within the bounds, at least 2 where they allow it: 0 and 1 are sizes of their own."""
+    most = n if d.max is None else d.max
+    least = max(d.min, min(2, most))
+    return n if n <= most else least + (n - least) % (most - least + 1)
+
+
+def bounds(d: Dim) -> str:
+    """The bounds of a dimension in words."""
+    return f"at least {d.min}" if d.max is None else f"from {d.min} to {d.max}"
+
+
+def declared(dynamic: Any, names: Sequence[str], arrays: Sequence[Any]) -> Dims | None:
+    """What `export(dynamic=...)` says of the inputs of these names; None where no size differs."""
+    if not dynamic:
+        return None
+    if not isinstance(dynamic, Mapping):
+        raise TypeError(
+            "export(): dynamic is a dict from inputs' names to dimensions, "
+            f"not {type(dynamic).__name__}"
+        )
+    dims: dict[str, Dim] = {}
+    places: dict[int, dict[int, int]] = {}
+    example: dict[str, int] = {}
+    for name, axes in dynamic.items():
+        if name not in names:
+            raise ValueError(f"export(): dynamic names {name!r}; the inputs are {', '.join(names)}")
+        i = list(names).index(name)
+        for axis, d in axes_of(name, axes).items():
+            if not -arrays[i].ndim <= axis < arrays[i].ndim:
+                raise ValueError(f"export(): {name} has no dimension {axis}")
+            dim = Dim(d) if isinstance(d, str) else d
+            if dims.setdefault(dim.name, dim) is not dim and repr(dims[dim.name]) != repr(dim):
+                raise ValueError(
+                    f"export(): {dim.name} is declared in two ways: {dims[dim.name]} and {dim}"
+                )
+            n = arrays[i].shape[axis]
+            if n not in dim:
+                raise ValueError(
+                    f"export(): {name} has {n} in dimension {axis}; {dim.name} is {bounds(dim)}"
+                )
+            if example.setdefault(dim.name, n) != n:
+                raise ValueError(
+                    f"export(): {dim.name} is {example[dim.name]} and {n} in the example"
+                )
+            places.setdefault(i, {})[axis % arrays[i].ndim] = list(dims).index(dim.name)
+    return Dims(list(dims.values()), places, tuple(example[d] for d in dims))
+
+
+def axes_of(name: str, axes: Any) -> dict[int, Any]:
+    """The dimensions of one input: a dict, or a tuple with None for those that do not differ."""
+    found = (
+        axes
+        if isinstance(axes, Mapping)
+        else dict(enumerate(axes))
+        if isinstance(axes, tuple | list)
+        else None
+    )
+    if found is None or not all(
+        type(k) is int and (d is None or isinstance(d, str | Dim)) for k, d in found.items()
+    ):
+        raise TypeError(
+            f"export(): of {name}, expected {{dimension: Dim}} or a tuple of names and None, "
+            f"got {axes!r}"
+        )
+    return {k: d for k, d in found.items() if d is not None}
+
+
+def disagree(what: str, line: str, dims: Dims, a: Values, b: Values) -> ExportError:
+    """The error for what is not the same function of all sizes."""
+    where = f" ({line})" if line else ""
+    return ExportError(
+        f"not one graph for all sizes: at {dims.said(a)} and at {dims.said(b)} {what}{where}.\n"
+        "  Leave the size out of dynamic=, or write it so that the size decides nothing."
+    )

@@ -1,0 +1,185 @@
+"""The search for one graph of all sizes: a function is recorded at several, and what differs must
+be a function of them.
+
+Where Python was told no size, what differs between recordings was computed by the ops' own code.
+Where it was, nothing is known of what it does with it: then every size within the bounds is
+recorded. """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from whet.ir.graph import Ask
+from whet.ir.questions import name_of
+from whet.passes.resized import alike
+
+from .dims import Dims, Expression, Values, disagree, fitted
+from .errors import ExportError
+from .part_text import said
+from .recording import Recorded
+from .sized_graph import Path, differing, part
+
+KEPT = 4  # runs on which the exported program is checked
+# (a run at these sizes, or why there is none; the line where Python was told a size)
+Record = Callable[[Values], tuple[Recorded | None, ExportError | None, str | None]]
+
+
+class Sized:
+    """What the recordings come to. `holes`: id of a node of the example's run -> path ->
+    expression, `results`: the sizes of each result as expressions, `runs`: some of the
+    recordings."""
+
+    def __init__(self, dims: Dims, base: Recorded, told: str | None, record: Record) -> None:
+        self.dims, self.base, self.record = dims, base, record
+        self.runs: dict[Values, Recorded] = {dims.example: base}
+        self.samples: list[tuple[Values, Recorded]] = [(dims.example, base)]
+        for values in self.tried(told):
+            self.meet(values)
+        self.holes: dict[int, dict[Path, Expression]] = {}
+        for i, n in enumerate(base.nodes):
+            found = self.holes_of(i, n)
+            if found:
+                self.holes[id(n)] = found
+        self.results = [self.sizes_of(n) for n in base.values]
+        self.small()
+
+    def tried(self, told: str | None) -> list[Values]:
+        """The sizes to be recorded."""
+        if told is None:
+            return self.dims.tried()
+        found = self.dims.all()
+        if found is None:
+            raise ExportError(
+                f"Python is told a size ({told}), and what it does with it is known for sizes that "
+                "were recorded only: give each Dim a max, so that there are few.\n"
+                "  Or write it so that it asks for none: flatten(1), "
+                "unflatten, -1 in reshape."
+            )
+        return [v for v in found if min(v) > 1 and v != self.dims.example]
+
+    def meet(self, values: Values) -> None:
+        """Record at some sizes."""
+        try:
+            run, error, _ = self.record(values)
+        except (RuntimeError, ValueError, TypeError, IndexError) as e:
+            raise self.disagree(f"it raises an error: {e}", "", values) from e
+        if run is None:
+            raise self.disagree(f"it cannot be recorded: {error}", "", values)
+        self.compare(run, values)
+        self.samples.append((values, run))
+        if len(self.runs) < KEPT:
+            self.runs[values] = run
+
+    def disagree(self, what: str, line: str, values: Values) -> ExportError:
+        """The error for sizes at which the function is another than at the example's."""
+        return disagree(what, line, self.dims, self.dims.example, values)
+
+    def compare(self, run: Recorded, values: Values) -> None:
+        """Raise where another run did other things."""
+        base = self.base
+        for a, b in zip(base.nodes, run.nodes):
+            if alike(a, b) is None:
+                raise self.disagree(
+                    f"it does other things, {a.head(most=4)} and {b.head(most=4)}", a.line, values
+                )
+        if len(base.nodes) != len(run.nodes):
+            raise self.disagree(
+                f"it does {len(base.nodes)} and {len(run.nodes)} things", "", values
+            )
+        if base.values != run.values or said(base.output) != said(run.output):
+            raise self.disagree("its result is another", "", values)
+        if [id(t) for t in base.outside.values()] != [id(t) for t in run.outside.values()]:
+            raise self.disagree("it reads other tensors from outside", "", values)
+
+    def holes_of(self, i: int, n: Any) -> dict[Path, Expression]:
+        """What differs in a node."""
+        places: dict[Path, None] = {}
+        for values, run in self.samples[1:]:
+            for root, a, b in told(n, run.nodes[i]):
+                found = differing(a, b)
+                if found is None:
+                    what = f"{' '.join(n.names)} has other numbers, {a!r} and {b!r}"
+                    raise self.disagree(what[:300], n.line, values)
+                places.update(dict.fromkeys((root, *p) for p in found))
+        if places and n.op is None:
+            raise self.disagree("a question about data is another", n.line, self.samples[1][0])
+        return {p: self.expression(i, n, p) for p in places}
+
+    def expression(self, i: int, n: Any, path: Path) -> Expression:
+        """The expression at a place of a node."""
+
+        def at(run: Recorded) -> int:
+            m = run.nodes[i]
+            where: Any = m.ins if type(path[0]) is int else m.attrs
+            return int(part(where[path[0]], path[1:]))
+
+        samples = [(values, at(run)) for values, run in self.samples]
+        found = fitted(samples)
+        if found is None:
+            other = next(s for s in samples if s[1] != samples[0][1])
+            raise self.disagree(
+                f"{n.op.name} has {samples[0][1]} and {other[1]}, which is no expression of the "
+                "sizes",
+                n.line,
+                other[0],
+            )
+        return found
+
+    def sizes_of(self, value: int) -> list[str]:
+        """The sizes of a result as people write them."""
+        out = []
+        for k, n in enumerate(self.base.arrays[value].shape):
+            samples = [(values, run.arrays[value].shape[k]) for values, run in self.samples]
+            e = fitted(samples) if any(m != n for _, m in samples) else None
+            out.append(
+                str(n)
+                if all(m == n for _, m in samples)
+                else e.text(self.dims.names)
+                if e is not None
+                else "?"
+            )
+        return out
+
+    def small(self) -> None:
+        """Sizes 0 and 1, where ops may go ways of their own: where they do, they are not within
+        the bounds."""
+        for k, d in enumerate(self.dims.dims):
+            for n in range(1, d.min - 1, -1):
+                values = (*self.dims.example[:k], n, *self.dims.example[k + 1 :])
+                if values != self.dims.example and not self.same_at(values):
+                    self.dims.raise_least(k, n + 1)
+                    break
+
+    def same_at(self, values: Values) -> bool:
+        """Is the run at some sizes what the expressions say?"""
+        try:
+            run, _, _ = self.record(values)
+            if run is None:
+                return False
+            self.compare(run, values)
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            return False
+        for a, b in zip(self.base.nodes, run.nodes):
+            holes = self.holes.get(id(a), {})
+            for root, x, y in told(a, b):
+                found = differing(x, y)
+                if found is None or any((root, *p) not in holes for p in found):
+                    return False
+            for path, e in holes.items():
+                where: Any = b.ins if type(path[0]) is int else b.attrs
+                if part(where[path[0]], path[1:]) != e.at(values):
+                    return False
+        return True
+
+
+def told(a: Any, b: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """What two nodes that did the same were told: (place of an operand or name of an attribute,
+    then both values)."""
+    for k, (x, y) in enumerate(zip(a.ins, b.ins)):
+        yield k, x, y
+    if isinstance(a, Ask):
+        yield "question", *(repr(name_of(n.question)) for n in (a, b))
+        return
+    for name, x in a.attrs.items():
+        yield name, x, b.attrs[name]

@@ -1,0 +1,105 @@
+"""One graph for all sizes: attributes and operands that are sizes are expressions of them.
+
+What ops make of other sizes is asked of the ops themselves, each time a size is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from whet.ir.graph import Graph, Node, OpNode, Ref, Type, Write
+from whet.ir.stand_ins import stand_in
+
+from .dims import Dims, Expression, Values
+from .errors import PreconditionError
+
+# Where an expression stands in a node: the place of an operand or the name of an attribute, then
+# places in tuples.
+Path = tuple[Any, ...]
+
+
+class SizedGraph:
+    """`graph` is that of the example's sizes, `holes` are what differs: place of a node -> path ->
+    expression."""
+
+    def __init__(
+        self, graph: Graph, dims: Dims, holes: Mapping[int, Mapping[Path, Expression]]
+    ) -> None:
+        self.graph, self.dims, self.holes = graph, dims, holes
+
+    def at(self, values: Values) -> Graph:
+        """The graph for these sizes."""
+        if values == self.dims.example:
+            return self.graph
+        g, types = self.graph, dict[int, Type]()
+        given = 0
+        for x in g.inputs:
+            t = g.types[x.value]
+            if x.place != "constant":
+                t = Type(t.dtype, self.dims.shape(given, t.shape, values))
+                given += 1
+            types[x.value] = t
+        nodes = [self.filled(n, i, values) for i, n in enumerate(g.nodes)]
+        with np.errstate(all="ignore"):
+            for n in nodes:
+                types.update(zip(n.outs, made(n, types)))
+        return Graph(nodes, types, g.inputs, g.results, g.name)
+
+    def filled(self, n: Node, i: int, values: Values) -> Node:
+        """A node with the sizes that it has here."""
+        holes = self.holes.get(i)
+        if holes is None:
+            return n
+        ins, attrs = list(n.ins), dict(n.attrs)
+        for path, e in holes.items():
+            where: Any = ins if type(path[0]) is int else attrs
+            where[path[0]] = put(where[path[0]], path[1:], e.at(values))
+        if isinstance(n, Write):
+            return Write(n.op, tuple(ins), attrs, n.line, None, n.counted)
+        return OpNode(n.op, tuple(ins), attrs, n.outs, n.line)
+
+
+def put(x: Any, path: Path, value: int) -> Any:
+    """A value with a part exchanged."""
+    if not path:
+        return value
+    parts = list(x)
+    parts[path[0]] = put(parts[path[0]], path[1:], value)
+    return type(x)(parts)
+
+
+def made(n: Node, types: Mapping[int, Type]) -> list[Type]:
+    """The types of what a node makes of operands of these types: the op is run on zeros."""
+    if not isinstance(n, OpNode):
+        return []
+    operands = [stand_in(types[x]) if type(x) is Ref else x for x in n.ins]
+    try:
+        out = n.op.forward(*operands, **n.attrs)
+    except Exception as e:
+        where = f" ({n.line})" if n.line else ""
+        raise PreconditionError(f"{n.op.name} does not take these sizes{where}: {e}") from None
+    return [Type.of(np.asarray(a)) for a in (out if type(out) is tuple else (out,))]
+
+
+def differing(a: Any, b: Any, path: Path = ()) -> list[Path] | None:
+    """Where two values differ in whole numbers; None where they differ in something else."""
+    if type(a) is not type(b):
+        return None
+    if type(a) is int:
+        return [path] if a != b else []
+    if isinstance(a, tuple | list) and len(a) == len(b):
+        found = [differing(x, y, (*path, i)) for i, (x, y) in enumerate(zip(a, b))]
+        return None if None in found else [p for ps in found if ps is not None for p in ps]
+    if isinstance(a, np.ndarray):
+        same = a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return [] if same else None
+    return [] if a is b or a == b or (a != a and b != b) else None
+
+
+def part(x: Any, path: Sequence[Any]) -> Any:
+    """The part of a value at a path."""
+    for k in path:
+        x = x[k]
+    return x

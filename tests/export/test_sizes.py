@@ -1,0 +1,173 @@
+"""One export for all sizes: eager's bits at each, and errors that name the line and the sizes."""
+
+import pytest
+import whet
+from whet import nn
+from whet.jit import Dim
+from whet.jit.export import ExportError, PreconditionError
+from whet.jit.export.dims import fitted
+
+from tests.export import models
+
+
+class Told(nn.Module):
+    """It asks for sizes, as many transformers do."""
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        return x.reshape(batch * length, width).softmax(-1).view(batch, length, width)[:, -1]
+
+
+def of(*shape):
+    """A function from sizes to arguments; None is where a size stands."""
+
+    def make(*sizes):
+        given = iter(sizes)
+        return [whet.randn(*[next(given) if n is None else n for n in shape])]
+
+    return make
+
+
+CASES = {
+    "perceptron": (
+        models.made()["perceptron"][0],
+        of(None, 5),
+        {"input": ("batch", None)},
+        [(0,), (1,), (9,), (200,)],
+    ),
+    "convolutional": (
+        models.made()["convolutional"][0],
+        of(None, 3, 8, 8),
+        {"input": {0: Dim("batch", min=1, max=64)}},
+        [(1,), (2,), (33,), (64,)],
+    ),
+    "images": (
+        nn.Sequential(
+            nn.Conv2d(1, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(4, 2, 3)
+        ).eval(),
+        of(None, 1, None, 8),
+        {"input": {0: "batch", 2: "height"}},
+        [(1, 8), (3, 13), (2, 40)],
+    ),
+    "transformer": (
+        models.Block().eval(),
+        of(None, None, 16),
+        {"x": ("batch", "length", None)},
+        [(1, 2), (3, 64), (7, 9)],
+    ),
+    "recurrent": (
+        nn.LSTM(4, 8, batch_first=True).eval(),
+        of(None, 5, 4),
+        {"input": ("batch", None, None)},
+        [(1,), (17,)],
+    ),
+    "told": (Told(), of(None, 5, 4), {"x": {0: Dim("batch", max=12)}}, [(1,), (2,), (12,)]),
+    "two inputs": (
+        lambda x, y: x @ y.t(),
+        lambda n: [whet.randn(n, 4), whet.randn(n, 4)],
+        {"x": ("n", None), "y": ("n", None)},
+        [(2,), (31,)],
+    ),
+}
+EXAMPLE = {"images": (2, 8), "transformer": (2, 5)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_export_serves_all_sizes(name):
+    fn, make, dynamic, others = CASES[name]
+    e = whet.export(fn, *make(*EXAMPLE.get(name, (4,))), dynamic=dynamic)
+    for sizes in others:
+        args = make(*sizes)
+        with whet.no_grad():
+            wanted = fn(*args)
+        assert models.same(wanted, e(*args)), sizes
+
+
+def test_types_say_the_names_of_sizes():
+    fn, make, dynamic, _ = CASES["transformer"]
+    e = whet.export(fn, *make(2, 5), dynamic=dynamic)
+    assert (
+        repr(e.inputs) == "[x: f32[batch,length,16]]"
+        and repr(e.results) == "[output: f32[batch,length,16]]"
+    )
+    e = whet.export(lambda x: x.flatten(), whet.ones(4, 3), dynamic={"x": ("n", None)})
+    assert repr(e.results) == "[output: f32[3*n]]" and "n is at least 0" in map(
+        repr, e.preconditions
+    )
+
+
+def test_a_call_outside_of_the_bounds_is_refused():
+    e = whet.export(
+        lambda x, y: x + y,
+        whet.ones(4, 3),
+        whet.ones(4, 3),
+        dynamic={"x": {0: Dim("n", min=2, max=9)}, "y": {0: Dim("n", min=2, max=9)}},
+    )
+    for x, y, said in (
+        (10, 10, "input `x` has 10 in dimension 0; n is from 2 to 9"),
+        (3, 5, "n is 3 and 5"),
+    ):
+        with pytest.raises(PreconditionError, match=said):
+            e(whet.ones(x, 3), whet.ones(y, 3))
+    with pytest.raises(PreconditionError, match=r"input `x` is f32\[4,2\], but .* f32\[n,3\]"):
+        e(whet.ones(4, 2), whet.ones(4, 2))
+
+
+@pytest.mark.parametrize(
+    "fn, said",
+    [
+        (lambda x: x.reshape(4, 8), "at batch=4 and at batch=5 it raises an error: shape"),
+        (
+            lambda x: x * 2 if x.shape[0] < 6 else x * 3,
+            r"at batch=4 and at batch=6 mul has 2 and 3.*\(test_sizes.py:\d+\)",
+        ),
+        (
+            lambda x: x * 2 if x.shape[0] < 6 else x.exp(),
+            r"at batch=4 and at batch=6 it does other things.*\(test_sizes.py",
+        ),
+        (lambda x: (x, x.shape[0]), "at batch=4 and at batch=2 its result is another"),
+        (lambda x: x * (1 / x.shape[0]), r"mul has other numbers.*\(test_sizes.py"),
+    ],
+)
+def test_what_is_not_one_graph_is_refused_with_the_line(fn, said):
+    with pytest.raises(ExportError, match=said):
+        whet.export(fn, whet.ones(4, 8), dynamic={"x": {0: Dim("batch", max=12)}})
+
+
+def test_sizes_that_python_is_told_need_few_of_them():
+    with pytest.raises(
+        ExportError, match=r"Python is told a size \(test_sizes.py:\d+\)(.|\n)*give each Dim a max"
+    ):
+        whet.export(Told(), whet.ones(2, 5, 4), dynamic={"x": ("batch", None, None)})
+
+
+@pytest.mark.parametrize(
+    "dynamic, said",
+    [
+        ({"y": ("n",)}, "dynamic names 'y'; the inputs are x"),
+        ({"x": {5: "n"}}, "x has no dimension 5"),
+        ({"x": {0: Dim("n", max=2)}}, "x has 4 in dimension 0; n is from 0 to 2"),
+        ({"x": 3}, "expected {dimension: Dim}"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(dynamic, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        whet.export(lambda x: x + 1, whet.ones(4, 3), dynamic=dynamic)
+
+
+def test_expressions_are_the_simplest_that_fit():
+    def of_samples(f, *values):
+        e = fitted([(v, f(*v)) for v in values])
+        return e and e.text(["a", "b"])
+
+    some = (4, 5), (5, 8), (7, 6), (11, 9)
+    assert of_samples(lambda a, b: 3 * a, *some) == "3*a"
+    assert of_samples(lambda a, b: b - 1, *some) == "b-1"
+    assert of_samples(lambda a, b: 2 * a * b, *some) == "2*a*b"
+    assert of_samples(lambda a, b: a // 2, *some) is None
+
+
+def test_sizes_cannot_be_saved_yet(tmp_path):
+    e = whet.export(lambda x: x + 1, whet.ones(4), dynamic={"x": ("n",)})
+    with pytest.raises(ExportError, match="sizes that differ cannot be saved yet"):
+        e.save(tmp_path / "model.whet")
