@@ -57,7 +57,7 @@ def export(
     >>> x = whet.ones(4, 3, 2)
     >>> e = whet.export(lambda x: x.flatten(1) * 2, x, dynamic={"x": ("batch", None, None)})
     >>> e.results, e(whet.ones(7, 3, 2)).shape
-    ([output: f32[batch,6]], Size([7, 6]))
+    ([output: f32[batch,6]], whet.Size([7, 6]))
 
     `rewrites` names what may change bits: see `whet.jit.trace`. What constants alone make is
     computed beforehand in any case, which changes none."""
