@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.modes import no_grad
+from .errors import OnnxError
 from .library import onnx_library
 from .loading import load
 from .module import OnnxModule
@@ -26,8 +27,13 @@ class Prepared:
         with no_grad():
             if isinstance(inputs, dict):
                 found = self.module(**inputs)
-            else:
-                found = self.module(*inputs)
+            else:                        # those with an initialiser come last, if at all
+                ports = sorted(self.module.inputs, key=lambda p: not p.needed)
+                if len(inputs) > len(ports):
+                    raise OnnxError(f"the model takes {len(ports)} inputs, not {len(inputs)}")
+                given = len(inputs) == len(ports)
+                names = [p.name for p in (self.module.inputs if given else ports)]
+                found = self.module(**dict(zip(names, inputs)))
         single = len(self.module.outputs) == 1
         return tuple(map(to_numpy, [found] if single else found))
 
