@@ -13,15 +13,14 @@ its sort cost, and it brings in the difference between an eager call and a repla
 Recordings are held in MEMORY bytes. Where a new one finds no room, it takes the place of one that brings in clearly less in the same time; in a
 cycle of more kinds than there is room for, all bring in the same, so those that are there stay.
 """
-import dataclasses
 import itertools
 import math
 import random
 import threading
-import weakref
 
 from ..guards import table_index
 from ..report.reasons import Little, Unfit, Varies
+from .ledger import Cost, Kind, Ledger, average
 
 ALLOWANCE, GRACE = 0.08, 0.04    # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what no clock sees
 OPENING = 3                      # of a training step the first three calls differ: no gradients yet, no state of the optimizer, then both
@@ -32,7 +31,6 @@ GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0005           # seconds that recordings take, until one was made: in full, like one, without a run
 SOUNDING = 32                    # of the calls that could have a recording without a run one in so many is eager
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
-NEWEST = 0.3                     # weight of the last measurement in an average
 ASKING, RESERVE = 0.03, 0.01     # of eager's time: what asking may take, once so many seconds or less can be spent
 PATIENCE, LONGEST = 16, 1 << 12  # eager calls in a row until asking is left out, and for how many calls at most
 HISTORY = 1 << 12                # kinds that are remembered without a recording
@@ -40,83 +38,6 @@ MEMORY = 1 << 28                 # bytes of recordings
 SURE, LOOKS = 1.0, 256           # seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
 BETTER, SAMPLE = 1.5, 8          # times as much must a new recording bring in as the worst of so many that are there
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
-
-
-@dataclasses.dataclass
-class Ledger:
-    """What became of a function's calls, and what they took. Counts of calls:
-
-    `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of other sizes; `unseen`: the first
-    replays of sizes that no run had (they are among `replayed`); `checked`: recorded again for
-    comparison; `timed`: eager in a trial; `failed`: recorded in vain. Eager calls by their reason: `new`: the first of their kind, `costly`: a
-    recording costs more than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer, `refused`: cannot be
-    recorded, `busy`: another thread was recording, `unasked`: nothing could be spent, so nobody asked. `missed`: recordings that were tried
-    in vain (several may be in one call); `evicted`: recordings that made room.
-
-    Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on recordings, beyond eager calls; `saved` by
-    replays."""
-    replayed: int = 0
-    recorded: int = 0
-    resized: int = 0
-    unseen: int = 0
-    checked: int = 0
-    timed: int = 0
-    failed: int = 0
-    new: int = 0
-    costly: int = 0
-    crowded: int = 0
-    slower: int = 0
-    refused: int = 0
-    busy: int = 0
-    unasked: int = 0
-    missed: int = 0
-    evicted: int = 0
-    spent: float = 0.0
-    eager: float = 0.0
-    recording: float = 0.0
-    saved: float = 0.0
-
-    @property
-    def ran_eagerly(self):
-        """Calls that were eager without being recorded or timed."""
-        return self.new + self.costly + self.crowded + self.slower + self.refused + self.busy + self.unasked
-
-    @property
-    def calls(self):
-        """All calls."""
-        return self.replayed + self.recorded + self.resized + self.checked + self.timed + self.failed + self.ran_eagerly
-
-
-class Kind:
-    """Calls whose arguments look alike: how many came, the shortest eager call and replay, and when they began, in seconds of eager calls."""
-    __slots__ = ("calls", "eager", "replay", "since", "met")
-
-    def __init__(self, since, objects):
-        self.calls, self.eager, self.replay, self.since = 0, math.inf, math.inf, since
-        self.met = [_reference(x) for x in objects]          # what the key knows by its address only
-
-    def same(self, objects):
-        """Are these the objects that the kind was met with? Others may lie at their addresses by now."""
-        return all(r() is x for r, x in zip(self.met, objects))
-
-
-class Cost:
-    """What recordings of one sort cost beyond an eager call: on average, and in eager calls. (More operations take longer both ways.)"""
-    __slots__ = ("seconds", "calls")
-
-    def __init__(self, seconds):
-        self.seconds, self.calls = seconds, 0.0
-
-    def note(self, seconds, eager):
-        """One took so long, where an eager call takes `eager`."""
-        known = self.calls > 0
-        self.seconds = _average(self.seconds, seconds) if known else seconds
-        if 0 < eager < math.inf:
-            self.calls = _average(self.calls, seconds / eager) if known else seconds / eager
-
-    def of(self, eager):
-        """What the next one will cost, where an eager call takes `eager`."""
-        return max(self.seconds, self.calls * eager) if eager < math.inf else self.seconds
 
 
 class Policy:
@@ -161,9 +82,9 @@ class Policy:
         """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the ledger."""
         kind.eager = min(kind.eager, seconds)
         if kind.calls == 1:
-            self.first = seconds if self.first == math.inf else _average(self.first, seconds)
-        self.typical = seconds if self.typical == math.inf else _average(self.typical, seconds)
-        self.asking = _average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked - seconds
+            self.first = seconds if self.first == math.inf else average(self.first, seconds)
+        self.typical = seconds if self.typical == math.inf else average(self.typical, seconds)
+        self.asking = average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked - seconds
         self.count(why)
         self.ledger.spent += asked
         self.ledger.eager += seconds
@@ -185,7 +106,7 @@ class Policy:
         if 0 < worth < math.inf:
             self.ledger.saved += worth - seconds
             if not first or kind.replay < self.ratio * worth:            # (memory, tables and kernels are new to the first one)
-                self.ratio = _average(self.ratio, min(kind.replay / worth, 2.0))
+                self.ratio = average(self.ratio, min(kind.replay / worth, 2.0))
                 self.timings += 1
 
     def count(self, what, n=1):
@@ -274,7 +195,7 @@ class Policy:
         """A recording was made without a run, and a call by it, in so many seconds."""
         self.count("unseen")
         eager = min(self.eager_seconds(kind), seconds)
-        self.bare.seconds = _average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))         # (some bring kernels that eager mode needs, too)
+        self.bare.seconds = average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))         # (some bring kernels that eager mode needs, too)
         self.ledger.recording += seconds - eager
         self.ledger.spent += seconds
         self.ledger.eager += min(self.first, seconds)
@@ -359,15 +280,3 @@ class Policy:
         self.harvest(list(self.held))
         self.bypassed()
         return self.ledger
-
-
-def _average(before, now):
-    return before + NEWEST * (now - before)
-
-
-def _reference(x):
-    """A way to an object that does not keep it alive, where there is one."""
-    try:
-        return weakref.ref(x)
-    except TypeError:
-        return lambda: x
