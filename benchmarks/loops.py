@@ -1,9 +1,11 @@
-"""Training loops with the default policy: what tracing costs at its worst moment, and what share of the late calls is replayed.
+"""Training loops with the default policy: what tracing costs at its worst moment, and what share of
+the late calls is replayed.
 
-Each loop of `tests/loops` runs eagerly and traced, each in a process of its own, with nothing in the cache of kernels, and then once more with
-what the first runs left there. Times are those of the calling thread's processor, call by call.
+Each loop of `tests/loops` runs eagerly and traced, each in a process of its own, with nothing in
+the cache of kernels, and then again with what the first runs left there. Times are those of the
+calling thread's processor, call by call.
 
-    python -m benchmarks.loops [--only ppo sac] [--rounds 1]
+    python -m benchmarks.loops [--only ppo sac] [--warmer 2]
 """
 import argparse
 import json
@@ -14,8 +16,9 @@ import tempfile
 import time
 import warnings
 
-ALLOWED, GRACE = 1.1, 0.05               # of eager's time, and seconds: what tracing may take at most
-WARM, SHARE = 10, 0.95                   # calls that may be eager, and the share of the later ones that should be replayed
+ALLOWED, GRACE = 1.1, 0.05       # of eager's time, and seconds: what tracing may take at most
+# calls that may be eager, and the share of the later ones that should be replayed
+WARM, SHARE = 10, 0.95
 GOOD = 18                                # loops that should
 
 
@@ -28,7 +31,8 @@ def once(name, how):
     from tests.loops import harness
     account.GRACE = limit                    # tests lift it
     whet.set_num_threads(1)
-    build, clock, depth, took, replays, order = harness.loops()[name], time.thread_time, [0], [], [], {}
+    build, clock = harness.loops()[name], time.thread_time
+    depth, took, replays, order = [0], [], [], {}
 
     def trace(fn):
         t = whet.jit.trace(fn) if how == "traced" else fn
@@ -51,13 +55,15 @@ def once(name, how):
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         harness.run(build, trace)
-    return took, replays, [str(w.message) for w in warned if issubclass(w.category, whet.jit.TraceWarning)]
+    told = [str(w.message) for w in warned if issubclass(w.category, whet.jit.TraceWarning)]
+    return took, replays, told
 
 
 def apart(name, how, cache):
     """Run a loop in a process of its own."""
     env = {**os.environ, "WHET_CACHE_DIR": cache}
-    out = subprocess.run([sys.executable, "-m", "benchmarks.loops", "--one", name, how], env=env, capture_output=True, text=True)
+    command = [sys.executable, "-m", "benchmarks.loops", "--one", name, how]
+    out = subprocess.run(command, env=env, capture_output=True, text=True)
     if out.returncode:
         raise RuntimeError(out.stderr)
     return json.loads(out.stdout.splitlines()[-1])
@@ -78,30 +84,37 @@ def main(argv=()):
     ask = argparse.ArgumentParser()
     ask.add_argument("--one", nargs=2)
     ask.add_argument("--only", nargs="*")
+    ask.add_argument("--warmer", type=int, default=1, help="traced runs between cold and warm")
     ask = ask.parse_args(argv)
     if ask.one:
         print(json.dumps(once(*ask.one)))
         return
     from tests.loops import harness
-    heads = ("loop", "calls", "cold: eager ms", "traced ms", "ms beyond, at worst", "after call", "replayed late",
-             "warm: eager ms", "traced ms", "ms beyond, at worst", "after call", "replayed late", "warned")
+    each = "eager ms", "traced ms", "ms beyond, at worst", "after call", "replayed late"
+    cold, warm = ([f"{when}: {x}" for x in each] for when in ("cold", "warm"))
+    heads = ("loop", "calls", *cold, *warm, "warned")
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     over, good = [0, 0], [0, 0]
     for name in ask.only or harness.loops():
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
             facts = [name]
             for k in range(2):
+                for _ in range(ask.warmer if k else 0):      # what was compiled beside is kept
+                    apart(name, "traced", other)
                 eager, traced = apart(name, "eager", one), apart(name, "traced", other)
                 lost, at = worst(eager[0], traced[0])
                 share = traced[1].count(True) / max(len(traced[1]), 1)
                 if not k:
                     facts.append(len(eager[0]))
                 facts += [f"{sum(eager[0]) * 1e3:.0f}", f"{sum(traced[0]) * 1e3:.0f}",
-                          f"**{lost * 1e3:.0f}**" if lost > 0 else f"{lost * 1e3:.0f}", at, f"{share:.0%}"]
+                          f"**{lost * 1e3:.0f}**" if lost > 0 else f"{lost * 1e3:.0f}", at,
+                          f"{share:.0%}"]
                 over[k] += lost > 0
                 good[k] += share >= SHARE
-            print(f"| {' | '.join(map(str, (*facts, '; '.join(traced[2])[:160])))} |", flush=True)
-    print(f"\nBeyond what tracing may take: {over[0]} cold, {over[1]} warm. Replayed: {good[0]} cold, {good[1]} warm; {GOOD} should be.")
+            row = *facts, "; ".join(traced[2])[:160]
+            print(f"| {' | '.join(map(str, row))} |", flush=True)
+    print(f"\nBeyond what tracing may take: {over[0]} cold, {over[1]} warm. "
+          f"Replayed: {good[0]} cold, {good[1]} warm; {GOOD} should be.")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from whet.cpu import haste
 
 from ..guards import native_table
 from ..guards.native_entry import MISSED, latch
@@ -119,10 +120,9 @@ class Recording:
         return {key for p in self.programs() for key in p.hasty}
 
     def settle(self) -> None:
-        """Have the kernels of its programs compiled well."""
+        """Have the kernels of its programs compiled well, beside the calls."""
         self.unsettled = False
-        for p in self.programs():
-            p.settle()
+        haste.hurry(self.hasty)
 
     def weigh(self) -> int:
         """The bytes that it takes, about."""
