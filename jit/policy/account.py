@@ -83,7 +83,8 @@ class Policy:
 
     def eager_seconds(self, kind):
         """What an eager call of a kind takes, as far as it is known."""
-        return kind.eager if kind.eager < math.inf else min(self.typical, self.guessed)
+        known = kind.eager if kind.eager < math.inf else self.typical
+        return known if known < math.inf else self.guessed
 
     def pay(self, kind, seconds):
         """A call of a kind by a recording took so long, whatever was done with it."""
