@@ -13,7 +13,7 @@ from typing import Any
 
 from whet.autograd import modes
 from whet.autograd.node import next_number
-from whet.cpu import haste, native
+from whet.cpu import haste
 
 from ..effects.python_state import Swapped
 from ..guards.outside_state import Search, world_of
@@ -43,8 +43,7 @@ class Session:
         self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.given.leaves
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
-        # when the function did; seconds of compiling until then
-        self.began = self.compiled = 0.0
+        self.began = 0.0                     # when the function did
         self.searched = 0.0                  # seconds
 
     # ---- what differs between a first recording and one for comparison ---------------------------
@@ -161,7 +160,7 @@ class Session:
                 self.swapped.enter(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()
-                self.began, self.compiled = timing.work(), native.compiled()
+                self.began = timing.clock()
                 with nullcontext() if self.is_unwatched else self.watch, haste.recording():
                     return self.subject.fn(*self.args, **self.kwargs)
             finally:

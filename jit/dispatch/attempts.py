@@ -1,9 +1,8 @@
 """Attempts to record a call: the first of a way through the function, and further ones for
 comparison."""
+import math
 import threading
 from typing import Any
-
-from whet.cpu import native
 
 from ..capture.findings import Findings
 from ..capture.refused import Wrong
@@ -11,12 +10,10 @@ from ..capture.session import Session, Unrecorded
 from ..guards import sizes
 from ..policy import timing
 from ..policy.account import TIMED, Policy
-from ..policy.ledger import Watched
 from ..replay.build import build
 from ..report.reasons import Drifts, OtherWays
 from ..verify import recheck
 from ..verify.compare_runs import compare
-from .kernels_ahead import KernelsAhead
 from .learned import Learned
 from .recordings import Recordings
 from .refusals import Refusals
@@ -30,23 +27,12 @@ class Attempts:
                  recordings: Recordings) -> None:
         self.subject, self.learned, self.policy = subject, learned, policy
         self.refusals, self.recordings, self.lock = refusals, recordings, threading.Lock()
-        # kernels of a run of which no program was made
-        self.ahead: KernelsAhead | None = None
-
-    @property
-    def awaits_kernels(self) -> bool:
-        """Are kernels being compiled that the next recording needs?"""
-        return self.ahead is not None and self.ahead.is_awaited
 
     def first(self, call: Any) -> tuple[Any, "FirstRecording"]:
         """The result of a call that is recorded for the first time, and what became of the
         attempt."""
         attempt = FirstRecording(self, call)
-        out = attempt.result()
-        if attempt.is_spared:
-            self.learned.loosen(attempt.world.changes())
-            self.ahead = KernelsAhead(attempt.rec)
-        return out, attempt
+        return attempt.result(), attempt
 
     def again(self, call: Any, known: Any) -> Any:
         """The result of a call that a known recording fits, with which the run is compared."""
@@ -55,7 +41,7 @@ class Attempts:
 
 class FirstRecording(Session):
     """A call that no recording fits. `became`: what the attempt was, as a field of the policy's
-    ledger, `ran`: how long the function itself ran, `recording`: what was made."""
+    ledger, `run_seconds`: how long the function itself ran, `recording`: what was made."""
 
     def __init__(self, attempts: Attempts, call: Any) -> None:
         learned = attempts.learned
@@ -66,9 +52,8 @@ class FirstRecording(Session):
             attempts.refusals,
             attempts.recordings,
         )
-        self.became, self.ran, self.recording = "refused", Watched(), None
+        self.became, self.run_seconds, self.recording = "refused", math.inf, None
         self.has_model = False
-        self.is_spared = False               # is no program made yet?
         self.model_key: Any = None
 
     def search(self) -> None:
@@ -121,33 +106,13 @@ class FirstRecording(Session):
 
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
-        self.ran = Watched(timing.work() - self.began, native.compiled() - self.compiled,
-                           len(self.rec.nodes))
-        self.is_spared = self.policy.spares_first and self.leaves_another_start()
-        if self.is_spared:
-            return
+        self.run_seconds = timing.clock() - self.began
         findings = Findings(self, out)
-        try:
-            with native.limited(self.policy.may_compile(self.call.kind)):
-                r = build(self, findings, self.model)
-        except native.Dear:                  # They are compiled beside the calls, for a later one.
-            self.is_spared = True
-            return
+        r = build(self, findings, self.model)
         if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):
             self.recordings.watched.add(self.call.key)
         elif self.only_computed():
             self.register(r)
-
-    def leaves_another_start(self) -> bool:
-        """Has this run changed what it read, so that the next call finds something else? A first
-        training step has no gradients and no state of the optimizer yet: it is the only one of its
-        kind."""
-        if self.rec.reason is not None:
-            return False
-        run = self.run
-        return bool(self.world.changes()) or any(
-            (before is None) != (t._grad is None) and id(t) in self.world.tensors
-            for t, before in zip(run.tensors, run.grads))
 
     def only_computed(self) -> bool:
         """Were numbers that vary only computed with? Those that Python went on from are guards from

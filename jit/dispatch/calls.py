@@ -7,7 +7,6 @@
 from typing import Any
 
 from whet.autograd import modes
-from whet.cpu import native
 
 from ..guards import sizes
 from ..guards.native_entry import MISSED
@@ -16,7 +15,6 @@ from ..policy.account import LOOKS, Policy
 from ..replay import families
 from ..verify import recheck
 from .attempts import Attempts
-from .doubts import SOME, Doubts
 from .invocation import Invocation
 from .learned import Learned
 from .recordings import Recordings
@@ -38,7 +36,6 @@ class Calls:
         self.recordings = Recordings(subject, self.learned, self.policy, self.refusals, self.tables)
         self.attempts = Attempts(subject, self.learned, self.policy, self.refusals, self.recordings)
         self.replays = Replays(subject, self.policy, self.recordings, self.attempts)
-        self.doubts = Doubts(subject, self.policy, self.refusals, self.recordings)
 
     def __call__(self, args: Any, kwargs: Any) -> Any:
         """The result of a call."""
@@ -46,7 +43,7 @@ class Calls:
             return self.subject.fn(*args, **kwargs)
         if self.refusals.drift is not None:
             return self.distrusted(args, kwargs)
-        policy, begun, worked = self.policy, timing.clock(), timing.work()
+        policy, begun = self.policy, timing.clock()
         if policy.resting:
             return self.unasked(args, kwargs)
         try:
@@ -55,15 +52,15 @@ class Calls:
         except TypeError:                    # The key cannot be hashed.
             policy.count("refused")
             return self.subject.fn(*args, **kwargs)
-        call = Invocation(args, kwargs, key, given, kind, begun, worked)
+        call = Invocation(args, kwargs, key, given, kind, begun)
         out = self.replays.result(call)
         if out is not MISSED:
-            policy.pay(kind, timing.work() - worked)
+            policy.pay(kind, timing.clock() - begun)
             return out
         if self.unseen(call):
             out = self.replays.result(call)
             if out is not MISSED:
-                policy.unrun(kind, timing.work() - worked)
+                policy.unrun(kind, timing.clock() - begun)
                 return out
         why = self.against(call)
         if why is not None:
@@ -89,20 +86,26 @@ class Calls:
             policy.bypass, policy.resting = None, 0
             self.tables.lay()
         policy.rested(1)
-        self.doubts.look()
+        self.doubt()
         return self.subject.fn(*args, **kwargs)
 
     def eager(self, call: Invocation, why: str) -> Any:
         """A call that no recording fits and that is not recorded, for this reason."""
-        policy, start, compiled = self.policy, timing.work(), native.compiled()
+        policy, start = self.policy, timing.clock()
         out = self.subject.fn(*call.args, **call.kwargs)
-        now = timing.work()
-        policy.ran(call.kind, now - start, now - call.worked, why, native.compiled() - compiled)
+        now = timing.clock()
+        policy.ran(call.kind, now - start, now - call.begun, why)
         if policy.resting:
             self.tables.lay()
-        if policy.resting or policy.idle in (SOME, 2 * SOME) or not policy.idle % LOOKS:
-            self.doubts.look()
+        if not policy.idle % LOOKS:
+            self.doubt()
         return out
+
+    def doubt(self) -> None:
+        """Warn, once, if tracing has turned out not to pay."""
+        reason = None if self.refusals.warned else self.policy.doubts()
+        if reason is not None:
+            self.refusals.say(f"is no faster traced: {reason.full()}")
 
     # ---- calls of sizes that none had ------------------------------------------------------------
     def unseen(self, call: Invocation) -> bool:
@@ -122,10 +125,7 @@ class Calls:
             if model is None or not families.serves(model) or not sizes.serves_others(model) \
                     or not self.policy.makes(call.kind):
                 return False
-            start, plans = timing.work(), len(model.family.sheets)
             r = model.family.recording(call.given.leaves)
-            if len(model.family.sheets) > plans:
-                self.policy.planned(timing.work() - start)
             if r is None:
                 return False
             r.kind, r.key = call.kind, key
@@ -147,8 +147,6 @@ class Calls:
             return "slower"
         if call.key in self.refusals.by_key:
             return "refused"
-        if self.attempts.awaits_kernels:
-            return "awaited"
         known = bool(self.recordings.of(call.key))
 
         def has_model() -> bool:
@@ -168,8 +166,8 @@ class Calls:
             call.key, call.given = self.learned.key(call.args, call.kwargs)
             call.kind = self.policy.kind(call.key, call.given.others)
         out, attempt = self.attempts.first(call)
-        self.policy.recorded(call.kind, timing.work() - call.worked, attempt.ran, attempt.has_model,
-                             attempt.became)
+        self.policy.recorded(call.kind, timing.clock() - call.begun, attempt.run_seconds,
+                             attempt.has_model, attempt.became)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         return out

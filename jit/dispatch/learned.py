@@ -104,9 +104,6 @@ class Learned:
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:
-    # A sum begins with an int, and goes on with floats or tensors.
-    if varies(before) and (varies(now) or isinstance(now, Base | np.ndarray)):
-        return True
-    if type(before) is type(now) and isinstance(now, Base | np.ndarray):
+    if type(before) is type(now) and (varies(now) or isinstance(now, Base | np.ndarray)):
         return True
     return several(before) and several(now) and [*map(type, before)] == [*map(type, now)]

@@ -3,6 +3,8 @@ comparison."""
 import math
 from typing import Any
 
+from whet.cpu import haste
+
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
 from ..policy import timing
@@ -38,7 +40,7 @@ class Replays:
     def by(self, r: Any, call: Invocation) -> Any:
         """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
         calls, trial = r.calls, r.trial
-        if calls and r.unsettled:
+        if calls and r.unsettled and self.policy.affords_kernels(haste.waiting(r.hasty)):
             # What is called a third time will be called more often.
             r.settle()
         if calls >= r.checks.at and not r.slow and not trial.running:

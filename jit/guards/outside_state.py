@@ -29,7 +29,6 @@ class World:
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
         self.places += [AbsentNames(d, frozenset(walk.attributes - d.keys())) for d in others]
         self.places.append(BareTensors(self.bare))
-        self.parted: Place | None = None     # the place that differed last: mostly it does again
         self._arrange()
 
     @property
@@ -92,15 +91,8 @@ class World:
 
     def difference(self) -> Changed | None:
         """The first thing that is not as it was found, as a reason; None if all is."""
-        found = self.changes_again() or self.changes()
-        if not found:
-            return None
-        self.parted = found[0].place
-        return Changed(self, found[0])
-
-    def changes_again(self) -> list[Change]:
-        """In what the place differs that differed last."""
-        return [] if self.parted is None else self.parted.changes()
+        found = self.changes()
+        return Changed(self, found[0]) if found else None
 
     def restore(self) -> bool:
         """Put back what is not as it was found; was there anything?"""

@@ -4,17 +4,10 @@ An account is kept over all calls of a traced function: the seconds that they to
 is behind by stays below ALLOWANCE of eager's time and GRACE seconds beside it. A recording is an investment: it costs what earlier ones of
 its sort cost, and it brings in the difference between an eager call and a replay each time that a call of its kind comes again.
 
-- The first call of a function is recorded; but where it has changed what it read itself, as the
-  first step of a training does, no program is made of it. The next ones up to OPENING are recorded
-  at once if that is expected to cost no more than what may be spent, or no more than HEAVY eager
-  calls: a heavy step is fast from its third call on, and a light one that comes ten times does not
-  pay for a program.
+- The first OPENING recordings of a function are made at once, whatever they cost; they are earned back before more is spent.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind whose calls so far would have paid for its recording may take all that can be spent, another one a share of it. The share shrinks
   while recordings cost more than they bring in.
-- Recordings of further sizes that are made without a run cost what they are measured to cost, the
-  plans for ranges of sizes included. They are made as long as that may be spent on them.
-- Seconds are those that the calling thread works. Kernels that eager mode needs, too, do not count.
 - Where nothing can be spent, a call is not even asked what kind it is, if asking takes a noticeable part of its time.
 
 Recordings are held in MEMORY bytes. Where a new one finds no room, it takes the place of one that brings in clearly less in the same time; in a
@@ -27,21 +20,19 @@ import threading
 
 from ..guards import table_index
 from ..report.reasons import Little, Unfit, Varies
-from . import ledger
 from .ledger import Cost, Kind, Ledger, average
 
 ALLOWANCE, GRACE = 0.08, 0.04    # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what no clock sees
 OPENING = 3                      # of a training step the first three calls differ: no gradients yet, no state of the optimizer, then both
-HEAVY = 8                        # eager calls that one of the first recordings may cost, whatever may be spent
 FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that has not come often enough to pay
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0005           # seconds that recordings take, until one was made: in full, like one, without a run
 SOUNDING = 32                    # of the calls that could have a recording without a run one in so many is eager
+KERNEL = 0.01                    # seconds that a kernel takes to compile well
 ASKING, RESERVE = 0.03, 0.01     # of eager's time: what asking may take, once so many seconds or less can be spent
-PATIENCE, IN_DEBT = 16, 4        # eager calls in a row until asking is left out; and where nothing may be spent
-LONGEST = 1 << 12                # calls in a row that are not asked
+PATIENCE, LONGEST = 16, 1 << 12  # eager calls in a row until asking is left out, and for how many calls at most
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 MEMORY = 1 << 28                 # bytes of recordings
 SURE, LOOKS = 1.0, 256           # seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
@@ -58,10 +49,6 @@ class Policy:
         self.asked = 0                       # how often a recording was to be made without a run
         self.made, self.held, self.bytes = 0, [], 0
         self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS   # seconds of an eager call; of asking; a replay by an eager call
-        # seconds of an eager call, by those that took longer: watched ones, and the first
-        self.guessed = math.inf
-        self.nodes, self.learned = 0, False  # operations of a call; was an eager one timed?
-        self.planning = 0.0                  # seconds that plans for ranges of sizes took
         self.first = math.inf                # seconds of an eager call of sizes that are new to eager mode, too
         self.timings = 0                     # replays that the ratio is of
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
@@ -83,8 +70,7 @@ class Policy:
 
     def eager_seconds(self, kind):
         """What an eager call of a kind takes, as far as it is known."""
-        known = kind.eager if kind.eager < math.inf else self.typical
-        return known if known < math.inf else self.guessed
+        return kind.eager if kind.eager < math.inf else self.typical
 
     def pay(self, kind, seconds):
         """A call of a kind by a recording took so long, whatever was done with it."""
@@ -92,36 +78,24 @@ class Policy:
         self.ledger.spent += seconds
         self.ledger.eager += worth if worth < math.inf else seconds      # (until an eager call is timed nothing is gained or lost)
 
-    def ran(self, kind, seconds, asked, why, compiled=0.0):
-        """A call ran eagerly in so many seconds, `compiled` of them for kernels, and took `asked` in
-        all; `why`: a field of the ledger."""
-        self.learn(kind, seconds - compiled)
+    def ran(self, kind, seconds, asked, why):
+        """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the ledger."""
+        kind.eager = min(kind.eager, seconds)
+        if kind.calls == 1:
+            self.first = seconds if self.first == math.inf else average(self.first, seconds)
+        self.typical = seconds if self.typical == math.inf else average(self.typical, seconds)
         self.asking = average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked - seconds
         self.count(why)
         self.ledger.spent += asked
         self.ledger.eager += seconds
         self.idle += 1
-        patience = PATIENCE if self.balance > 0 else IN_DEBT
-        if self.idle >= patience and self.balance < RESERVE and self.asking > ASKING * self.typical:
-            needed = int(self.asking / (ASKING * max(self.typical, 1e-7)))
-            # early on, what comes may soon be worth a look
-            self.resting = min(needed, 2 * self.ledger.calls, LONGEST)
-
-    def learn(self, kind, seconds):
-        """An eager call of a kind took so long. The first one of a function finds each operation for
-        the first time."""
-        if self.guessed == math.inf or not self.learned:
-            least = max(seconds - ledger.FIRST_TIME * self.nodes, 0.0)
-            self.guessed, self.learned = min(self.guessed, least), True
-            return
-        kind.eager = min(kind.eager, seconds)
-        if kind.calls == 1:
-            self.first = seconds if self.first == math.inf else average(self.first, seconds)
-        self.typical = seconds if self.typical == math.inf else average(self.typical, seconds)
+        if self.idle >= PATIENCE and self.balance < RESERVE and self.asking > ASKING * self.typical:
+            self.resting = min(int(self.asking / (ASKING * max(self.typical, 1e-7))), LONGEST)
 
     def timed(self, kind, seconds):
         """A call of a kind ran eagerly in so many seconds, for comparison."""
-        self.learn(kind, seconds)
+        kind.eager = min(kind.eager, seconds)
+        self.typical = seconds if self.typical == math.inf else self.typical
         self.count("timed")
 
     def replayed(self, kind, seconds):
@@ -198,7 +172,7 @@ class Policy:
     def against(self, kind, known, like, declared):
         """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do calls of this kind have recordings? `like()`:
         is there a recording of other sizes? `declared`: does the user expect other sizes?"""
-        if self.made < OPENING and self.opens(kind):
+        if self.made < OPENING:
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"
@@ -211,41 +185,17 @@ class Policy:
         size = self.bytes // max(len(self.held), 1)
         return "crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None else None
 
-    @property
-    def spares_first(self):
-        """Is no program to be made of a call that will not recur?"""
-        return not self.made and GRACE < math.inf
-
-    def may_compile(self, kind):
-        """The seconds for which a call of a kind that is recorded may wait for kernels; what is left
-        is compiled beside the next calls."""
-        if not self.made:
-            return math.inf
-        eager = self.eager_seconds(kind)
-        return max(self.balance, HEAVY * eager if eager < math.inf else 0.0, 0.0)
-
-    def opens(self, kind):
-        """Is one of the first calls to be recorded, whether its kind comes often or not?"""
-        cost = self.full.seconds
-        return not self.made or cost <= self.balance or cost <= HEAVY * self.eager_seconds(kind) < math.inf
-
     def makes(self, kind):
         """May a recording for a kind of other sizes be made without a run? Yes where that takes no longer than eager mode, to which sizes are
         new as well. (Now and then no, to see how long that is.)"""
         self.asked += 1
-        cost = self.bare.seconds + self.planning / max(self.ledger.unseen, FREE)
-        return self.asked % SOUNDING != 1 and (cost <= self.first or self.affords(kind, cost))
-
-    def planned(self, seconds):
-        """A plan for a range of sizes was made, as part of a recording without a run."""
-        self.planning += seconds
+        return self.asked % SOUNDING != 1 and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds))
 
     def unrun(self, kind, seconds):
         """A recording was made without a run, and a call by it, in so many seconds."""
         self.count("unseen")
         eager = min(self.eager_seconds(kind), seconds)
-        # Plans and kernels are seldom among it.
-        self.bare.seconds = average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))
+        self.bare.seconds = average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))         # (some bring kernels that eager mode needs, too)
         self.ledger.recording += seconds - eager
         self.ledger.spent += seconds
         self.ledger.eager += min(self.first, seconds)
@@ -253,6 +203,10 @@ class Policy:
     def affords(self, kind, cost):
         """May a recording of a kind take so many seconds?"""
         return cost <= self.share(kind, cost) * self.balance
+
+    def affords_kernels(self, count):
+        """May so many kernels be compiled well now? Otherwise that is done when the process is quiet."""
+        return count * KERNEL <= max(self.balance, 0.0)
 
     def share(self, kind, cost):
         """The part of what can be spent that a recording of a kind may take."""
@@ -263,14 +217,11 @@ class Policy:
     def recorded(self, kind, seconds, run, like, what):
         """A call was recorded in so many seconds, of which the function itself, watched, ran for `run`; `what`: a field of the ledger."""
         self.made += 1
-        known = self.typical < math.inf
-        self.guessed, self.nodes = min(self.guessed, run.again), run.nodes or self.nodes
-        first = run.once if self.made == 1 else self.guessed
-        eager = min(self.eager_seconds(kind), run.seconds) if known else first
-        worth = eager + run.compiled         # what was compiled in the run, eager mode needs as well
+        worth = min(self.eager_seconds(kind), run)
+        worth = worth if self.typical < math.inf else 0.0    # (watched, it may take many times as long)
         self.count(what)
         self.ledger.recording += seconds - worth
-        (self.like if like else self.full).note(seconds - worth, self.eager_seconds(kind))
+        (self.like if like else self.full).note(seconds - worth, worth)
         self.ledger.spent += seconds
         self.ledger.eager += worth
         self.idle = 0

@@ -4,9 +4,6 @@ import math
 import weakref
 
 NEWEST = 0.3                     # weight of the last measurement in an average
-# of a first run under the recorder: what it takes without (55 of 69 ms, 16 of 23, as measured)
-UNWATCHED = 0.75
-FIRST_TIME = 5e-4       # seconds that an operation takes more in a first watched run than later on
 
 
 @dataclasses.dataclass
@@ -17,8 +14,7 @@ class Ledger:
     replays of sizes that no run had (they are among `replayed`); `checked`: recorded again for
     comparison; `timed`: eager in a trial; `failed`: recorded in vain. Eager calls by their reason: `new`: the first of their kind, `costly`: a
     recording costs more than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer, `refused`: cannot be
-    recorded, `busy`: another thread was recording, `awaited`: kernels for a recording are
-    compiled meanwhile, `unasked`: nothing could be spent, so nobody asked. `missed`: recordings that were tried
+    recorded, `busy`: another thread was recording, `unasked`: nothing could be spent, so nobody asked. `missed`: recordings that were tried
     in vain (several may be in one call); `evicted`: recordings that made room.
 
     Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on recordings, beyond eager calls; `saved` by
@@ -36,7 +32,6 @@ class Ledger:
     slower: int = 0
     refused: int = 0
     busy: int = 0
-    awaited: int = 0
     unasked: int = 0
     missed: int = 0
     evicted: int = 0
@@ -48,19 +43,16 @@ class Ledger:
     @property
     def ran_eagerly(self):
         """Calls that were eager without being recorded or timed."""
-        return (self.new + self.costly + self.crowded + self.slower + self.refused + self.busy
-                + self.awaited + self.unasked)
+        return self.new + self.costly + self.crowded + self.slower + self.refused + self.busy + self.unasked
 
     @property
     def calls(self):
         """All calls."""
-        return (self.replayed + self.recorded + self.resized + self.checked + self.timed
-                + self.failed + self.ran_eagerly)
+        return self.replayed + self.recorded + self.resized + self.checked + self.timed + self.failed + self.ran_eagerly
 
 
 class Kind:
-    """Calls whose arguments look alike: how many came, the shortest eager call and replay, and when
-    they began, in seconds of eager calls."""
+    """Calls whose arguments look alike: how many came, the shortest eager call and replay, and when they began, in seconds of eager calls."""
     __slots__ = ("calls", "eager", "replay", "since", "met")
 
     def __init__(self, since, objects):
@@ -68,13 +60,12 @@ class Kind:
         self.met = [_reference(x) for x in objects]          # what the key knows by its address only
 
     def same(self, objects):
-        """Are these the objects that the kind was met with? Others may lie at their addresses."""
+        """Are these the objects that the kind was met with? Others may lie at their addresses by now."""
         return all(r() is x for r, x in zip(self.met, objects))
 
 
 class Cost:
-    """What recordings of one sort cost beyond an eager call: on average, and in eager calls. More
-    operations take longer both ways."""
+    """What recordings of one sort cost beyond an eager call: on average, and in eager calls. (More operations take longer both ways.)"""
     __slots__ = ("seconds", "calls")
 
     def __init__(self, seconds):
@@ -90,26 +81,6 @@ class Cost:
     def of(self, eager):
         """What the next one will cost, where an eager call takes `eager`."""
         return max(self.seconds, self.calls * eager) if eager < math.inf else self.seconds
-
-
-class Watched:
-    """What a run under the recorder took: `seconds` in all, of which `compiled` went to kernels;
-    `nodes`: operations that were recorded."""
-    __slots__ = ("compiled", "nodes", "seconds")
-
-    def __init__(self, seconds=math.inf, compiled=0.0, nodes=0):
-        self.seconds, self.compiled, self.nodes = seconds, compiled, nodes
-
-    @property
-    def once(self):
-        """What a first eager call takes without being watched. It finds each operation for the
-        first time, too."""
-        return UNWATCHED * (self.seconds - self.compiled) if self.seconds < math.inf else 0.0
-
-    @property
-    def again(self):
-        """What eager calls take that were made before, or more."""
-        return max(self.seconds - self.compiled - FIRST_TIME * self.nodes, 0.0)
 
 
 def average(before, now):

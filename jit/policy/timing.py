@@ -9,7 +9,6 @@ kind costs, so that all rounds together cost next to nothing.
 """
 import math
 import threading
-import time
 from time import perf_counter as clock
 
 import numpy as np
@@ -23,10 +22,6 @@ from whet.tensor import wrap
 from ..capture.refused import Refused
 from ..gradient.eager_graph import inside, walk
 from ..guards.signature import Given
-
-# What a thread itself works, which does not grow where a machine has other things to do. Where it
-# ticks too slowly, time that goes by.
-work = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-5 else clock
 
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from whet.cpu import haste
 
 from ..guards import native_table
 from ..guards.native_entry import MISSED, latch
@@ -120,9 +119,10 @@ class Recording:
         return {key for p in self.programs() for key in p.hasty}
 
     def settle(self) -> None:
-        """Have the kernels of its programs compiled well, beside the calls."""
+        """Have the kernels of its programs compiled well."""
         self.unsettled = False
-        haste.hurry(self.hasty)
+        for p in self.programs():
+            p.settle()
 
     def weigh(self) -> int:
         """The bytes that it takes, about."""

@@ -145,11 +145,9 @@ def facts(traced, light=False):
         like = plans.setdefault(id(r.program.plan), i)
         p = {"number": i + 1, "like": like if like < i else None, "because": because[key], **of_recording(traced, key, r)}
         paths.append(p if light else p | of_graphs(traced, key, r))
-    so_far = traced._calls.doubts.reason
-    reasons = [x for x in (traced._drift, *traced._calls.refusals.by_key.values(), traced._why, so_far) if x]
+    reasons = [x for x in (traced._drift, *traced._calls.refusals.by_key.values(), traced._why) if x]
     refused = refusal(traced)
     return {"name": traced._calls.subject.name, "paths": paths, "refused": refused and str(refused), "why": traced._why and str(traced._why),
-            "so_far": so_far and str(so_far),
             "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)), "kinds": len(traced._table), "sizes": sizes(traced),
             "calls": tally(traced), "seconds": spent(traced)}
 
@@ -172,7 +170,6 @@ def refusal(traced):
 
 EAGER = {"new": "the first of their kind", "costly": "a recording would cost more than it may", "crowded": "no room for another recording",
          "slower": "shorter than replays", "refused": "cannot be recorded", "busy": "another thread was recording",
-         "awaited": "kernels for a recording were being compiled",
          "unasked": "tracing does not pay for them"}
 
 

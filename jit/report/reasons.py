@@ -10,10 +10,8 @@ class Reason:
     """`what` was done; `where`: the line that did it, or ""; `instead`: what to write, or ""."""
     instead = ""
 
-    def __init__(self, what, where="", instead=None):
+    def __init__(self, what, where=""):
         self.what, self.where = what, where
-        if instead is not None:
-            self.instead = instead
 
     @staticmethod
     def of(x):
@@ -60,18 +58,6 @@ class Explained(Exception):
 class Varies(Reason):
     """Calls seldom have arguments of a kind that came before."""
     instead = "Pad to fewer sizes, or trace a part of the function whose arguments look alike."
-
-
-class Differ(Reason):
-    """What is no tensor among the arguments is another at each call."""
-    instead = ("Pass numbers that vary as one tensor or NumPy array: whet.tensor(list). Everything "
-               "else is compared with what was recorded.")
-
-
-class Costly(Reason):
-    """A recording would cost more than may be spent so far."""
-    instead = ("It is recorded once its calls have taken some ten times as long: a longer run needs "
-               "nothing. Do not trace what is called so seldom, or trace a larger part.")
 
 
 class Unfit(Reason):

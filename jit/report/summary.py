@@ -133,8 +133,7 @@ def missed(found, left):
 
 def eager(f):
     """Why calls run eagerly."""
-    why = f["why"] if f["why"] != f["refused"] else None
-    reasons = [x for x in (f["refused"], why, f["so_far"]) if x]
+    reasons = [x for x in (f["refused"], f["why"] if f["why"] != f["refused"] else None) if x]
     out = [line for x in reasons for line in wrapped(x, most=4)]
     slow = sum(p["slower"] for p in f["paths"])
     return out + ([f"eager calls are shorter than replays for {many(slow, 'recording')}"] if slow else [])

@@ -21,11 +21,8 @@ PAGE = 4096
 lock = None                              # native's, which all that compiles holds
 settle_one = None                        # how one is compiled well: set by native
 _local = threading.local()
-_called = threading.Event()              # wakes the thread
 _pending: dict = {}                      # key -> (what gives its IR text and symbols, its door, the place of the address that this leads to)
 _behind: dict = {}                       # the address of a door -> the key of what is put off behind it
-_hurried: set = set()            # keys of what is put off that does not wait for a quiet moment
-_jobs: list = []                         # what else the thread is to do, first of all
 _free: list = []                         # doors that nobody has, with those places
 _state = {"last": 0.0, "first": 0.0, "thread": None, "over": False, "form": "usual"}
 
@@ -108,29 +105,6 @@ def _wake():
                 raise
 
 
-def beside(job):
-    """Have the thread call a function, which may ask for kernels."""
-    _jobs.append(job)
-    _wake()
-    _called.set()
-
-
-def ends():
-    """Raise SystemExit on the thread that compiles, if the process goes down."""
-    if _state["over"] and thread() == threading.get_ident():
-        raise SystemExit
-
-
-def hurry(keys):
-    """Have the thread compile what was put off of the kernels of some keys well, without waiting
-    for a quiet moment."""
-    wanted = [k for k in keys if k in _pending]
-    if wanted:
-        _hurried.update(wanted)
-        _wake()
-        _called.set()
-
-
 def thread():
     """The thread that compiles in the background, by its number; None where there is none now."""
     t = _state["thread"]
@@ -147,21 +121,15 @@ def _when_quiet():
 
 def _work_off():
     while True:
-        while _jobs and not _state["over"]:
-            _jobs.pop(0)()
         left = min(_state["last"] + QUIET, _state["first"] + MOST) - time.monotonic()
-        if left > 0 and not _hurried and _pending or _state["form"] == "brief":
-            _called.wait(max(left, 0.05))
-            _called.clear()
+        if left > 0 or _state["form"] == "brief":
+            time.sleep(max(left, 0.05))
             continue
         with lock():
-            if not (_pending or _jobs) or _state["over"]:
-                _hurried.clear()
+            if not _pending or _state["over"]:
                 _state["thread"] = None
                 return
-            _hurried.intersection_update(_pending)
-            if _pending:
-                _settle(next(iter(_hurried or _pending)))
+            _settle(next(iter(_pending)))
 
 
 def pending():
@@ -169,6 +137,11 @@ def pending():
     if _pending:
         _wake()                          # (a child of a fork has no thread yet)
     return bool(_pending)
+
+
+def waiting(keys):
+    """How many of the kernels of some keys wait to be compiled well?"""
+    return sum(k in _pending for k in keys)
 
 
 def behind(address):
@@ -191,8 +164,7 @@ def settle(keys=None):
 
 
 def _forked():
-    global _called
-    _state["thread"], _called = None, threading.Event()      # (the parent's)
+    _state["thread"] = None              # (the parent's)
 
 
 def _end():

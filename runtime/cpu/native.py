@@ -8,7 +8,6 @@ units this call does, `worker` the number of the thread that runs it (0 = the ca
 an interpreter whose objects look different), a Python function of the same meaning calls the same kernels through ctypes.
 """
 import atexit
-import contextlib
 import ctypes as C
 import functools
 import operator
@@ -16,7 +15,6 @@ import os
 import struct
 import sys
 import threading
-import time
 import warnings
 
 import numpy as np
@@ -34,8 +32,6 @@ _asked: set = set()                      # keys of the bytes that were asked for
 on_compile: list = []                    # functions that are called with the IR text of what is compiled
 _exports: dict = {}                      # addresses that code may name and the process does not export
 _lock = threading.RLock()
-LOADING = 0.05                           # seconds that the compiler takes to load
-_spent = threading.local()              # `seconds` of compiling by each thread
 _tape = C.c_void_p()                     # what is called with the arguments of each launch, while somebody records them
 METH_FASTCALL, METH_KEYWORDS, METH_NOARGS, METH_O = 0x80, 0x2, 0x4, 0x8
 
@@ -123,14 +119,8 @@ def _obtain(keys, write, opt=2):
     with _lock:
         missing = [key for key in dict.fromkeys(keys) if key not in _found and not _cached(key)]
         if missing:
-            most = getattr(_spent, "most", None)
-            begun = compiled() + (0 if "llvmlite" in sys.modules else LOADING)
-            if most is not None and begun >= most:
-                raise Dear
-            start = time.thread_time()
             with _unwatched():
                 _compile(*write(missing), opt)
-            _spent.seconds = compiled() + time.thread_time() - start
         return [_found[key] for key in keys]
 
 
@@ -202,30 +192,9 @@ def keep(key, data):
         _store().put(entry)
 
 
-class Dear(Exception):
-    """This thread has compiled for as long as it may."""
-
-
-@contextlib.contextmanager
-def limited(seconds):
-    """Inside, this thread compiles no kernel any more once it has done so for these seconds: that
-    raises Dear."""
-    before, _spent.most = getattr(_spent, "most", None), compiled() + seconds
-    try:
-        yield
-    finally:
-        _spent.most = before
-
-
-def compiled():
-    """The seconds that this thread has spent on writing and compiling kernels."""
-    return getattr(_spent, "seconds", 0.0)
-
-
 def _compile(text, symbols, opt=2):
     """Compile IR text, load it and keep it; `symbols` says the name in the text of each key."""
     from whet.passes.lower_llvm import compile
-    haste.ends()
     for tell in on_compile:
         tell(text)
     try:

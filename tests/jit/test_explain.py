@@ -213,7 +213,7 @@ def test_a_recording_holds_no_memory_of_the_run():
 # ---- the ladder --------------------------------------------------------------------------------------------------------
 LADDER = """
 import os
-import whet; whet.jit.policy.account.GRACE = float("inf")
+import whet
 @whet.jit.trace
 def f(x, n):
     if n > 1:
