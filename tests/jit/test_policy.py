@@ -299,7 +299,7 @@ def kinds_that_come_once(f, calls):
 
 def test_it_is_said_once_that_tracing_does_not_pay(monkeypatch):
     clock = Clock(monkeypatch)
-    f = clock.traced(lambda x: x.sum() * 2, whet.ones(1))
+    f = clock.traced(lambda x: x.sum() * 2, whet.ones(1), dynamic=False)
     said = kinds_that_come_once(f, 900)
     assert not said, "as long as it costs nothing"
     clock.lost = 1e-4                        # asking takes time
