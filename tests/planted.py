@@ -151,8 +151,8 @@ FAULTS = [
     Fault(
         "no mask where a row of windows ends",
         GENERATORS + "windows/pool_rows.py",
-        "lambda: outputs(at, 1, g.ow - at)",
-        "lambda: outputs(at, 1)",
+        "lambda: self.outputs(at, 1, g.ow - at)",
+        "lambda: self.outputs(at, 1)",
         "Pools",
     ),
 ]

@@ -1,7 +1,8 @@
 """Backward: one walk over the recorded nodes, newest first.
 
-Nodes are numbered when they are made and an input's node is always older, so descending numbers are a topological order: no
-recursion, no use counts. Gradients wait in a dict keyed by node. Leaves (edges that are tensors) are finished at the end.
+Nodes are numbered when they are made and an input's node is always older, so descending numbers are
+a topological order: no recursion, no use counts. Gradients wait in a dict keyed by node. Leaves
+(edges that are tensors) are finished at the end.
 """
 import sys
 import threading
@@ -59,8 +60,9 @@ def _in_part(node, need, targets):
 
 
 def run(roots, gradients, keep, create, targets=None, accumulate=True, level=None):
-    """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the targets (a dict of keys). `level`: the
-    function transform (autograd/levels.py) whose history it is; the layers beneath it record what runs, whether it does or not."""
+    """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the
+    targets (a dict of keys). `level`: the function transform (autograd/levels.py) whose history it
+    is; the layers beneath it record what runs, whether it does or not."""
     grads, leaves = {}, {}
     start = []
     for e, g in zip(roots, gradients):
@@ -75,7 +77,9 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True, level=Non
     before = state.flags
     if create or targets is not None or before & modes.SPECIAL:
         whole = create or before & modes.SPECIAL
-        short = [n for n in order if isinstance(n, Shortcut) and (whole or _in_part(n, need, targets) or targets is not None and n.shares())]
+        short = [
+            n for n in order if isinstance(n, Shortcut) and (
+                whole or _in_part(n, need, targets) or targets is not None and n.shares())]
         if short:
             for n in short:
                 n.open()
@@ -117,7 +121,8 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             slots = grads.get(parent)
             if slots is None:
                 slots = grads[parent] = [None] * parent.nout
-            have = slots[node.index]                # the backward reads an output under an edge of its own: its part comes apart
+            # the backward reads an output under an edge of its own: its part comes apart
+            have = slots[node.index]
             slots[node.index] = g if have is None else have + g
             continue
         if node.pre_hooks:
@@ -206,7 +211,10 @@ def _check_nan(node, results):
     for i, r in enumerate(results):
         if r is not None and r.dtype.kind >= 2 and bool((r != r).any()):
             if node.trace:
-                warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{node.trace}", stacklevel=4)
+                warnings.warn(
+                    f"Error detected in {node.name()}. Traceback of forward call that caused the "
+                    f"error:\n{node.trace}",
+                    stacklevel=4)
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 
@@ -219,7 +227,8 @@ def _accumulate(leaf, g, create):
         have = leaf._grad
         if have is None:
             a = g._array
-            mine = getrefcount(g) <= _unshared and g._cell is None and a.flags.c_contiguous and a.flags.writeable
+            mine = (getrefcount(g) <= _unshared and g._cell is None and a.flags.c_contiguous
+                    and a.flags.writeable)
             leaf._grad = g if create or mine else g.detach().clone()
         elif create:
             leaf._grad = have + g
@@ -235,7 +244,8 @@ def _accumulate(leaf, g, create):
 
 
 def _references():
-    """What `getrefcount` says in `_accumulate` of a gradient that only `run` and `_accumulate` hold (it depends on the interpreter)."""
+    """What `getrefcount` says in `_accumulate` of a gradient that only `run` and `_accumulate`
+    hold (it depends on the interpreter)."""
     def accumulate(leaf, g, create):
         return getrefcount(g)
 
@@ -249,7 +259,7 @@ def _references():
 _unshared = _references()
 
 
-# ---- the public calls ----------------------------------------------------------------------------------------------
+# ---- the public calls ----------------------------------------------------------------------------
 def _as_tuple(x):
     return (x,) if x is None or hasattr(x, "_array") else tuple(x)
 
@@ -266,21 +276,29 @@ def _start(tensors, gradients, what):
             raise TypeError(f"{what}: element {i} is not a Tensor but {type(t).__name__}")
         e = edge_of(t)
         if e is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn" + _beyond([t]))
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+                + _beyond([t]))
         if g is None:
             if t._array.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if t.dtype.kind == 3:
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(t.dtype))
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    + repr(t.dtype))
             g = np.ones(t._array.shape, t._array.dtype)
             g = later.literal(g) if modes.state.observers else wrap(g)
         elif not hasattr(g, "_array"):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g._array.shape != t._array.shape:
-            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}.")
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] "
+                f"has a shape of {t.shape}.")
         elif (g.dtype.kind == 3) != (t.dtype.kind == 3):
-            raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                               f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {t.dtype}.")
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same "
+                f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and "
+                f"output[{i}] has a dtype of {t.dtype}.")
         roots.append(e)
         gs.append(g)
     return roots, gs
@@ -291,18 +309,23 @@ def _beyond(tensors):
     level = _level_of(tensors)
     if level is None:
         return ""
-    return (f" Inside of a {level.name}, tensors have a history back to what it was given or was made inside; that of tensors from outside "
-            f"lies outside of it. To differentiate by such a one, give it to {level.name} as an argument, and use func.grad(f, argnums) inside.")
+    return (
+        f" Inside of a {level.name}, tensors have a history back to what it was given or was made "
+        "inside; that of tensors from outside lies outside of it. To differentiate by such a "
+        f"one, give it to {level.name} as an argument, and use func.grad(f, argnums) inside.")
 
 
 def _level_of(tensors):
-    """The function transform whose history these tensors have: that of the innermost one among them."""
+    """The function transform whose history these tensors have: that of the innermost one among
+    them."""
     levels = [t.level for t in tensors if t._stands_for_another]
-    return next((o for o in reversed(modes.state.observers) if any(o is x for x in levels)), None) if levels else None
+    return (next((o for o in reversed(modes.state.observers)
+                  if any(o is x for x in levels)), None) if levels else None)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
-    """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where given)."""
+    """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where
+    given)."""
     tensors = _as_tuple(tensors)
     if grad_tensors is not None:
         grad_tensors = _as_tuple(grad_tensors)
@@ -316,7 +339,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     targets = _targets(inputs)
     got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=_level_of(tensors))
-    with modes.set_grad_enabled(create_graph):
+    with modes.enable_grad() if create_graph else modes.no_grad():
         for t, k in zip(inputs, _keys(inputs)):
             if k in got:
                 _accumulate(t, got.pop(k), create_graph)
@@ -339,8 +362,8 @@ def _targets(inputs):
     return dict.fromkeys(_keys(inputs))
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
-         is_grads_batched=False, materialize_grads=False):
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False,
+         only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):
     """The gradients of the sum of the outputs with respect to each input, as a tuple.
 
     >>> import whet
@@ -354,7 +377,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
     if is_grads_batched:
-        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused,
+                        materialize_grads)
     grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
     roots, gs = _start(outputs, grad_outputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
@@ -364,8 +388,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     for t, k in zip(inputs, _keys(inputs)):
         g = got.get(k)
         if g is None and not allow_unused:
-            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                               "this is the desired behavior." + _beyond(outputs))
+            raise RuntimeError(
+                "One of the differentiated Tensors appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior." + _beyond(outputs))
         if g is None and materialize_grads:
             g = later.zeros_like(t)
         result.append(g)
@@ -379,8 +404,8 @@ def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, material
 
     def row(*some):
         in_order = iter(some)
-        found = grad(outputs, inputs, tuple([None if g is None else next(in_order) for g in gs]), keep, create, allow_unused=allow_unused,
-                     materialize_grads=materialize)
+        found = grad(outputs, inputs, tuple([None if g is None else next(in_order) for g in gs]),
+                     keep, create, allow_unused=allow_unused, materialize_grads=materialize)
         used[:] = [g is not None for g in found]
         return tuple([g for g in found if g is not None])
     found = iter(vmap(row)(*[g for g in gs if g is not None]))
@@ -388,7 +413,8 @@ def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, material
 
 
 def depends_on_others(outputs, inputs):
-    """Do the outputs depend on tensors that somebody outside may differentiate by: does their history reach other leaves than the inputs?
+    """Do the outputs depend on tensors that somebody outside may differentiate by: does their
+    history reach other leaves than the inputs?
 
     The function may have closed over them, so its arguments alone do not tell.
     """
@@ -405,7 +431,7 @@ def depends_on_others(outputs, inputs):
     return False
 
 
-# ---- hooks ---------------------------------------------------------------------------------------------------------
+# ---- hooks ---------------------------------------------------------------------------------------
 def register_tensor_hook(t, hook):
     if not t.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")

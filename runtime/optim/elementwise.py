@@ -168,7 +168,7 @@ class Elementwise(Optimizer):
     # ---- op by op --------------------------------------------------------------------------------
     def _update_by_ops(self, group, kind, p):
         """The same with tensors."""
-        with whet.set_grad_enabled(bool(group.get("differentiable"))):
+        with whet.enable_grad() if group.get("differentiable") else whet.no_grad():
             state, g = self.state.get(p, {}), p.grad
             step = None
             if self.counts:

@@ -15,6 +15,7 @@ import warnings
 
 import numpy as np
 import whet
+import whet.distributions  # It registers ops of its own.
 from whet.ir.graph import OpNode, Ref, Type
 from whet.onnx.write.model import Signature, build
 
