@@ -1,7 +1,9 @@
-"""What nodes cost: the bytes that they move between kernels, and the floating point operations that they do.
+"""What nodes cost: the bytes that they move between kernels, and the floating point operations that
+they do.
 
-Bytes are those of operands and results, elements that lie in one place (an expanded view) counted once; a view moves nothing, a kernel of
-fused nodes only what it reads and gives. Operations are counted as the ops are defined: every function of an expression is one.
+Bytes are those of operands and results, elements that lie in one place (an expanded view) counted
+once; a view moves nothing, a kernel of fused nodes only what it reads and gives. Operations are
+counted as the ops are defined: every function of an expression is one.
 """
 from __future__ import annotations
 

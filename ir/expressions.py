@@ -1,6 +1,8 @@
-"""Scalar expressions: what one element of a result is, over elements of the operands. `ir/scalar.py` says what the language is for.
+"""Scalar expressions: what one element of a result is, over elements of the operands.
+`ir/scalar.py` says what the language is for.
 
-An expression is made with operators and the functions of this module, and read with `walk`, `uses`, `substitute`, `replace` and `types`.
+An expression is made with operators and the functions of this module, and read with `walk`, `uses`,
+`substitute`, `replace` and `types`.
 """
 from __future__ import annotations
 
@@ -10,22 +12,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias, overload
 
 __all__ = [
-    "COMPARE", "Expr", "Function", "Scalar", "absolute", "acos", "acosh", "add", "arg", "args", "asin", "asinh",
-    "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "cbrt", "ceil",
-    "conj", "const", "copysign", "cos", "cosh", "digamma", "div", "eq", "erf", "erfc", "erfcx", "erfinv", "exp",
-    "exp2", "expm1", "floor", "floordiv", "fma", "fmax", "fmin", "fmod", "gcd", "ge", "gelu", "gelu_tanh", "gt",
-    "hypot", "isfinite", "isinf", "isnan", "le", "lgamma", "lift", "log", "log10", "log1p", "log2", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logit", "lt", "make", "max", "maximum", "min", "minimum", "mish",
-    "mod", "mul", "ndtr", "ne", "neg", "nextafter", "one_place", "pick", "polygamma2", "pow", "reciprocal", "replace",
-    "rint", "rsqrt", "shl", "shr", "sigmoid", "sign", "signbit", "silu", "sin", "sinc", "sinh", "softplus", "sqrt",
-    "square", "sub", "substitute", "tan", "tanh", "tanhshrink", "trigamma", "trunc", "truncdiv", "typeof", "types",
-    "uses", "walk", "where"]
+    "COMPARE", "Expr", "Function", "Scalar", "absolute", "acos", "acosh", "add", "arg", "args",
+    "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
+    "bitwise_xor", "cast", "cbrt", "ceil", "conj", "const", "copysign", "cos", "cosh", "digamma",
+    "div", "eq", "erf", "erfc", "erfcx", "erfinv", "exp", "exp2", "expm1", "floor", "floordiv",
+    "fma", "fmax", "fmin", "fmod", "gcd", "ge", "gelu", "gelu_tanh", "gt", "hypot", "isfinite",
+    "isinf", "isnan", "le", "lgamma", "lift", "log", "log10", "log1p", "log2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logit", "lt", "make", "max", "maximum", "min",
+    "minimum", "mish", "mod", "mul", "ndtr", "ne", "neg", "nextafter", "one_place", "pick",
+    "polygamma2", "pow", "reciprocal", "replace", "rint", "rsqrt", "shl", "shr", "sigmoid", "sign",
+    "signbit", "silu", "sin", "sinc", "sinh", "softplus", "sqrt", "square", "sub", "substitute",
+    "tan", "tanh", "tanhshrink", "trigamma", "trunc", "truncdiv", "typeof", "types", "uses", "walk",
+    "where"]
 
 Scalar: TypeAlias = "Expr | int | float | complex | bool"
 
 
 class Expr:
-    """One scalar operation. Equal expressions are the same object, so identity is a key and common parts are shared."""
+    """One scalar operation. Equal expressions are the same object, so identity is a key and
+    common parts are shared."""
     __slots__ = ("op", "args", "value", "key", "__weakref__")
     _made: ClassVar[dict[Any, Expr]] = {}
     op: str
@@ -52,7 +57,8 @@ class Expr:
         if self.op == "const":
             return repr(self.value)
         inner = ", ".join(map(str, self.args))
-        return f"{self.op}({inner}, {self.value})" if self.value is not None else f"{self.op}({inner})"
+        return (f"{self.op}({inner}, {self.value})"
+                if self.value is not None else f"{self.op}({inner})")
 
     __repr__ = __str__
 
@@ -75,7 +81,9 @@ class Expr:
     def __xor__(a, b: Scalar) -> Expr: return make("xor", a, b)
     def __invert__(a) -> Expr: return make("not", a)
     def __bool__(self) -> bool:
-        raise TypeError(f"the truth of the scalar expression {self} is not known when an op is defined: use where(c, a, b)")
+        raise TypeError(
+            f"the truth of the scalar expression {self} is not known when an op is defined: use "
+            "where(c, a, b)")
 
 
 def const(v: Any) -> Expr:
@@ -117,7 +125,7 @@ def _function(name: str) -> Function:
     return f
 
 
-# ---- primitives ----------------------------------------------------------------------------------------------------
+# ---- primitives ----------------------------------------------------------------------------------
 COMPARE = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinite", "signbit"))
 
 add, sub, mul, div = map(_function, ("add", "sub", "mul", "div"))
@@ -131,12 +139,16 @@ isnan, isinf, isfinite, signbit = map(_function, ("isnan", "isinf", "isfinite", 
 shl, shr, gcd = map(_function, ("shl", "shr", "gcd"))
 exp, exp2, expm1 = map(_function, ("exp", "exp2", "expm1"))
 log, log2, log10, log1p = map(_function, ("log", "log2", "log10", "log1p"))
-sin, cos, tan, asin, acos, atan, atan2 = map(_function, ("sin", "cos", "tan", "asin", "acos", "atan", "atan2"))
-sinh, cosh, tanh, asinh, acosh, atanh = map(_function, ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"))
-sigmoid, logit, softplus, silu, mish = map(_function, ("sigmoid", "logit", "softplus", "silu", "mish"))
+sin, cos, tan, asin, acos, atan, atan2 = map(_function,
+                                             ("sin", "cos", "tan", "asin", "acos", "atan", "atan2"))
+sinh, cosh, tanh, asinh, acosh, atanh = map(_function,
+                                            ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"))
+sigmoid, logit, softplus, silu, mish = map(_function,
+                                           ("sigmoid", "logit", "softplus", "silu", "mish"))
 gelu, gelu_tanh, tanhshrink = map(_function, ("gelu", "gelu_tanh", "tanhshrink"))
 erf, erfc, erfcx, erfinv, ndtr = map(_function, ("erf", "erfc", "erfcx", "erfinv", "ndtr"))
-sinc, lgamma, digamma, trigamma, polygamma2 = map(_function, ("sinc", "lgamma", "digamma", "trigamma", "polygamma2"))
+sinc, lgamma, digamma, trigamma, polygamma2 = map(
+    _function, ("sinc", "lgamma", "digamma", "trigamma", "polygamma2"))
 pow, conj = _function("pow"), _function("conj")
 minimum, maximum, absolute = _function("min"), _function("max"), _function("abs")
 logical_and, logical_or, logical_xor, logical_not = map(_function, ("and", "or", "xor", "not"))
@@ -167,18 +179,22 @@ def reciprocal(x: Expr) -> Expr:
     return 1 / x
 
 
-def pick(table: Expr, places: Expr, size: Expr, wrong: Expr, *step: Expr, wrap: bool = False) -> Expr:
-    """The element of a table at a place along a dimension, which is an i64. `table` is an argument that lies as it does at place 0; `size`, the
-    places that there are, and `step`, the bytes from one to the next where elements do not lie side by side, are the same everywhere. `wrap`:
-    do negative places count from the end? What is at a place that there is not has no meaning, and 1 is written to the argument `wrong`.
+def pick(table: Expr, places: Expr, size: Expr, wrong: Expr, *step: Expr,
+         wrap: bool = False) -> Expr:
+    """The element of a table at a place along a dimension, which is an i64. `table` is an argument
+    that lies as it does at place 0; `size`, the places that there are, and `step`, the bytes from
+    one to the next where elements do not lie side by side, are the same everywhere. `wrap`: do
+    negative places count from the end? What is at a place that there is not has no meaning, and 1
+    is written to the argument `wrong`.
 
-    Only kernels that are made for it have it (`passes/fuse_gathers.py`); it has no derivative, and no form in NumPy."""
+    Only kernels that are made for it have it (`passes/fuse_gathers.py`); it has no derivative, and
+    no form in NumPy."""
     return Expr("pick", (table, places, size, wrong, *step), wrap)
 
 
 def one_place(index: Iterable[Expr], sizes: Iterable[Expr]) -> Expr:
-    """The place along several dimensions taken as one, of places along each (negative ones count from the end); -1 where one of them has no
-    such place, which is to be no place then."""
+    """The place along several dimensions taken as one, of places along each (negative ones count
+    from the end); -1 where one of them has no such place, which is to be no place then."""
     at, fine = const(0), None
     for i, n in zip(index, sizes, strict=True):
         i = where(lt(i, 0), i + n, i)
@@ -188,7 +204,7 @@ def one_place(index: Iterable[Expr], sizes: Iterable[Expr]) -> Expr:
     return where(fine, at, -1)
 
 
-# ---- reading an expression -----------------------------------------------------------------------------------------
+# ---- reading an expression -----------------------------------------------------------------------
 @functools.lru_cache(1024)
 def walk(*roots: Expr) -> tuple[Expr, ...]:
     """Every expression under the roots once, operands before their users."""
@@ -231,12 +247,15 @@ def replace(root: Expr, old: Expr, new: Expr) -> Expr:
     """The expression with the part `old` replaced by `new`."""
     done: dict[int, Expr] = {}
     for e in walk(root):
-        done[id(e)] = new if e is old else Expr(e.op, tuple(done[id(a)] for a in e.args), e.value) if e.args else e
+        done[id(e)] = (new if e is old else Expr(e.op, tuple(
+            done[id(a)] for a in e.args), e.value) if e.args else e)
     return done[id(root)]
 
 
-def types(roots: Iterable[Expr], dtypes: Mapping[int, str | None] | Sequence[str | None]) -> dict[int, Any]:
-    """The type of every expression under the roots by `id`, given the arguments' types; None for a bare number."""
+def types(roots: Iterable[Expr],
+          dtypes: Mapping[int, str | None] | Sequence[str | None]) -> dict[int, Any]:
+    """The type of every expression under the roots by `id`, given the arguments' types; None for
+    a bare number."""
     known: dict[int, Any] = {}
     for e in walk(*roots):
         if e.op == "arg":

@@ -1,7 +1,8 @@
 """A large graph as views of few boxes: groups of nodes that can be opened, each a view of its own.
 
-A group is a run of nodes in the order of the program, so the links between groups have no cycles. Runs are made by what nodes have in common: the
-line of the traced function that they are of, and the module whose parameters they read; what reads none belongs to the module before it.
+A group is a run of nodes in the order of the program, so the links between groups have no cycles.
+Runs are made by what nodes have in common: the line of the traced function that they are of, and
+the module whose parameters they read; what reads none belongs to the module before it.
 """
 from __future__ import annotations
 
@@ -18,12 +19,15 @@ from .layout import layers, narrow
 from .nodes import Node
 from .view import Box, Drawing, Link, amount, box_of, changes, cut, dependencies, kernels, wide
 
-MOST, GROUPS = 36, 14                    # nodes of a view without groups, and groups of one, about: what fits a window and can be read
-FEW = 3                                  # nodes that are shown and not their group, where there is room
+# nodes of a view without groups, and groups of one, about: what fits a window and can be read
+MOST, GROUPS = 36, 14
+# nodes that are shown and not their group, where there is room
+FEW = 3
 LEAST = 8                                # nodes of a group that is not joined with the next
 WIDE = 46                                # letters of a line in a group's box
 ABREAST = 7                              # boxes side by side
-OPENED = 60                              # members of a kernel that is opened at most: more are listed
+# members of a kernel that is opened at most: more are listed
+OPENED = 60
 AROUND = 8                               # neighbours that a view names on each side
 NAMED = 3                                # tensors from outside that a box names
 GROUP, NEIGHBOUR = "#f5f5f5", "#ffffff"
@@ -34,10 +38,12 @@ Label = tuple[str, tuple[str, ...]]      # a line or a file, and the path of a m
 
 
 class View:
-    """What is seen at once. `span`: its nodes, from and to; `up`: the view that it is a part of; `opens`: box -> the view of what is in it;
-    `kernel`: the place of the node whose members these are, or None."""
+    """What is seen at once. `span`: its nodes, from and to; `up`: the view that it is a part of;
+    `opens`: box -> the view of what is in it; `kernel`: the place of the node whose members these
+    are, or None."""
 
-    def __init__(self, number: int, name: str, span: Run, up: View | None, kernel: int | None = None) -> None:
+    def __init__(self, number: int, name: str, span: Run, up: View | None,
+                 kernel: int | None = None) -> None:
         self.number, self.name, self.span, self.up, self.kernel = number, name, span, up, kernel
         self.parts: list[int | View] = []                # places of nodes, and Views
         self.boxes: dict[Key, Box] = {}
@@ -55,28 +61,35 @@ class View:
 
     def drawing(self, effort: float = 1.0) -> Drawing:
         """Its boxes in their places; not too many side by side."""
-        return Drawing(self.boxes, self.links, narrow(layers(list(self.boxes), self.links), self.links, ABREAST), effort)
+        return Drawing(self.boxes, self.links,
+                       narrow(layers(list(self.boxes), self.links), self.links, ABREAST), effort)
 
 
 class Folded:
-    """All views of a graph, the whole of it first. `own`: the lines of the traced function itself."""
+    """All views of a graph, the whole of it first. `own`: the lines of the traced function
+    itself."""
 
-    def __init__(self, g: Graph, colours: Mapping[int, str] | None = None, notes: Mapping[int, str] | None = None,
-                 own: Collection[str] = frozenset()) -> None:
-        self.g, self.colours, self.notes = g, kernels(g) if colours is None else colours, notes or {}
+    def __init__(
+        self, g: Graph, colours: Mapping[int, str] | None = None,
+        notes: Mapping[int, str] | None = None, own: Collection[str] = frozenset()) -> None:
+        self.g, self.colours, self.notes = (g, kernels(g) if colours is None else colours, notes
+                                            or {})
         self.labels = labels(g, own)
         self.names = {x.value: x.name or x.place for x in g.inputs}
         self.arguments = {x.value for x in g.inputs if not x.outside}
         self.links = [(a, b, v, kind) for a, b, v, kind in dependencies(g)
                       if kind == "value" or type(a) is int and changes(g.nodes[a])]
         self.moved = [cost.moved(n, g.types) for n in g.nodes]
-        self.roles = dict(reversed(g.results))                   # value -> what becomes of it; returned where nothing is said
+        # value -> what becomes of it; returned where nothing is said
+        self.roles = dict(reversed(g.results))
         maker = {o: i for i, n in enumerate(g.nodes) for o in n.outs}
-        self.results: dict[int, list[int]] = collections.defaultdict(list)             # node -> the results that it makes
+        # node -> the results that it makes
+        self.results: dict[int, list[int]] = collections.defaultdict(list)
         for x in self.roles:
             if x in maker:
                 self.results[maker[x]].append(x)
-        self.read: dict[int, list[int]] = {}                 # node -> the values from outside that it reads
+        # node -> the values from outside that it reads
+        self.read: dict[int, list[int]] = {}
         self.into: dict[int, list[tuple[int, int, str]]] = collections.defaultdict(list)
         self.out: dict[int, list[tuple[int, int, str]]] = collections.defaultdict(list)
         for a, b, v, kind in self.links:
@@ -88,11 +101,12 @@ class Folded:
         self.views: list[View] = []
         self.view("all", 0, len(g.nodes), None)
         # node -> the view that shows it
-        self.where = {p: v for v in self.views if v.kernel is None for p in v.parts if isinstance(p, int)}
+        self.where = {
+            p: v for v in self.views if v.kernel is None for p in v.parts if isinstance(p, int)}
         for view in list(self.views):
             self.fill(view)
 
-    # ---- which views there are -----------------------------------------------------------------------------------------
+    # ---- which views there are -------------------------------------------------------------------
     def view(self, name: str, low: int, high: int, up: View | None) -> View:
         """A view of nodes from `low` to `high`, and those of its groups."""
         v = View(len(self.views), name, (low, high), up)
@@ -105,7 +119,8 @@ class Folded:
         return v
 
     def name(self, i: int, j: int, up: View) -> str:
-        """What a group is called: the module that all of it belongs to, else what it begins and ends with, or its line."""
+        """What a group is called: the module that all of it belongs to, else what it begins and
+        ends with, or its line."""
         paths = [m for _, m in self.labels[i:j]]
         common = [a for a, *others in zip(*paths) if all(a == b for b in others)]
         lines = list(dict.fromkeys(p for p, _ in self.labels[i:j]))
@@ -117,9 +132,10 @@ class Folded:
         first, last = ".".join(paths[0]), ".".join(paths[-1])
         if first != last:
             return f"{first or lines[0]} … {last or lines[-1]}"
-        return f"{name or lines[0]}: " + ", ".join(list(dict.fromkeys(text_of(n) for n in self.g.nodes[i:j]))[:3])
+        return (f"{name or lines[0]}: "
+                + ", ".join(list(dict.fromkeys(text_of(n) for n in self.g.nodes[i:j]))[:3]))
 
-    # ---- what is in them -----------------------------------------------------------------------------------------------
+    # ---- what is in them -------------------------------------------------------------------------
     def fill(self, v: View) -> None:
         """The boxes and links of a view."""
         around: dict[Key, tuple[str, int]] = {}
@@ -136,11 +152,14 @@ class Folded:
         self.fill_parts(v)
         for key in dict.fromkeys(k for link in v.links for k in link if k[0] in few):
             side, (name, view) = key[0], around[key]
-            v.boxes[key] = Box([(f"{side} {cut(name, 44)}", "from")], NEIGHBOUR, f"{side} {name}", "input neighbour")
+            v.boxes[key] = Box([(f"{side} {cut(name, 44)}", "from")], NEIGHBOUR, f"{side} {name}",
+                               "input neighbour")
             v.opens[key] = view
 
-    def found(self, v: View, around: dict[Key, tuple[str, int]]) -> dict[tuple[Key, Key], dict[int, str]]:
-        """The links of a view, and the values of each; notes what is beside the view in `around`."""
+    def found(self, v: View,
+              around: dict[Key, tuple[str, int]]) -> dict[tuple[Key, Key], dict[int, str]]:
+        """The links of a view, and the values of each; notes what is beside the view in
+        `around`."""
         keys: dict[int, Key] = {i: ("node", i) for i in v.parts if isinstance(i, int)}
         for p in v.parts:
             if isinstance(p, View):
@@ -156,7 +175,8 @@ class Folded:
                     note(("input", x), key, x, "value")
             for k, x, kind in self.into[i]:
                 if keys.get(k) != key:
-                    note(keys[k] if k in keys else self.neighbour(v, k, "from", around), key, x, kind)
+                    note(keys[k] if k in keys else self.neighbour(v, k, "from", around), key, x,
+                         kind)
             for k, x, kind in self.out[i]:
                 if k not in keys:
                     note(key, self.neighbour(v, k, "to", around), x, kind)
@@ -177,8 +197,10 @@ class Folded:
         for x in self.g.inputs:
             if x.value in inputs:
                 said = str(self.g.types[x.value])
-                v.boxes["input", x.value] = Box([(cut(self.names[x.value]), "name"), (said, "type")], "#e8f5e9",
-                                                f"%{x.value} = {x.place} {x.name} : {said}", "input")
+                v.boxes["input",
+                        x.value] = Box([(cut(self.names[x.value]), "name"),
+                                        (said, "type")], "#e8f5e9",
+                                       f"%{x.value} = {x.place} {x.name} : {said}", "input")
 
     def fill_parts(self, v: View) -> None:
         """The boxes of the groups and nodes of a view."""
@@ -199,22 +221,29 @@ class Folded:
         assert up is not None                # the first view has all nodes
         number, part = up.part(i)
         key = side, up.number, number
-        around[key] = (part.name, part.number) if isinstance(part, View) else (text_of(self.g.nodes[i]), up.number)
+        around[key] = ((part.name, part.number) if isinstance(part, View) else
+                       (text_of(self.g.nodes[i]), up.number))
         return key
 
     def link(self, values: Mapping[int, str]) -> Link:
         """A line for some values (value -> kind)."""
         types = self.g.types
         size = sum(types[x].nbytes for x, kind in values.items() if kind == "value" and x in types)
-        said = [f"%{x} : {types[x]}, {amount(types[x].nbytes)}" for x in itertools.islice(values, NAMED) if x in types]
-        more = [f"and {len(values) - NAMED} more, {amount(size)} in all"] if len(values) > NAMED else []
+        said = [
+            f"%{x} : {types[x]}, {amount(types[x].nbytes)}"
+            for x in itertools.islice(values, NAMED) if x in types]
+        more = ([f"and {len(values) - NAMED} more, {amount(size)} in all"]
+                if len(values) > NAMED else [])
         kind = "value" if "value" in values.values() else "order"
-        return Link("\n".join([*(["after it:"] if kind == "order" else []), *said, *more]), kind, wide(size))
+        return Link("\n".join([*(["after it:"] if kind == "order" else []), *said, *more]),
+                    kind,
+                    wide(size))
 
     def node(self, i: int) -> Box:
         """The box of a node, with the tensors from outside that it reads."""
         named = [x for x in self.read.get(i, ()) if x not in self.arguments]
-        return box_of(self.g, self.g.nodes[i], self.colours, self.notes.get(i, ""), self.names, named, set())
+        return box_of(self.g, self.g.nodes[i], self.colours, self.notes.get(i, ""), self.names,
+                      named, set())
 
     def group(self, p: View) -> Box:
         """The box of a group."""
@@ -223,17 +252,27 @@ class Folded:
         work = [n for n in nodes if not n.is_view] or nodes
         ops = collections.Counter(text_of(n) for n in work).most_common(4)
         lines = list(dict.fromkeys(n.line for n in nodes if n.line))
-        outside = {x for i in range(*p.span) for x in self.read.get(i, ()) if x not in self.arguments}
+        outside = {
+            x for i in range(*p.span) for x in self.read.get(i, ()) if x not in self.arguments}
         flops = sum(cost.operations(n, self.g.types) for n in nodes)
-        title = [p.name, f"{len(nodes)} nodes, {amount(size)} moved, {amount(flops, 'flop')}", *[f"{n} x {name}" for name, n in ops],
-                 *([f"{len(outside)} tensors from outside, {amount(sum(self.g.types[x].nbytes for x in outside))}"] if outside else []),
-                 ", ".join(lines[:6]) + (", …" if len(lines) > 6 else "")]
-        return Box([(cut(p.name, 40), "op"), (f"{len(nodes)} nodes · {amount(size)}", "type"),
-                    (" · ".join(f"{n} {name}" if n > 1 else name for name, n in ops[:2])[:WIDE], "member")], GROUP, "\n".join(title), "group")
+        title = [
+            p.name,
+            f"{len(nodes)} nodes, {amount(size)} moved, {amount(flops, 'flop')}",
+            *[f"{n} x {name}" for name, n in ops],
+            *([
+                f"{len(outside)} tensors from outside, "
+                f"{amount(sum(self.g.types[x].nbytes for x in outside))}"
+            ] if outside else []),
+            ", ".join(lines[:6]) + (", …" if len(lines) > 6 else "")]
+        return Box([
+            (cut(p.name, 40), "op"), (f"{len(nodes)} nodes · {amount(size)}", "type"),
+            (" · ".join(f"{n} {name}" if n > 1 else name for name, n in ops[:2])[:WIDE], "member")],
+                   GROUP, "\n".join(title), "group")
 
     def title(self, v: View) -> str:
         """What is known of a view as a whole."""
-        return (self.group(v).title if v.kernel is None else self.node(v.kernel).title).partition("\n")[2]
+        return (self.group(v).title
+                if v.kernel is None else self.node(v.kernel).title).partition("\n")[2]
 
     def members(self, i: int, up: View) -> View:
         """The view of the nodes in a kernel."""
@@ -245,7 +284,8 @@ class Folded:
         for k, m in enumerate(flat):
             named = [int(x) for x in m.refs() if x not in maker]
             names = {**{x: f"%{x}" for x in named}, **self.names}
-            v.boxes["member", k] = box_of(g, m, self.colours, "", names, list(dict.fromkeys(named)), set())
+            v.boxes["member", k] = box_of(g, m, self.colours, "", names, list(dict.fromkeys(named)),
+                                          set())
             for x in m.refs():
                 if x in maker:
                     v.links[("member", maker[x]), ("member", k)] = self.link({x: "value"})
@@ -258,9 +298,10 @@ def text_of(n: Node) -> str:
     return "·".join(names[:3]) + ("·…" if len(names) > 3 else "")
 
 
-# ---- runs --------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 def labels(g: Graph, own: Collection[str]) -> list[Label]:
-    """What each node belongs to: (line of the traced function, or the file of another line; path of the module)."""
+    """What each node belongs to: (line of the traced function, or the file of another line; path
+    of the module)."""
     root = g.roots()
     paths = {x.value: module(x.name) for x in g.inputs if x.outside and x.name}
     out: list[Label] = []
@@ -273,8 +314,8 @@ def labels(g: Graph, own: Collection[str]) -> list[Label]:
 
 
 def module(name: str) -> tuple[str, ...]:
-    """The path of the module that holds a parameter of this name: `model.blocks.0.weight` is of model, blocks, 0, and so is what an optimizer
-    keeps for it."""
+    """The path of the module that holds a parameter of this name: `model.blocks.0.weight` is of
+    model, blocks, 0, and so is what an optimizer keeps for it."""
     inner = re.search(r"\[([A-Za-z_][\w.]*)\]", name)
     return tuple(re.sub(r"\.grad$", "", inner[1] if inner else name).split(".")[:-1])
 
@@ -283,7 +324,8 @@ def runs(labels: Sequence[Label], low: int, high: int) -> list[Run]:
     """Nodes from `low` to `high` as runs of few enough: [(from, to)]."""
     found = divided(labels, low, high)
     whole: set[Run] = set()
-    while left := [r for r in found if r[1] - r[0] > 1 and r not in whole]:      # the largest in parts, where there is room for these
+    # the largest in parts, where there is room for these
+    while left := [r for r in found if r[1] - r[0] > 1 and r not in whole]:
         largest = max(left, key=lambda r: r[1] - r[0])
         room = GROUPS - len(found) + 1
         parts = divided(labels, *largest, room)

@@ -1,9 +1,10 @@
 """Graphs: what a recorded run did, as a list of nodes over numbered values.
 
-A value is the memory that a tensor lay in (`ir/values.py`). A node reads some and makes others, in the order of the run: an op, a write, a
-draw of random numbers, a guard, a question (`ir/nodes.py`), or several nodes that passes made one (`ir/groups.py`, `ir/loops.py`).
-`ir/text.py` shows how a graph is written, a line a node, and `ir/parse.py` reads it back. A `cond` or `while_loop` is an op whose
-`bodies` are programs, shown under it.
+A value is the memory that a tensor lay in (`ir/values.py`). A node reads some and makes others, in
+the order of the run: an op, a write, a draw of random numbers, a guard, a question (`ir/nodes.py`),
+or several nodes that passes made one (`ir/groups.py`, `ir/loops.py`). `ir/text.py` shows how a
+graph is written, a line a node, and `ir/parse.py` reads it back. A `cond` or `while_loop` is an op
+whose `bodies` are programs, shown under it.
 """
 from __future__ import annotations
 
@@ -20,18 +21,22 @@ from .notation import Table, exact
 from .text import input_line, lines, return_line, text
 from .values import Array, Input, Ref, Type
 
-__all__ = ["SHOWN", "Ask", "Chain", "Contract", "Draw", "Fused", "Graph", "Group", "Guard", "Input", "Loop", "Many", "Node", "OpNode",
-           "Part", "Parts", "Picks", "Ref", "Roll", "Rows", "Type", "Write", "exact", "text", "touched", "walk"]
+__all__ = [
+    "SHOWN", "Ask", "Chain", "Contract", "Draw", "Fused", "Graph", "Group", "Guard", "Input",
+    "Loop", "Many", "Node", "OpNode", "Part", "Parts", "Picks", "Ref", "Roll", "Rows", "Type",
+    "Write", "exact", "text", "touched", "walk"]
 
 walk = Node.walk
 touched = Node.named
 
 
 class Graph:
-    """A recorded run: nodes in order, the types of all values, what is given (`inputs`) and what is wanted (`results`: (value, name)).
+    """A recorded run: nodes in order, the types of all values, what is given (`inputs`) and what is
+    wanted (`results`: (value, name)).
 
-    Nothing of the run is held but its constants: arrays among attributes, and the values that guards compare with. `streams` are the
-    positions (seed, offset) of the random number generators at the start; a draw's `generator` is the number of one.
+    Nothing of the run is held but its constants: arrays among attributes, and the values that
+    guards compare with. `streams` are the positions (seed, offset) of the random number generators
+    at the start; a draw's `generator` is the number of one.
 
     >>> import whet
     >>> @whet.jit.trace
@@ -43,18 +48,23 @@ class Graph:
     """
 
     def __init__(self, nodes: Iterable[Node], types: dict[int, Type], inputs: Iterable[Input],
-                 results: Iterable[Sequence[Any]], name: str = "", streams: Iterable[Sequence[int]] = ()) -> None:
-        self.nodes, self.types, self.inputs, self.name = list(nodes), dict(types), list(inputs), name
+                 results: Iterable[Sequence[Any]], name: str = "",
+                 streams: Iterable[Sequence[int]] = ()) -> None:
+        self.nodes, self.types, self.inputs, self.name = list(nodes), dict(types), list(
+            inputs), name
         self.results = [(v, name) for v, name in results]
         self.streams = [(seed, offset) for seed, offset in streams]
 
     @classmethod
-    def of(cls, nodes: Iterable[Node], arrays: Any, inputs: Sequence[Input], results: Sequence[Any], name: str = "") -> Graph:
+    def of(cls, nodes: Iterable[Node], arrays: Any, inputs: Sequence[Input], results: Sequence[Any],
+           name: str = "") -> Graph:
         """The graph of recorded nodes; `arrays` tell the type of each value."""
         streams = Streams()
         made = [n.detached(streams) for n in nodes]
-        used = {x.value for x in inputs} | {v for v, _ in results} | {v for n in made for v in n.values()}
-        return cls(made, {v: Type.of(arrays[v]) for v in sorted(used)}, inputs, results, name, streams.positions)
+        used = ({x.value
+                 for x in inputs} | {v for v, _ in results} | {v for n in made for v in n.values()})
+        return cls(made, {v: Type.of(arrays[v]) for v in sorted(used)}, inputs, results, name,
+                   streams.positions)
 
     def roots(self) -> dict[int, int]:
         """value -> the value in whose memory it lies: a view lies in its operand's."""
@@ -84,8 +94,10 @@ class Graph:
         return out
 
     def facts(self) -> tuple[Any, ...]:
-        """All that makes it what it is, in a form that can be compared: numbers by type and bits."""
-        return [n.facts() for n in self.nodes], self.types, self.inputs, self.results, self.name, self.streams
+        """All that makes it what it is, in a form that can be compared: numbers by type and
+        bits."""
+        return ([n.facts() for n in self.nodes], self.types, self.inputs, self.results, self.name,
+                self.streams)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Graph and self.facts() == other.facts()
@@ -93,9 +105,11 @@ class Graph:
     __hash__ = object.__hash__
 
     def text(self, table: Table | None = None) -> str:
-        """The graph as text. Arrays of more than 64 elements are put into `table` and named by their places in it."""
+        """The graph as text. Arrays of more than 64 elements are put into `table` and named by
+        their places in it."""
         out = [f"graph {json.dumps(self.name)}:"]
-        out += [f"  stream {i} = ({seed}, {offset})" for i, (seed, offset) in enumerate(self.streams)]
+        out += [
+            f"  stream {i} = ({seed}, {offset})" for i, (seed, offset) in enumerate(self.streams)]
         out += ["  " + input_line(x, self.types) for x in self.inputs]
         out += lines(self.nodes, self.types, "  ", [] if table is None else table)
         return "\n".join([*out, "  " + return_line(self.results)])
@@ -104,4 +118,6 @@ class Graph:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<graph {self.name}: {len(self.nodes)} nodes, {len(self.inputs)} inputs, {len(self.results)} results>"
+        return (
+            f"<graph {self.name}: {len(self.nodes)} nodes, {len(self.inputs)} inputs, "
+            f"{len(self.results)} results>")

@@ -1,4 +1,5 @@
-"""Nodes that stand for several others, which are one kernel or one launch. The passes make them; each pass shows what its group is.
+"""Nodes that stand for several others, which are one kernel or one launch. The passes make them;
+each pass shows what its group is.
 
     %5 = fused(%0, f32[](2.0)) : f32[4] { ... }         Fused      one pointwise kernel
     %6 = rows(%5, axes=(1,)) : f32[4] { ... }           Rows       reductions, what feeds them and what comes of them: one row kernel
@@ -32,8 +33,8 @@ G = TypeVar("G", bound="Group")
 
 
 class Group(Node):
-    """Several nodes that are one. Its results are some of theirs, its operands are all that they read from outside. `into` names the values in
-    whose memory results are put."""
+    """Several nodes that are one. Its results are some of theirs, its operands are all that they
+    read from outside. `into` names the values in whose memory results are put."""
     __slots__ = ("members", "into")
     attributes: ClassVar[frozenset[str]] = frozenset()       # that it has of its own
     kinds: ClassVar[dict[str, type[Group]]] = {}             # all groups, by their first words
@@ -42,8 +43,9 @@ class Group(Node):
         assert cls.kind in KEYWORDS
         Group.kinds[cls.kind] = cls
 
-    def __init__(self, op: Op | None, ins: tuple[Any, ...], attrs: Mapping[str, Any], outs: Sequence[int], line: str,
-                 members: Sequence[Node], into: Mapping[int, int] = NOTHING) -> None:
+    def __init__(self, op: Op | None, ins: tuple[Any, ...], attrs: Mapping[str, Any],
+                 outs: Sequence[int], line: str, members: Sequence[Node],
+                 into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(op, ins, {**attrs, "into": into} if into else attrs, outs, line)
         self.members, self.into = members, into
 
@@ -76,7 +78,9 @@ class Group(Node):
     def apart(self) -> list[Node]:
         """The nodes that it stands for, and the copies to where it puts its results."""
         from whet.ops.registry import REGISTRY
-        copies = [Write(REGISTRY["copy"], (place, Ref(o)), {}, self.line) for o, place in self.into.items()]
+        copies = [
+            Write(REGISTRY["copy"], (place, Ref(o)), {}, self.line)
+            for o, place in self.into.items()]
         return [*self.members, *copies]
 
     # ---- what it reads and makes
@@ -111,9 +115,11 @@ class Group(Node):
         return self.kind
 
     def options(self, table: Table | None) -> list[str]:
-        return [f"{k}={value_text(v, table)}" for k, v in self.attrs.items() if k in self.attributes]
+        return [
+            f"{k}={value_text(v, table)}" for k, v in self.attrs.items() if k in self.attributes]
 
-    def lines(self, types: Any = None, indent: str = "", table: Table | None = None) -> Iterator[str]:
+    def lines(self, types: Any = None, indent: str = "",
+              table: Table | None = None) -> Iterator[str]:
         yield self.with_line(indent + self.head(table) + types_text(types, self.outs) + " {")
         for m in self.members:
             yield from m.lines(types, indent + "  ", table)
@@ -143,10 +149,11 @@ class Group(Node):
         """What stands between the first word and the bracket."""
 
     @classmethod
-    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
-               members: list[Node], into: Mapping[int, int]) -> Node:
+    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int],
+               line: str, members: list[Node], into: Mapping[int, int]) -> Node:
         """The group of what was read; what passes found out about it is found out anew."""
-        make = cast("Callable[..., Node]", cls)              # a kind of group takes less than `Group`
+        # a kind of group takes less than `Group`
+        make = cast("Callable[..., Node]", cls)
         return make(ins, outs, line, members, into=into)
 
     # ---- checks
@@ -209,13 +216,14 @@ def _into(reader: Reader) -> list[tuple[int, int]]:
     return reader.many(")", one)
 
 
-# ---- pointwise ---------------------------------------------------------------------------------------------------------
+# ---- pointwise -----------------------------------------------------------------------------------
 class Fused(Group):
     """Pointwise nodes as one kernel. `roots` are the expressions of its results."""
     __slots__ = ("exprs",)
     kind, what = "fused", "kernel"
 
-    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
+    def __init__(self, ins: tuple[Any,
+                                  ...], outs: Sequence[int], line: str, members: Sequence[Node],
                  roots: tuple[Expr, ...] = (), into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
         self.exprs = roots
@@ -230,13 +238,15 @@ class Fused(Group):
 
 
 class Many(Group):
-    """Small kernels that do the same on tensors of different sizes, as one launch. `kernel` is that of one part."""
+    """Small kernels that do the same on tensors of different sizes, as one launch. `kernel` is
+    that of one part."""
     __slots__ = ("kernel",)
     kind, what = "many", "row kernel"
     kernel: kernels.Pointwise | None
 
-    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
-                 kernel: kernels.Pointwise | None = None, into: Mapping[int, int] = NOTHING) -> None:
+    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str,
+                 members: Sequence[Node], kernel: kernels.Pointwise | None = None,
+                 into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
         self.kernel = kernel
 
@@ -249,16 +259,17 @@ class Many(Group):
         return True
 
 
-# ---- rows --------------------------------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 class Rows(Group):
-    """Reductions, what feeds them and what is computed from them, as one row program along `axes`. `work` is the program, and how operands lie
-    in its shape."""
+    """Reductions, what feeds them and what is computed from them, as one row program along `axes`.
+    `work` is the program, and how operands lie in its shape."""
     __slots__ = ("work",)
     kind, what, attributes = "rows", "row kernel", frozenset(("axes",))
     work: Placed | None
 
-    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
-                 axes: tuple[int, ...], work: Placed | None = None, into: Mapping[int, int] = NOTHING) -> None:
+    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str,
+                 members: Sequence[Node], axes: tuple[int, ...], work: Placed | None = None,
+                 into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, {"axes": axes}, outs, line, members, into)
         self.work = work
 
@@ -277,12 +288,12 @@ class Rows(Group):
         return True
 
     @classmethod
-    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
-               members: list[Node], into: Mapping[int, int]) -> Node:
+    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int],
+               line: str, members: list[Node], into: Mapping[int, int]) -> Node:
         return cls(ins, outs, line, members, attrs.get("axes", ()), None, into)
 
 
-# ---- by parts ----------------------------------------------------------------------------------------------------------
+# ---- by parts ------------------------------------------------------------------------------------
 View = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
@@ -290,8 +301,9 @@ View = tuple[int, tuple[int, ...], tuple[int, ...]]
 class Part:
     """One kernel of a group that moves or gathers elements.
 
-    `box` has (first, last + 1) for each dimension of the results, `roots` their expressions. `operands`: for each argument the number of the
-    node's operand, and None or (bytes from its first element, shape, strides) of what is read of it. `shared`: is it one kernel with other
+    `box` has (first, last + 1) for each dimension of the results, `roots` their expressions.
+    `operands`: for each argument the number of the node's operand, and None or (bytes from its
+    first element, shape, strides) of what is read of it. `shared`: is it one kernel with other
     parts that have the same expressions, however their operands lie?"""
     box: tuple[tuple[int, int], ...]
     roots: tuple[Expr, ...]
@@ -313,11 +325,13 @@ def _part_of(a: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, 
 
 
 class Parts(Group):
-    """Tensors that are moved together and computed on: `parts` are the kernels, one for each part of the result."""
+    """Tensors that are moved together and computed on: `parts` are the kernels, one for each
+    part of the result."""
     __slots__ = ("parts",)
     kind, what = "parts", "kernel by parts"
 
-    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
+    def __init__(self, ins: tuple[Any,
+                                  ...], outs: Sequence[int], line: str, members: Sequence[Node],
                  parts: tuple[Part, ...] = (), into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)
         self.parts = parts
@@ -332,7 +346,8 @@ class Parts(Group):
 
 
 class Picks(Parts):
-    """Gathers along one dimension, and what is computed of their indices and of what they gather: one kernel."""
+    """Gathers along one dimension, and what is computed of their indices and of what they
+    gather: one kernel."""
     __slots__ = ()
     kind, what = "picks", "gathering kernel"
 
@@ -341,10 +356,11 @@ class Picks(Parts):
         return False
 
 
-# ---- products ----------------------------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------
 class Contract(Group):
-    """A product or a convolution, and a pointwise kernel that is applied to each element as it is stored. Argument 0 of its expression is what
-    the contraction made, the others are the operands behind the contraction's own."""
+    """A product or a convolution, and a pointwise kernel that is applied to each element as it is
+    stored. Argument 0 of its expression is what the contraction made, the others are the operands
+    behind the contraction's own."""
     __slots__ = ("exprs",)
     kind, what = "contract", "row kernel"
     op: Op
@@ -375,18 +391,19 @@ class Contract(Group):
         reader.take()                        # the name of the first node in it
 
     @classmethod
-    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int], line: str,
-               members: list[Node], into: Mapping[int, int]) -> Node:
+    def parsed(cls, reader: Reader, ins: tuple[Any, ...], attrs: dict[str, Any], outs: list[int],
+               line: str, members: list[Node], into: Mapping[int, int]) -> Node:
         if len(members) != 2 or members[0].op is None:
             reader.fail("a contraction with an epilogue is two nodes")
         return cls(ins, outs, line, members[0], members[1], (), into)
 
 
 class Chain(Group):
-    """Products one after the other, and what is done to each row between them, some rows after others."""
+    """Products one after the other, and what is done to each row between them, some rows after
+    others."""
     __slots__ = ()
     kind, what = "chain", "row kernel"
 
-    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, members: Sequence[Node],
-                 into: Mapping[int, int] = NOTHING) -> None:
+    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str,
+                 members: Sequence[Node], into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(None, ins, NOTHING, outs, line, members, into)

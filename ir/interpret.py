@@ -1,7 +1,8 @@
-"""What a graph means: its nodes run one by one, by each op's own definition, nothing fused and nothing planned.
+"""What a graph means: its nodes run one by one, by each op's own definition, nothing fused and
+nothing planned.
 
-The kernels are those that eager mode calls for each op alone, so the bits are eager's; with `WHET_CPU=numpy` they are NumPy's. It is what
-compiled programs are compared with.
+The kernels are those that eager mode calls for each op alone, so the bits are eager's; with
+`WHET_CPU=numpy` they are NumPy's. It is what compiled programs are compared with.
 """
 from __future__ import annotations
 
@@ -17,11 +18,13 @@ from .values import Array, Type
 __all__ = ["Diverged", "interpret", "step"]
 
 
-def interpret(g: Graph, *arrays: Any, streams: Sequence[Sequence[int]] | None = None) -> list[Array]:
-    """The results of a graph for given inputs, as arrays. What the graph writes to its inputs is written to the arrays.
+def interpret(g: Graph, *arrays: Any,
+              streams: Sequence[Sequence[int]] | None = None) -> list[Array]:
+    """The results of a graph for given inputs, as arrays. What the graph writes to its inputs is
+    written to the arrays.
 
-    `arrays` (or tensors) are in the order of `g.inputs`; `streams` are the positions (seed, offset) of its generators, at first those of
-    the recorded run.
+    `arrays` (or tensors) are in the order of `g.inputs`; `streams` are the positions (seed, offset)
+    of its generators, at first those of the recorded run.
 
     >>> import whet
     >>> from whet.ir.interpret import interpret

@@ -1,7 +1,9 @@
-"""Kernels over elements as data: which expressions, on which types, walked how. What every target lowers from.
+"""Kernels over elements as data: which expressions, on which types, walked how. What every target
+lowers from.
 
-A pointwise kernel computes its roots at each point of a space whose sizes come at run time. The structure that code is made for
-is `Pointwise`; sizes and strides are in a `Walk`, the collapsed form of what the operands look like in memory.
+A pointwise kernel computes its roots at each point of a space whose sizes come at run time. The
+structure that code is made for is `Pointwise`; sizes and strides are in a `Walk`, the collapsed
+form of what the operands look like in memory.
 """
 from __future__ import annotations
 
@@ -17,20 +19,24 @@ Sizes = tuple[int, ...]
 SMALL = 8               # an edge below this is not worth a transposed tile
 TILE = 64               # rows of a panel of tiles, and columns of a tile
 APART = 4               # elements that lie no farther apart are read with what is between them
-CHUNK = 8192            # an inner dimension longer than two of these is cut into pieces: there may be nothing else to share out
+# an inner dimension longer than two of these is cut into pieces: there may be nothing else to share
+# out
+CHUNK = 8192
 
 
 @dataclass(frozen=True)
 class Pointwise:
-    """Expressions over the elements of operands (the inputs, then one result for each root), walked as `space` says.
+    """Expressions over the elements of operands (the inputs, then one result for each root), walked
+    as `space` says.
 
     flat    one run of elements
     rows    an odometer over outer dimensions, and a run of elements along the inner one
     tiles   as rows, with the last two dimensions cut into tiles, so that an operand that runs along the other one turns in cache
 
-    `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the next element, s(ame) not at all,
-    g(ather) by a stride, t(ransposed) by a stride, but to the next element along the other dimension of the tile. A digit is a gather
-    whose stride is so many elements.
+    `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the
+    next element, s(ame) not at all, g(ather) by a stride, t(ransposed) by a stride, but to the next
+    element along the other dimension of the tile. A digit is a gather whose stride is so many
+    elements.
     """
     roots: tuple[scalar.Expr, ...]
     dtypes: tuple[str, ...]         # of the inputs
@@ -43,11 +49,14 @@ class Pointwise:
     def key(self) -> str:
         """The kernel, described completely."""
         types = f"{','.join(self.dtypes)}->{','.join(self.results)}"
-        return f"pointwise/{self.space}{'/stream' * self.stream}/{self.access}/{types}/{text(self.roots)}"
+        return (
+            f"pointwise/{self.space}{'/stream' * self.stream}/{self.access}/{types}/{text(self.roots)}"
+        )
 
 
 def text(roots: tuple[scalar.Expr, ...]) -> str:
-    """Expressions as one line for each operation, shared parts once; equal texts compute equal results."""
+    """Expressions as one line for each operation, shared parts once; equal texts compute equal
+    results."""
     lines: list[str] = []
     name: dict[int, str] = {}
     for e in scalar.walk(*roots):
@@ -57,14 +66,16 @@ def text(roots: tuple[scalar.Expr, ...]) -> str:
             name[id(e)] = repr(e.value)
         else:
             name[id(e)] = f"%{len(lines)}"
-            operands = [name[id(a)] for a in e.args] + ([str(e.value)] if e.value is not None else [])
+            operands = ([name[id(a)] for a in e.args] +
+                        ([str(e.value)] if e.value is not None else []))
             lines.append(f"{e.op} {' '.join(operands)}")
     return "; ".join([*lines, "return " + " ".join(name[id(r)] for r in roots)])
 
 
 @dataclass(frozen=True)
 class Walk:
-    """How to visit a space: `shape` with the innermost dimension last, and the byte strides of each operand in it."""
+    """How to visit a space: `shape` with the innermost dimension last, and the byte strides of
+    each operand in it."""
     space: str
     access: str
     shape: Sizes
@@ -72,13 +83,15 @@ class Walk:
 
 
 def spread(a: Any, shape: Sizes) -> Sizes:
-    """The strides of an array broadcast to a shape that it fits: 0 along what it has once (NumPy's `broadcast_to` makes a view to tell)."""
-    return (0,) * (len(shape) - len(a.shape)) + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+    """The strides of an array broadcast to a shape that it fits: 0 along what it has once
+    (NumPy's `broadcast_to` makes a view to tell)."""
+    return ((0,) * (len(shape) - len(a.shape))
+            + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)]))
 
 
 def collapse(shape: Sizes, strides: Sequence[Sizes], order: int) -> tuple[Sizes, list[Sizes]]:
-    """The same elements in as few dimensions as possible: those of size 1 dropped, the others merged where they can be, the
-    outermost first by the strides of operand `order`.
+    """The same elements in as few dimensions as possible: those of size 1 dropped, the others
+    merged where they can be, the outermost first by the strides of operand `order`.
 
     `strides` has the byte strides of every operand in `shape` (0 where it is broadcast).
 
@@ -100,14 +113,15 @@ def collapse(shape: Sizes, strides: Sequence[Sizes], order: int) -> tuple[Sizes,
 
 
 def plan(shape: Sizes, strides: Sequence[Sizes], itemsizes: Sequence[int], inputs: int) -> Walk:
-    """The way to walk operands of these byte strides and element sizes, in the memory order of the first result, which is the
-    operand after `inputs` others."""
+    """The way to walk operands of these byte strides and element sizes, in the memory order of the
+    first result, which is the operand after `inputs` others."""
     sizes, steps = collapse(shape, strides, inputs)
     if not sizes:                                            # one element
         sizes, steps = (1,), [(b,) for b in itemsizes]
     last = len(sizes) - 1
     long = next((d for d in reversed(range(last)) if sizes[d] >= TILE), None)
-    if sizes[last] < SMALL and long is not None:             # rows too short to be worth a visit: go along a longer dimension
+    # rows too short to be worth a visit: go along a longer dimension
+    if sizes[last] < SMALL and long is not None:
         return _tiles(sizes, steps, itemsizes, last, long)
     access = _access(steps, itemsizes, last)
     if not last and "g" not in access:
@@ -116,12 +130,15 @@ def plan(shape: Sizes, strides: Sequence[Sizes], itemsizes: Sequence[int], input
     if across is None:
         return Walk("rows", access, sizes, tuple(steps))
     walk = _tiles(sizes, steps, itemsizes, across, last)
-    turned = ["t" if a == "g" and k < inputs and steps[k][across] == itemsizes[k] else a for k, a in enumerate(walk.access)]
+    turned = [
+        "t" if a == "g" and k < inputs and steps[k][across] == itemsizes[k] else a
+        for k, a in enumerate(walk.access)]
     return Walk("tiles", "".join(turned), walk.shape, walk.strides)
 
 
 def anyhow(shape: Sizes, strides: Sequence[Sizes], inputs: int) -> Walk:
-    """A walk along the longest dimension, an element at a time, for which one kernel does whatever the strides are."""
+    """A walk along the longest dimension, an element at a time, for which one kernel does
+    whatever the strides are."""
     sizes, steps = collapse(shape, strides, inputs)
     dims = sorted(range(len(sizes)), key=lambda d: sizes[d])
     return Walk("rows", "g" * len(strides), tuple([sizes[d] for d in dims]) or (1,),
@@ -130,12 +147,14 @@ def anyhow(shape: Sizes, strides: Sequence[Sizes], inputs: int) -> Walk:
 
 def near(walk: Walk, itemsizes: Iterable[int]) -> Walk:
     """The walk with those gathers told whose elements lie close."""
-    access = "".join(str(s[-1] // b) if a == "g" and b >= 4 and s[-1] in range(2 * b, APART * b + 1, b) else a
-                     for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True))
+    access = "".join(
+        str(s[-1] // b) if a == "g" and b >= 4 and s[-1] in range(2 * b, APART * b + 1, b) else a
+        for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True))
     return Walk(walk.space, access, walk.shape, walk.strides)
 
 
-def _tiles(sizes: Sizes, steps: Sequence[Sizes], itemsizes: Iterable[int], row: int, inner: int) -> Walk:
+def _tiles(sizes: Sizes, steps: Sequence[Sizes], itemsizes: Iterable[int], row: int,
+           inner: int) -> Walk:
     """A walk in tiles of these two dimensions."""
     dims = [d for d in range(len(sizes)) if d not in (row, inner)] + [row, inner]
     def order(v: Sizes) -> Sizes:
@@ -144,10 +163,12 @@ def _tiles(sizes: Sizes, steps: Sequence[Sizes], itemsizes: Iterable[int], row: 
 
 
 def _access(steps: Iterable[Sizes], itemsizes: Iterable[int], inner: int) -> str:
-    return "".join("v" if s[inner] == b else "s" if s[inner] == 0 else "g" for s, b in zip(steps, itemsizes))
+    return "".join("v" if s[inner] == b else "s" if s[inner] == 0 else "g"
+                   for s, b in zip(steps, itemsizes))
 
 
-def _across(sizes: Sizes, steps: Iterable[Sizes], itemsizes: Iterable[int], access: str) -> int | None:
+def _across(sizes: Sizes, steps: Iterable[Sizes], itemsizes: Iterable[int],
+            access: str) -> int | None:
     """The dimension along which most of the gathered inputs are contiguous."""
     votes: dict[int, int] = {}
     for step, b, a in zip(steps, itemsizes, access):
@@ -158,7 +179,8 @@ def _across(sizes: Sizes, steps: Iterable[Sizes], itemsizes: Iterable[int], acce
 
 
 def units(walk: Walk) -> int:
-    """The number of work units of a walk: elements of a flat one, else pieces of rows or of panels of TILE rows."""
+    """The number of work units of a walk: elements of a flat one, else pieces of rows or of
+    panels of TILE rows."""
     if walk.space == "flat":
         return walk.shape[0]
     outer = list(walk.shape[:-1])
@@ -176,10 +198,12 @@ def pieces(walk: Walk) -> int:
 def tables(walk: Walk) -> list[int]:
     """What a kernel needs to know of a walk that is not flat, as one list of integers:
 
-    the inner size, that of a piece, by how much the place of a piece grows with its number (0 if there is one); each operand's
-    inner stride; for tiles the number of rows and each operand's row stride; then the number of outer dimensions and, from the
-    innermost to one past the outermost: the sizes, the strides of each operand, and the strides less what the dimensions inside
-    have moved, the step when those wrap. Pieces, if there are several, are the innermost of these dimensions; panels come next.
+    the inner size, that of a piece, by how much the place of a piece grows with its number (0 if
+    there is one); each operand's inner stride; for tiles the number of rows and each operand's row
+    stride; then the number of outer dimensions and, from the innermost to one past the outermost:
+    the sizes, the strides of each operand, and the strides less what the dimensions inside have
+    moved, the step when those wrap. Pieces, if there are several, are the innermost of these
+    dimensions; panels come next.
     """
     n, cut = walk.shape[-1], pieces(walk)
     head = [n, CHUNK if cut > 1 else n, CHUNK if cut > 1 else 0, *(s[-1] for s in walk.strides)]
@@ -201,4 +225,6 @@ def tables(walk: Walk) -> list[int]:
     for size, row in zip(sizes, rows):
         wraps.append([s - m for s, m in zip(row, moved)])
         moved = [m + (size - 1) * s for s, m in zip(row, moved)]
-    return [*head, len(sizes), *sizes, 2**62, *(x for row in [*rows, none, *wraps, none] for x in row)]
+    return [
+        *head,
+        len(sizes), *sizes, 2 ** 62, *(x for row in [*rows, none, *wraps, none] for x in row)]

@@ -1,7 +1,8 @@
 """Where the boxes of a drawing go: layers from top to bottom, few crossings, straight lines.
 
-The usual four steps: a layer for each box; long edges go through points in the layers between; the order in a layer follows the
-neighbours' means; places are the nearest to the neighbours that do not overlap (least squares under an order: isotonic regression).
+The usual four steps: a layer for each box; long edges go through points in the layers between; the
+order in a layer follows the neighbours' means; places are the nearest to the neighbours that do not
+overlap (least squares under an order: isotonic regression).
 """
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ Edge = tuple[Key, Key]
 Size = tuple[float, float]
 
 
-def layers(keys: Iterable[Key], edges: Iterable[Edge], late: Collection[Key] = ()) -> dict[Key, int]:
-    """A layer for each key, below those that lead to it: as high as possible; then what feeds more than it reads, and what is in `late`, goes
-    down to where it is needed. The edges have no cycles."""
+def layers(keys: Iterable[Key], edges: Iterable[Edge],
+           late: Collection[Key] = ()) -> dict[Key, int]:
+    """A layer for each key, below those that lead to it: as high as possible; then what feeds more
+    than it reads, and what is in `late`, goes down to where it is needed. The edges have no
+    cycles."""
     above: dict[Key, list[Key]] = {k: [] for k in keys}
     below: dict[Key, list[Key]] = {k: [] for k in above}
     for a, b in dict.fromkeys(edges):
@@ -43,7 +46,8 @@ def layers(keys: Iterable[Key], edges: Iterable[Edge], late: Collection[Key] = (
 
 
 def narrow(layer: Mapping[Key, int], edges: Iterable[Edge], most: int) -> dict[Key, int]:
-    """The same layers with at most so many boxes each: where there are more, those that come later go further down, with what is below them."""
+    """The same layers with at most so many boxes each: where there are more, those that come
+    later go further down, with what is below them."""
     above: dict[Key, list[Key]] = {}
     for a, b in edges:
         above.setdefault(b, []).append(a)
@@ -58,12 +62,17 @@ def narrow(layer: Mapping[Key, int], edges: Iterable[Edge], most: int) -> dict[K
 
 
 class Layout:
-    """Places for boxes of given sizes in given layers (see `layers`). `edges` are (from, to), each to a deeper layer; `effort`: the part of the
-    usual rounds that are taken to find good places.
+    """Places for boxes of given sizes in given layers (see `layers`). `edges` are (from, to), each
+    to a deeper layer; `effort`: the part of the usual rounds that are taken to find good places.
 
-    After it: `place[key]` is (x of the middle, y of the top), `path[from, to]` the points that an edge goes through, `width`, `height`."""
+    After it: `place[key]` is (x of the middle, y of the top), `path[from, to]` the points that an
+    edge goes through, `width`, `height`."""
 
-    def __init__(self, sizes: Mapping[Key, Size], edges: Iterable[Edge], layer: Mapping[Key, int], effort: float = 1.0) -> None:
+    def __init__(self,
+                 sizes: Mapping[Key, Size],
+                 edges: Iterable[Edge],
+                 layer: Mapping[Key, int],
+                 effort: float = 1.0) -> None:
         self.sizes, self.keys, self.layer = dict(sizes), list(sizes), dict(layer)
         self.edges = [e for e in dict.fromkeys(edges) if e[0] != e[1]]
         self.points()
@@ -99,21 +108,25 @@ class Layout:
         """The rows, each in the order that crosses least of those tried."""
         rows: list[list[Key]] = [[] for _ in range(1 + max(self.layer.values(), default=-1))]
         seen: set[Key] = set()
-        for k in self.keys:                  # depth first, so that what belongs together starts together
+        # depth first, so that what belongs together starts together
+        for k in self.keys:
             stack = [k]
             while stack:
                 x = stack.pop()
                 if x not in seen:
                     seen.add(x)
                     rows[self.layer[x]].append(x)
-                    stack += reversed([y for y in (*self.up.get(x, ()), *self.down.get(x, ())) if y not in seen])
+                    stack += reversed([
+                        y for y in (*self.up.get(x, ()), *self.down.get(x, ())) if y not in seen])
         best, least = [list(r) for r in rows], self.crossings(rows)
         for sweep in range(int(self.rounds)):
             near, order = (self.up, rows) if sweep % 2 == 0 else (self.down, rows[::-1])
             at: dict[Key, int] = {}
             for row in order:
                 old = {k: i for i, k in enumerate(row)}
-                mean = {k: sum(found) / len(found) if (found := [at[y] for y in near.get(k, ()) if y in at]) else old[k] for k in row}
+                mean = {
+                    k: sum(found) / len(found) if
+                    (found := [at[y] for y in near.get(k, ()) if y in at]) else old[k] for k in row}
                 row.sort(key=lambda k: (mean[k], old[k]))
                 at.update((k, i) for i, k in enumerate(row))
             n = self.crossings(rows)
@@ -141,7 +154,8 @@ class Layout:
             for k in row:
                 x[k] = at + self.sizes[k][0] / 2
                 at += self.sizes[k][0] + GAP
-        chains: dict[Key, list[Key]] = {}                    # the points of one edge want to be one line
+        # the points of one edge want to be one line
+        chains: dict[Key, list[Key]] = {}
         for k in self.layer:
             if is_point(k):
                 chains.setdefault(k[1], []).append(k)
@@ -149,7 +163,8 @@ class Layout:
         for i in range(settle):
             near, order = (self.up, self.rows) if i % 2 == 0 else (self.down, self.rows[::-1])
             straight, both = i >= settle // 3, i >= settle * 2 // 3
-            line = {c: sum(x[k] for k in points) / len(points) for c, points in chains.items()} if straight else {}
+            line = ({c: sum(x[k] for k in points) / len(points)
+                     for c, points in chains.items()} if straight else {})
             for row in order:
                 wanted, weights, apart = [], [], []
                 for n, k in enumerate(row):
@@ -158,7 +173,8 @@ class Layout:
                     passes = is_point(k) and straight
                     wanted.append(line[k[1]] if passes else at)
                     weights.append(6.0 if passes else 1.0 * (len(found) or 0.2))
-                    apart.append(0.0 if n == 0 else (self.sizes[row[n - 1]][0] + self.sizes[k][0]) / 2 + GAP)
+                    apart.append(0.0 if n == 0 else (self.sizes[row[n - 1]][0] + self.sizes[k][0])
+                                 / 2 + GAP)
                 for k, at in zip(row, nearest(wanted, weights, apart)):
                     x[k] = at
         left = min((x[k] - self.sizes[k][0] / 2 for k in x), default=0)
@@ -167,12 +183,15 @@ class Layout:
         for row in self.rows:
             tall = max((self.sizes[k][1] for k in row), default=0)
             for k in row:
-                self.place[k] = x[k] - left, y + (tall - self.sizes[k][1]) / 2 if not is_point(k) else y + tall / 2
+                self.place[k] = (x[k] - left, y +
+                                 (tall - self.sizes[k][1]) / 2 if not is_point(k) else y + tall / 2)
             y += tall + ROW
         self.width = max((self.place[k][0] + self.sizes[k][0] / 2 for k in self.place), default=0)
         self.height = max(y - ROW, 0)
         self.tall = [max((self.sizes[k][1] for k in row), default=0) for row in self.rows]
-        self.path = {e: [(self.place[p][0], self.place[p][1], self.tall[self.layer[p]]) for p in via] for e, via in self.via.items()}
+        self.path = {
+            e: [(self.place[p][0], self.place[p][1], self.tall[self.layer[p]]) for p in via]
+            for e, via in self.via.items()}
 
 
 def is_point(key: Key) -> bool:
@@ -180,8 +199,10 @@ def is_point(key: Key) -> bool:
     return type(key) is tuple and key[0] == "point"
 
 
-def nearest(wanted: Iterable[float], weights: Iterable[float], apart: Iterable[float]) -> list[float]:
-    """The places nearest to the wanted ones (least squares) where each is at least `apart` from the one before."""
+def nearest(wanted: Iterable[float], weights: Iterable[float],
+            apart: Iterable[float]) -> list[float]:
+    """The places nearest to the wanted ones (least squares) where each is at least `apart` from
+    the one before."""
     shift = 0.0
     blocks: list[tuple[float, float, int]] = []      # (sum of weights, weighted mean, how many)
     shifts = []

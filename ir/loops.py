@@ -24,15 +24,18 @@ LARGEST = 1 << 20                # rounds, and steps of a body
 
 
 class Loop:
-    """What is done. `body` are the nodes of the first round with names of their own for what comes from outside;
-    `inputs`: name -> what it is: ("same", value), ("carried", value, result) or ("along", value, bytes from there, bytes a round);
-    `results`: what the body makes for outside or the next round: first round's value -> ("last", its last value) or ("kept", its values,
-    the value that the memory of all begins with, how many lie before the first). `several`: steps that are alike in a body; what they keep
-    lies in one piece of memory, in turn. `nodes`: those that it was made of; where they are not known, the body's in each round. `blocks`:
-    values at the start of what an earlier loop keeps."""
+    """What is done. `body` are the nodes of the first round with names of their own for what comes
+    from outside; `inputs`: name -> what it is: ("same", value), ("carried", value, result) or
+    ("along", value, bytes from there, bytes a round); `results`: what the body makes for outside or
+    the next round: first round's value -> ("last", its last value) or ("kept", its values, the
+    value that the memory of all begins with, how many lie before the first). `several`: steps that
+    are alike in a body; what they keep lies in one piece of memory, in turn. `nodes`: those that it
+    was made of; where they are not known, the body's in each round. `blocks`: values at the start
+    of what an earlier loop keeps."""
 
-    def __init__(self, rounds: int, several: int, body: list[Node], inputs: dict[int, Any], results: dict[int, Any],
-                 nodes: Sequence[Node] | None = None, blocks: frozenset[int] = frozenset()) -> None:
+    def __init__(self, rounds: int, several: int, body: list[Node], inputs: dict[int, Any],
+                 results: dict[int, Any], nodes: Sequence[Node] | None = None,
+                 blocks: frozenset[int] = frozenset()) -> None:
         self.rounds, self.several, self.body, self.inputs, self.results = rounds, several, body, inputs, results
         self.nodes = body * rounds if nodes is None else nodes
         self.blocks = blocks
@@ -46,7 +49,9 @@ class Loop:
     def facts(self) -> tuple[Any, ...]:
         """All that makes it what it is, in a form that can be compared."""
         given = [(name, kind, *map(int, more)) for name, (kind, *more) in self.inputs.items()]
-        made = [(first, kind, *([list(map(int, more[0])), *more[1:]] if kind == "kept" else map(int, more)))
+        made = [(first,
+                 kind,
+                 *([list(map(int, more[0])), *more[1:]] if kind == "kept" else map(int, more)))
                 for first, (kind, *more) in self.results.items()]
         return self.rounds, self.several, tuple([m.facts() for m in self.body]), given, made
 
@@ -83,12 +88,15 @@ class Roll(Node):
     # ---- text
     def head(self, table: Table | None = None, most: int | None = None) -> str:
         by = f" by {self.loop.several}" if self.loop.several > 1 else ""
-        return f"{self.made(most)}roll {self.loop.rounds} times{by}({', '.join(self.operands(table, most))})"
+        return (
+            f"{self.made(most)}roll {self.loop.rounds} "
+            f"times{by}({', '.join(self.operands(table, most))})")
 
     def __str__(self) -> str:
         return self.head(most=SHOWN)
 
-    def lines(self, types: Any = None, indent: str = "", table: Table | None = None) -> Iterator[str]:
+    def lines(self, types: Any = None, indent: str = "",
+              table: Table | None = None) -> Iterator[str]:
         yield self.with_line(indent + self.head(table) + types_text(types, self.outs) + " {")
         for name, (kind, value, *more) in self.loop.inputs.items():
             more = [f" %{x}" if kind == "carried" else f" {x}" for x in more]
@@ -96,7 +104,8 @@ class Roll(Node):
         for m in self.loop.body:
             yield from m.lines(types, indent + "  ", table)
         for first, (kind, what, *more) in self.loop.results.items():
-            given = f"last as %{what}" if kind == "last" else f"kept in %{more[0]} at {more[1]} as {', '.join(f'%{v}' for v in what)}"
+            given = (f"last as %{what}" if kind == "last" else
+                     f"kept in %{more[0]} at {more[1]} as {', '.join(f'%{v}' for v in what)}")
             yield f"{indent}  %{first} {given}"
         yield indent + "}"
 
@@ -168,11 +177,14 @@ class Roll(Node):
         given: list[int] = []
         for first, (kind, what, *_) in self.loop.results.items():
             values = what if kind == "kept" else [what]
-            wrong = [v for v in values if v not in types or first not in inner or not types[v].fits(types[first])]
+            wrong = [
+                v for v in values
+                if v not in types or first not in inner or not types[v].fits(types[first])]
             if wrong:
                 return f"%{wrong[0]} is not %{first} of a round"
             given += values
-        return None if sorted(given) == sorted(self.outs) else "its results are not what its rounds give"
+        return (None if sorted(given) == sorted(self.outs) else
+                "its results are not what its rounds give")
 
     # ---- what it means
     def run(self, env: Env, types: Any, positions: Positions) -> None:
@@ -193,7 +205,8 @@ class Roll(Node):
                 if kind == "kept":
                     env[what[r]][...] = inner[first]
             before = inner
-        env.update((what, before[first]) for first, (kind, what, *_) in loop.results.items() if kind == "last")
+        env.update((what, before[first]) for first, (kind, what, *_) in loop.results.items()
+                   if kind == "last")
 
     def keep(self, env: Env, blocks: dict[int, Array], types: Any) -> None:
         """Make the memory that the rounds' values are kept in."""
@@ -203,7 +216,8 @@ class Roll(Node):
                 head, s = more
                 if head not in mine:
                     mine.add(head)
-                    blocks[head] = np.empty((loop.rounds * loop.several, *types[first].shape), types[first].dtype)
+                    blocks[head] = np.empty((loop.rounds * loop.several, *types[first].shape),
+                                            types[first].dtype)
                 for v, i in zip(what, range(s, loop.rounds * loop.several, loop.several)):
                     env[v] = blocks[head][i, ...]
 
@@ -221,7 +235,8 @@ class Roll(Node):
 def _line(reader: Reader, loop: Loop, types: dict[int, Type], node: Any) -> None:
     """Read a line of a loop into it."""
     words = [t.text for t in reader.tokens[reader.at:reader.at + 5]]
-    if words[0] == "%" and words[2:3] == ["="] and words[4:] == ["%"] and words[3] in ("same", "carried", "along"):
+    if (words[0] == "%" and words[2:3] == ["="] and words[4:] == ["%"]
+            and words[3] in ("same", "carried", "along")):
         name = int(reader.ref())
         reader.take("=")
         kind, value = reader.take().text, int(reader.ref())

@@ -1,7 +1,8 @@
 """Python values as text that says all of them; `ir/reader.py` reads it back.
 
-An array is a type with its elements, `f32[2](1.0, nan)`, their bytes, `f32[1](hex "0000c07f")`, or a name in a table
-beside the text, `f32[1000](@0)`; without brackets it is a NumPy scalar. Everything is written to the bit.
+An array is a type with its elements, `f32[2](1.0, nan)`, their bytes, `f32[1](hex "0000c07f")`, or
+a name in a table beside the text, `f32[1000](@0)`; without brackets it is a NumPy scalar.
+Everything is written to the bit.
 """
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Table = list[Array]
 
 
 def value_text(x: object, table: Table | None = None) -> str:
-    """A Python value as text that says all of it. Arrays too large to be written out go to `table`."""
+    """A Python value as text that says all of it. Arrays too large to be written out go to
+    `table`."""
     if isinstance(x, np.ndarray | np.generic):
         return _array_text(x, table)
     say = _WRITTEN.get(type(x))
@@ -41,7 +43,8 @@ def _array_text(a: Array | np.generic, table: Table | None) -> str:
         wide = a.astype(np.float64) if a.dtype.kind in "fV" else a           # bfloat16 is of kind V
         numbers = wide.reshape(-1).tolist()
         same = np.array(numbers, wide.dtype).astype(a.dtype).tobytes() == a.tobytes()
-    return f"{head}({', '.join(map(value_text, numbers))})" if same else f'{head}(hex "{a.tobytes().hex()}")'
+    return (f"{head}({', '.join(map(value_text, numbers))})"
+            if same else f'{head}(hex "{a.tobytes().hex()}")')
 
 
 def _float_text(x: float) -> str:
@@ -90,7 +93,9 @@ def question_text(fn: Callable[..., Any], table: Table | None) -> str:
         name, cells, defaults = questions.name_of(fn)
     except questions.Unknown:
         return json.dumps(getattr(fn, "__qualname__", type(fn).__name__))
-    said = [*(f"{k}={value_text(v, table)}" for k, v in cells.items()), *(value_text(v, table) for v in defaults)]
+    said = [
+        *(f"{k}={value_text(v, table)}" for k, v in cells.items()),
+        *(value_text(v, table) for v in defaults)]
     return json.dumps(name) + (f"{{{', '.join(said)}}}" if said else "")
 
 

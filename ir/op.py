@@ -1,4 +1,5 @@
-"""What the compiler knows of an op: the facts that a definition in `whet.ops` states, and how an op is found by its name."""
+"""What the compiler knows of an op: the facts that a definition in `whet.ops` states, and how an
+op is found by its name."""
 from __future__ import annotations
 
 import json
@@ -48,7 +49,8 @@ class Op(Protocol):
         """A pointwise op's expression."""
 
     def plan(self, inputs: list[Any]) -> tuple[Any, Any, Any]:
-        """(the kernel, the type of numbers, the type of the result) of a pointwise op for such operands."""
+        """(the kernel, the type of numbers, the type of the result) of a pointwise op for such
+        operands."""
 
     def blocks(self, shape: Iterable[int]) -> int:
         """How far a draw of random numbers moves its generator."""
@@ -64,7 +66,8 @@ def name_of(op: Op) -> str:
 
 def name_text(op: Op) -> str:
     """An op by its name, as a graph's text has it."""
-    return name_of(op) if _NAME.match(op.name) and op.name not in KEYWORDS else json.dumps(name_of(op))
+    return (name_of(op) if _NAME.match(op.name) and op.name not in KEYWORDS else json.dumps(
+        name_of(op)))
 
 
 def _is_complex(op: Op) -> bool:
@@ -73,7 +76,8 @@ def _is_complex(op: Op) -> bool:
 
 
 def find_op(name: str) -> Any:
-    """The op of a name: a defined one, or the gradient of a pointwise op, `mul_grad0`, also `.complex`. None where there is none."""
+    """The op of a name: a defined one, or the gradient of a pointwise op, `mul_grad0`, also
+    `.complex`. None where there is none."""
     from whet.ops.registry import REGISTRY
     name, complex_ = (name[:-8], True) if name.endswith(".complex") else (name, False)
     if name in REGISTRY and not complex_:

@@ -1,4 +1,5 @@
-"""Text as a graph: the inverse of `ir/text.py`, which says what the text looks like. Nothing that is read is run or imported."""
+"""Text as a graph: the inverse of `ir/text.py`, which says what the text looks like. Nothing
+that is read is run or imported."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -68,7 +69,8 @@ def _streams(reader: Reader) -> list[Any]:
             reader.fail(f"this is stream {len(streams)}", token)
         reader.take("=")
         position = reader.value()
-        if type(position) is not tuple or len(position) != 2 or any(type(p) is not int for p in position):
+        if (type(position) is not tuple or len(position) != 2
+                or any(type(p) is not int for p in position)):
             reader.fail("a stream has a seed and an offset", token)
         streams.append(position)
         reader.end_line()

@@ -1,6 +1,8 @@
-"""The primitives of `ir/scalar.py`: for each its NumPy reference, and its derivative with respect to each argument.
+"""The primitives of `ir/scalar.py`: for each its NumPy reference, and its derivative with respect
+to each argument.
 
-A derivative is a function of (y, *arguments) that gives expressions, or None where it is zero everywhere."""
+A derivative is a function of (y, *arguments) that gives expressions, or None where it is zero
+everywhere."""
 from __future__ import annotations
 
 import math
@@ -77,7 +79,8 @@ def bell(x: Expr) -> Expr:
 
 
 def _mish_slope(x: Expr) -> Expr:
-    """N / D + x s (1 - (N / D)^2), s the sigmoid; N, D and m as `vmath` has them, 1 - (N / D)^2 = (D - N) (D + N) / D^2."""
+    """N / D + x s (1 - (N / D)^2), s the sigmoid; N, D and m as `vmath` has them, 1 - (N / D)^2
+    = (D - N) (D + N) / D^2."""
     below = lt(x, 0)
     m = exp(-absolute(x))
     n = where(below, m * (m + 2), 1 + 2 * m)
@@ -86,7 +89,8 @@ def _mish_slope(x: Expr) -> Expr:
 
 
 def _slope_of_logistic_times(x: Expr, least: Expr, slope: Scalar) -> Expr:
-    """Of x s(t), s the sigmoid: s + x s (1 - s) t'. `least` is s(-|t|), from which both s and 1 - s are got without loss."""
+    """Of x s(t), s the sigmoid: s + x s (1 - s) t'. `least` is s(-|t|), from which both s and 1
+    - s are got without loss."""
     up = gt(x, 0)
     s, other = where(up, 1 - least, least), where(up, least, 1 - least)
     return s + s * (x * other * slope)
@@ -100,7 +104,8 @@ def _gelu_tanh_slope(x: Expr) -> Expr:
     """Of which the sigmoid is gelu_tanh(x) / x."""
     x = minimum(maximum(x, -30), 30)
     a, c = -absolute(x), math.sqrt(8 / math.pi)
-    return _slope_of_logistic_times(x, where(eq(a, 0), 0.5, gelu_tanh(a) / a), c + 3 * 0.044715 * c * (a * a))
+    return _slope_of_logistic_times(x, where(eq(a, 0), 0.5,
+                                             gelu_tanh(a) / a), c + 3 * 0.044715 * c * (a * a))
 
 
 def series(x: Expr, *cs: float) -> Expr:
@@ -117,7 +122,8 @@ def _sinc_slope(x: Expr) -> Expr:
     n = rint(x)
     c = cos((x - n) * math.pi)
     c = where(eq(floor(n * 0.5) * 2, n), c, -c)
-    terms = [(-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13)]
+    terms = [
+        (-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 13)]
     a = where(near, x, 0)
     return where(near, a * series(a * a, *terms), (c - sinc(x)) / where(near, 1, x))
 
@@ -130,7 +136,9 @@ def _erfcx_slope(x: Expr) -> Expr:
     for k in range(16):
         terms.append(t)
         t *= -(2 * k + 3) / 2
-    return where(far, z * series(z, *terms) * (-1 / math.sqrt(math.pi)), 2 * x * erfcx(x) - 2 / math.sqrt(math.pi))
+    return where(far,
+                 z * series(z, *terms) * (-1 / math.sqrt(math.pi)),
+                 2 * x * erfcx(x) - 2 / math.sqrt(math.pi))
 
 
 zero = None
@@ -145,7 +153,10 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "fmod": (np.fmod, lambda y, a, b: (1, -trunc(a / b))),
     "neg": (np.negative, lambda y, a: (-1,)),
     "abs": (np.abs, lambda y, a: (sign(a),)),
-    "sign": (ref.sign, zero), "floor": (np.floor, zero), "ceil": (np.ceil, zero), "trunc": (np.trunc, zero),
+    "sign": (ref.sign, zero),
+    "floor": (np.floor, zero),
+    "ceil": (np.ceil, zero),
+    "trunc": (np.trunc, zero),
     "rint": (np.rint, zero),
     "sqrt": (np.sqrt, lambda y, a: (0.5 / y,)),
     "rsqrt": (lambda a: 1 / np.sqrt(a), lambda y, a: (-0.5 * (y / a),)),
@@ -155,26 +166,46 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "max": (np.maximum, lambda y, a, b: (_share(a > b, a, b), _share(b > a, a, b))),
     "fmin": (np.fmin, lambda y, a, b: (_pick(le(a, b) | isnan(b)), _pick(~(le(a, b) | isnan(b))))),
     "fmax": (np.fmax, lambda y, a, b: (_pick(ge(a, b) | isnan(b)), _pick(~(ge(a, b) | isnan(b))))),
-    "lt": (np.less, zero), "le": (np.less_equal, zero), "gt": (np.greater, zero), "ge": (np.greater_equal, zero),
-    "eq": (np.equal, zero), "ne": (np.not_equal, zero), "isnan": (np.isnan, zero), "isinf": (np.isinf, zero),
-    "isfinite": (np.isfinite, zero), "signbit": (np.signbit, zero),
-    "and": (np.bitwise_and, zero), "or": (np.bitwise_or, zero), "xor": (np.bitwise_xor, zero), "not": (np.bitwise_not, zero),
-    "shl": (np.left_shift, zero), "shr": (np.right_shift, zero), "gcd": (np.gcd, zero),
-    "copysign": (np.copysign, lambda y, a, b: (where(eq(a, 0), 0, where(eq(signbit(a), signbit(b)), 1, -1)), 0)),
+    "lt": (np.less, zero),
+    "le": (np.less_equal, zero),
+    "gt": (np.greater, zero),
+    "ge": (np.greater_equal, zero),
+    "eq": (np.equal, zero),
+    "ne": (np.not_equal, zero),
+    "isnan": (np.isnan, zero),
+    "isinf": (np.isinf, zero),
+    "isfinite": (np.isfinite, zero),
+    "signbit": (np.signbit, zero),
+    "and": (np.bitwise_and, zero),
+    "or": (np.bitwise_or, zero),
+    "xor": (np.bitwise_xor, zero),
+    "not": (np.bitwise_not, zero),
+    "shl": (np.left_shift, zero),
+    "shr": (np.right_shift, zero),
+    "gcd": (np.gcd, zero),
+    "copysign": (np.copysign, lambda y, a, b:
+                 (where(eq(a, 0), 0, where(eq(signbit(a), signbit(b)), 1, -1)), 0)),
     "nextafter": (np.nextafter, lambda y, a, b: (1, 0)),
     "hypot": (np.hypot, lambda y, a, b: (a / y, b / y)),
-    "exp": (np.exp, lambda y, a: (y,)), "exp2": (np.exp2, lambda y, a: (y * math.log(2),)),
+    "exp": (np.exp, lambda y, a: (y,)),
+    "exp2": (np.exp2, lambda y, a: (y * math.log(2),)),
     "expm1": (np.expm1, lambda y, a: (y + 1,)),
-    "log": (np.log, lambda y, a: (1 / a,)), "log2": (np.log2, lambda y, a: (1 / (a * math.log(2)),)),
-    "log10": (np.log10, lambda y, a: (1 / (a * math.log(10)),)), "log1p": (np.log1p, lambda y, a: (1 / (a + 1),)),
-    "sin": (np.sin, lambda y, a: (cos(a),)), "cos": (np.cos, lambda y, a: (-sin(a),)),
+    "log": (np.log, lambda y, a: (1 / a,)),
+    "log2": (np.log2, lambda y, a: (1 / (a * math.log(2)),)),
+    "log10": (np.log10, lambda y, a: (1 / (a * math.log(10)),)),
+    "log1p": (np.log1p, lambda y, a: (1 / (a + 1),)),
+    "sin": (np.sin, lambda y, a: (cos(a),)),
+    "cos": (np.cos, lambda y, a: (-sin(a),)),
     "tan": (np.tan, lambda y, a: (1 + y * y,)),
-    "asin": (np.arcsin, lambda y, a: (rsqrt(1 - a * a),)), "acos": (np.arccos, lambda y, a: (-rsqrt(1 - a * a),)),
+    "asin": (np.arcsin, lambda y, a: (rsqrt(1 - a * a),)),
+    "acos": (np.arccos, lambda y, a: (-rsqrt(1 - a * a),)),
     "atan": (np.arctan, lambda y, a: (1 / (a * a + 1),)),
     "atan2": (np.arctan2, lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b))),
-    "sinh": (np.sinh, lambda y, a: (cosh(a),)), "cosh": (np.cosh, lambda y, a: (sinh(a),)),
+    "sinh": (np.sinh, lambda y, a: (cosh(a),)),
+    "cosh": (np.cosh, lambda y, a: (sinh(a),)),
     "tanh": (np.tanh, lambda y, a: (1 - y * y,)),
-    "asinh": (np.arcsinh, lambda y, a: (rsqrt(a * a + 1),)), "acosh": (np.arccosh, lambda y, a: (rsqrt(a * a - 1),)),
+    "asinh": (np.arcsinh, lambda y, a: (rsqrt(a * a + 1),)),
+    "acosh": (np.arccosh, lambda y, a: (rsqrt(a * a - 1),)),
     "atanh": (np.arctanh, lambda y, a: (1 / (1 - a * a),)),
     "sigmoid": (ref.sigmoid, lambda y, a: (y * (1 - y),)),
     "logit": (ref.wide(ref.logit), lambda y, a: (1 / (a * (1 - a)),)),
@@ -184,7 +215,8 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "gelu": (ref.wide(lambda a: a * ref.ndtr(a)), lambda y, a: (ndtr(a) + a * bell(a),)),
     "gelu_tanh": (ref.wide(ref.gelu_tanh), lambda y, a: (_gelu_tanh_slope(a),)),
     "tanhshrink": (ref.wide(ref.tanhshrink), lambda y, a: (square(tanh(a)),)),
-    "pow": (ref.pow, lambda y, a, b: (where(eq(b, 0), 0, b * pow(a, b - 1)), where(eq(a, 0) & ge(b, 0), 0, y * log(a)))),
+    "pow": (ref.pow, lambda y, a, b:
+            (where(eq(b, 0), 0, b * pow(a, b - 1)), where(eq(a, 0) & ge(b, 0), 0, y * log(a)))),
     "erf": (ref.each(math.erf), lambda y, a: (2 / math.sqrt(math.pi) * _exp_of_square(a, -1),)),
     "erfc": (ref.each(math.erfc), lambda y, a: (-2 / math.sqrt(math.pi) * _exp_of_square(a, -1),)),
     "erfcx": (ref.wide(ref.erfcx), lambda y, a: (_erfcx_slope(a),)),
@@ -195,5 +227,4 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "digamma": (ref.digamma, lambda y, a: (trigamma(a),)),
     "trigamma": (ref.trigamma, lambda y, a: (polygamma2(a),)),
     "polygamma2": (ref.polygamma2, None),
-    "conj": (np.conjugate, lambda y, a: (1,)),
-}
+    "conj": (np.conjugate, lambda y, a: (1,)), }

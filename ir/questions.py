@@ -1,4 +1,5 @@
-"""Names for what a recording asks of values: functions inside functions of whet's ops, with what they closed over.
+"""Names for what a recording asks of values: functions inside functions of whet's ops, with what
+they closed over.
 
     whet.ops.embedding:_check_rows.<locals>.check
 
@@ -19,7 +20,8 @@ class Unknown(LookupError):
 
 @functools.lru_cache(None)
 def _codes(module: str) -> dict[str, types.CodeType]:
-    """The code of a loaded module's functions, by name: qualified, with #1, #2... for later ones of the same name."""
+    """The code of a loaded module's functions, by name: qualified, with #1, #2... for later ones
+    of the same name."""
     loaded = sys.modules.get(module)
     loader: Any = getattr(getattr(loaded, "__spec__", None), "loader", None)
     if not module.startswith("whet.") or not hasattr(loader, "get_code"):
@@ -62,4 +64,5 @@ def find(name: str, cells: Mapping[str, Any], defaults: Iterable[Any]) -> Callab
         wanted, given = (", ".join(names) or "nothing" for names in (code.co_freevars, cells))
         raise Unknown(f"{name} closes over {wanted}, not {given}")
     closure = tuple(types.CellType(cells[k]) for k in code.co_freevars)
-    return types.FunctionType(code, vars(sys.modules[module]), code.co_name, defaults or None, closure)
+    return types.FunctionType(code, vars(sys.modules[module]), code.co_name, defaults or None,
+                              closure)

@@ -1,4 +1,5 @@
-"""Text as tokens, read from left to right, and the Python values in it: the inverse of `ir/notation.py`. Nothing that is read is run."""
+"""Text as tokens, read from left to right, and the Python values in it: the inverse of
+`ir/notation.py`. Nothing that is read is run."""
 from __future__ import annotations
 
 import json
@@ -16,7 +17,8 @@ from .values import Array, Ref, Type, short, types
 DEEP = 40                                # brackets within brackets
 LARGEST = 1 << 62                        # bytes, and elements of a dimension
 NEXT = {"line": "the end of the line", "end": "the end"}
-NUMBERS: dict[str, type] = {"b": bool, "i": int, "u": int, "c": complex}     # in an array of this kind
+# in an array of this kind
+NUMBERS: dict[str, type] = {"b": bool, "i": int, "u": int, "c": complex}
 
 T = TypeVar("T")
 
@@ -26,7 +28,8 @@ class ParseError(ValueError):
 
     def __init__(self, what: str, source: str, line: int, column: int) -> None:
         shown = source.splitlines()[line - 1] if 0 < line <= len(source.splitlines()) else ""
-        super().__init__(f"line {line}, column {column}: {what}\n  {shown}\n  {' ' * (column - 1)}^")
+        super().__init__(
+            f"line {line}, column {column}: {what}\n  {shown}\n  {' ' * (column - 1)}^")
         self.line, self.column = line, column
 
 
@@ -67,7 +70,8 @@ def tokens(source: str) -> tuple[list[Token], dict[int, str]]:
 
 
 class Reader:
-    """A text that is read: `at` is the token that comes next. `constants` are the arrays that the text names by numbers."""
+    """A text that is read: `at` is the token that comes next. `constants` are the arrays that
+    the text names by numbers."""
 
     def __init__(self, source: str, constants: Sequence[Array] = ()) -> None:
         self.source, self.constants, self.at, self.deep = source, constants, 0, 0
@@ -92,11 +96,14 @@ class Reader:
         """Is it what comes next?"""
         return self.tokens[self.at][:2] == (kind, text)
 
-    def take(self, text: str | None = None, kind: str | None = None, what: str | None = None) -> Token:
+    def take(self, text: str | None = None, kind: str | None = None,
+             what: str | None = None) -> Token:
         """Take what comes next, which must be this."""
         have = self.tokens[self.at]
         if text is not None and have.text != text or kind is not None and have.kind != kind:
-            self.fail(f"expected {what or repr(text or kind)}, found {NEXT.get(have.kind, repr(have.text))}")
+            self.fail(
+                f"expected {what or repr(text or kind)}, found "
+                f"{NEXT.get(have.kind, repr(have.text))}")
         self.at += 1
         return have
 
@@ -226,7 +233,9 @@ class Reader:
         """A type or a memory format of whet's."""
         from whet import dtypes
         from whet.tensor import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
-        formats = {repr(f): f for f in (channels_last, channels_last_3d, contiguous_format, preserve_format, strided)}
+        formats = {
+            repr(f): f
+            for f in (channels_last, channels_last_3d, contiguous_format, preserve_format, strided)}
         found = dtypes.ALL.get(name) or formats.get(f"whet.{name}")
         return found if found is not None else self.fail(f"there is no whet.{name}", token)
 
@@ -249,7 +258,8 @@ class Reader:
         self.take("[")
         shape = self.many("]", self.integer)
         strides = self.strides()
-        wrong = strides is not None and (len(strides) != len(shape) or any(abs(s) >= LARGEST for s in strides))
+        wrong = (strides is not None
+                 and (len(strides) != len(shape) or any(abs(s) >= LARGEST for s in strides)))
         if any(not 0 <= n < LARGEST for n in shape) or len(shape) > 64 or wrong:
             self.fail("these sizes and strides are not possible", token)
         t = Type(types()[0][letters].np, shape, strides)
@@ -288,7 +298,8 @@ class Reader:
             self.fail(f"these are not all elements of {letters}", token)
         try:
             with np.errstate(all="ignore"):
-                return np.array(numbers, t.dtype if t.dtype.kind in "biuc" else np.float64).astype(t.dtype)
+                return np.array(numbers,
+                                t.dtype if t.dtype.kind in "biuc" else np.float64).astype(t.dtype)
         except OverflowError:
             self.fail(f"these are not all elements of {letters}", token)
 
@@ -307,12 +318,13 @@ class Reader:
     def op(self) -> Any:
         """An op, by its name."""
         token = self.next
-        name = self.string() if token.kind == "string" else self.take(kind="name", what="an op").text
+        name = (self.string()
+                if token.kind == "string" else self.take(kind="name", what="an op").text)
         found = find_op(name)
         return found if found is not None else self.fail(f"there is no op {name}", token)
 
 
-# ---- values that begin with a name -------------------------------------------------------------------------------------
+# ---- values that begin with a name ---------------------------------------------------------------
 CONSTANTS: dict[str, Any] = {"None": None, "True": True, "False": False, "inf": math.inf}
 
 

@@ -1,4 +1,5 @@
-"""How operands of a row program lie in its shape: whole, without the axes that it reduces, or along these alone."""
+"""How operands of a row program lie in its shape: whole, without the axes that it reduces, or
+along these alone."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -40,8 +41,8 @@ def left(shape: Shape, axes: Sequence[int]) -> tuple[Shape, Shape]:
 
 
 def spread(x: Array, shape: Shape, axes: Sequence[int], place: str) -> Array:
-    """An operand as one on the whole shape. It lies there as broadcasting has it ("whole"), or lacks the axes ("plain"), or has nothing
-    else ("axes")."""
+    """An operand as one on the whole shape. It lies there as broadcasting has it ("whole"), or
+    lacks the axes ("plain"), or has nothing else ("axes")."""
     if place != "whole":
         there = [a for a in range(len(shape)) if (a in axes) == (place == "axes")]
         x = np.broadcast_to(x, tuple(shape[a] for a in there))

@@ -1,7 +1,9 @@
-"""The row programs of the ops that work on whole rows: softmax and its kin, norms, moments, cross entropy, forward and backward.
+"""The row programs of the ops that work on whole rows: softmax and its kin, norms, moments, cross
+entropy, forward and backward.
 
-Each is a function of types that gives a program; halves are computed in f32. `n` is the row length as a number of the accumulation
-type. What a program takes and gives is in its first line; row outputs come in the order in which they are stored.
+Each is a function of types that gives a program; halves are computed in f32. `n` is the row length
+as a number of the accumulation type. What a program takes and gives is in its first line; row
+outputs come in the order in which they are stored.
 """
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from . import scalar as sc
 
 
 class Writer:
-    """Writes a program down: operands first, then stages, each giving the expressions that later ones use."""
+    """Writes a program down: operands first, then stages, each giving the expressions that later
+    ones use."""
 
     def __init__(self, name: str, dtype: str) -> None:
         self.name, self.dtype, self.acc = name, dtype, "f32" if dtype in ("f16", "bf16") else dtype
@@ -50,7 +53,8 @@ class Writer:
         self.stages.append(R.Store(self._out(e)))
 
     def store_row(self, e: sc.Expr, dtype: str | None = None) -> None:
-        """A row output; in the accumulation type by default, since it is mostly kept for the way back."""
+        """A row output; in the accumulation type by default, since it is mostly kept for the way
+        back."""
         self.stages.append(R.StoreRow(self._out(e) if dtype else e))
 
     def _out(self, e: sc.Expr) -> sc.Expr:
@@ -71,7 +75,7 @@ def program(write: Callable[..., None]) -> Callable[..., R.Program]:
     return make
 
 
-# ---- softmax and its kin ------------------------------------------------------------------------------------------
+# ---- softmax and its kin -------------------------------------------------------------------------
 @program
 def softmax(w: Writer) -> None:
     """x -> softmax(x)"""
@@ -119,10 +123,11 @@ def logsumexp_backward(w: Writer) -> None:
     w.store(g * sc.exp(x - y))
 
 
-# ---- cross entropy over class indices -----------------------------------------------------------------------------
+# ---- cross entropy over class indices ------------------------------------------------------------
 @program
 def cross_entropy(w: Writer, smooth: bool = False) -> None:
-    """x, class (row, i64), [smoothing, n] -> row: the loss of each row, row: logsumexp(x) for the way back"""
+    """x, class (row, i64), [smoothing, n] -> row: the loss of each row, row: logsumexp(x) for
+    the way back"""
     x, t, i = w.full(), w.operand("row", "i64"), w.operand("index", "i64")
     numbers = (w.number(), w.number()) if smooth else None
     m = w.reduce("max", x)
@@ -140,7 +145,8 @@ def cross_entropy(w: Writer, smooth: bool = False) -> None:
 @program
 def cross_entropy_backward(w: Writer, smooth: bool = False) -> None:
     """g (row), x, class (row, i64), logsumexp(x) (row), [smoothing, n] -> the gradient of x"""
-    g, x, t, lse, i = w.operand("row"), w.full(), w.operand("row", "i64"), w.row(), w.operand("index", "i64")
+    g, x, t, lse, i = (w.operand("row"), w.full(), w.operand("row", "i64"), w.row(),
+                       w.operand("index", "i64"))
     p = sc.exp(x - lse)
     if smooth:
         smoothing, n = w.number(), w.number()
@@ -149,11 +155,11 @@ def cross_entropy_backward(w: Writer, smooth: bool = False) -> None:
         w.store(g * (p - sc.where(sc.eq(i, t), 1, 0)))
 
 
-# ---- norms and moments --------------------------------------------------------------------------------------------
+# ---- norms and moments ---------------------------------------------------------------------------
 @program
 def layer_norm(w: Writer, weight: bool = True, bias: bool = True) -> None:
-    """x, [weight (col)], [bias (col)], eps, n -> (x - mean) / sqrt(var + eps) * weight + bias, row: mean, row: 1 / sqrt(var +
-    eps)"""
+    """x, [weight (col)], [bias (col)], eps, n -> (x - mean) / sqrt(var + eps) * weight + bias, row:
+    mean, row: 1 / sqrt(var + eps)"""
     x = w.full()
     scale, shift = w.col() if weight else None, w.col() if bias else None
     eps, n = w.number(), w.number()
@@ -180,7 +186,8 @@ def layer_norm_backward(w: Writer, weight: bool = True) -> None:
 
 @program
 def layer_norm_backward_weight(w: Writer) -> None:
-    """Along the rows' own axis. g, x, mean (col), r (col) -> row: the gradient of weight, row: that of bias"""
+    """Along the rows' own axis. g, x, mean (col), r (col) -> row: the gradient of weight, row:
+    that of bias"""
     g, x, mean, r = w.full(), w.full(), w.operand("col", w.acc), w.operand("col", w.acc)
     w.store_row(w.reduce("sum", g * ((x - mean) * r)), w.dtype)
     w.store_row(w.reduce("sum", g), w.dtype)
@@ -188,7 +195,8 @@ def layer_norm_backward_weight(w: Writer) -> None:
 
 @program
 def rms_norm(w: Writer, weight: bool = True) -> None:
-    """x, [weight (col)], eps, n -> x / sqrt(mean(x * x) + eps) * weight, row: 1 / sqrt(mean(x * x) + eps)"""
+    """x, [weight (col)], eps, n -> x / sqrt(mean(x * x) + eps) * weight, row: 1 / sqrt(mean(x *
+    x) + eps)"""
     x = w.full()
     scale = w.col() if weight else None
     eps, n = w.number(), w.number()
@@ -209,7 +217,8 @@ def rms_norm_backward(w: Writer, weight: bool = True) -> None:
 
 @program
 def var_mean(w: Writer, root: bool = False) -> None:
-    """x, n, freedom (n less the correction, at least 0) -> row: the variance (or its root), row: the mean"""
+    """x, n, freedom (n less the correction, at least 0) -> row: the variance (or its root), row:
+    the mean"""
     x, n, freedom = w.full(), w.number(), w.number()
     mean = w.reduce("sum", x) / n
     d = x - mean
@@ -218,10 +227,11 @@ def var_mean(w: Writer, root: bool = False) -> None:
     w.store_row(mean, w.dtype)
 
 
-# ---- batch norm: a row is a channel ---------------------------------------------------------------------------------
+# ---- batch norm: a row is a channel --------------------------------------------------------------
 @program
 def batch_norm(w: Writer) -> None:
-    """x, weight (row), bias (row), eps, n -> (x - mean) * r * weight + bias; rows: mean, r = 1 / sqrt(var + eps), var"""
+    """x, weight (row), bias (row), eps, n -> (x - mean) * r * weight + bias; rows: mean, r = 1 /
+    sqrt(var + eps), var"""
     x, scale, shift = w.full(), w.row(), w.row()
     eps, n = w.number(), w.number()
     mean = w.reduce("sum", x) / n
@@ -236,7 +246,8 @@ def batch_norm(w: Writer) -> None:
 
 @program
 def batch_norm_backward(w: Writer) -> None:
-    """g, x, mean (row), r (row), weight (row), n -> the gradient of x; rows: that of weight, that of bias"""
+    """g, x, mean (row), r (row), weight (row), n -> the gradient of x; rows: that of weight,
+    that of bias"""
     g, x, mean, r, scale, n = w.full(), w.full(), w.row(), w.row(), w.row(), w.number()
     h = (x - mean) * r
     a, b = w.reduce("sum", g), w.reduce("sum", g * h)
@@ -247,7 +258,7 @@ def batch_norm_backward(w: Writer) -> None:
 
 @program
 def normalize(w: Writer) -> None:
-    """x, mean (row), r (row), weight (row), bias (row) -> (x - mean) * r * weight + bias: batch norm along everything but
-    channels"""
+    """x, mean (row), r (row), weight (row), bias (row) -> (x - mean) * r * weight + bias: batch
+    norm along everything but channels"""
     x, mean, r, scale, shift = w.full(), w.row(), w.row(), w.row(), w.row()
     w.store((x - mean) * r * scale + shift)

@@ -1,29 +1,34 @@
-"""Row programs: what is computed over rows of elements, as data. Both targets and the reference read the same program.
+"""Row programs: what is computed over rows of elements, as data. Both targets and the reference
+read the same program.
 
-The space is (rows) x (n elements of a row). A program has operands and stages; stages run in order, each over the whole row:
+The space is (rows) x (n elements of a row). A program has operands and stages; stages run in order,
+each over the whole row:
 
     softmax:   m = max(x); e = keep(exp(x - m)); s = sum(e); store(e / s)
 
-Operands are seen by expressions as arg(0), arg(1), ...; what stages define continues the numbering, in order:
+Operands are seen by expressions as arg(0), arg(1), ...; what stages define continues the numbering,
+in order:
 
     Reduce      a row scalar (for the kinds of INDEXED two: the value, then its position as i64)
     Keep        a value per element for later stages (a lowering stores it or computes it again: the bits are the same)
     Store       an output per element; defines nothing
     StoreRow    an output per row, of row scalars; defines nothing
 
-Types are written out: an expression sees an operand in its own type, and what a stage reduces or stores has the type that the
-stage needs, so programs on f16 or bf16 cast to f32 where they compute and back where they store. A reduction's result has its
-operand's type.
+Types are written out: an expression sees an operand in its own type, and what a stage reduces or
+stores has the type that the stage needs, so programs on f16 or bf16 cast to f32 where they compute
+and back where they store. A reduction's result has its operand's type.
 
-**The order of a sum or product** of n elements, a function of n alone: element i belongs to block i // 4096 and in it to lane i %
-32. A lane starts at the identity (+0 or 1) and takes its elements in order; the 32 lanes are folded by halves: lane l with lane l
+**The order of a sum or product** of n elements, a function of n alone: element i belongs to block i
+// 4096 and in it to lane i % 32. A lane starts at the identity (+0 or 1) and takes its elements in
+order; the 32 lanes are folded by halves: lane l with lane l
 + 16, then with l + 8, l + 4, l + 2, l + 1 (the lower lane on the left). Block results are combined in pairs, neighbours first,
-level by level, an odd one at the end going up unchanged. A row without elements gives the identity. Lanes that no element reached
-may be left out: they hold the identity.
+level by level, an odd one at the end going up unchanged. A row without elements gives the identity.
+Lanes that no element reached may be left out: they hold the identity.
 
-Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above -0. Positions are those of the
-first greatest (or least) element; a NaN counts as greatest (or least), zeros of both signs are equal. The greatest of no elements
-is the least number of the type (and the least the greatest), its position 0. """
+Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above
+-0. Positions are those of the first greatest (or least) element; a NaN counts as greatest (or
+least), zeros of both signs are equal. The greatest of no elements is the least number of the type
+(and the least the greatest), its position 0. """
 from __future__ import annotations
 
 import functools
@@ -38,14 +43,17 @@ SUMS = ("sum", "prod")
 EXACT = ("max", "min", "any", "all")
 INDEXED = ("max_index", "min_index")
 KINDS = SUMS + EXACT + INDEXED
-HEAVY = frozenset(("exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid logit softplus silu mish gelu gelu_tanh tanhshrink pow "
-                   "erf erfc erfcx ndtr sinc lgamma digamma atan2").split())   # slow to compute
+HEAVY = frozenset(
+    ("exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid logit softplus silu mish gelu "
+     "gelu_tanh tanhshrink pow erf erfc erfcx ndtr sinc lgamma digamma atan2"
+     ).split())    # slow to compute
 IDENTITY = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
 @dataclass(frozen=True)
 class Operand:
-    """`kind`: full x[r, i], row x[r], col x[i], scalar x (one number), index (the number i itself; no data)."""
+    """`kind`: full x[r, i], row x[r], col x[i], scalar x (one number), index (the number i
+    itself; no data)."""
     dtype: str
     kind: str = "full"
 
@@ -76,7 +84,8 @@ Stage: TypeAlias = Reduce | Keep | Store | StoreRow
 
 @dataclass(frozen=True)
 class Pass:
-    """One walk over the row: the stages (by number) that need no row scalar of this walk or of a later one."""
+    """One walk over the row: the stages (by number) that need no row scalar of this walk or of a
+    later one."""
     stages: tuple[int, ...]
     rows: tuple[int, ...]          # StoreRow stages that can be computed when this walk is over
 
@@ -86,13 +95,15 @@ NAMES = {Keep: "keep", Store: "store", StoreRow: "store_row"}        # of stages
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A checked row program; `values[i]` is (dtype, kind) of arg(i), kinds being those of operands and "kept"."""
+    """A checked row program; `values[i]` is (dtype, kind) of arg(i), kinds being those of
+    operands and "kept"."""
     name: str
     operands: tuple[Operand, ...]
     stages: tuple[Stage, ...]
     values: tuple[tuple[str, str], ...] = field(init=False)
     results: tuple[int, ...] = field(init=False)    # for each stage the first arg that it defines
-    outputs: tuple[tuple[int, str], ...] = field(init=False)       # (stage, dtype) of each output in order
+    # (stage, dtype) of each output in order
+    outputs: tuple[tuple[int, str], ...] = field(init=False)
     key: str = field(init=False)            # describes the program completely
 
     def __post_init__(self) -> None:
@@ -116,10 +127,12 @@ class Program:
             elif isinstance(s, Keep):
                 values.append((t, "kept"))
             else:
-                if isinstance(s, StoreRow) and any(values[i][1] not in ("row", "scalar") for i in used):
+                if (isinstance(s, StoreRow)
+                        and any(values[i][1] not in ("row", "scalar") for i in used)):
                     raise ValueError(f"{where}: a row output is made of row scalars")
                 outputs.append((k, t))
-        for name, v in (("values", tuple(values)), ("results", tuple(results)), ("outputs", tuple(outputs)), ("key", self._key())):
+        for name, v in ((("values", tuple(values)), ("results", tuple(results)),
+                         ("outputs", tuple(outputs)), ("key", self._key()))):
             object.__setattr__(self, name, v)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -128,7 +141,9 @@ class Program:
     def _key(self) -> str:
         order = scalar.walk(*(s.expr for s in self.stages))
         at = {e: k for k, e in enumerate(order)}
-        nodes = (f"{e.op}{'' if e.value is None else repr(e.value)}({','.join(str(at[a]) for a in e.args)})" for e in order)
+        nodes = (
+            f"{e.op}{'' if e.value is None else repr(e.value)}({','.join(str(at[a]) for a in e.args)})"
+            for e in order)
         stages = (f"{type(s).__name__}{getattr(s, 'kind', '')}{at[s.expr]}" for s in self.stages)
         return ";".join((*(f"{o.kind}:{o.dtype}" for o in self.operands), *nodes, *stages))
 
@@ -145,16 +160,21 @@ class Program:
 
     def __str__(self) -> str:
         def sig(o: Operand) -> str:
-            return o.kind if o.kind == "index" else f"{o.dtype}[{ {'full': 'r,i', 'row': 'r', 'col': 'i', 'scalar': ''}[o.kind]}]"
-        lines = [f"{self.name}({', '.join(f'x{i}: {sig(o)}' for i, o in enumerate(self.operands))}):"]
+            return (o.kind if o.kind == "index" else
+                    f"{o.dtype}[{ {'full': 'r,i', 'row': 'r', 'col': 'i', 'scalar': ''}[o.kind]}]")
+
+        lines = [
+            f"{self.name}({', '.join(f'x{i}: {sig(o)}' for i, o in enumerate(self.operands))}):"]
         for s, at in zip(self.stages, self.results, strict=True):
             what = s.kind if isinstance(s, Reduce) else NAMES[type(s)]
-            names = "" if isinstance(s, Store | StoreRow) else f"x{at}, x{at + 1} = " if what in INDEXED else f"x{at} = "
+            names = ("" if isinstance(s, Store | StoreRow) else
+                     f"x{at}, x{at + 1} = " if what in INDEXED else f"x{at} = ")
             lines.append(f"  {names}{what} {s.expr}")
         return "\n".join(lines)
 
     def block_outputs(self) -> list[tuple[int, str]]:
-        """What a block of a row gives when rows are shared out in blocks: (stage, dtype) of what is stored and of each result."""
+        """What a block of a row gives when rows are shared out in blocks: (stage, dtype) of what
+        is stored and of each result."""
         outs = []
         for k, (s, at) in enumerate(zip(self.stages, self.results, strict=True)):
             if isinstance(s, Store):
@@ -177,7 +197,9 @@ class Program:
                 ready.append(at)
             (rows if isinstance(s, StoreRow) else walks).setdefault(at, []).append(k)
         last = max([0, *walks, *(a - 1 for a in rows)])
-        after = [tuple(k for a in sorted(rows) if max(a - 1, 0) == w for k in rows[a]) for w in range(last + 1)]
+        after = [
+            tuple(k for a in sorted(rows) if max(a - 1, 0) == w for k in rows[a])
+            for w in range(last + 1)]
         return [Pass(tuple(walks.get(w, ())), after[w]) for w in range(last + 1)]
 
 
@@ -188,18 +210,25 @@ def made(name: str, operands: tuple[Operand, ...], stages: tuple[Stage, ...]) ->
 
 
 def run(program: Program, operands: Sequence[Any], n: int, to_dtype: Callable[[str], Any]) -> list[Any]:
-    """The program with NumPy on 2-d operands (rows, n), slow and sure up to the order of sums: the outputs in order.
+    """The program with NumPy on 2-d operands (rows, n), slow and sure up to the order of sums: the
+    outputs in order.
 
-    Row operands are (rows, 1), column operands (1, n), scalars NumPy scalars, index operands None."""
+    Row operands are (rows, 1), column operands (1, n), scalars NumPy scalars, index operands
+    None."""
     import numpy as np
-    vals = [np.arange(n)[None] if o.kind == "index" else np.asarray(v) for o, v in zip(program.operands, operands, strict=True)]
-    rows = max((v.shape[0] for v, o in zip(vals, program.operands, strict=True) if o.kind in ("full", "row")), default=1)
+    vals = [
+        np.arange(n)[None] if o.kind == "index" else np.asarray(v)
+        for o, v in zip(program.operands, operands, strict=True)]
+    rows = max((v.shape[0]
+                for v, o in zip(vals, program.operands, strict=True) if o.kind in ("full", "row")),
+               default=1)
     outs = []
     for s in program.stages:
         t = to_dtype(scalar.typeof(s.expr, [v[0] for v in program.values]))
         with np.errstate(all="ignore"):
             v, = scalar.evaluate((s.expr,), vals, to_dtype)
-            wide = np.broadcast_to(np.asarray(v).astype(t, copy=False), (rows, 1 if isinstance(s, StoreRow) else n))
+            wide = np.broadcast_to(
+                np.asarray(v).astype(t, copy=False), (rows, 1 if isinstance(s, StoreRow) else n))
             if isinstance(s, Keep):
                 vals.append(wide)
             elif isinstance(s, Store | StoreRow):

@@ -1,15 +1,18 @@
-"""The scalar language: what one element of a pointwise result is, as an expression over elements of the operands.
+"""The scalar language: what one element of a pointwise result is, as an expression over elements of
+the operands.
 
 An op states its formula once, with operators and the functions of this module:
 
     softsign = lambda x: x / (1 + abs(x))
 
-Everything else is read off that expression: `evaluate` runs it with NumPy (the reference), `differentiate` gives its
-derivatives as expressions, `str` prints it, and each target has a table from these primitives to its own code.
+Everything else is read off that expression: `evaluate` runs it with NumPy (the reference),
+`differentiate` gives its derivatives as expressions, `str` prints it, and each target has a table
+from these primitives to its own code.
 
-An expression is typed by its arguments: arithmetic keeps the type of its operands, comparisons give `bool`, a plain Python
-number takes the type of what it meets. Casts are written out (`cast(x, "f32")`). Types are the short names of
-`whet.dtypes`: bool, u8..u64, i8..i64, f16, bf16, f32, f64, c64, c128.
+An expression is typed by its arguments: arithmetic keeps the type of its operands, comparisons give
+`bool`, a plain Python number takes the type of what it meets. Casts are written out (`cast(x,
+"f32")`). Types are the short names of `whet.dtypes`: bool, u8..u64, i8..i64, f16, bf16, f32, f64,
+c64, c128.
 """
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ __all__ += expressions.__all__
 
 
 def simplify(op: str, *xs: Expr) -> Expr:
-    """x*1, x+0 from differentiation (where nothing can be lost): keeps derived expressions short."""
+    """x*1, x+0 from differentiation (where nothing can be lost): keeps derived expressions
+    short."""
     a, b = xs
     av, bv = (x.value if x.op == "const" else None for x in xs)
     if op == "mul":
@@ -45,8 +49,9 @@ def simplify(op: str, *xs: Expr) -> Expr:
 
 
 def _complex_slope(e: Expr, g: Expr, d: Expr) -> Expr:
-    """The gradient that `g` of a complex expression sends to an operand: to what is conjugated its conjugate, to what an absolute value is
-    taken of its real part in the operand's direction, and g * conj(d) through whatever has a complex derivative d."""
+    """The gradient that `g` of a complex expression sends to an operand: to what is conjugated its
+    conjugate, to what an absolute value is taken of its real part in the operand's direction, and g
+    * conj(d) through whatever has a complex derivative d."""
     if e.op == "conj":
         return make("conj", g)
     if e.op == "abs":
@@ -55,11 +60,14 @@ def _complex_slope(e: Expr, g: Expr, d: Expr) -> Expr:
     return simplify("mul", g, d if d.op == "const" else make("conj", d))
 
 
-def differentiate(root: Expr, g: Expr, wrt: Sequence[int], complex: bool = False) -> list[Expr | None]:
-    """For each argument in `wrt`: g * d root / d arg as an expression, or None where it does not depend on it.
+def differentiate(root: Expr, g: Expr, wrt: Sequence[int],
+                  complex: bool = False) -> list[Expr | None]:
+    """For each argument in `wrt`: g * d root / d arg as an expression, or None where it does not
+    depend on it.
 
-    `g` is an expression (the incoming gradient). Parts that only pick (`where`) send the gradient through the pick, so that an
-    infinity in the branch not taken cannot become a NaN. complex: of complex numbers, where the expression may conjugate.
+    `g` is an expression (the incoming gradient). Parts that only pick (`where`) send the gradient
+    through the pick, so that an infinity in the branch not taken cannot become a NaN. complex: of
+    complex numbers, where the expression may conjugate.
     """
     order = walk(root)
     grads = {id(root): g}
@@ -81,8 +89,11 @@ def differentiate(root: Expr, g: Expr, wrt: Sequence[int], complex: bool = False
             rule = PRIMITIVES[e.op][1]
             if rule is None:
                 continue
-            slope = functools.partial(_complex_slope, e) if complex else functools.partial(simplify, "mul")
-            parts = [None if isinstance(d, int | float) and d == 0 else slope(g_e, lift(d)) for d in rule(e, *e.args)]
+            slope = (functools.partial(_complex_slope, e) if complex else functools.partial(
+                simplify, "mul"))
+            parts = [
+                None if isinstance(d, int | float) and d == 0 else slope(g_e, lift(d))
+                for d in rule(e, *e.args)]
         for a, p in zip(e.args, parts):
             if p is not None and id(a) in live:
                 grads[id(a)] = p if id(a) not in grads else grads[id(a)] + p
@@ -90,26 +101,34 @@ def differentiate(root: Expr, g: Expr, wrt: Sequence[int], complex: bool = False
 
 
 @functools.lru_cache(4096)
-def _program(roots: tuple[Expr, ...]) -> tuple[list[tuple[str, Any, tuple[tuple[int, bool], ...]]], list[int]]:
-    """The expression as a flat list of NumPy steps; an operand that is a bare number is marked, to take the type of the others."""
+def _program(
+    roots: tuple[Expr,
+                 ...]) -> tuple[list[tuple[str, Any, tuple[tuple[int, bool], ...]]], list[int]]:
+    """The expression as a flat list of NumPy steps; an operand that is a bare number is marked,
+    to take the type of the others."""
     order = walk(*roots)
     at = {id(e): k for k, e in enumerate(order)}
     bare = set()
     for e in order:
         operands = e.args[1:] if e.op == "select" else e.args
-        if e.op not in COMPARE and e.op not in ("arg", "cast") and all(id(a) in bare for a in operands):
+        if (e.op not in COMPARE and e.op not in ("arg", "cast")
+                and all(id(a) in bare for a in operands)):
             bare.add(id(e))
-    return [(e.op, e.value, tuple((at[id(a)], id(a) in bare) for a in e.args)) for e in order], [at[id(r)] for r in roots]
+    return ([(e.op, e.value, tuple((at[id(a)], id(a) in bare) for a in e.args))
+             for e in order], [at[id(r)] for r in roots])
 
 
 def _is_half(dtype: np.dtype[Any]) -> bool:
     return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
-def evaluate(roots: Iterable[Expr], inputs: Sequence[Any], to_numpy_dtype: Callable[[str], Any]) -> list[Any]:
-    """Run expressions with NumPy on arrays (or scalars of a NumPy type): slow and sure, the reference for every target.
+def evaluate(roots: Iterable[Expr], inputs: Sequence[Any],
+             to_numpy_dtype: Callable[[str], Any]) -> list[Any]:
+    """Run expressions with NumPy on arrays (or scalars of a NumPy type): slow and sure, the
+    reference for every target.
 
-    f16 and bf16 are computed in f32 and rounded where the expression casts and at its end, as every target does.
+    f16 and bf16 are computed in f32 and rounded where the expression casts and at its end, as every
+    target does.
     """
     steps, at = _program(tuple(roots))
     vals: list[Any] = []
@@ -130,11 +149,14 @@ def evaluate(roots: Iterable[Expr], inputs: Sequence[Any], to_numpy_dtype: Calla
             else:
                 kept = operands[1:] if op == "select" else operands
                 typed = [i for i, bare in kept if not bare]
-                xs = [np.asarray(vals[i]).astype(vals[typed[0]].dtype) if bare and typed else vals[i] for i, bare in kept]
+                xs = [
+                    np.asarray(vals[i]).astype(vals[typed[0]].dtype) if bare and typed else vals[i]
+                    for i, bare in kept]
                 half = halves[typed[0]] if typed and op not in COMPARE else None
                 if op == "select":
                     r = np.where(vals[operands[0][0]], xs[0], xs[1])
-                elif op == "nextafter" and half:                # the only function whose result depends on the spacing of its type
+                elif op == "nextafter" and half:
+                    # the only function whose result depends on the spacing of its type
                     r = np.nextafter(*(x.astype(half) for x in xs))
                 else:
                     r = PRIMITIVES[op][0](*xs)

@@ -1,4 +1,5 @@
-"""What the primitives of `ir/scalar.py` mean, as NumPy functions: the reference that every target is compared with.
+"""What the primitives of `ir/scalar.py` mean, as NumPy functions: the reference that every target
+is compared with.
 
 Where a formula would lose digits it is computed in float64, or from a series."""
 from __future__ import annotations
@@ -117,11 +118,14 @@ def sigmoid(a: Array) -> Array:
 
 def pow(a: Array, b: Array) -> Array:
     a, b = np.asarray(a), np.asarray(b)
-    if a.dtype.kind in "iu" and b.dtype.kind == "i":        # PyTorch: a negative power of an integer truncates towards zero
+    # PyTorch: a negative power of an integer truncates towards zero
+    if a.dtype.kind in "iu" and b.dtype.kind == "i":
         neg = b < 0
         r = np.power(a, np.where(neg, 0, b).astype(b.dtype))
         odd = (b & 1).astype(bool)
-        low = np.where(a == 1, 1, np.where(a == -1 if a.dtype.kind == "i" else False, np.where(odd, -1, 1), 0))
+        low = np.where(a == 1,
+                       1,
+                       np.where(a == -1 if a.dtype.kind == "i" else False, np.where(odd, -1, 1), 0))
         return np.where(neg, low, r).astype(np.result_type(a, b))
     return np.power(a, b)
 
@@ -138,13 +142,17 @@ def erfinv(a: Array) -> Array:
             err = np.where(np.abs(a64) < 0.5, erf(x) - a64, np.sign(a64) * ((1 - np.abs(a64)) - erfc(np.abs(x))))
             step = err / (2 / math.sqrt(math.pi) * np.exp(-x * x))
             x = np.where(np.isfinite(step), x - step / (1 + x * step), x)
-    x = np.where(np.abs(a64) == 1, np.copysign(np.inf, a64), np.where(np.abs(a64) > 1, np.nan, np.where(a64 == 0, a64, x)))
+    x = np.where(
+        np.abs(a64) == 1,
+        np.copysign(np.inf, a64),
+        np.where(np.abs(a64) > 1, np.nan, np.where(a64 == 0, a64, x)))
     return x.astype(np.asarray(a).dtype)
 
 
 def shifted_series(x: Array, shift: Callable[[Array], Array], series: Callable[[Array], Array],
                    reflect: Callable[[Array, Array], Array]) -> Array:
-    """Evaluate at x + n, n bringing x to at least 10, with the recurrence undone; reflection below zero."""
+    """Evaluate at x + n, n bringing x to at least 10, with the recurrence undone; reflection
+    below zero."""
     a = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         low = a < 0.5
@@ -166,7 +174,9 @@ def digamma(x: Array) -> Array:
         return np.log(z) - 0.5 / z - w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * tail)))
     r = shifted_series(x, lambda z: -1 / z, series, lambda a, r: r - math.pi / np.tan(math.pi * a))
     a = np.asarray(x)
-    return np.where(a == 0, np.copysign(np.inf, -a), np.where((a < 0) & (a == np.floor(a)), np.nan, r)).astype(a.dtype)
+    return np.where(a == 0,
+                    np.copysign(np.inf, -a),
+                    np.where((a < 0) & (a == np.floor(a)), np.nan, r)).astype(a.dtype)
 
 
 def trigamma(x: Array) -> Array:
@@ -174,7 +184,9 @@ def trigamma(x: Array) -> Array:
         w = 1 / (z * z)
         tail = 1 / 30 - w * (5 / 66 - w * (691 / 2730 - w * 7 / 6))
         return 1 / z + 0.5 * w + w / z * (1 / 6 - w * (1 / 30 - w * (1 / 42 - w * tail)))
-    r = shifted_series(x, lambda z: 1 / (z * z), series, lambda a, r: (math.pi / np.sin(math.pi * a)) ** 2 - r)
+
+    r = shifted_series(x, lambda z: 1 / (z * z),
+                       series, lambda a, r: (math.pi / np.sin(math.pi * a)) ** 2 - r)
     a = np.asarray(x)
     return np.where((a <= 0) & (a == np.floor(a)) & np.isfinite(a), np.inf, r).astype(a.dtype)
 
@@ -182,6 +194,8 @@ def trigamma(x: Array) -> Array:
 def polygamma2(x: Array) -> Array:
     def series(z: Array) -> Array:
         w = 1 / (z * z)
-        return -w - w / z - w * w * (0.5 - w * (1 / 6 - w * (1 / 6 - w * (3 / 10 - w * (5 / 6 - w * 691 / 210)))))
-    return shifted_series(x, lambda z: -2 / z**3, series,
-                           lambda a, r: r - 2 * math.pi**3 * np.cos(math.pi * a) / np.sin(math.pi * a) ** 3)
+        return (-w - w / z - w * w *
+                (0.5 - w * (1 / 6 - w * (1 / 6 - w * (3 / 10 - w * (5 / 6 - w * 691 / 210))))))
+    return shifted_series(
+        x, lambda z: -2 / z ** 3,
+        series, lambda a, r: r - 2 * math.pi ** 3 * np.cos(math.pi * a) / np.sin(math.pi * a) ** 3)

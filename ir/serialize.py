@@ -1,6 +1,8 @@
-"""Graphs as bytes, and back, without pickle: a line that says what it is, the text, the large constants, and a digest of it all.
+"""Graphs as bytes, and back, without pickle: a line that says what it is, the text, the large
+constants, and a digest of it all.
 
-    whet graph 1\\n | length of the text, number of constants: u64 | text | for each constant: type letters, length: u64 | its bytes | digest
+    whet graph 1\\n | length of the text, number of constants: u64 | text | for each constant: type
+        letters, length: u64 | its bytes | digest
 
 Loading runs nothing, and bytes that are not such a file raise ValueError.
 """

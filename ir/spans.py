@@ -11,11 +11,13 @@ from .values import Array, Type
 
 
 def _told(a: Array) -> int:
-    """Where NumPy says that an array's first element lies: it makes a dictionary of all that is to be said of it."""
+    """Where NumPy says that an array's first element lies: it makes a dictionary of all that is
+    to be said of it."""
     return int(a.__array_interface__["data"][0])
 
 
-def _read(a: Array, behind: int = object.__basicsize__, word: Callable[[int], C.c_size_t] = C.c_size_t.from_address) -> int:
+def _read(a: Array, behind: int = object.__basicsize__,
+          word: Callable[[int], C.c_size_t] = C.c_size_t.from_address) -> int:
     """What lies behind an object's head: of an array, where its first element lies."""
     return word(id(a) + behind).value
 
@@ -23,11 +25,15 @@ def _read(a: Array, behind: int = object.__basicsize__, word: Callable[[int], C.
 def _fits() -> bool:
     """Do arrays of this NumPy in this Python begin so?"""
     a = np.zeros((3, 4))
-    others: list[Array] = [a, a[1:], a.T[2:, ::-1], np.zeros(1, np.int8), np.zeros((0, 2)), a[1, 1, ...]]
+    others: list[Array] = [
+        a, a[1:], a.T[2:, ::-1],
+        np.zeros(1, np.int8),
+        np.zeros((0, 2)), a[1, 1, ...]]
     return all(_read(x) == _told(x) for x in others)
 
 
-address: Callable[[Array], int] = _read if _fits() else _told        # reading takes a fifth of the time
+# reading takes a fifth of the time
+address: Callable[[Array], int] = _read if _fits() else _told
 
 
 def span(a: Array) -> tuple[int, int]:

@@ -8,8 +8,9 @@
       write add_scaled(%1, %2, -0.1)                               # train.py:14
       return %2, %1 "gradient of model.bias"
 
-A type is its letters, its sizes and, where they are not those of C order, its strides in bytes: `f32[4,3]@(4,16)`. How values are
-written is in `ir/notation.py`, and each kind of node writes itself.
+A type is its letters, its sizes and, where they are not those of C order, its strides in bytes:
+`f32[4,3]@(4,16)`. How values are written is in `ir/notation.py`, and each kind of node writes
+itself.
 """
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from .notation import Table
 from .values import Input
 
 
-def lines(nodes: Iterable[Node], types: Any = None, indent: str = "", table: Table | None = None) -> Iterator[str]:
+def lines(nodes: Iterable[Node], types: Any = None, indent: str = "",
+          table: Table | None = None) -> Iterator[str]:
     """The lines of nodes; `types` are those of values, or arrays. Large constants go to `table`."""
     for n in nodes:
         yield from n.lines(types, indent, table)
@@ -35,7 +37,9 @@ def text(nodes: Iterable[Node], types: Any = None) -> str:
 
 def input_line(x: Input, types: Any) -> str:
     """The line of an input."""
-    return f"%{x.value} = input {json.dumps(x.place)} {json.dumps(x.name)} : {types[x.value] if x.value in types else '?'}"
+    return (
+        f"%{x.value} = input {json.dumps(x.place)} {json.dumps(x.name)} : "
+        f"{types[x.value] if x.value in types else '?'}")
 
 
 def return_line(results: Sequence[tuple[int, str]]) -> str:

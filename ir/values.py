@@ -1,4 +1,5 @@
-"""Values: what a node reads and makes. A value is a number; a `Type` is what is known of the tensor before it exists."""
+"""Values: what a node reads and makes. A value is a number; a `Type` is what is known of the
+tensor before it exists."""
 from __future__ import annotations
 
 import functools
@@ -39,7 +40,8 @@ class Type:
     """The NumPy data type of a tensor, its sizes, and its strides in bytes."""
     __slots__ = ("dtype", "shape", "strides", "size", "nbytes", "contiguous")
 
-    def __init__(self, dtype: DType, shape: Iterable[int], strides: Iterable[int] | None = None) -> None:
+    def __init__(self, dtype: DType, shape: Iterable[int],
+                 strides: Iterable[int] | None = None) -> None:
         self.dtype, self.shape = dtype, tuple(shape)
         dense = _dense(self.shape, dtype.itemsize)
         self.strides = dense if strides is None else tuple(strides)
@@ -108,8 +110,9 @@ def _dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 class Input:
     """A value that is there before the first node: where it comes from, and what the user calls it.
 
-    `place` is "argument 0" for the first tensor among the arguments, "outside" for what the function reached
-    for, or "gradient of ..." one of these. A program of a backward is given "saved" and "gradient" ones."""
+    `place` is "argument 0" for the first tensor among the arguments, "outside" for what the
+    function reached for, or "gradient of ..." one of these. A program of a backward is given
+    "saved" and "gradient" ones."""
     __slots__ = ("value", "place", "name")
 
     def __init__(self, value: int, place: str, name: str = "") -> None:

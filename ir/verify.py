@@ -1,8 +1,9 @@
 """Is a graph what it should be? Every pass must leave one that is.
 
-Values are made once, before they are used; views lie in their operand's memory; every op is asked again, on stand-ins of the operands'
-types, what it makes; writes go into operands and results are there. Each kind of node knows what may be wrong with it (`Node.problem`). A
-graph that is wrong is shown, with the line that is.
+Values are made once, before they are used; views lie in their operand's memory; every op is asked
+again, on stand-ins of the operands' types, what it makes; writes go into operands and results are
+there. Each kind of node knows what may be wrong with it (`Node.problem`). A graph that is wrong is
+shown, with the line that is.
 """
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ CHECK = os.environ.get("WHET_CHECK") in ("1", "2")      # verify every graph aft
 
 
 class VerifyError(ValueError):
-    """A graph that means nothing: what is wrong, and the graph with the line marked. `node` is the place in the list, None for the whole."""
+    """A graph that means nothing: what is wrong, and the graph with the line marked. `node` is
+    the place in the list, None for the whole."""
 
     def __init__(self, what: str, g: Graph, at: int | None) -> None:
         self.node = at

@@ -2,8 +2,8 @@
 
     key of the arguments -> recordings, each with what it read from outside (a World) and a Program
 
-A call that no recording fits is an eager one, and is recorded (`dispatch/`). Whatever cannot be recorded runs
-eagerly, with one warning that says why.
+A call that no recording fits is an eager one, and is recorded (`dispatch/`). Whatever cannot be
+recorded runs eagerly, with one warning that says why.
 """
 import copy
 import functools
@@ -28,7 +28,8 @@ def _is_module(fn):
 
 
 class Traced(native_entry.Entry):
-    """A function that is recorded and replayed. See `trace`. Its other attributes are the function's own."""
+    """A function that is recorded and replayed. See `trace`. Its other attributes are the
+    function's own."""
     # _ready: tables of recordings, for machine code to try in this order
     __slots__ = ("__dict__", "__weakref__", "_ready")
     _traces = TRACES
@@ -42,7 +43,7 @@ class Traced(native_entry.Entry):
     # the trace of a module is one: it may be a part of another
     __class__ = property(lambda self: type(self.fn) if _is_module(self.fn) else Traced)
 
-    # ---- in place of the function ------------------------------------------------------------------------
+    # ---- in place of the function ----------------------------------------------------------------
     def _call(self, args, kwargs):
         """A call that no table fits."""
         return self._calls(args, kwargs or {})
@@ -72,9 +73,10 @@ class Traced(native_entry.Entry):
         found = sys.modules.get(getattr(self.fn, "__module__", None))
         for name in getattr(self.fn, "__qualname__", "").split("."):
             found = getattr(found, name, None)
-        return self.fn.__qualname__ if found is self else (Traced, (self.fn, *self._calls.subject.settings))
+        return (self.fn.__qualname__ if found is self else
+                (Traced, (self.fn, *self._calls.subject.settings)))
 
-    # ---- what was given to `trace` -----------------------------------------------------------------------
+    # ---- what was given to `trace` ---------------------------------------------------------------
     @property
     def fn(self):
         """The function."""
@@ -89,15 +91,16 @@ class Traced(native_entry.Entry):
     rewrites = property(lambda self: self._calls.subject.rewrites)
     dynamic = property(lambda self: self._calls.subject.dynamic)
 
-    # ---- telling -----------------------------------------------------------------------------------------
+    # ---- telling ---------------------------------------------------------------------------------
     _table = property(lambda self: self._calls.recordings.by_key)
     _policy = property(lambda self: self._calls.policy)
     _why = property(lambda self: self._calls.refusals.why)
     _drift = property(lambda self: self._calls.refusals.drift)
 
     def explain(self, data=False, full=False):
-        """What became of the calls, why, and what to do about it, in one screen; `full` adds graphs, guards and what was not fused of every
-        recording; `data` gives all of it as a dict."""
+        """What became of the calls, why, and what to do about it, in one screen; `full` adds
+        graphs, guards and what was not fused of every recording; `data` gives all of it as a
+        dict."""
         if data:
             return explain.facts(self)
         return summary.full(self) if full else summary.screen(self)
@@ -106,8 +109,9 @@ class Traced(native_entry.Entry):
         return repr(self.fn) if _is_module(self.fn) else f"<traced {summary.state(self)}>"
 
     def show(self, path=None):
-        """Write a page with the graph of the most called recording, as recorded and as it runs; gives the path, of a new file where none is
-        given. One that ends in .svg or .png becomes the pictures alone."""
+        """Write a page with the graph of the most called recording, as recorded and as it runs;
+        gives the path, of a new file where none is given. One that ends in .svg or .png becomes the
+        pictures alone."""
         return page.show(self, path)
 
     def _repr_html_(self):
@@ -120,12 +124,14 @@ class Traced(native_entry.Entry):
 
     @property
     def recorded(self):
-        """The graph of the newest recording as it was recorded (see `whet.ir.graph`); None where there is none."""
+        """The graph of the newest recording as it was recorded (see `whet.ir.graph`); None where
+        there is none."""
         return next((explain.graphs(self, *x)[0] for x in explain.recordings(self)), None)
 
     @property
     def graph(self):
-        """The graph of the newest recording as it runs, after all passes; None where there is none."""
+        """The graph of the newest recording as it runs, after all passes; None where there is
+        none."""
         return next((explain.graphs(self, *x)[1] for x in explain.recordings(self)), None)
 
 
@@ -137,8 +143,10 @@ def _telling():
     return verbosity.telling(Traced)
 
 
-def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=(), dynamic=None):
-    """A function that records itself and replays the recording, with the results and effects of eager mode to the bit.
+def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=(),
+          dynamic=None):
+    """A function that records itself and replays the recording, with the results and effects of
+    eager mode to the bit.
 
     >>> import whet
     >>> @whet.jit.trace
@@ -147,32 +155,43 @@ def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewri
     >>> f(whet.zeros(2)), f(whet.ones(2))
     (tensor([0.7616, 0.7616]), tensor([0.9951, 0.9951]))
 
-    `strict=True` raises where the function cannot be compiled, in place of running it eagerly. `example_inputs` (a tensor or a tuple of
-    arguments) are for a first call at once; they are not needed.
+    `strict=True` raises where the function cannot be compiled, in place of running it eagerly.
+    `example_inputs` (a tensor or a tuple of arguments) are for a first call at once; they are not
+    needed.
 
-    `verify` says which calls are compared with eager ones. "first": a new program is run on copies of what the run that it was made from was
-    given, and must give its bits. "sample" (the default) goes on: calls 16, 32, 64, ... of a recording, fewer where this would take more
-    than a hundredth of the time, are made eagerly and recorded again, and must come to the same. "always": every call is; results are eager's,
-    nothing is faster, and what a trace would miss is found at once. "off": none.
+    `verify` says which calls are compared with eager ones. "first": a new program is run on copies
+    of what the run that it was made from was given, and must give its bits. "sample" (the default)
+    goes on: calls 16, 32, 64, ... of a recording, fewer where this would take more than a hundredth
+    of the time, are made eagerly and recorded again, and must come to the same. "always": every
+    call is; results are eager's, nothing is faster, and what a trace would miss is found at once.
+    "off": none.
 
-    `rewrites` names what may change bits, each within the bounds that its file in `passes/` states: "fold_batch_norm" (eval-mode batch norms
-    go into the weights before them) and "reassociate" (products of matrices in the cheapest order, numbers in one). Calls through which
-    gradients flow are left as they are; `explain()` says what was done.
+    `rewrites` names what may change bits, each within the bounds that its file in `passes/` states:
+    "fold_batch_norm" (eval-mode batch norms go into the weights before them) and "reassociate"
+    (products of matrices in the cheapest order, numbers in one). Calls through which gradients flow
+    are left as they are; `explain()` says what was done.
 
-    A call whose tensors have other sizes is made eagerly once, and its program is made like the one of the sizes before. `dynamic=False`
-    records each size on its own; a dict from names of arguments to dimensions (`{"x": {0: whet.jit.Dim("batch", max=64)}}`) says which may
-    differ: these are compiled at their first call however many there are, and others are recorded on their own.
+    A call whose tensors have other sizes is made eagerly once, and its program is made like the one
+    of the sizes before. `dynamic=False` records each size on its own; a dict from names of
+    arguments to dimensions (`{"x": {0: whet.jit.Dim("batch", max=64)}}`) says which may differ:
+    these are compiled at their first call however many there are, and others are recorded on their
+    own.
     """
     if fn is None:
-        return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites, dynamic=dynamic)
+        return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites,
+                                 dynamic=dynamic)
     if verify not in VERIFY:
-        raise ValueError(f"trace(): verify is one of {', '.join(map(repr, VERIFY))}, not {verify!r}")
+        raise ValueError(
+            f"trace(): verify is one of {', '.join(map(repr, VERIFY))}, not {verify!r}")
     unknown = [name for name in rewrites if name not in REWRITES]
     if type(rewrites) is str or unknown:
-        raise ValueError(f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not {rewrites!r}")
+        raise ValueError(
+            f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not "
+            f"{rewrites!r}")
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
-    traced = fn if isinstance(fn, Traced) else (Traced if not verbosity.LEVEL else _telling())(fn, strict, verify, rewrites, dynamic)
+    traced = (fn if isinstance(fn, Traced) else (Traced if not verbosity.LEVEL else _telling())(
+        fn, strict, verify, rewrites, dynamic))
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced

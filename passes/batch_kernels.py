@@ -32,7 +32,8 @@ class _Group:
 
 
 def many(g: Listing) -> Listing:
-    """The list with such kernels as "many" nodes; `value` are the nodes that one stands for, `roots` is the kernel of one part."""
+    """The list with such kernels as "many" nodes; `value` are the nodes that one stands for,
+    `roots` is the kernel of one part."""
     nodes, root, arrays = g.nodes, g.root, g.arrays
     before = None
     while before is None or len(nodes) < before:  # what was between parts may be parts now

@@ -28,7 +28,8 @@ MOST = 1 << 22                   # bytes of the matrices that a row meets
 
 
 def chains(g: Listing) -> Listing:
-    """The list with chains at the places of their last nodes; `value` are the nodes that one stands for."""
+    """The list with chains at the places of their last nodes; `value` are the nodes that one
+    stands for."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root, views=True)
     link: list[Node | None] = list(nodes)
@@ -72,7 +73,8 @@ def chains(g: Listing) -> Listing:
 
 
 def wanted(nodes: Sequence[Node], arrays: Arrays) -> bool:
-    """Is a chain among the nodes after all passes, or could one be, by the bytes of products and rows?"""
+    """Is a chain among the nodes after all passes, or could one be, by the bytes of products and
+    rows?"""
     if any(isinstance(n, Chain) for n in nodes):
         return True
     return (
@@ -104,7 +106,8 @@ def _product(node: Node, arrays: Arrays) -> OpNode | None:
 
 
 def _rows(j: int, uses: Uses, arrays: Arrays, visible: Set[int]) -> Rows | None:
-    """Node j as a "rows" node whose only result has an element for each that it reads; None if it is none."""
+    """Node j as a "rows" node whose only result has an element for each that it reads; None if
+    it is none."""
     one = uses.nodes[j]
     node = one if isinstance(one, Rows) else alone(j, uses, arrays, visible)
     if node is None or len(node.outs) != 1:

@@ -115,7 +115,9 @@ def why_not(n: OpNode, first: OpNode, k: int, nodes: Sequence[Node], uses: Uses,
     if dtype not in (np.float32, np.float64) or any(
         arrays[r].dtype != dtype for r in (*first.refs(), *n.refs(), n.outs[0])
     ):
-        return f"it is not float32 or float64 throughout, but {', '.join(sorted({str(arrays[r].dtype) for r in (*first.refs(), *n.refs())}))}"
+        return (
+            "it is not float32 or float64 throughout, but "
+            f"{', '.join(sorted({str(arrays[r].dtype) for r in (*first.refs(), *n.refs())}))}")
     shape = [1] * arrays[x].ndim
     shape[1 if first.op.name == "convolution" else -1] = arrays[w].shape[0]
     if any(arrays[r].shape != tuple(shape) for r in n.ins[1:]):

@@ -25,7 +25,8 @@ MOST = 1 << 16                   # elements that are kept
 
 
 class Constants:
-    """What nodes that depend on constants alone compute. `known`: value -> the node that makes it, `short`: those that are compared."""
+    """What nodes that depend on constants alone compute. `known`: value -> the node that makes
+    it, `short`: those that are compared."""
 
     def __init__(self) -> None:
         self.known: dict[int, OpNode] = {}
@@ -45,7 +46,8 @@ class Constants:
         return self.values[x]
 
     def still(self, new: Constants) -> bool:
-        """Are these the constants of the same list on other sizes, and such equal there as are equal here? (One of them may stand for both.)"""
+        """Are these the constants of the same list on other sizes, and such equal there as are
+        equal here? (One of them may stand for both.)"""
         if self.known.keys() != new.known.keys():
             return False
         pairs: dict[Content, Content] = {}

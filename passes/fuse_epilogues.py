@@ -24,7 +24,8 @@ CONTRACTIONS = frozenset(("convolution", "matmul", "linear"))
 
 
 def epilogues(g: Listing) -> Listing:
-    """The list with contractions that take in the pointwise node that alone reads them. (`into` must not be there yet: see `write_through`.)"""
+    """The list with contractions that take in the pointwise node that alone reads them. (`into`
+    must not be there yet: see `write_through`.)"""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     epochs, epoch = [], 0
     users: dict[int, set[int]] = {}

@@ -36,7 +36,8 @@ Gathered: TypeAlias = tuple[int, bool, bool]     # see `place`
 
 
 def picks(g: Listing) -> Listing:
-    """The list with such groups as "picks" nodes; `value` are the nodes that one stands for, `roots` its one `Part`."""
+    """The list with such groups as "picks" nodes; `value` are the nodes that one stands for,
+    `roots` its one `Part`."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     if not any(picking(node, arrays) for node in nodes):
         return g
@@ -76,7 +77,8 @@ def picks(g: Listing) -> Listing:
 
 
 def picking(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
-    """Does a node gather along one dimension of a table that has some, or several as along one, at 64-bit places?"""
+    """Does a node gather along one dimension of a table that has some, or several as along one,
+    at 64-bit places?"""
     if (
         not isinstance(node, OpNode)
         or node.op.picks is None
@@ -88,7 +90,8 @@ def picking(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
 
 
 def place(node: OpNode, arrays: Arrays) -> Gathered | None:
-    """(The first dimension, has every element its own place, do negative ones count from the end?) of a gather; None where it is another one."""
+    """(The first dimension, has every element its own place, do negative ones count from the
+    end?) of a gather; None where it is another one."""
     a, *index = [arrays[x] for x in node.ins]
     got = None if node.op.picks is None else node.op.picks(a, *index, **node.attrs)
     if got is None or any(i.dtype != np.int64 for i in index):
@@ -214,10 +217,13 @@ def _walked(node: Picks, arrays: Arrays, outs: Sequence[int]) -> bool:
 
 
 def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
-    """Why a node and one that reads it, one of which gathers, are no group; None if nothing of their own keeps them apart."""
+    """Why a node and one that reads it, one of which gathers, are no group; None if nothing of
+    their own keeps them apart."""
     for n in (a, b):
         if not picking(n, arrays) and not fuse_moves.computing(n, arrays):
-            return f"{n.op.name} is no kernel of row-major results, and no gather at 64-bit places along one dimension, or several as along one"
+            return (
+                f"{n.op.name} is no kernel of row-major results, and no gather at 64-bit places "
+                "along one dimension, or several as along one")
     if picking(b, arrays) and b.ins[0] in a.outs:
         return f"{b.op.name} reads it here and there"
     first, second = arrays[a.outs[0]].shape, arrays[b.outs[0]].shape

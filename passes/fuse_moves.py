@@ -58,7 +58,8 @@ Copy: TypeAlias = tuple[Box, Moved]
 
 
 def parts(g: Listing) -> Listing:
-    """The list with such groups as "parts" nodes; `value` are the nodes that one stands for, `roots` the `Part`s."""
+    """The list with such groups as "parts" nodes; `value` are the nodes that one stands for,
+    `roots` the `Part`s."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     if not any(moves(node) for node in nodes):
         return g
@@ -278,7 +279,8 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
 
 
 def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
-    """Why a node and one that reads it, one of which moves elements, are no group; None if nothing of their own keeps them apart."""
+    """Why a node and one that reads it, one of which moves elements, are no group; None if
+    nothing of their own keeps them apart."""
     if moves(a) and moves(b):
         return "what was moved is moved again"
     move, other = (a, b) if moves(a) else (b, a)
@@ -287,7 +289,9 @@ def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:
     if not computing(other, arrays):
         return f"{other.op.name} is no kernel of row-major results"
     if move is a and arrays[a.outs[0]].shape != arrays[b.outs[0]].shape:
-        return f"their shapes differ: {list(arrays[a.outs[0]].shape)} and {list(arrays[b.outs[0]].shape)}"
+        return (
+            f"their shapes differ: {list(arrays[a.outs[0]].shape)} and "
+            f"{list(arrays[b.outs[0]].shape)}")
     got = joined([a, b], arrays, b.outs)
     return got if type(got) is str else None
 
@@ -297,7 +301,8 @@ def _reads(node: Node, moves: Sequence[Node]) -> bool:
 
 
 def operand(x: Array | Ref, ins: list[Array | Ref], at: dict[Key, int]) -> int:
-    """The place of an operand of a group among `ins`, which gets it if it is not there yet; `at` has the places."""
+    """The place of an operand of a group among `ins`, which gets it if it is not there yet; `at`
+    has the places."""
     key: Key = int(x) if isinstance(x, Ref) else (x.dtype.str, x.tobytes())
     if key not in at:
         at[key] = len(ins)
@@ -355,14 +360,16 @@ def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy]
 
 
 def _one(copies: Sequence[Copy]) -> Computed | None:
-    """(expression, operands) of the one copy of a move that is computed, where all others are of numbers; else None."""
+    """(expression, operands) of the one copy of a move that is computed, where all others are of
+    numbers; else None."""
     computed = [(root, operands) for _, (root, operands) in copies if root is not None]
     numbers = all(type(operands[0][0]) is not Ref for _, (root, operands) in copies if root is None)
     return computed[0] if len(computed) == 1 and numbers else None
 
 
 def _box(out: Array, part: Array) -> tuple[Box, list[bool]] | None:
-    """(The box of a row-major array that a view of it shows, for each dimension whether the view has it); None where it shows no box."""
+    """(The box of a row-major array that a view of it shows, for each dimension whether the view
+    has it); None where it shows no box."""
     at, box, kept, d = address(part) - address(out), [], [], 0
     for n, step in zip(out.shape, out.strides):
         first = at // step if n > 1 else 0
@@ -382,7 +389,8 @@ def _box(out: Array, part: Array) -> tuple[Box, list[bool]] | None:
 def _boxes(
     shape: Shape, movers: Sequence[Sequence[Box]]
 ) -> list[tuple[Box, tuple[int, ...]]] | None:
-    """The boxes in which each move is one copy, as (box, which copy of each); None where there are too many, or something is not filled."""
+    """The boxes in which each move is one copy, as (box, which copy of each); None where there
+    are too many, or something is not filled."""
     cuts = [
         sorted({0, n, *[x for boxes in movers for b in boxes for x in b[d]]})
         for d, n in enumerate(shape)
@@ -451,7 +459,8 @@ class Kernel:
             self,
             leaves: dict[int, tuple[Box, Moved, Computed | None]],
             readers: Sequence[Node], outs: Sequence[int]) -> str | Part:
-        """`leaves`: moved value -> (the box of its copy, what is copied, what is computed in one of its copies alone)."""
+        """`leaves`: moved value -> (the box of its copy, what is copied, what is computed in one
+        of its copies alone)."""
         known = {}
         for x, (box, (root, operands), one) in leaves.items():
             inner = tuple([slice(a - c, b - c) for (a, b), (c, _) in zip(self.box, box)])
@@ -479,7 +488,8 @@ class Kernel:
         return Part(self.box, roots, tuple(self.operands), self.shared)
 
     def either(self, x: int, computed: bool, value: Expr, one: Computed) -> Expr:
-        """What is computed or, elsewhere, a number, as one expression for both: what is not wanted here is computed of any elements."""
+        """What is computed or, elsewhere, a number, as one expression for both: what is not
+        wanted here is computed of any elements."""
         here = self.number(np.asarray(computed))
         if computed:
             return S.where(here, value, self.number(np.zeros((), self.arrays[x].dtype)))
@@ -490,7 +500,8 @@ class Kernel:
         return S.where(here, self.stored(S.substitute(root, dict(enumerate(args))), x), value)
 
     def add(self, node: Node, known: dict[int, Expr]) -> bool:
-        """Put the expressions of a kernel on the whole shape into `known`, the values that there are; False where it cannot be."""
+        """Put the expressions of a kernel on the whole shape into `known`, the values that there
+        are; False where it cannot be."""
         one, whole = kernel(node, self.arrays), tuple([slice(*b) for b in self.box])
         args: list[Expr | None] = []
         shape = self.arrays[one.outs[0]].shape
@@ -530,7 +541,8 @@ class Kernel:
         return args if len(args) == len(found) else None
 
     def argument(self, x: Array | Ref, view: Array | None) -> Expr | None:
-        """The argument for what is read of an operand; None where its type is none of a kernel's."""
+        """The argument for what is read of an operand; None where its type is none of a
+        kernel's."""
         a = self.arrays[x] if isinstance(x, Ref) else x
         name = NAMES.get(a.dtype.name)
         if name is None:

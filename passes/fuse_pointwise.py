@@ -30,14 +30,16 @@ MOST_NODES = 120
 
 
 class _Group:
-    """Nodes whose results have one shape and lie in one order, by their places in the list; they stand at the last of them."""
+    """Nodes whose results have one shape and lie in one order, by their places in the list; they
+    stand at the last of them."""
 
     def __init__(self, i: int, lying: Lying) -> None:
         self.at, self.lying = [i], lying
 
 
 def fuse(g: Listing) -> Listing:
-    """The list with fused nodes. `root` tells which memory a value lies in, `visible` which values are seen from outside."""
+    """The list with fused nodes. `root` tells which memory a value lies in, `visible` which
+    values are seen from outside."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root, views=True)
     groups: dict[int, _Group] = {}           # node -> its group
@@ -147,7 +149,8 @@ def fusible(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
 
 
 def lying(a: Array | Type) -> Lying:
-    """The shape of an array (or a `Type`) and the order of its dimensions in memory, as strides of elements."""
+    """The shape of an array (or a `Type`) and the order of its dimensions in memory, as strides
+    of elements."""
     return a.shape, tuple(
         [s // a.dtype.itemsize for n, s in zip(a.shape, a.strides, strict=True) if n != 1]
     )

@@ -42,8 +42,8 @@ CACHED = 1 << 20
 # whatever lines it has; bytes of a line of larger ones: of fewer, vectors are mostly empty, and
 # across
 LINE = 32, 1024
-                                 # longer ones a column's numbers are too far from each other to be
-                                 # stored one by one
+# longer ones a column's numbers are too far from each other to be
+# stored one by one
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{n}": f"{u and 'u' or 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}}
 NUMBERS = ("f32", "f64", "i32", "i64")       # types of numbers that a kernel of rows takes by value
@@ -64,7 +64,8 @@ class _Group:
 
 
 def rows(g: Listing) -> Listing:
-    """The list with groups of reductions and pointwise nodes as "rows" nodes; `value` are the nodes that one stands for, `roots` is its `Rows`."""
+    """The list with groups of reductions and pointwise nodes as "rows" nodes; `value` are the
+    nodes that one stands for, `roots` is its `Rows`."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root)
     groups: dict[int, _Group] = {}           # node -> its group
@@ -155,7 +156,8 @@ def _join(a: _Group, b: _Group, i: int, uses: Uses, arrays: Arrays, visible: Set
 
 
 def _repeat(groups: dict[int, _Group], uses: Uses, arrays: Arrays, visible: Set[int]) -> None:
-    """Let each of the groups that read a large result, which little is read for, compute it for itself: then it is nowhere stored."""
+    """Let each of the groups that read a large result, which little is read for, compute it for
+    itself: then it is nowhere stored."""
     for i, node in enumerate(uses.nodes):
         if (
             groups.get(i) is None
@@ -182,7 +184,8 @@ def _repeat(groups: dict[int, _Group], uses: Uses, arrays: Arrays, visible: Set[
 
 
 def _repays(node: Fused, arrays: Arrays) -> bool:
-    """Is a kernel done several times sooner than what it makes is stored and read? (Not so in a cache.)"""
+    """Is a kernel done several times sooner than what it makes is stored and read? (Not so in a
+    cache.)"""
     made = sum(arrays[o].nbytes for o in node.outs)
     read = sum(
         a.itemsize * prod(n for n, s in zip(a.shape, a.strides, strict=True) if s)
@@ -194,13 +197,15 @@ def _repays(node: Fused, arrays: Arrays) -> bool:
 def again(
     node: Rows, members: Sequence[Node], shape: Shape, root: Roots, arrays: Arrays
 ) -> Rows | None:
-    """A group of nodes on a shape of other sizes than that of `node`; None where no kernel takes it."""
+    """A group of nodes on a shape of other sizes than that of `node`; None where no kernel takes
+    it."""
     at = [k for k, m in enumerate(members) if not is_view(m)]
     return _built((shape, node.placed.axes), Uses(members, root), arrays, set(node.outs), at)
 
 
 def _put(nodes: Sequence[Node], root: Roots, groups: dict[int, _Group]) -> list[Node]:
-    """The list with each group at the place of its last node, and views of what it makes after it."""
+    """The list with each group at the place of its last node, and views of what it makes after
+    it."""
     out: list[Node] = []
     inside: dict[int, _Group] = {}
     gone: set[int] = set()
@@ -223,36 +228,45 @@ def _put(nodes: Sequence[Node], root: Roots, groups: dict[int, _Group]) -> list[
 
 
 # ---- shapes
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 def way(shape: Shape, axes: tuple[int, ...], fulls: Sequence[Sequence[int]],
         rows_: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> str | None:
-    """How arrays of these strides can be walked without a copy: "rows" (elements of a row lie side by side, or in pieces), "columns" (rows
-    do), None (neither). `fulls` has the strides of full operands and results, `rows_` those of row operands; `sizes` their item sizes."""
+    """How arrays of these strides can be walked without a copy: "rows" (elements of a row lie side
+    by side, or in pieces), "columns" (rows do), None (neither). `fulls` has the strides of full
+    operands and results, `rows_` those of row operands; `sizes` their item sizes."""
     def merged(dims: Sequence[int], strides: Sequence[Sequence[int]]) -> list[list[int]]:
         out: list[list[int]] = []
         for a in dims:
             steps = [s[a] for s in strides]
-            if shape[a] > 1 and out and all(p == q * shape[a] for p, q in zip(out[-1], steps, strict=True)):
+            if (shape[a] > 1 and out
+                    and all(p == q * shape[a] for p, q in zip(out[-1], steps, strict=True))):
                 out[-1] = steps
             elif shape[a] > 1:
                 out.append(steps)
         return out
-    inner, outer = merged(axes, fulls), merged([a for a in range(len(shape)) if a not in axes], [*fulls, *rows_])
+
+    inner, outer = (merged(axes, fulls),
+                    merged([a for a in range(len(shape)) if a not in axes], [*fulls, *rows_]))
     if len(outer) > 2 or len(inner) > 2:
         return None
     if all(s == b for s, b in zip(inner[-1], sizes, strict=False)):
         return "rows" if len(inner) == 1 else "pieces"
-    if len(inner) > 1 or not outer or any(s not in (0, b) for s, b in zip(outer[-1], sizes, strict=True)) or not any(outer[-1][:len(fulls)]):
+    if (len(inner) > 1 or not outer
+            or any(s not in (0, b) for s, b in zip(outer[-1], sizes, strict=True))
+            or not any(outer[-1][:len(fulls)])):
         return None
-    # what is the same in all columns is read so by kernels that do not share long columns among threads
-    return "columns" if all(outer[-1]) or prod(shape[a] for a in axes) < 2 * R.BLOCK or prod(shape[:axes[0]]) >= MANY else None
+    # what is the same in all columns is read so by kernels that do not share long columns among
+    # threads
+    return ("columns" if all(outer[-1]) or prod(shape[a] for a in axes) < 2 * R.BLOCK
+            or prod(shape[:axes[0]]) >= MANY else None)
 
 
-# ---- the program -------------------------------------------------------------------------------------------------------
+# ---- the program ---------------------------------------------------------------------------------
 def _built(space: Space, uses: Uses, arrays: Arrays, visible: Set[int],
            at: Sequence[int], again: tuple[int, ...] = ()) -> Rows | None:
-    """The node of the group of nodes at these places, as `_Builder.build` has it. Kernels go by an operand that varies in all directions: where
-    there is none (as in `x[:, None] - y`), those whose elements lie side by side are taken as such."""
+    """The node of the group of nodes at these places, as `_Builder.build` has it. Kernels go by an
+    operand that varies in all directions: where there is none (as in `x[:, None] - y`), those whose
+    elements lie side by side are taken as such."""
     builder = _Builder(space, uses, arrays, visible)
     node = builder.build(at, again)
     if node is None and builder.bare:
@@ -266,26 +280,31 @@ class _Builder:
     def __init__(self, space: Space, uses: Uses, arrays: Arrays,
                  visible: Set[int], outer: bool = False) -> None:
         self.shape, self.axes = space
-        self.outer, self.bare = outer, False             # may operands that vary in one direction be full ones? has a program only such?
+        # may operands that vary in one direction be full ones? has a program only such?
+        self.outer, self.bare = outer, False
         self.uses, self.arrays, self.visible = uses, arrays, visible
         self.kept, _ = left(*space)
         self.ins: list[Source | None] = []       # None: the index of an element
         self.operands: list[Operand] = []
         self.places: list[str] = []
         self.numbered: dict[object, Expr] = {}
-        self.stages: list[tuple[type[Any], tuple[Any, ...], list[Expr]]] = []      # (class, kind and expression, what it defines)
+        # (class, kind and expression, what it defines)
+        self.stages: list[tuple[type[Any], tuple[Any, ...], list[Expr]]] = []
         self.reduced: dict[tuple[str, Expr], list[Expr]] = {}
         self.types: dict[int, str] = {}
-        self.known: dict[int, tuple[bool, Expr]] = {}                      # value -> (is it full?, its expression)
+        # value -> (is it full?, its expression)
+        self.known: dict[int, tuple[bool, Expr]] = {}
 
     def build(self, at: Sequence[int], again: tuple[int, ...] = ()) -> Rows | None:
-        """The node of the group of nodes at these places; None where there is no program for it. What is computed `again` is stored nowhere."""
+        """The node of the group of nodes at these places; None where there is no program for it.
+        What is computed `again` is stored nowhere."""
         nodes, inside = self.uses.nodes, set(at)
         outs: list[int] = []
         passing = {o for k in again for o in nodes[k].outs}
         for k in at:
             node = nodes[k]
-            if not (self.program_of(node) if isinstance(node, OpNode) and node.op.family != "pointwise" else self.pointwise(node)):
+            if (not (self.program_of(node) if isinstance(node, OpNode)
+                     and node.op.family != "pointwise" else self.pointwise(node))):
                 return None
         for x, (full, e) in self.known.items():
             if x not in passing and (x in self.visible or any(u not in inside for u in self.uses.users.get(x, ()))):
@@ -327,14 +346,19 @@ class _Builder:
         if sorted(outer, key=lambda a: -sum(abs(st[a]) for st, _ in fulls)) != outer:
             return False
         stores = []
-        for y, stage in zip(node.outs, program.stages[len(program.stages) - len(node.outs):], strict=True):
+        for y, stage in zip(node.outs, program.stages[len(program.stages) - len(node.outs):],
+                            strict=True):
             if isinstance(stage, R.Store):
                 item = self.arrays[y].itemsize
-                fulls.append(([prod(self.shape[a + 1:]) * item for a in range(len(self.shape))], item))
+                fulls.append(
+                    ([prod(self.shape[a + 1:]) * item for a in range(len(self.shape))], item))
                 stores.append(y)
-        if any(x not in self.visible and self.made_of_little(x) and all(map(self.reduces, self.uses.users.get(x, ()))) for x in stores):
+        if any(x not in self.visible and self.made_of_little(x)
+               and all(map(self.reduces, self.uses.users.get(x, ()))) for x in stores):
             return False
-        how = way(self.shape, self.axes, [s for s, _ in fulls], [s for s, _ in rows_], [b for _, b in (*fulls, *rows_)])
+        how = way(self.shape,
+                  self.axes, [s for s, _ in fulls], [s for s, _ in rows_],
+                  [b for _, b in (*fulls, *rows_)])
         if how == "pieces":
             return not any(isinstance(s, R.Reduce) and s.kind in R.INDEXED for s in program.stages)
         if how == "columns" and (stores or len(program.passes) > 1):
@@ -360,13 +384,16 @@ class _Builder:
     # ---- operands
     def operand(self, x: Source, place: str = "whole",
                 full: bool = False) -> tuple[bool, Expr] | None:
-        """(is it full?, the expression) of a node's operand; None where it cannot be one. `full`: it may be."""
+        """(is it full?, the expression) of a node's operand; None where it cannot be one.
+        `full`: it may be."""
         if isinstance(x, Ref) and self.uses.root[x] in self.known:
             return self.seen(x, place)
         key: tuple[Any, ...]
         if isinstance(x, Ref):
-            a, dtype = spread(self.arrays[x], self.shape, self.axes, place), NAMES.get(self.arrays[x].dtype.name)
-            kind = "full" if self.outer and full and a.shape[-1] > 1 and a.strides[-1] == a.itemsize else kind_of(a, self.axes)
+            a, dtype = (spread(self.arrays[x], self.shape, self.axes,
+                               place), NAMES.get(self.arrays[x].dtype.name))
+            kind = ("full" if self.outer and full and a.shape[-1] > 1
+                    and a.strides[-1] == a.itemsize else kind_of(a, self.axes))
             key = x, place, kind
         else:
             kind, dtype, key = "scalar", NAMES.get(x.dtype.name), (x.dtype.str, x.tobytes())
@@ -395,7 +422,8 @@ class _Builder:
                 return None
             a = one_each(a, self.axes)
         shape = self.shape if full else self.kept
-        if not b.flags.c_contiguous or b.size != prod(shape) or a.__array_interface__["data"][0] != b.__array_interface__["data"][0]:
+        if (not b.flags.c_contiguous or b.size != prod(shape)
+                or a.__array_interface__["data"][0] != b.__array_interface__["data"][0]):
             return None
         natural = b.reshape(shape).strides
         if any(n > 1 and s != t for n, s, t in zip(shape, a.strides, natural, strict=True)):
@@ -416,7 +444,8 @@ class _Builder:
             by[k] = got[1]
         for o, e in zip(node.outs, node.exprs, strict=True):
             e, stored = S.substitute(e, by), NAMES[self.arrays[o].dtype.name]
-            self.known[o] = shape == self.shape, e if S.typeof(e, self.types) == stored else S.cast(e, stored)
+            self.known[o] = (shape == self.shape,
+                             e if S.typeof(e, self.types) == stored else S.cast(e, stored))
         return True
 
     def program_of(self, node: OpNode) -> bool:
@@ -435,7 +464,10 @@ class _Builder:
             elif type(x) is not np.ndarray:
                 return False
             else:
-                got = self.operand(node.ins[k], "axes" if o.kind == "col" else "plain" if o.kind == "row" and x.ndim < len(self.shape) else "whole")
+                got = self.operand(
+                    node.ins[k],
+                    "axes" if o.kind == "col" else
+                    "plain" if o.kind == "row" and x.ndim < len(self.shape) else "whole")
             if got is None or o.kind == "row" and got[0] or S.typeof(got[1], self.types) != o.dtype:
                 return False
             by[k] = got[1]
@@ -463,7 +495,9 @@ class _Builder:
     # ---- the whole
     def keep(self) -> None:
         """Keep the costly values that more than one walk needs."""
-        values = [e for full, e in self.known.values() if full and any(x.op in R.HEAVY for x in S.walk(e))]
+        values = [
+            e for full, e in self.known.values()
+            if full and any(x.op in R.HEAVY for x in S.walk(e))]
         while values:
             e, walks = values.pop(0), {}
             ready: dict[int, int] = {}
@@ -479,7 +513,8 @@ class _Builder:
             first = min(walks)
             kept, = self.stage(R.Keep, (e,), S.typeof(e, self.types))
             self.stages.insert(first, self.stages.pop())
-            self.stages[first + 1:] = [(w, (*p[:-1], S.replace(p[-1], e, kept)), m) for w, p, m in self.stages[first + 1:]]
+            self.stages[first + 1:] = [
+                (w, (*p[:-1], S.replace(p[-1], e, kept)), m) for w, p, m in self.stages[first + 1:]]
             values = [S.replace(v, e, kept) for v in values]
 
     def finished(self) -> Program:
@@ -489,5 +524,6 @@ class _Builder:
             for x in made:
                 new[x.value] = S.arg(n)
                 n += 1
-        stages = tuple(what(*parts[:-1], S.substitute(parts[-1], new)) for what, parts, _ in self.stages)
+        stages = tuple(
+            what(*parts[:-1], S.substitute(parts[-1], new)) for what, parts, _ in self.stages)
         return R.made("rows", tuple(self.operands), stages)

@@ -110,7 +110,8 @@ class Partition:
         return self.backward([OpNode(None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
 
     def keepers(self, holders: dict[int, int]) -> dict[int, int]:
-        """`holders` (value -> those who want it, as bits) with who wants a kept value for the sake of a dropped one."""
+        """`holders` (value -> those who want it, as bits) with who wants a kept value for the
+        sake of a dropped one."""
         found = dict(holders)
         for node in reversed(self.all()):
             some = 0
@@ -141,7 +142,8 @@ def partition(
 
 
 def _maps(node: Node) -> TypeGuard[OpNode]:
-    """Is it a pointwise node that kernels take in, and that computes what it says whenever it is run?"""
+    """Is it a pointwise node that kernels take in, and that computes what it says whenever it is
+    run?"""
     return (
         isinstance(node, OpNode)
         and node.op.family == "pointwise"
@@ -236,7 +238,8 @@ class _Graph:
         return int(work(kernel.roots) * INSTRUCTION * a.size * max(a.itemsize, 4) // VECTOR)
 
     def choose(self) -> Choice:
-        """(what is computed again, the values that it is computed from, those of it that are wanted) with the least costs."""
+        """(what is computed again, the values that it is computed from, those of it that are
+        wanted) with the least costs."""
         done: set[int] = set()
         again: list[int] = []
         sources: list[int] = []

@@ -175,8 +175,8 @@ def without(*left_out: str) -> Iterator[None]:
     unknown = set(left_out).difference(names())
     if unknown:
         raise ValueError(
-            f"without(): no pass is called {', '.join(sorted(unknown))}; there are {', '.join(names())}"
-        )
+            f"without(): no pass is called {', '.join(sorted(unknown))}; there are "
+            f"{', '.join(names())}")
     before = PASSES[:], BETWEEN[:]
     PASSES[:] = [(name, one) for name, one in PASSES if name not in left_out]
     BETWEEN[:] = [(name, one) for name, one in BETWEEN if name not in left_out]

@@ -28,7 +28,8 @@ def read_results(g: Listing) -> Listing:
     uses, seen = Uses(nodes, root), {root.get(v, v) for v in visible}
 
     def result(node: OpNode, at: int, i: int) -> Ref | None:
-        """What a gradient at place i may read in the place of its operand; None where nothing may, or it would not help."""
+        """What a gradient at place i may read in the place of its operand; None where nothing
+        may, or it would not help."""
         x = node.ins[at]
         k, y = made.get((node.op.base, x), (-1, None))
         if (
@@ -55,7 +56,8 @@ def read_results(g: Listing) -> Listing:
 
 
 def operand(node: Node) -> int | None:
-    """Where a gradient has the operand that the result may stand for; None where it is no such gradient."""
+    """Where a gradient has the operand that the result may stand for; None where it is no such
+    gradient."""
     base = node.op.base if isinstance(node, OpNode) else None
     if base is None or not getattr(base, "at_result", False) or base.gradient(0)[0] is not node.op:
         return None
@@ -64,7 +66,8 @@ def operand(node: Node) -> int | None:
 
 
 def last(uses: Uses, x: int, but: Node) -> int:
-    """The place of the last node that needs the memory of a value, other than gradients that do as `but` does."""
+    """The place of the last node that needs the memory of a value, other than gradients that do
+    as `but` does."""
     places = uses.users.get(uses.root[x], ())
     return max(
         (i for i in places if uses.nodes[i].op is not but.op or x not in uses.nodes[i].refs()),

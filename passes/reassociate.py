@@ -31,7 +31,8 @@ Rewritten: TypeAlias = tuple[list[Node], str]            # the list, and what to
 
 
 def reassociate(g: Listing, steady: Set[int], log: list[str]) -> tuple[Listing, set[int]]:
-    """The list with chains in the other order; `log` gets what was done. Nothing is kept between calls."""
+    """The list with chains in the other order; `log` gets what was done. Nothing is kept between
+    calls."""
     out, visible, root, arrays = list(g.nodes), g.visible, dict(g.root), list(g.arrays)
     while True:  # each time round changes one chain, whose parts are then gone
         found = chains(out, root, arrays, visible) or numbers(out, root, arrays, visible)
@@ -43,7 +44,8 @@ def reassociate(g: Listing, steady: Set[int], log: list[str]) -> tuple[Listing, 
 
 def inner(nodes: Sequence[Node], uses: Uses, root: Roots, arrays: Arrays, visible: Set[int], i: int,
           x: Ref, name: str) -> int | None:
-    """The place of the node that made operand x of node i, where it is of the same kind and nobody else wants its result; or None."""
+    """The place of the node that made operand x of node i, where it is of the same kind and
+    nobody else wants its result; or None."""
     k = uses.maker.get(x)
     if k is None:
         return None
@@ -63,7 +65,8 @@ def inner(nodes: Sequence[Node], uses: Uses, root: Roots, arrays: Arrays, visibl
 
 def chains(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array],
            visible: Set[int]) -> Rewritten | None:
-    """A chain of matmuls that is cheaper in another order: (the list with it, what to say); None where there is none."""
+    """A chain of matmuls that is cheaper in another order: (the list with it, what to say); None
+    where there is none."""
     uses = Uses(nodes, root, views=True)
 
     def plain(n: Node) -> TypeGuard[OpNode]:
@@ -130,7 +133,8 @@ def _cost(arrays: Arrays, n: Node) -> int:
 
 
 def cheapest(sizes: Sequence[int]) -> tuple[int, Split]:
-    """The multiplications of a product of matrices of sizes[i] x sizes[i + 1] in the best order, and where to part each stretch."""
+    """The multiplications of a product of matrices of sizes[i] x sizes[i + 1] in the best order,
+    and where to part each stretch."""
     n = len(sizes) - 1
     cost: dict[tuple[int, int], int] = {}
     split: Split = {}
@@ -148,7 +152,8 @@ def cheapest(sizes: Sequence[int]) -> tuple[int, Split]:
 
 def numbers(nodes: Sequence[Node], root: Roots, arrays: Arrays,
             visible: Set[int]) -> Rewritten | None:
-    """A sum or product with one number after the other: (the list with both in one, what to say); None where there is none."""
+    """A sum or product with one number after the other: (the list with both in one, what to
+    say); None where there is none."""
     uses = Uses(nodes, root, views=True)
 
     def number(n: Node) -> tuple[Ref, float] | None:

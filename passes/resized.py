@@ -51,7 +51,8 @@ FLAGS = 0x503                    # of an array: contiguous either way, aligned, 
 
 
 class Plan:
-    """A recorded list of nodes as the passes find it: `nodes`, what they are asked for (`visible`), and how all values lie."""
+    """A recorded list of nodes as the passes find it: `nodes`, what they are asked for
+    (`visible`), and how all values lie."""
 
     def __init__(self, nodes: Sequence[Node], root: Roots, arrays: Arrays,
                  visible: Set[int]) -> None:
@@ -89,7 +90,8 @@ class Plan:
         )
 
     def again(self, new: Plan, root: dict[int, int], arrays: list[Array]) -> list[Node] | None:
-        """The list that the passes would make of another plan's nodes; None where that is not sure. `root` and `arrays` get what they add."""
+        """The list that the passes would make of another plan's nodes; None where that is not
+        sure. `root` and `arrays` get what they add."""
         scale = self.scale(new)
         if scale is None or not all(
             whole and all(n in scale for n in shape) for _, shape, whole in self.added
@@ -148,7 +150,8 @@ class Plan:
         return there
 
     def apart(self, new: Plan, same: Sequence[bool]) -> bool:
-        """Do nodes that did the same, and were merged, do so still, and are constants that were equal equal still?"""
+        """Do nodes that did the same, and were merged, do so still, and are constants that were
+        equal equal still?"""
         if all(same):
             return True
         if not self.constants.still(new.constants):
@@ -167,7 +170,8 @@ class Plan:
 
 
 class _Again:
-    """The making of the list. `same`: which nodes have the very attributes and numbers that they had."""
+    """The making of the list. `same`: which nodes have the very attributes and numbers that they
+    had."""
 
     def __init__(self, plan: Plan, new: Plan, same: Sequence[bool], scale: dict[int, int],
                  root: Roots, arrays: Arrays) -> None:
@@ -282,7 +286,8 @@ class _Again:
 
 
 def _beside(n: Node) -> Meaning | None:
-    """A node without the values that it reads, as a key; None where that does not compare, or is never merged."""
+    """A node without the values that it reads, as a key; None where that does not compare, or is
+    never merged."""
     if not isinstance(n, OpNode) or is_view(n):
         return None
     try:
@@ -298,7 +303,8 @@ def _beside(n: Node) -> Meaning | None:
 
 
 def alike(a: Node, b: Node) -> bool | None:
-    """Have two nodes the same attributes and numbers? None where they are no one node of a list that was recorded twice."""
+    """Have two nodes the same attributes and numbers? None where they are no one node of a list
+    that was recorded twice."""
     if a is b:
         return True
     if (

@@ -169,7 +169,8 @@ class _State:
         self.output = {o: k for n in nodes for k, o in enumerate(n.outs)}
 
     def lies(self, x: int, inside: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
-        """Where a value lies: the value that owns the memory and the bytes from its start; None for what the loop itself makes."""
+        """Where a value lies: the value that owns the memory and the bytes from its start; None
+        for what the loop itself makes."""
         r = self.root[x]
         if r in inside:
             return None
@@ -299,7 +300,8 @@ class _State:
     def results(self, i: int, stop: int, columns: Sequence[Sequence[Node]], several: int,
                 made: dict[int, tuple[int, int]],
                 carried: set[int]) -> tuple[dict[int, Place], list[Node]] | None:
-        """What the rounds make for others, and their views that others look through, to stand after them; None where that cannot be."""
+        """What the rounds make for others, and their views that others look through, to stand
+        after them; None where that cannot be."""
         found: dict[int, Place] = {}
         step = len(columns) // several
         sunk: list[Node] = []

@@ -1,4 +1,5 @@
-"""Who uses a value, and whether a node may be done later than it was: what every pass that moves nodes asks."""
+"""Who uses a value, and whether a node may be done later than it was: what every pass that moves
+nodes asks."""
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -31,13 +32,15 @@ class Uses:
                 self.writes.setdefault(root[x], []).append(i)
 
     def later(self, k: int, i: int) -> bool:
-        """May node k be done at place i (after all that is there), as far as what it reads goes: is nothing of it written in between?"""
+        """May node k be done at place i (after all that is there), as far as what it reads goes:
+        is nothing of it written in between?"""
         return all(
             following(self.writes.get(self.root[x], ()), k) >= i for x in self.nodes[k].refs()
         )
 
     def needed(self, k: int, i: int, together: set[int]) -> bool:
-        """Does a node before place i, other than those `together` (places), use what node k makes?"""
+        """Does a node before place i, other than those `together` (places), use what node k
+        makes?"""
         return any(
             u < i and u not in together for o in self.nodes[k].outs for u in self.users.get(o, ())
         )
@@ -50,7 +53,8 @@ def following(places: Sequence[int], i: int) -> float:
 
 
 def memories(nodes: Sequence[Node], root: Roots, arrays: Arrays) -> dict[int, int]:
-    """`root` with tensors from outside that overlap as one memory, so that who writes to one of them is seen to write to the others."""
+    """`root` with tensors from outside that overlap as one memory, so that who writes to one of
+    them is seen to write to the others."""
     made = {o for node in nodes for o in node.outs}
     outside = sorted((*span(arrays[r]), r) for r in {*root.values()} - made if arrays[r].size)
     one: dict[int, int] = {}

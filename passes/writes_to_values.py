@@ -100,7 +100,8 @@ def copied(node: Node, root: Roots, arrays: Arrays) -> tuple[Ref, Ref] | None:
 
 
 def forward(nodes: Sequence[Node], root: Roots, arrays: Arrays, visible: Set[int]) -> list[Node]:
-    """Reads of what was just copied as reads of what it was copied from; without copies that nobody reads before the next, or ever."""
+    """Reads of what was just copied as reads of what it was copied from; without copies that
+    nobody reads before the next, or ever."""
     out: list[Node | None] = []
     same: dict[int, Ref] = {}                # place -> the value that is there too
     last: dict[int, int] = {}                # place -> its copy, which nobody has read
@@ -140,7 +141,8 @@ def forward(nodes: Sequence[Node], root: Roots, arrays: Arrays, visible: Set[int
 
 
 def late(nodes: Sequence[Node], root: Roots) -> list[Node]:
-    """The list with each copy just before the next node that reads or writes its place, writes what it copies, or may go another way."""
+    """The list with each copy just before the next node that reads or writes its place, writes
+    what it copies, or may go another way."""
     ways = []
     touch: dict[int, list[int]] = {}
     change: dict[int, list[int]] = {}

@@ -11,7 +11,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Names = dict[str, Any]
 
 GENERATED: dict[int, Names] = {}         # namespaces of code written at run time, by id
-COMPUTING: dict[int, Names] = {}         # those of modules that only compute, and of packages of such
+# those of modules that only compute, and of packages of such
+COMPUTING: dict[int, Names] = {}
 ACTING: set[CodeType] = set()            # code of functions that do more
 
 

@@ -5,15 +5,18 @@ import numpy as np
 
 from . import dtypes
 
-_NAMES = {"BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "U16": dtypes.uint16, "I16": dtypes.int16,
-          "U32": dtypes.uint32, "I32": dtypes.int32, "U64": dtypes.uint64, "I64": dtypes.int64, "F16": dtypes.float16,
-          "BF16": dtypes.bfloat16, "F32": dtypes.float32, "F64": dtypes.float64, "C64": dtypes.complex64}
+_NAMES = {
+    "BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "U16": dtypes.uint16,
+    "I16": dtypes.int16, "U32": dtypes.uint32, "I32": dtypes.int32, "U64": dtypes.uint64,
+    "I64": dtypes.int64, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "F32": dtypes.float32,
+    "F64": dtypes.float64, "C64": dtypes.complex64}
 _SPELLED = {d: name for name, d in _NAMES.items()}
 TYPES = {name: d.np for name, d in _NAMES.items()}
 
 
 def spelled(array):
-    """An array's type and sizes as a header has them: a complex number of 128 bits is two floats."""
+    """An array's type and sizes as a header has them: a complex number of 128 bits is two
+    floats."""
     if array.dtype == np.complex128:
         return "F64", [*array.shape, 2]
     return _SPELLED[dtypes.FROM_NUMPY[array.dtype]], list(array.shape)

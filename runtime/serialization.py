@@ -1,9 +1,11 @@
-"""Saving and loading: safetensors files whose metadata says how the tensors were nested. Loading runs no code.
+"""Saving and loading: safetensors files whose metadata says how the tensors were nested. Loading
+runs no code.
 
-A file is a safetensors file (8 bytes of header length, a JSON header, the tensors' bytes) that any reader of that format can read.
-Its metadata has one entry more, `whet`: the structure that was saved, in JSON, with a reference wherever a tensor was, and a
-checksum of everything. Memory that several tensors share is stored once. Objects that are neither tensors nor plain data are
-pickled; such a file loads with `weights_only=False` only.
+A file is a safetensors file (8 bytes of header length, a JSON header, the tensors' bytes) that any
+reader of that format can read. Its metadata has one entry more, `whet`: the structure that was
+saved, in JSON, with a reference wherever a tensor was, and a checksum of everything. Memory that
+several tensors share is stored once. Objects that are neither tensors nor plain data are pickled;
+such a file loads with `weights_only=False` only.
 """
 import base64
 import io
@@ -31,14 +33,17 @@ __all__ = ["load", "save"]
 
 MAX_HEADER = 100_000_000
 MAX_DEPTH = 100
-_DAMAGE = KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, StopIteration, RecursionError
+_DAMAGE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError,
+           StopIteration, RecursionError)
 _CLASSES: dict[str, type] = {"Parameter": Parameter, "Buffer": Buffer}
 
 
 def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_serialization=True):
-    """Write tensors, and lists, tuples, dicts, numbers and strings of them, to a path or a binary file.
+    """Write tensors, and lists, tuples, dicts, numbers and strings of them, to a path or a binary
+    file.
 
-    A path is written to beside and then renamed, so that it holds the old or the new contents, whole.
+    A path is written to beside and then renamed, so that it holds the old or the new contents,
+    whole.
     """
     beyond("it saves something")
     parts = _Writer(pickle_module, max(2, pickle_protocol)).parts(obj)
@@ -65,14 +70,17 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_seria
         raise
 
 
-def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=None, **pickle_load_args):
-    """Read what `save` wrote, or a plain safetensors file (as a dict), from a path or a binary file.
+def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=None,
+         **pickle_load_args):
+    """Read what `save` wrote, or a plain safetensors file (as a dict), from a path or a binary
+    file.
 
-    `mmap=True` maps the file's bytes instead of reading them (they are then not checked). `weights_only=False` also loads
-    pickled objects, which can run any code: only from those you trust.
+    `mmap=True` maps the file's bytes instead of reading them (they are then not checked).
+    `weights_only=False` also loads pickled objects, which can run any code: only from those you
+    trust.
 
-    An archive that `whet.export(...).save(path)` wrote is told by its content: it gives the exported
-    function.
+    An archive that `whet.export(...).save(path)` wrote is told by its content: it gives the
+    exported function.
     """
     beyond("it loads something")
     if not hasattr(f, "read") and _is_archive(f):
@@ -81,9 +89,11 @@ def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=
     if hasattr(f, "read"):
         if mmap:
             raise ValueError("load: f must be a path in order to use the mmap argument")
-        return _Reader(f, "file", map_location, pickle_module, weights_only, pickle_load_args).load()
+        return _Reader(f, "file", map_location, pickle_module, weights_only,
+                       pickle_load_args).load()
     with open(f, "rb") as file:
-        return _Reader(file, os.fspath(f), map_location, pickle_module, weights_only, pickle_load_args, bool(mmap)).load()
+        return _Reader(file, os.fspath(f), map_location, pickle_module, weights_only,
+                       pickle_load_args, bool(mmap)).load()
 
 
 def _is_archive(path):
@@ -102,7 +112,7 @@ def _is_archive(path):
             return False
 
 
-# ---- writing -------------------------------------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 class _Writer:
     """Turns an object into the parts of a file."""
 
@@ -121,15 +131,21 @@ class _Writer:
         for i in order:
             name, array = entries[i]
             letters, shape = spelled(array)
-            header[name] = {"dtype": letters, "shape": shape, "data_offsets": [at, at + array.nbytes]}
+            header[name] = {
+                "dtype": letters, "shape": shape, "data_offsets": [at, at + array.nbytes]}
             sums[name] = zlib.crc32(_bytes(array))
             at += array.nbytes
-        inner = json.dumps({"version": 1, "tree": tree, "tensors": refs, "pickles": pickles, "crc32": sums}, separators=(",", ":"),
-                           allow_nan=False)
+        inner = json.dumps(
+            {"version": 1, "tree": tree, "tensors": refs, "pickles": pickles, "crc32": sums},
+            separators=(",", ":"),
+            allow_nan=False)
         check = str(zlib.crc32((inner + _canonical(header)).encode()))
-        text = json.dumps({"__metadata__": {"format": "pt", "whet": inner, "whet.crc32": check}, **header}, separators=(",", ":"))
+        text = json.dumps(
+            {"__metadata__": {"format": "pt", "whet": inner, "whet.crc32": check}, **header},
+            separators=(",", ":"))
         raw = text.encode()
-        raw += b" " * (-(len(raw) + 8) % 64)                  # the tensors' bytes begin at a multiple of 64
+        # the tensors' bytes begin at a multiple of 64
+        raw += b" " * (-(len(raw) + 8) % 64)
         yield len(raw).to_bytes(8, "little") + raw
         for i in order:
             yield _bytes(entries[i][1])
@@ -161,14 +177,18 @@ class _Writer:
         if kind in (tuple, Size, set, frozenset):
             return {kind.__name__.lower(): below(x)}
         if kind is dict or kind is OrderedDict or kind.__name__ == "StateDict":
-            pairs = [[self.node(k, path), self.node(v, f"{path}.{k}" if path else str(k))] for k, v in x.items()]
+            pairs = [[self.node(k, path), self.node(v, f"{path}.{k}" if path else str(k))]
+                     for k, v in x.items()]
             out = {"dict" if kind is dict else "ordered": pairs}
             if hasattr(x, "_metadata"):
                 out["metadata"] = self.node(x._metadata, f"{path}._metadata")
             return out
         if kind is defaultdict and x.default_factory in (None, dict, list, int, float, set):
             factory = x.default_factory and x.default_factory.__name__
-            return {"defaultdict": [[self.node(k, path), self.node(v, f"{path}.{k}")] for k, v in x.items()], "factory": factory}
+            return {
+                "defaultdict": [[self.node(k, path), self.node(v, f"{path}.{k}")]
+                                for k, v in x.items()],
+                "factory": factory}
         if kind is complex:
             return {"complex": [self.node(x.real, path), self.node(x.imag, path)]}
         if kind is bytes:
@@ -190,13 +210,16 @@ class _Writer:
         class Pickler(self.pickle.Pickler):
             def persistent_id(self, obj):
                 if isinstance(obj, Tensor) and type(obj) in (Tensor, Parameter, Buffer):
-                    found.append(writer.tensor(obj, f"{path}.{len(found)}" if path else str(len(found))))
+                    found.append(
+                        writer.tensor(obj, f"{path}.{len(found)}" if path else str(len(found))))
                     return found[-1]
                 return None
         out = io.BytesIO()
         Pickler(out, self.protocol).dump(x)
-        self.extra.append((f"{path}.pickle" if path else "pickle", np.frombuffer(out.getvalue(), np.uint8)))
-        return {"pickle": len(self.extra) - 1, "class": f"{type(x).__module__}.{type(x).__qualname__}"}
+        self.extra.append(
+            (f"{path}.pickle" if path else "pickle", np.frombuffer(out.getvalue(), np.uint8)))
+        return {
+            "pickle": len(self.extra) - 1, "class": f"{type(x).__module__}.{type(x).__qualname__}"}
 
     def tensor(self, t, path):
         if id(t) not in self.number:
@@ -224,11 +247,13 @@ class _Writer:
             low, high = _extent(first)
             if same and first.nbytes <= high - low:
                 order = _order(first)
-                name = add(self.paths[group[0]], first if first.flags.c_contiguous else first.copy())
+                name = add(self.paths[group[0]],
+                           first if first.flags.c_contiguous else first.copy())
                 for i in group:
                     refs[i] = {"entry": name, **({"order": order} if order else {})}
                 continue
-            low, high = min(_extent(arrays[i])[0] for i in group), max(_extent(arrays[i])[1] for i in group)
+            low, high = (min(_extent(arrays[i])[0]
+                             for i in group), max(_extent(arrays[i])[1] for i in group))
             name = add(self.paths[group[0]] + ".storage", _memory(arrays, group, low, high))
             for i in group:
                 a = arrays[i]
@@ -253,7 +278,9 @@ def _bytes(array):
 
 
 def _canonical(header):
-    return json.dumps({k: [v["dtype"], v["shape"], v["data_offsets"]] for k, v in sorted(header.items())}, separators=(",", ":"))
+    return json.dumps(
+        {k: [v["dtype"], v["shape"], v["data_offsets"]] for k, v in sorted(header.items())},
+        separators=(",", ":"))
 
 
 def _where(a):
@@ -284,13 +311,16 @@ def _sharing(arrays):
 
 
 def _memory(arrays, group, low, high):
-    """The bytes low..high, of which the arrays of the group see parts (what none of them sees is zero)."""
+    """The bytes low..high, of which the arrays of the group see parts (what none of them sees is
+    zero)."""
     out = np.zeros(high - low, np.uint8)
     for i in group:
         a = arrays[i]
         # an element that is repeated is written once
-        a = a[tuple(slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(a.shape, a.strides))]
-        _view(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides), address(a) - low)[...] = a
+        a = a[tuple(
+            slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(a.shape, a.strides))]
+        _view(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
+              address(a) - low)[...] = a
     return out
 
 
@@ -301,7 +331,8 @@ def _view(memory, dtype, shape, strides, at):
             and all(type(x) is int for x in (*shape, *strides)) and all(0 <= n < 2**48 for n in shape)):
         raise ValueError("bad view")
     steps = [(n - 1) * s for n, s in zip(shape, strides)] if 0 not in shape else []
-    low, high = at + sum(s for s in steps if s < 0), at + sum(s for s in steps if s > 0) + dtype.itemsize
+    low, high = (at + sum(s for s in steps if s < 0),
+                 at + sum(s for s in steps if s > 0) + dtype.itemsize)
     if 0 in shape:
         return np.empty(shape, dtype)
     if low < 0 or high > memory.size:
@@ -311,18 +342,20 @@ def _view(memory, dtype, shape, strides, at):
 
 
 def _order(a):
-    """The dimensions from the outermost in memory, for an array that is dense in another order than row-major; else None."""
+    """The dimensions from the outermost in memory, for an array that is dense in another order
+    than row-major; else None."""
     if a.flags.c_contiguous:
         return None
     order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
     return order if a.transpose(order).flags.c_contiguous else None
 
 
-# ---- reading -------------------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 class _Reader:
     """Reads one file; everything in it is checked before it is believed."""
 
-    def __init__(self, file, name, map_location, pickle_module, weights_only, pickle_args, mapped=False):
+    def __init__(self, file, name, map_location, pickle_module, weights_only, pickle_args,
+                 mapped=False):
         self.file, self.name, self.map_location = file, name, map_location
         self.pickle, self.weights_only, self.pickle_args, self.mapped = pickle_module, weights_only, pickle_args, mapped
         self.entries, self.tensors, self.made = {}, [], {}
@@ -338,7 +371,9 @@ class _Reader:
         if size > MAX_HEADER and head[0] == 0x80 and 2 <= head[1] <= 5:
             return self.bare_pickle(head)
         if head[:4] == b"PK\x03\x04":
-            self.fail("not a safetensors file but a zip archive (made by PyTorch?); convert it to safetensors first")
+            self.fail(
+                "not a safetensors file but a zip archive (made by PyTorch?); convert it to "
+                "safetensors first")
         if size > MAX_HEADER:
             self.fail(f"not a safetensors file: its header would be {size} bytes long")
         raw = self.file.read(size)
@@ -376,7 +411,8 @@ class _Reader:
         if "whet" not in metadata and "whet.crc32" not in metadata:
             return None
         text = metadata.get("whet", "")
-        if metadata.get("whet.crc32") != str(zlib.crc32((text + _canonical(header)).encode("utf-8", "surrogatepass"))):
+        if (metadata.get("whet.crc32")
+                != str(zlib.crc32((text + _canonical(header)).encode("utf-8", "surrogatepass")))):
             self.fail("the header is damaged: its checksum differs")
         try:
             structure = json.loads(text)
@@ -391,8 +427,11 @@ class _Reader:
         start = self.file.tell() if self.mapped else 0
         if self.mapped and total:
             if os.fstat(self.file.fileno()).st_size != start + total:
-                self.fail(f"the file should be {start + total} bytes long, but has {os.fstat(self.file.fileno()).st_size}")
-            held = np.frombuffer(mapping.mmap(self.file.fileno(), 0, access=mapping.ACCESS_COPY), np.uint8)
+                self.fail(
+                    f"the file should be {start + total} bytes long, but has "
+                    f"{os.fstat(self.file.fileno()).st_size}")
+            held = np.frombuffer(mapping.mmap(self.file.fileno(), 0, access=mapping.ACCESS_COPY),
+                                 np.uint8)
         for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
             dtype, shape, (low, high) = TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
             if self.mapped and total:
@@ -437,7 +476,7 @@ class _Reader:
                 self.fail(f"the file ends within the bytes of {name!r}")
             at += n
 
-    # ---- the structure -------------------------------------------------------------------------------------------------------
+    # ---- the structure ---------------------------------------------------------------------------
     def value(self, node):
         if node is None or isinstance(node, bool | int | float | str):
             return node
@@ -448,7 +487,8 @@ class _Reader:
         if kind == "tensor":
             return self.tensor(inner)
         if kind in ("tuple", "size", "set", "frozenset"):
-            return {"tuple": tuple, "size": Size, "set": set, "frozenset": frozenset}[kind](self.value(v) for v in inner)
+            return {"tuple": tuple, "size": Size, "set": set,
+                    "frozenset": frozenset}[kind](self.value(v) for v in inner)
         if kind in ("dict", "ordered", "defaultdict"):
             out = {"dict": dict, "ordered": OrderedDict, "defaultdict": defaultdict}[kind]()
             if kind == "ordered" and "metadata" in node:
@@ -456,7 +496,9 @@ class _Reader:
                 out = StateDict()
                 out._metadata = self.value(node["metadata"])
             if kind == "defaultdict" and node["factory"]:
-                out.default_factory = {"dict": dict, "list": list, "int": int, "float": float, "set": set}[node["factory"]]
+                out.default_factory = {
+                    "dict": dict, "list": list, "int": int, "float": float,
+                    "set": set}[node["factory"]]
             for k, v in inner:
                 out[self.value(k)] = self.value(v)
             return out
@@ -499,7 +541,8 @@ class _Reader:
             t = self.place(shown(wrap(a)))           # (several may share the memory)
             if "class" in ref:
                 cls = _CLASSES[ref["class"]]
-                t = cls(t, ref.get("requires_grad", False)) if cls is Parameter else cls(t, persistent=ref.get("persistent", True))
+                t = (cls(t, ref.get("requires_grad", False)) if cls is Parameter else cls(
+                    t, persistent=ref.get("persistent", True)))
             elif ref.get("requires_grad"):
                 t.requires_grad_()
             self.made[i] = t
@@ -520,8 +563,9 @@ class _Reader:
     def unpickle(self, node):
         if self.weights_only:
             raise pickle.UnpicklingError(
-                f"Weights only load failed: {self.name} holds a pickled object of {node.get('class', 'an unknown class')}, and "
-                "loading it can run any code. If you trust where the file came from, load it with weights_only=False.")
+                f"Weights only load failed: {self.name} holds a pickled object of "
+                f"{node.get('class', 'an unknown class')}, and loading it can run any code. If "
+                "you trust where the file came from, load it with weights_only=False.")
         reader = self
 
         class Unpickler(self.pickle.Unpickler):
@@ -532,8 +576,9 @@ class _Reader:
 
     def bare_pickle(self, head):
         if self.weights_only:
-            raise pickle.UnpicklingError(f"Weights only load failed: {self.name} is a pickle, and loading it can run any code. If "
-                                         "you trust where the file came from, load it with weights_only=False.")
+            raise pickle.UnpicklingError(
+                f"Weights only load failed: {self.name} is a pickle, and loading it can run any "
+                "code. If you trust where the file came from, load it with weights_only=False.")
         return self.pickle.loads(head + self.file.read(), **self.pickle_args)
 
 

@@ -12,12 +12,14 @@ import numpy as np
 from .devices import device
 from .tensor import Tensor, _Named
 
-Number: TypeAlias = int | float | bool | complex | np.generic    # noqa: UP007  (a checker reads it at any version)
+Number: TypeAlias = (int | float | bool | complex | np.generic
+                     )    # noqa: UP007  (a checker reads it at any version)
 Scalar: TypeAlias = Union[Tensor, int, float, bool, complex, np.generic]  # noqa: UP007
 Device: TypeAlias = Union[device, str, int]                               # noqa: UP007
 Shape: TypeAlias = Sequence[int]
 Dims: TypeAlias = Union[int, Sequence[int]]                               # noqa: UP007
 Ints: TypeAlias = Union[int, Sequence[int]]                               # noqa: UP007
-Index: TypeAlias = None | int | slice | EllipsisType | Tensor | np.ndarray | Sequence[Any] | tuple[Any, ...]    # noqa: UP007
+Index: TypeAlias = (None | int | slice | EllipsisType | Tensor | np.ndarray | Sequence[Any]
+                    | tuple[Any, ...])    # noqa: UP007
 MemoryFormat: TypeAlias = _Named
 Layout: TypeAlias = _Named

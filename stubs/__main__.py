@@ -1,4 +1,5 @@
-"""`python -m stubs` writes the stubs; `python -m stubs --check` says which of them are out of date."""
+"""`python -m stubs` writes the stubs; `python -m stubs --check` says which of them are out of
+date."""
 import sys
 
 from .files import HERE, differences, every, write

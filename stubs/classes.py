@@ -24,7 +24,8 @@ def lineage(cls, homes):
         else:
             merged.append(base)
             pending = [*base.__bases__, *pending]
-    nearest = [b for b in dict.fromkeys(bases) if not any(b is not c and issubclass(c, b) for c in bases)]
+    nearest = [
+        b for b in dict.fromkeys(bases) if not any(b is not c and issubclass(c, b) for c in bases)]
     return merged, [b.__name__ for b in nearest]
 
 
@@ -40,33 +41,42 @@ def members(merged):
 @functools.cache
 def file_classes(path):
     """The classes of a source file, by name, as trees."""
-    return {node.name: node for node in ast.walk(ast.parse(pathlib.Path(path).read_text())) if isinstance(node, ast.ClassDef)}
+    return {
+        node.name: node for node in ast.walk(ast.parse(pathlib.Path(path).read_text()))
+        if isinstance(node, ast.ClassDef)}
 
 
 def stored(node):
-    """(name, type where it is said) of what a statement sets on `self`, registered parameters and buffers among it."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("register_parameter", "register_buffer"):
+    """(name, type where it is said) of what a statement sets on `self`, registered parameters
+    and buffers among it."""
+    if (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("register_parameter", "register_buffer")):
         name, value = node.args[:2] if len(node.args) > 1 else (None, None)
         if isinstance(name, ast.Constant):
             kind = "Parameter" if node.func.attr == "register_parameter" else "Tensor"
             yield name.value, kind if isinstance(value, ast.Call) else f"{kind} | None"
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    targets = (node.targets if isinstance(node, ast.Assign) else
+               [node.target] if isinstance(node, ast.AnnAssign) else [])
     for t in (t for target in targets for t in ast.walk(target)):
-        if isinstance(t, ast.Attribute) and isinstance(t.ctx, ast.Store) and isinstance(t.value, ast.Name) and t.value.id == "self":
-            made = isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "Parameter"
+        if (isinstance(t, ast.Attribute) and isinstance(t.ctx, ast.Store)
+                and isinstance(t.value, ast.Name) and t.value.id == "self"):
+            made = (isinstance(node.value, ast.Call)
+                    and getattr(node.value.func, "id", "") == "Parameter")
             yield t.attr, "Parameter" if made else None
 
 
 @functools.cache
 def set_by(cls):
-    """The public attributes that the methods of a class set, with their types where these are said."""
+    """The public attributes that the methods of a class set, with their types where these are
+    said."""
     path = getattr(sys.modules[cls.__module__], "__file__", None)
     tree = file_classes(path).get(cls.__name__) if path else None
     found: dict = {}
     for node in ast.walk(tree) if tree else ():
         for name, kind in stored(node):
             if not name.startswith("_"):
-                found[name] = max((kind, found.get(name)), key=lambda k: len(k or ""))       # the one with `| None`
+                # the one with `| None`
+                found[name] = max((kind, found.get(name)), key=lambda k: len(k or ""))
     return found
 
 
@@ -76,18 +86,21 @@ def assigned(merged):
 
 
 def attribute_lines(room, cls, merged, spell, known):
-    """Attributes of instances: those that methods set, with the type of the parameter of that name."""
+    """Attributes of instances: those that methods set, with the type of the parameter of that
+    name."""
     own = {**dict.fromkeys(inspect.get_annotations(cls)), **assigned(merged)}
     init = next((vars(c)["__init__"] for c in merged if "__init__" in vars(c)), None)
     parameters = inspect.signature(init).parameters if init else {}
     inherited = {n for c in cls.__mro__ if c not in merged and is_ours(c) for n in set_by(c)}
     lines = []
     for name, said in own.items():
-        if name in known or name in inherited or name.startswith("_") or name in METHODS_HIDDEN or f"{cls.__name__}.{name}" in METHODS_HIDDEN:
+        if (name in known or name in inherited or name.startswith("_") or name in METHODS_HIDDEN
+                or f"{cls.__name__}.{name}" in METHODS_HIDDEN):
             continue
         kind = lookup(ATTRIBUTES, (f"{cls.__name__}.{name}", f"{room.short}.{name}", name))
         if kind is None:
-            kind = said or (type_of(room, cls.__name__, "__init__", parameters[name]) if name in parameters else "Any")
+            kind = (said or (type_of(room, cls.__name__, "__init__", parameters[name])
+                             if name in parameters else "Any"))
         lines.append(f"{name}: {spell(kind)}")
     return lines
 
@@ -97,11 +110,14 @@ def property_lines(room, cls, name, x, spell):
     if kind is None:
         UNKNOWN.append(f"{cls.__name__}.{name}: property")
         kind = "Any"
-    if room.short.startswith("distributions"):              # some classes have a constant where others have a property
+    # some classes have a constant where others have a property
+    if room.short.startswith("distributions"):
         return [f"{name}: {spell(kind)}"]
-    settable = getattr(x, "fset", None) is not None or not isinstance(x, property) and inspect.isgetsetdescriptor(x)
+    settable = (getattr(x, "fset", None) is not None
+                or not isinstance(x, property) and inspect.isgetsetdescriptor(x))
     doc = summary(x)
-    lines = ["@property", f"def {name}(self) -> {spell(kind)}: " + (f'"""{doc}"""' if doc else "...")]
+    lines = [
+        "@property", f"def {name}(self) -> {spell(kind)}: " + (f'"""{doc}"""' if doc else "...")]
     if settable:
         lines += [f"@{name}.setter", f"def {name}(self, value: {spell(kind)}) -> None: ..."]
     return lines
@@ -123,19 +139,26 @@ def method_lines(room, cls, name, x, spell):
 
 def static_lines(room, cls, name, fn, spell):
     own = parameters_of(room, "", f"{cls.__name__}.{name}", fn)
-    return ["@staticmethod", f"def {name}({listed(own, spell)}) -> {spell(result_of(room, cls.__name__, name, fn))}: ..."]
+    return [
+        "@staticmethod",
+        f"def {name}({listed(own, spell)}) -> {spell(result_of(room, cls.__name__, name, fn))}: ..."
+    ]
 
 
 def call_lines(room, cls, found, spell):
     """`layer(x)` takes what its `forward` takes."""
     if "forward" not in found or cls.__name__ in ("Module", "Function"):
         return []
-    return [line.replace("def forward(", "def __call__(") for line in function_lines(room, cls.__name__, "forward", found["forward"], spell)]
+    return [
+        line.replace("def forward(", "def __call__(")
+        for line in function_lines(room, cls.__name__, "forward", found["forward"], spell)]
 
 
 def tuple_lines(cls, spell):
     doc = summary(cls)
-    lines = [f"class {cls.__name__}({spell('NamedTuple')}):", *([f'    """{doc}"""'] if doc and not doc.startswith(cls.__name__) else [])]
+    lines = [
+        f"class {cls.__name__}({spell('NamedTuple')}):",
+        *([f'    """{doc}"""'] if doc and not doc.startswith(cls.__name__) else [])]
     for name in cls._fields:
         kind = lookup(ATTRIBUTES, (f"{cls.__name__}.{name}",)) or "Tensor"
         lines.append(f"    {name}: {spell(kind)}")
@@ -149,7 +172,9 @@ def class_lines(room, cls, spell, homes):
     merged, bases = lineage(cls, homes)
     found = members(merged)
     hidden = METHODS_HIDDEN
-    public = {n: x for n, x in found.items() if not n.startswith("_") and n not in hidden and f"{cls.__name__}.{n}" not in hidden}
+    public = {
+        n: x for n, x in found.items()
+        if not n.startswith("_") and n not in hidden and f"{cls.__name__}.{n}" not in hidden}
     # names in a class hide those of the file from its annotations
     spell.inner = public.keys() | assigned(merged).keys()
     body: list = []
@@ -170,7 +195,8 @@ def class_lines(room, cls, spell, homes):
             body += property_lines(room, cls, name, x, spell)
         elif callable(x) or isinstance(x, staticmethod | classmethod):
             body += method_lines(room, cls, name, x, spell)
-        elif isinstance(x, bool | int | str | float) and not any(n == name for n in inspect.get_annotations(cls)):
+        elif (isinstance(x, bool | int | str | float)
+              and not any(n == name for n in inspect.get_annotations(cls))):
             body.append(f"{name}: {spell(type(x).__name__)}")
     body += call_lines(room, cls, found, spell)
     for name, text in DUNDERS.get(cls.__name__, {}).items():
@@ -178,7 +204,8 @@ def class_lines(room, cls, spell, homes):
         for t in variants:
             own, result = parsed(t)
             ignore = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
-            body += ([f"@{spell('overload')}"] if len(variants) > 1 else []) + [f"def {name}({listed(own, spell)}) -> {spell(result)}: ...{ignore}"]
+            body += (([f"@{spell('overload')}"] if len(variants) > 1 else [])
+                     + [f"def {name}({listed(own, spell)}) -> {spell(result)}: ...{ignore}"])
     spell.inner = set()
     head = HEADS.get(cls.__name__, ", ".join(bases))
     lines = [f"class {cls.__name__}({spell(head)}):" if head else f"class {cls.__name__}:"]

@@ -20,17 +20,20 @@ def every():
     packages = {name.rpartition(".")[0] for name in modules} | {"whet"}
     files = {path_of(name, packages): stub(module, modules) for name, module in modules.items()}
     if UNKNOWN:
-        raise SystemExit("no type is known for (see stubs/vocabulary.py and stubs/results.py):\n" + "\n".join(sorted(set(UNKNOWN))))
+        raise SystemExit("no type is known for (see stubs/vocabulary.py and stubs/results.py):\n"
+                         + "\n".join(sorted(set(UNKNOWN))))
     for package in packages - modules.keys() - {""}:
         files[path_of(package, packages)] = ""
-    files[Path("py.typed")] = "partial\n"            # modules without a stub are read from their source
+    # modules without a stub are read from their source
+    files[Path("py.typed")] = "partial\n"
     return files
 
 
 def differences(files):
     """The paths at which something else lies than what belongs there."""
     there = {p.relative_to(HERE) for p in HERE.rglob("*") if p.is_file() and p.suffix != ".pyc"}
-    return sorted(p for p in there | files.keys() if p not in files or p not in there or (HERE / p).read_text() != files[p])
+    return sorted(p for p in there | files.keys()
+                  if p not in files or p not in there or (HERE / p).read_text() != files[p])
 
 
 def write(files):

@@ -1,4 +1,5 @@
-"""What classes inherit from, where that is not the live bases, and their operators and protocols."""
+"""What classes inherit from, where that is not the live bases, and their operators and
+protocols."""
 
 # what stands in the parentheses of a class, where it is not the live bases
 HEADS = {
@@ -73,7 +74,8 @@ DUNDERS = {
         "__dlpack__": "(self, *args: Any, **kwargs: Any) -> Any",
         "__dlpack_device__": "(self) -> tuple[int, int]",
     },
-    "Size": {"__getitem__": ["(self, index: SupportsIndex) -> int", "(self, index: slice) -> Size"]},
+    "Size": {"__getitem__": ["(self, index: SupportsIndex) -> int", "(self, index: slice) -> "
+                                                                    "Size"]},
     "Module": {
         "__call__": "(self, *args: Any, **kwargs: Any) -> Any",
         "__getattr__": "(self, name: str) -> Any",

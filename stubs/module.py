@@ -8,18 +8,27 @@ from .names import PARTS, is_ours
 from .results import ATTRIBUTES
 from .signatures import UNKNOWN, WORD, function_lines
 
-HEADER = "# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.\n"
+HEADER = (
+    "# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.\n")
 SOURCES = {
-    "typing": "Any Callable Generic Iterable Iterator Literal NamedTuple overload ParamSpec Self SupportsIndex TypeVar",
-    "collections.abc": "Sequence Mapping Sized", "contextlib": "AbstractContextManager", "types": "EllipsisType",
-    "collections": "OrderedDict", "os": "PathLike", "whet.types": "Number Scalar Device Shape Dims Ints Index MemoryFormat Layout"}
+    "typing": "Any Callable Generic Iterable Iterator Literal NamedTuple overload ParamSpec Self "
+              "SupportsIndex TypeVar",
+    "collections.abc": "Sequence Mapping Sized",
+    "contextlib": "AbstractContextManager",
+    "types": "EllipsisType",
+    "collections": "OrderedDict",
+    "os": "PathLike",
+    "whet.types": "Number Scalar Device Shape Dims Ints Index MemoryFormat Layout"}
 SOURCE = {name: module for module, names in SOURCES.items() for name in names.split()}
-VARIABLES = {"P": 'ParamSpec("P")', "R": 'TypeVar("R")', "S": 'TypeVar("S")', "F": 'TypeVar("F", bound=Callable[..., Any])',
-             "T_co": 'TypeVar("T_co", covariant=True)', "M": 'TypeVar("M", bound=Module)'}
+VARIABLES = {
+    "P": 'ParamSpec("P")', "R": 'TypeVar("R")', "S": 'TypeVar("S")',
+    "F": 'TypeVar("F", bound=Callable[..., Any])', "T_co": 'TypeVar("T_co", covariant=True)',
+    "M": 'TypeVar("M", bound=Module)'}
 
 
 class Spelling:
-    """How types are written in one file: what must be imported, and under which name where the plain one is taken."""
+    """How types are written in one file: what must be imported, and under which name where the
+    plain one is taken."""
 
     def __init__(self, room, homes):
         self.room, self.homes, self.taken, self.inner = room, homes, set(), set()
@@ -67,8 +76,10 @@ def import_lines(spelling, room):
         elif module == room.name:
             lines.append(f"{spelled} = {name}")
         else:
-            by_module.setdefault(module, []).append(name if spelled == name else f"{name} as {spelled}")
-    return lines + [f"from {module} import {', '.join(names)}" for module, names in by_module.items()]
+            by_module.setdefault(module,
+                                 []).append(name if spelled == name else f"{name} as {spelled}")
+    return (lines
+            + [f"from {module} import {', '.join(names)}" for module, names in by_module.items()])
 
 
 def constant_type(room, name, x, homes):
@@ -77,8 +88,11 @@ def constant_type(room, name, x, homes):
         if key in ATTRIBUTES:
             return ATTRIBUTES[key]
     if x is None or type(x) in (int, float, str, bool, dict):
-        return {"NoneType": "None", "dict": "dict[Any, Any]"}.get(type(x).__name__, type(x).__name__)
-    named = next((c.__name__ for c in type(x).__mro__ if is_ours(c) and homes.get(c.__name__) == c.__module__), None)
+        return {"NoneType": "None",
+                "dict": "dict[Any, Any]"}.get(type(x).__name__, type(x).__name__)
+    named = next((c.__name__
+                  for c in type(x).__mro__ if is_ours(c) and homes.get(c.__name__) == c.__module__),
+                 None)
     if named:
         return named
     UNKNOWN.append(f"{room.name}.{name}: {type(x)}")
@@ -104,10 +118,13 @@ def stub(room, rooms):
     homes = {n: r.name for r in rooms.values() for n in r.classes}
     exports, constants, functions, classes = parts(room, homes)
     spelling = Spelling(room, homes)
-    spelling.taken = {*constants, *functions, *(PARTS.get(room.name, ()))} | {n for n, (m, o) in exports.items() if homes.get(n) != m}
+    spelling.taken = ({*constants, *functions, *(PARTS.get(room.name, ()))}
+                      | {n for n, (m, o) in exports.items() if homes.get(n) != m})
     body = []
-    if room.name == "whet.types":                # aliases are gone from the live module: its text is its stub
-        return HEADER + inspect.getsource(importlib.import_module(room.name)).partition('\n"""\n')[2]
+    # aliases are gone from the live module: its text is its stub
+    if room.name == "whet.types":
+        return (HEADER
+                + inspect.getsource(importlib.import_module(room.name)).partition('\n"""\n')[2])
     for name, x in constants.items():
         body.append(f"{name}: {spelling(constant_type(room, name, x, homes))}")
     for name, fn in functions.items():
@@ -118,12 +135,15 @@ def stub(room, rooms):
         body = ['__version__: _str', *body]
         spelling.imports.add(("builtins", "str", "_str"))
     if spelling.variables:
-        spelling("TypeVar ParamSpec Callable Any" + (" Module" if "M" in spelling.variables else ""))
-    for name, source in exports.items():                  # what is offered here is imported once, as such
+        spelling("TypeVar ParamSpec Callable Any"
+                 + (" Module" if "M" in spelling.variables else ""))
+    # what is offered here is imported once, as such
+    for name, source in exports.items():
         spelling.imports.discard((*source, name))
     head = import_lines(spelling, room)
     head += [f"from {m} import {o} as {n}" for n, (m, o) in sorted(exports.items())]
-    head += [f"from {room.name} import {p} as {p}" for p in PARTS.get(room.name, ()) if p != "backends"]
+    head += [
+        f"from {room.name} import {p} as {p}" for p in PARTS.get(room.name, ()) if p != "backends"]
     head += ["", *(f"{v} = {VARIABLES[v]}" for v in sorted(spelling.variables))]
     return HEADER + "\n".join(line for line in [*head, "", *body, ""]).replace("\n\n\n\n", "\n\n")
 

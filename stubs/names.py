@@ -1,4 +1,5 @@
-"""What is public: the modules, the names in them, and the modules that their classes are defined in."""
+"""What is public: the modules, the names in them, and the modules that their classes are defined
+in."""
 import importlib
 import inspect
 from dataclasses import dataclass, field
@@ -12,16 +13,22 @@ PUBLIC = """
     whet.distributions whet.distributions.constraints whet.jit
 """.split()
 # parts that are no modules of their own, or have no stub
-PARTS = {"whet": ("linalg", "fft", "special", "func", "amp", "array_api", "testing", "cuda", "accelerator", "compiler", "autograd", "nn",
-                  "optim", "utils", "distributions", "jit", "random", "types", "return_types", "backends"),
-         "whet.nn": ("functional", "init", "parameter", "utils", "parallel"),
-         "whet.nn.utils": ("rnn", "parametrize", "parametrizations", "prune", "stateless"),
-         "whet.optim": ("lr_scheduler", "swa_utils"), "whet.utils": ("data", "checkpoint", "hooks"),
-         "whet.autograd": ("forward_ad", "functional", "graph"), "whet.distributions": ("constraints",)}
+PARTS = {
+    "whet": ("linalg", "fft", "special", "func", "amp", "array_api", "testing", "cuda",
+             "accelerator", "compiler", "autograd", "nn", "optim", "utils", "distributions", "jit",
+             "random", "types", "return_types", "backends"),
+    "whet.nn": ("functional", "init", "parameter", "utils", "parallel"),
+    "whet.nn.utils": ("rnn", "parametrize", "parametrizations", "prune", "stateless"),
+    "whet.optim": ("lr_scheduler", "swa_utils"), "whet.utils": ("data", "checkpoint", "hooks"),
+    "whet.autograd": ("forward_ad", "functional", "graph"), "whet.distributions": ("constraints",)}
 # helpers that have no underscore
-HIDDEN = {"whet": ("dtypes", "devices", "indexing", "tensor_base"), "whet.nn.init": ("fans", "linear_", "warn"),
-          "whet.random": ("Position", "beyond"), "whet.nn": ("Layer", "layer"), "whet.utils.checkpoint": ("Stopped",),
-          "whet.utils.hooks": ("Hooks",)}
+HIDDEN = {
+    "whet": ("dtypes", "devices", "indexing", "tensor_base"),
+    "whet.nn.init": ("fans", "linear_", "warn"),
+    "whet.random": ("Position", "beyond"),
+    "whet.nn": ("Layer", "layer"),
+    "whet.utils.checkpoint": ("Stopped",),
+    "whet.utils.hooks": ("Hooks",)}
 
 
 @dataclass
@@ -29,7 +36,8 @@ class Room:
     """A module as its stub shows it."""
     name: str
     shown: dict = field(default_factory=dict)               # name -> object: what the module offers
-    classes: dict = field(default_factory=dict)             # name -> class: those that are defined here
+    # name -> class: those that are defined here
+    classes: dict = field(default_factory=dict)
 
     @property
     def short(self):
@@ -50,13 +58,15 @@ def offered(name):
         names += [*module._FROM, *TYPES]
     found = {}
     for n in sorted(set(names)):
-        if n.startswith("_") and not n.startswith("__array") or n in HIDDEN.get(name, ()) or n in PARTS.get(name, ()):
+        if (n.startswith("_") and not n.startswith("__array") or n in HIDDEN.get(name, ())
+                or n in PARTS.get(name, ())):
             continue
         x = getattr(module, n)
         if inspect.ismodule(x):
             continue
         defined = isinstance(x, type) or inspect.isroutine(x)
-        everything = hasattr(module, "__all__") or hasattr(module, "__path__") or name in ("whet.special", "whet.types")
+        everything = (hasattr(module, "__all__") or hasattr(module, "__path__")
+                      or name in ("whet.special", "whet.types"))
         if not defined or is_ours(x) and (everything or x.__module__ == name):
             found[n] = x
     return found
@@ -68,7 +78,8 @@ def rooms():
     for room in list(found.values()):
         for x in room.shown.values():
             if isinstance(x, type) and is_ours(x):
-                named = room.name == "whet.return_types"            # tuples with names live together
+                # tuples with names live together
+                named = room.name == "whet.return_types"
                 home = room if named else found.setdefault(x.__module__, Room(x.__module__))
                 home.classes[x.__name__] = x
     return dict(sorted(found.items()))

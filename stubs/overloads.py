@@ -1,17 +1,21 @@
-"""Functions whose result depends on the arguments: their signatures, one by one. The first that fits holds."""
+"""Functions whose result depends on the arguments: their signatures, one by one. The first that
+fits holds."""
 
 # methods that take less than those of their base
-OVERRIDES = frozenset("LBFGS.step ReduceLROnPlateau.step SequentialLR.step ChainedScheduler.step".split())
+OVERRIDES = frozenset(
+    "LBFGS.step ReduceLROnPlateau.step SequentialLR.step ChainedScheduler.step".split())
 
 _EXTREME = (
     "(input: Tensor, *, out: Tensor | None = None) -> Tensor",
-    "(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> {}",
+    "(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> "
+    "{}",
     "(input: Tensor, dim: Tensor, *, out: Tensor | None = None) -> Tensor",
     "(input: Tensor, *, other: Tensor, out: Tensor | None = None) -> Tensor",
 )
 _MIDDLE = (
     "(input: Tensor, *, out: Tensor | None = None) -> Tensor",
-    "(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> {}",
+    "(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> "
+    "{}",
 )
 
 
@@ -26,14 +30,17 @@ def _as_method(signatures):
 
 
 def _pools(n):
-    tail = "stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False"
+    tail = (
+        "stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False"
+    )
     yield (
         f"max_pool{n}d",
         [
-            f"(input: Tensor, kernel_size: Ints, {tail}, return_indices: Literal[False] = False) -> Tensor",
-            f"(input: Tensor, kernel_size: Ints, {tail}, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]",
-            f"(input: Tensor, kernel_size: Ints, {tail}, return_indices: bool = False) -> Any",
-        ],
+            f"(input: Tensor, kernel_size: Ints, {tail}, return_indices: Literal[False] = False) "
+            "-> Tensor",
+            f"(input: Tensor, kernel_size: Ints, {tail}, *, return_indices: Literal[True]) -> "
+            "tuple[Tensor, Tensor]",
+            f"(input: Tensor, kernel_size: Ints, {tail}, return_indices: bool = False) -> Any", ],
     )
     size = "output_size: int | Sequence[int | None] | None"
     yield (
@@ -47,15 +54,16 @@ def _pools(n):
 
 
 _UNIQUE = (
-    "(input: Tensor, sorted: bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, "
-    "dim: int | None = None) -> Tensor",
-    "(input: Tensor, sorted: bool = True, *, return_inverse: Literal[True], return_counts: Literal[True], "
-    "dim: int | None = None) -> tuple[Tensor, Tensor, Tensor]",
-    "(input: Tensor, sorted: bool = True, *, return_inverse: Literal[True], return_counts: Literal[False] = False, "
-    "dim: int | None = None) -> tuple[Tensor, Tensor]",
-    "(input: Tensor, sorted: bool = True, *, return_inverse: Literal[False] = False, return_counts: Literal[True], "
-    "dim: int | None = None) -> tuple[Tensor, Tensor]",
-    "(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any",
+    "(input: Tensor, sorted: bool = True, return_inverse: Literal[False] = False, return_counts: "
+    "Literal[False] = False, dim: int | None = None) -> Tensor",
+    "(input: Tensor, sorted: bool = True, *, return_inverse: Literal[True], return_counts: "
+    "Literal[True], dim: int | None = None) -> tuple[Tensor, Tensor, Tensor]",
+    "(input: Tensor, sorted: bool = True, *, return_inverse: Literal[True], return_counts: "
+    "Literal[False] = False, dim: int | None = None) -> tuple[Tensor, Tensor]",
+    "(input: Tensor, sorted: bool = True, *, return_inverse: Literal[False] = False, "
+    "return_counts: Literal[True], dim: int | None = None) -> tuple[Tensor, Tensor]",
+    "(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = "
+    "False, dim: int | None = None) -> Any",
 )
 _CONSECUTIVE = [s.replace("sorted: bool = True, ", "", 1) for s in _UNIQUE]
 _NONZERO = (
@@ -73,8 +81,10 @@ OVERLOADS = {
     "min": [s.format("max_result") for s in _EXTREME],
     "Tensor.max": [s.format("max_result") for s in _as_method(_EXTREME)],
     "Tensor.min": [s.format("max_result") for s in _as_method(_EXTREME)],
-    "array_api.max": ["(x: Tensor, /, *, axis: Dims | None = None, keepdims: bool = False) -> Tensor"],
-    "array_api.min": ["(x: Tensor, /, *, axis: Dims | None = None, keepdims: bool = False) -> Tensor"],
+    "array_api.max": [
+        "(x: Tensor, /, *, axis: Dims | None = None, keepdims: bool = False) -> Tensor"],
+    "array_api.min": [
+        "(x: Tensor, /, *, axis: Dims | None = None, keepdims: bool = False) -> Tensor"],
     "median": [s.format("median_result") for s in _MIDDLE],
     "nanmedian": [s.format("nanmedian_result") for s in _MIDDLE],
     "Tensor.median": [s.format("median_result") for s in _as_method(_MIDDLE)],
@@ -85,68 +95,63 @@ OVERLOADS = {
     "where": [
         "(condition: Tensor) -> tuple[Tensor, ...]",
         "(condition: Tensor, input: Scalar, other: Scalar, *, out: Tensor | None = None) -> Tensor",
-    ],
-    "array_api.where": ["(condition: Tensor, x1: Scalar, x2: Scalar, /) -> Tensor"],
-    "unique": list(_UNIQUE),
-    "Tensor.unique": _as_method(_UNIQUE),
-    "unique_consecutive": _CONSECUTIVE,
-    "Tensor.unique_consecutive": _as_method(_CONSECUTIVE),
-    **{name: signatures for n in (1, 2, 3) for name, signatures in _pools(n)},
-    **{
+    ], "array_api.where": ["(condition: Tensor, x1: Scalar, x2: Scalar, /) -> Tensor"
+                           ], "unique": list(_UNIQUE), "Tensor.unique": _as_method(_UNIQUE),
+    "unique_consecutive": _CONSECUTIVE, "Tensor.unique_consecutive": _as_method(_CONSECUTIVE),
+    **{name: signatures for n in (1, 2, 3) for name, signatures in _pools(n)}, **{
         f"atleast_{n}d": [
             "(tensor: Tensor, /) -> Tensor",
             "(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]",
-            "(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]",
-        ]
-        for n in (1, 2, 3)
-    },
+            "(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]", ] for n in (1, 2, 3)},
     "lu": [
-        "(A: Tensor, pivot: bool = True, get_infos: Literal[False] = False, *, out: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]",
-        "(A: Tensor, pivot: bool = True, *, get_infos: Literal[True], out: Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor, Tensor]",
-    ],
+        "(A: Tensor, pivot: bool = True, get_infos: Literal[False] = False, *, out: "
+        "Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]",
+        "(A: Tensor, pivot: bool = True, *, get_infos: Literal[True], out: Sequence[Tensor] | "
+        "None = None) -> tuple[Tensor, Tensor, Tensor]", ],
     "Tensor.lu": [
         "(self, pivot: bool = True, get_infos: Literal[False] = False) -> tuple[Tensor, Tensor]",
         "(self, pivot: bool = True, *, get_infos: Literal[True]) -> tuple[Tensor, Tensor, Tensor]",
     ],
-    "linalg.lu": ["(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> lu_result"],
+    "linalg.lu": [
+        "(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> lu_result"],
     "Tensor.size": ["(self, dim: None = None) -> Size", "(self, dim: int) -> int"],
     "Tensor.stride": ["(self, dim: None = None) -> tuple[int, ...]", "(self, dim: int) -> int"],
     "Tensor.to": [
-        "(self, dtype: dtype, non_blocking: bool = False, copy: bool = False, *, memory_format: MemoryFormat = ...) -> Tensor",
-        "(self, device: Device | None = None, dtype: dtype | None = None, non_blocking: bool = False, copy: bool = False, *, "
-        "memory_format: MemoryFormat = ...) -> Tensor",
-        "(self, other: Tensor, /, non_blocking: bool = False, copy: bool = False, *, memory_format: MemoryFormat = ...) -> Tensor",
-    ],
+        "(self, dtype: dtype, non_blocking: bool = False, copy: bool = False, *, memory_format: "
+        "MemoryFormat = ...) -> Tensor",
+        "(self, device: Device | None = None, dtype: dtype | None = None, non_blocking: bool = "
+        "False, copy: bool = False, *, memory_format: MemoryFormat = ...) -> Tensor",
+        "(self, other: Tensor, /, non_blocking: bool = False, copy: bool = False, *, "
+        "memory_format: MemoryFormat = ...) -> Tensor", ],
     "Tensor.type": [
         "(self, dtype: None = None, non_blocking: bool = False) -> str",
-        "(self, dtype: dtype | str | type, non_blocking: bool = False) -> Tensor",
-    ],
+        "(self, dtype: dtype | str | type, non_blocking: bool = False) -> Tensor", ],
     "Tensor": [
-        "(self, *args: Any, device: Device | None = None, dtype: dtype | None = None, data: Any = None, "
-        "requires_grad: bool = False) -> None"
-    ],
+        "(self, *args: Any, device: Device | None = None, dtype: dtype | None = None, data: Any = "
+        "None, requires_grad: bool = False) -> None"],
     "Tensor.view": ["(self, *shape: Ints) -> Tensor", "(self, dtype: dtype, /) -> Tensor"],
     "autograd.grad": [
-        "(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] "
-        "| None = None, retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True, "
-        "allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]"
-    ],
+        "(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: "
+        "Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None, "
+        "create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None, "
+        "is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Tensor, ...]"],
     "jit.trace": [
         f"(fn: Callable[P, R], example_inputs: Any = None, {_TRACE}) -> Traced[P, R]",
-        f"(fn: None = None, example_inputs: Any = None, {_TRACE}) -> Callable[[Callable[P, R]], Traced[P, R]]",
-    ],
+        f"(fn: None = None, example_inputs: Any = None, {_TRACE}) -> Callable[[Callable[P, R]], "
+        "Traced[P, R]]", ],
     "export": [
         "(fn: Callable[..., Any], /, *args: Any, "
         "dynamic: Mapping[str, Mapping[int, Any]] | None = None, "
-        "rewrites: Sequence[str] = (), **kwargs: Any) -> Any"
-    ],
+        "rewrites: Sequence[str] = (), **kwargs: Any) -> Any"],
     "Traced.export": ["(self, *args: Any, **kwargs: Any) -> Any"],
     "compile": [
-        "(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', "
-        "mode: str | None = None, options: Any = None, disable: bool = False) -> F",
-        "(model: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = "
-        "'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> Callable[[F], F]",
-    ],
+        "(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | "
+        "Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: "
+        "bool = False) -> F",
+        "(model: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: "
+        "str | Callable[..., Any] = "
+        "'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> "
+        "Callable[[F], F]", ],
     "no_grad": ["(self, fn: Callable[..., Any] | None = None) -> None"],
     "enable_grad": ["(self, fn: Callable[..., Any] | None = None) -> None"],
     "StackDataset": ["(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None"],
@@ -154,5 +159,4 @@ OVERLOADS = {
     "AdaptiveMaxPool2d.forward": ["(self, input: Tensor) -> Any"],
     "AdaptiveMaxPool3d.forward": ["(self, input: Tensor) -> Any"],
     "MaxPool1d.forward": ["(self, input: Tensor) -> Tensor"],
-    "RNNBase.forward": ["(self, input: Any, hx: Any = None) -> Any"],
-}
+    "RNNBase.forward": ["(self, input: Any, hx: Any = None) -> Any"], }

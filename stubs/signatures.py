@@ -10,8 +10,10 @@ from .overloads import OVERLOADS, OVERRIDES
 from .results import RESULTS
 from .vocabulary import NAMED
 
-TENSOR_MODULES = frozenset(("", "nn.functional", "linalg", "fft", "special", "nn.init", "array_api"))
-UNKNOWN: list = []                      # what has no type yet, collected so that one run names all of it
+TENSOR_MODULES = frozenset(
+    ("", "nn.functional", "linalg", "fft", "special", "nn.init", "array_api"))
+# what has no type yet, collected so that one run names all of it
+UNKNOWN: list = []
 
 
 @dataclass
@@ -23,9 +25,11 @@ class Parameter:
     default: str | None = None
 
     def text(self, spell):
-        star = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(self.kind, "")
+        star = {inspect.Parameter.VAR_POSITIONAL: "*",
+                inspect.Parameter.VAR_KEYWORD: "**"}.get(self.kind, "")
         head = star + self.name + (f": {spell(self.annotation)}" if self.annotation else "")
-        return head if self.default is None else f"{head}{' = ' if self.annotation else '='}{self.default}"
+        return (head if self.default is None else
+                f"{head}{' = ' if self.annotation else '='}{self.default}")
 
 
 def listed(parameters, spell):
@@ -59,7 +63,8 @@ def keys(room, owner, name, *parameter):
     tail = (name, *parameter)
     if owner:
         own = (owner, *parameter) if name == "__init__" else (owner, *tail)
-        return (f"{room.short}.{'.'.join(own)}", ".".join(own), *([] if name == "__init__" else [".".join(tail)]))
+        return ((f"{room.short}.{'.'.join(own)}", ".".join(own),
+                 *([] if name == "__init__" else [".".join(tail)])))
     return ".".join((room.short, *tail)).lstrip("."), ".".join(tail)
 
 
@@ -79,7 +84,8 @@ def type_of(room, owner, name, p):
     if kind is None:
         UNKNOWN.append(f"{keys(room, owner, name, p.name)[-1]}: {p}")
         return "Any"
-    return f"{kind} | None" if p.default is None and kind != "Any" and not kind.endswith("None") else kind
+    return (f"{kind} | None"
+            if p.default is None and kind != "Any" and not kind.endswith("None") else kind)
 
 
 def result_of(room, owner, name, fn):
@@ -104,9 +110,13 @@ def parameters_of(room, owner, name, fn):
     for i, p in enumerate(own):
         first = owner and i == 0 and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         if first:
-            out.append(Parameter("cls" if p.name == "cls" and name != "__init__" else "self", p.POSITIONAL_OR_KEYWORD, None))
+            out.append(
+                Parameter("cls" if p.name == "cls" and name != "__init__" else "self",
+                          p.POSITIONAL_OR_KEYWORD, None))
         else:
-            out.append(Parameter(p.name, p.kind, type_of(room, owner, name, p), None if p.default is p.empty else default_text(p.default)))
+            out.append(
+                Parameter(p.name, p.kind, type_of(room, owner, name, p),
+                          None if p.default is p.empty else default_text(p.default)))
     return out
 
 
@@ -121,7 +131,9 @@ def parsed(text):
         out.append(Parameter(arg.arg, kind, ast.unparse(arg.annotation) if arg.annotation else None,
                              None if default is None else ast.unparse(default)))
     for i, (arg, default) in enumerate(zip(plain, defaults)):
-        add(arg, p_kind.POSITIONAL_ONLY if i < len(a.posonlyargs) else p_kind.POSITIONAL_OR_KEYWORD, default)
+        add(arg,
+            p_kind.POSITIONAL_ONLY if i < len(a.posonlyargs) else p_kind.POSITIONAL_OR_KEYWORD,
+            default)
     if a.vararg:
         add(a.vararg, p_kind.VAR_POSITIONAL)
     for arg, default in zip(a.kwonlyargs, a.kw_defaults):
@@ -138,9 +150,11 @@ def check_overload(where, own, live):
         names |= {p.name for p in own if p.kind is p_kind.POSITIONAL_ONLY}
     if any(p.kind is p.VAR_KEYWORD for p in live):
         names |= {p.name for p in own}
-    extra = {p.name for p in own if p.name != "self" and p.kind is not p_kind.VAR_POSITIONAL} - names
+    extra = ({p.name
+              for p in own if p.name != "self" and p.kind is not p_kind.VAR_POSITIONAL} - names)
     if extra:
-        raise ValueError(f"an overload of {where} has parameters that it does not take: {sorted(extra)}")
+        raise ValueError(
+            f"an overload of {where} has parameters that it does not take: {sorted(extra)}")
 
 
 def summary(x):

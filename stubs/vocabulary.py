@@ -1,8 +1,9 @@
 """The types of parameters, by their names: one word means one thing everywhere.
 
-A parameter's type is looked up in this order: `exceptions.EXACT` (also with the module in front), bool where the default is one,
-`NAMED`, the type of the default. One that has none of these is an error. `| None` is added
-where the default is None. Numbers are `float` where PyTorch wants one: a checker takes whole numbers there too.
+A parameter's type is looked up in this order: `exceptions.EXACT` (also with the module in front),
+bool where the default is one, `NAMED`, the type of the default. One that has none of these is an
+error. `| None` is added where the default is None. Numbers are `float` where PyTorch wants one: a
+checker takes whole numbers there too.
 """
 _BY_TYPE = {
     "Tensor": """

@@ -3,13 +3,16 @@ import os
 
 import pytest
 
-os.environ.setdefault("WHET_CHECK", "1")                     # every graph is verified after every pass
-os.environ.setdefault("WHET_CACHE_DIR", os.path.join(os.path.dirname(__file__), "..", ".whet-cache"))
+# every graph is verified after every pass
+os.environ.setdefault("WHET_CHECK", "1")
+os.environ.setdefault("WHET_CACHE_DIR",
+                      os.path.join(os.path.dirname(__file__), "..", ".whet-cache"))
 
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch):
-    """Recordings cost nothing: what is recorded depends on no clock. (What may be spent on them is the matter of `test_policy.py`.)"""
+    """Recordings cost nothing: what is recorded depends on no clock. (What may be spent on them
+    is the matter of `test_policy.py`.)"""
     from whet.jit.policy import account
     monkeypatch.setattr(account, "GRACE", float("inf"))
 

@@ -2,10 +2,11 @@
 
     python -m tests.fuzz --seconds 60 --seed 1
 
-A program is plain data (a list of steps), so the same one runs in processes of its own: with the native entries, with the Python paths
-only (WHET_NATIVE=0), and on several threads. Every step runs several times, because the native entries replay what ran before. Where a
-step has a NumPy form, its result is also compared with that in float64. A program on which two ways differ, or on which one crashes, is
-made as short as possible and printed.
+A program is plain data (a list of steps), so the same one runs in processes of its own: with the
+native entries, with the Python paths only (WHET_NATIVE=0), and on several threads. Every step runs
+several times, because the native entries replay what ran before. Where a step has a NumPy form, its
+result is also compared with that in float64. A program on which two ways differ, or on which one
+crashes, is made as short as possible and printed.
 """
 import argparse
 import functools
@@ -22,27 +23,43 @@ import numpy as np
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 OTHERS = ["int64", "int32", "uint8", "int8", "int16", "bool", "complex64"]
-SHAPES = [[], [1], [3], [4, 4], [2, 3], [3, 1], [1, 3], [2, 3, 4], [5, 1, 4], [0], [2, 0, 3], [17], [33, 9], [1, 1], [64, 130], [20000]]
+SHAPES = [[], [1], [3], [4, 4], [2, 3], [3, 1], [1, 3], [2, 3, 4], [5, 1, 4], [0], [2, 0, 3], [17],
+          [33, 9], [1, 1], [64, 130], [20000]]
 LAYOUTS = ["plain", "transposed", "sliced", "expanded", "offset"]
-NUMBERS = [0, 1, 2, -1, 3, 0.5, -0.0, 2.5, -1.75, True, False, 1e30, float("inf"), float("nan"), 2 ** 31, 2 ** 53 + 1, -2 ** 40, 7]
-UNARY = ("exp log sin cos tanh sigmoid relu sqrt rsqrt abs neg square reciprocal floor ceil trunc sign expm1 log1p erf atan sinh isnan isinf "
-         "isfinite logical_not positive frac round silu softplus gelu signbit bitwise_not").split()
-BINARY = ("add sub mul div maximum minimum pow atan2 fmod remainder floor_divide eq ne lt le gt ge logical_and logical_or logical_xor "
-          "bitwise_and bitwise_or bitwise_xor hypot copysign").split()
-REDUCTIONS = "sum mean prod amax amin max min argmax argmin any all var std logsumexp cumsum cumprod softmax log_softmax norm".split()
-VIEWS = "t view reshape index slice transpose unsqueeze squeeze expand flatten permute unbind chunk detach narrow select diagonal".split()
-INPLACE = ("add_ sub_ mul_ div_ exp_ neg_ relu_ tanh_ sigmoid_ abs_ square_ zero_ fill_ copy_ clamp_min_ sqrt_ pow_").split()
+NUMBERS = [
+    0, 1, 2, -1, 3, 0.5, -0.0, 2.5, -1.75, True, False, 1e30,
+    float("inf"),
+    float("nan"), 2 ** 31, 2 ** 53 + 1, -2 ** 40, 7]
+UNARY = (
+    "exp log sin cos tanh sigmoid relu sqrt rsqrt abs neg square reciprocal floor ceil trunc sign "
+    "expm1 log1p erf atan sinh isnan isinf isfinite logical_not positive frac round silu softplus "
+    "gelu signbit bitwise_not").split()
+BINARY = (
+    "add sub mul div maximum minimum pow atan2 fmod remainder floor_divide eq ne lt le gt ge "
+    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor hypot copysign").split()
+REDUCTIONS = "sum mean prod amax amin max min argmax argmin any all var std logsumexp cumsum cumprod softmax log_softmax norm".split(
+)
+VIEWS = "t view reshape index slice transpose unsqueeze squeeze expand flatten permute unbind chunk detach narrow select diagonal".split(
+)
+INPLACE = (
+    "add_ sub_ mul_ div_ exp_ neg_ relu_ tanh_ sigmoid_ abs_ square_ zero_ fill_ copy_ clamp_min_ "
+    "sqrt_ pow_"
+).split()
 PRODUCTS = "matmul mm mv dot outer bmm linear".split()
-OTHER = "where clamp lerp addcmul cat stack clone contiguous to float double flip sort topk gather addmm masked_fill".split()
-REFERENCES = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "maximum": np.maximum, "minimum": np.minimum,
-              "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "sqrt": np.sqrt, "abs": np.abs,
-              "neg": np.negative, "square": np.square, "expm1": np.expm1, "log1p": np.log1p, "floor": np.floor, "ceil": np.ceil,
-              "atan": np.arctan, "sum": np.sum, "mean": np.mean, "amax": np.max, "amin": np.min, "matmul": np.matmul}
+OTHER = "where clamp lerp addcmul cat stack clone contiguous to float double flip sort topk gather addmm masked_fill".split(
+)
+REFERENCES = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "maximum": np.maximum,
+    "minimum": np.minimum, "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos,
+    "tanh": np.tanh, "sqrt": np.sqrt, "abs": np.abs, "neg": np.negative, "square": np.square,
+    "expm1": np.expm1, "log1p": np.log1p, "floor": np.floor, "ceil": np.ceil, "atan": np.arctan,
+    "sum": np.sum, "mean": np.mean, "amax": np.max, "amin": np.min, "matmul": np.matmul}
 
 
-# ---- programs ---------------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 def program(seed, length=12):
-    """A list of steps: [what, operands, details]. Operands are numbers of earlier results (modulo their count) or {"n": a number}."""
+    """A list of steps: [what, operands, details]. Operands are numbers of earlier results
+    (modulo their count) or {"n": a number}."""
     r = random.Random(seed)
     steps = [_leaf(r) for _ in range(3)]
     for _ in range(length):
@@ -52,15 +69,19 @@ def program(seed, length=12):
 
 def _leaf(r):
     dtype = r.choice(FLOATS[:2]) if r.random() < 0.6 else r.choice(FLOATS + OTHERS)
-    return ["leaf", [], dict(dtype=dtype, shape=r.choice(SHAPES), layout=r.choice(LAYOUTS), seed=r.randrange(1000), grad=r.random() < 0.4,
-                             special=r.random() < 0.2)]
+    return [
+        "leaf", [],
+        dict(dtype=dtype, shape=r.choice(SHAPES), layout=r.choice(LAYOUTS), seed=r.randrange(1000),
+             grad=r.random() < 0.4, special=r.random() < 0.2)]
 
 
 def _step(r):
     def operand(numbers=0.0):
         return {"n": r.choice(NUMBERS)} if r.random() < numbers else r.randrange(40)
-    kind = r.choices(["leaf", "unary", "binary", "operator", "reduce", "view", "inplace", "product", "other", "backward", "mode"],
-                     [3, 4, 6, 5, 4, 5, 5, 2, 4, 3, 1])[0]
+
+    kind = r.choices([
+        "leaf", "unary", "binary", "operator", "reduce", "view", "inplace", "product", "other",
+        "backward", "mode"], [3, 4, 6, 5, 4, 5, 5, 2, 4, 3, 1])[0]
     if kind == "leaf":
         return _leaf(r)
     if kind == "unary":
@@ -71,9 +92,13 @@ def _step(r):
         pair = [operand(), operand(0.4)]
         if r.random() < 0.3:
             pair.reverse()
-        return ["operator", pair, dict(sign=r.choice(["+", "-", "*", "/", "@", "**", "//", "%", "<", "=="]))]
+        return [
+            "operator", pair,
+            dict(sign=r.choice(["+", "-", "*", "/", "@", "**", "//", "%", "<", "=="]))]
     if kind == "reduce":
-        return [r.choice(REDUCTIONS), [operand()], dict(dim=r.choice([None, 0, -1, 1]), keep=r.random() < 0.3)]
+        return [
+            r.choice(REDUCTIONS), [operand()],
+            dict(dim=r.choice([None, 0, -1, 1]), keep=r.random() < 0.3)]
     if kind == "view":
         return [r.choice(VIEWS), [operand()], dict(a=r.randrange(-3, 4), b=r.randrange(-3, 4))]
     if kind == "inplace":
@@ -81,7 +106,9 @@ def _step(r):
     if kind == "product":
         return [r.choice(PRODUCTS), [operand(), operand(), operand()], {}]
     if kind == "other":
-        return [r.choice(OTHER), [operand(), operand(0.2), operand(0.2)], dict(a=r.randrange(-3, 4), dtype=r.choice(FLOATS + OTHERS))]
+        return [
+            r.choice(OTHER), [operand(), operand(0.2), operand(0.2)],
+            dict(a=r.randrange(-3, 4), dtype=r.choice(FLOATS + OTHERS))]
     if kind == "mode":
         return ["mode", [], dict(on=r.random() < 0.6)]
     return ["backward", [operand()], {}]
@@ -99,11 +126,13 @@ def _make(whet, dtype, shape, layout, seed, grad, special):
         shape = [shape[0] + 1, *shape[1:]]
     a = rng.standard_normal(shape) * 2
     if special and a.size:
-        a.reshape(-1)[rng.integers(0, a.size, max(1, a.size // 4))] = rng.choice([np.nan, np.inf, -np.inf, -0.0, 0.0])
+        a.reshape(-1)[rng.integers(0, a.size, max(1, a.size // 4))] = rng.choice([
+            np.nan, np.inf, -np.inf, -0.0, 0.0])
     if dtype == "bool":
         a = a > 0
     elif "int" in dtype:
-        a = np.nan_to_num(a * 5, nan=0, posinf=100, neginf=-100).clip(0 if dtype[0] == "u" else -100, 100).astype(dtype)
+        a = np.nan_to_num(a * 5, nan=0, posinf=100,
+                          neginf=-100).clip(0 if dtype[0] == "u" else -100, 100).astype(dtype)
     t = whet.tensor(a.astype(np.float64 if dtype in FLOATS else a.dtype)).to(getattr(whet, dtype))
     if layout == "transposed":
         t = t.permute(*range(t.ndim)[::-1])
@@ -132,26 +161,44 @@ def expression(whet, what, names, d):
         if what in ("cumsum", "cumprod", "softmax", "log_softmax"):
             return f"whet.{what}({x}, {dim or 0})"
         if dim is None:
-            return f"whet.{what}({x}, tuple(range({x}.ndim)))" if what == "logsumexp" else f"whet.{what}({x})"
-        return f"whet.norm({x}, dim={dim})" if what == "norm" else f"whet.{what}({x}, {dim}, {d['keep']})"
+            return (f"whet.{what}({x}, tuple(range({x}.ndim)))"
+                    if what == "logsumexp" else f"whet.{what}({x})")
+        return (f"whet.norm({x}, dim={dim})"
+                if what == "norm" else f"whet.{what}({x}, {dim}, {d['keep']})")
     if what in VIEWS:
         a, b = d["a"], d["b"]
-        return {"t": f"{x}.t()", "view": f"{x}.view(-1)", "reshape": f"{x}.reshape(-1)", "index": f"{x}[{a}]",
-                "slice": f"{x}[{a}:{b + 3 or None}]", "transpose": f"{x}.transpose({a}, {b})", "unsqueeze": f"{x}.unsqueeze({a})",
-                "squeeze": f"{x}.squeeze()", "expand": f"{x}.expand(2, *{x}.shape)", "flatten": f"{x}.flatten()",
-                "permute": f"{x}.permute(*[(i + 1) % {x}.ndim for i in range({x}.ndim)])", "unbind": f"{x}.unbind()[:3]",
-                "chunk": f"{x}.chunk(2, -1)", "detach": f"{x}.detach()", "narrow": f"{x}.narrow(0, 0, {abs(a)})",
-                "select": f"{x}.select({a}, {b})", "diagonal": f"{x}.diagonal({a})"}[what]
+        return {
+            "t": f"{x}.t()", "view": f"{x}.view(-1)", "reshape": f"{x}.reshape(-1)",
+            "index": f"{x}[{a}]", "slice": f"{x}[{a}:{b + 3 or None}]",
+            "transpose": f"{x}.transpose({a}, {b})", "unsqueeze": f"{x}.unsqueeze({a})",
+            "squeeze": f"{x}.squeeze()", "expand": f"{x}.expand(2, *{x}.shape)",
+            "flatten": f"{x}.flatten()",
+            "permute": f"{x}.permute(*[(i + 1) % {x}.ndim for i in range({x}.ndim)])",
+            "unbind": f"{x}.unbind()[:3]", "chunk": f"{x}.chunk(2, -1)", "detach": f"{x}.detach()",
+            "narrow": f"{x}.narrow(0, 0, {abs(a)})", "select": f"{x}.select({a}, {b})",
+            "diagonal": f"{x}.diagonal({a})"}[what]
     if what in INPLACE:
         return f"{x}.{what}()" if what[:-1] in UNARY or what == "zero_" else f"{x}.{what}({y})"
     if what in PRODUCTS:
         return f"{'F' if what == 'linear' else 'whet'}.{what}({', '.join(names)})"
-    return {"where": f"whet.where({x} > 0, {y}, {z})", "clamp": f"whet.clamp({x}, {y}, {z})", "lerp": f"whet.lerp({x}, {y}, {z})",
-            "addcmul": f"whet.addcmul({x}, {y}, {z})", "cat": f"whet.cat([{x}, {y}])", "stack": f"whet.stack([{x}, {y}, {z}])",
-            "clone": f"{x}.clone()", "contiguous": f"{x}.contiguous()", "to": f"{x}.to(whet.{d.get('dtype')})", "float": f"{x}.float()",
-            "double": f"{x}.double()", "flip": f"{x}.flip(0)", "sort": f"{x}.sort(dim=-1, stable=True)", "topk": f"{x}.topk(2)",
-            "gather": f"{x}.gather(0, {y}.long() * 0)", "addmm": f"whet.addmm({x}, {y}, {z})",
-            "masked_fill": f"{x}.masked_fill({x} > 0, {y})"}[what]
+    return {
+        "where": f"whet.where({x} > 0, {y}, {z})",
+        "clamp": f"whet.clamp({x}, {y}, {z})",
+        "lerp": f"whet.lerp({x}, {y}, {z})",
+        "addcmul": f"whet.addcmul({x}, {y}, {z})",
+        "cat": f"whet.cat([{x}, {y}])",
+        "stack": f"whet.stack([{x}, {y}, {z}])",
+        "clone": f"{x}.clone()",
+        "contiguous": f"{x}.contiguous()",
+        "to": f"{x}.to(whet.{d.get('dtype')})",
+        "float": f"{x}.float()",
+        "double": f"{x}.double()",
+        "flip": f"{x}.flip(0)",
+        "sort": f"{x}.sort(dim=-1, stable=True)",
+        "topk": f"{x}.topk(2)",
+        "gather": f"{x}.gather(0, {y}.long() * 0)",
+        "addmm": f"whet.addmm({x}, {y}, {z})",
+        "masked_fill": f"{x}.masked_fill({x} > 0, {y})"}[what]
 
 
 _compiled = functools.lru_cache(None)(lambda text: compile(text, "step", "eval"))
@@ -160,10 +207,11 @@ _compiled = functools.lru_cache(None)(lambda text: compile(text, "step", "eval")
 def _call(whet, what, xs, d):
     """One step on tensors and numbers."""
     names = ["x", "y", "z"][:len(xs)]
-    return eval(_compiled(expression(whet, what, names, d)), dict(zip(names, xs), whet=whet, F=whet.nn.functional))
+    return eval(_compiled(expression(whet, what, names, d)),
+                dict(zip(names, xs), whet=whet, F=whet.nn.functional))
 
 
-# ---- running them ---------------------------------------------------------------------------------------------------------
+# ---- running them --------------------------------------------------------------------------------
 def describe(t, history=True):
     """All there is to see of a result."""
     if isinstance(t, tuple | list):
@@ -182,7 +230,9 @@ def describe(t, history=True):
 def reference(what, xs, d, result):
     """Does the result disagree with NumPy in float64?"""
     f = REFERENCES.get(what)
-    if f is None or not all(isinstance(x, int | float) or x.dtype.itemsize >= 4 and x.is_floating_point() for x in xs):
+    if (f is None or not all(
+            isinstance(x, int | float) or x.dtype.itemsize >= 4 and x.is_floating_point()
+            for x in xs)):
         return None
     if not hasattr(result, "_array") or not result.is_floating_point():
         return None
@@ -190,13 +240,20 @@ def reference(what, xs, d, result):
     kw = {} if "dim" not in d or d["dim"] is None else dict(axis=d["dim"], keepdims=d["keep"])
     with np.errstate(all="ignore"):
         want, got = np.asarray(f(*ns, **kw)), result.detach()._array.astype(np.float64)
-        size = max([1.0, *[float(np.abs(n[np.isfinite(n)]).max(initial=0)) if isinstance(n, np.ndarray) else 1.0 for n in ns]])
+        size = max([
+            1.0, *[
+                float(np.abs(n[np.isfinite(n)]).max(
+                    initial=0)) if isinstance(n, np.ndarray) else 1.0 for n in ns]])
         small = 1e-5 if result.dtype.itemsize == 4 else 1e-12
-        count = max([n.size for n in ns if isinstance(n, np.ndarray)]) if what in ("sum", "mean", "matmul") else 1
-        near = np.isclose(got, want, rtol=4 * small, atol=small * (size * size * count if what == "matmul" else size * count if count > 1
-                                                                   else 0) + 1e-37, equal_nan=True)
+        count = (max([n.size for n in ns
+                      if isinstance(n, np.ndarray)]) if what in ("sum", "mean", "matmul") else 1)
+        near = np.isclose(
+            got, want, rtol=4 * small, atol=small *
+            (size * size * count if what == "matmul" else size * count if count > 1 else 0) + 1e-37,
+            equal_nan=True)
         large = np.abs(want) > (1e38 if small > 1e-6 else 1e300)
-    return None if got.shape == want.shape and (near | large).all() else f"{what}: far from NumPy's result"
+    return (None if got.shape == want.shape and
+            (near | large).all() else f"{what}: far from NumPy's result")
 
 
 def execute(steps, repeats=3, threads=None):
@@ -223,7 +280,9 @@ def execute(steps, repeats=3, threads=None):
                         outcome.append(f"{type(e).__name__}: {e}".replace("'whet.tensor.Tensor'", "'Tensor'")[:300])
             kept = [o for o in outcome if isinstance(o, tuple)]
             for _, result in kept[:1]:
-                pool.extend([t for t in (result if isinstance(result, tuple | list) else [result]) if hasattr(t, "_array")])
+                pool.extend([
+                    t for t in (result if isinstance(result, tuple | list) else [result])
+                    if hasattr(t, "_array")])
             out.append([o[0] if isinstance(o, tuple) else o for o in outcome])
         out.append([describe(t) for t in pool])
     return out
@@ -239,12 +298,14 @@ def _once(whet, what, operands, d, pool):
         leaves = [x for x in pool if x.is_leaf and x.requires_grad]
         if not t.requires_grad:
             return [], None
-        gs = whet.autograd.grad((t if not t.is_complex() else t.real).sum(), leaves, retain_graph=True, allow_unused=True)
+        gs = whet.autograd.grad((t if not t.is_complex() else t.real).sum(), leaves,
+                                retain_graph=True, allow_unused=True)
         return [None if g is None else describe(g) for g in gs], None
     if what in PRODUCTS:
         xs = xs[:2]
     result = _call(whet, what, xs, d)
-    return (reference(what, xs, d, result) if what in REFERENCES else None) or describe(result), result
+    return ((reference(what, xs, d, result) if what in REFERENCES else None)
+            or describe(result), result)
 
 
 class Worker:
@@ -256,9 +317,13 @@ class Worker:
 
     def __call__(self, steps):
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen([sys.executable, "-m", self.module, "--serve", str(self.threads)], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, env=dict(os.environ, **self.env), text=True,
-                                            cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", self.module, "--serve", str(self.threads)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=dict(os.environ, **self.env),
+                text=True,
+                cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         try:
             self.process.stdin.write(json.dumps(steps) + "\n")
             self.process.stdin.flush()
@@ -283,7 +348,10 @@ def serve(threads):
 
 
 def workers():
-    return {"native": Worker(WHET_NATIVE="1", threads=1), "python": Worker(WHET_NATIVE="0"), "threads": Worker(WHET_NATIVE="1", threads=4)}
+    return {
+        "native": Worker(WHET_NATIVE="1", threads=1),
+        "python": Worker(WHET_NATIVE="0"),
+        "threads": Worker(WHET_NATIVE="1", threads=4)}
 
 
 def differ(steps, ways):
@@ -293,7 +361,9 @@ def differ(steps, ways):
     for name, r in results.items():
         if r != results[first] or len(r) == 1 and isinstance(r[0], str):
             k = next((k for k, (p, q) in enumerate(zip(r, results[first])) if p != q), 0)
-            return f"step {k}: {first}: {results[first][k] if k < len(results[first]) else None}\n        {name}: {r[k]}"
+            return (
+                f"step {k}: {first}: {results[first][k] if k < len(results[first]) else None}\n   "
+                f"     {name}: {r[k]}")
     text = json.dumps(results[first])
     return text[max(0, text.find("far from") - 40):][:120] if "far from" in text else None
 
@@ -325,7 +395,9 @@ def main():
         if why:
             found += 1
             steps = shorten(steps, lambda s: differ(s, ways))
-            print(f"seed {seed}: {differ(steps, ways)}\n    " + "\n    ".join(json.dumps(s) for s in steps), flush=True)
+            print(
+                f"seed {seed}: {differ(steps, ways)}\n    "
+                + "\n    ".join(json.dumps(s) for s in steps), flush=True)
         seed += 1
     for w in ways.values():
         w.close()

@@ -1,11 +1,13 @@
-"""Random arguments for everything public: a right result or an error of a kind that PyTorch raises, and nothing changed by a call that failed.
+"""Random arguments for everything public: a right result or an error of a kind that PyTorch raises,
+and nothing changed by a call that failed.
 
     python -m tests.fuzz_arguments --seconds 60 --seed 3
     python -m tests.fuzz_arguments --only whet.cumsum --seed 3 --rounds 200
 
-A call draws plausible arguments by the names of the parameters, and puts something else in the place of some. Calls are made in a process of
-their own, one after the other, so that caches and recipes of earlier calls are there; a call that ends it or takes too long is found by the
-log's last line, and the next process goes on behind it.
+A call draws plausible arguments by the names of the parameters, and puts something else in the
+place of some. Calls are made in a process of their own, one after the other, so that caches and
+recipes of earlier calls are there; a call that ends it or takes too long is found by the log's last
+line, and the next process goes on behind it.
 """
 import argparse
 import collections
@@ -25,16 +27,20 @@ import warnings
 import numpy as np
 
 MEMORY, SECONDS, HARD_SECONDS = 4 << 30, 5, 15
-# state of the process, files, what waits or starts others, and what hands out the memory that a tensor only shows
-SKIPPED = frozenset("""save load set_num_threads set_default_dtype set_printoptions set_grad_enabled set_default_device manual_seed seed from_file
+# state of the process, files, what waits or starts others, and what hands out the memory that a
+# tensor only shows
+SKIPPED = frozenset(
+    """save load set_num_threads set_default_dtype set_printoptions set_grad_enabled set_default_device manual_seed seed from_file
 set_deterministic use_deterministic_algorithms compile share_memory_ set_num_interop_threads set_float32_matmul_precision set_rng_state
 inference_mode no_grad enable_grad set_flush_denormal set_warn_always initial_seed no_grad_ storage untyped_storage backward
-register_hook set_detect_anomaly detect_anomaly fork wait saved_tensors_hooks DataParallel DistributedDataParallel""".split())
+register_hook set_detect_anomaly detect_anomaly fork wait saved_tensors_hooks DataParallel DistributedDataParallel"""
+    .split())
 DUNDERS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __rpow__ __matmul__ __and__ __or__ __xor__
 __lshift__ __getitem__ __setitem__ __eq__ __lt__ __neg__ __abs__ __invert__ __bool__ __int__ __float__ __index__ __len__ __iter__ __contains__
 __array__ __reversed__ __format__""".split()
 # of our internals alone: a caller can do nothing with them
-INTERNAL = (AttributeError, KeyError, UnboundLocalError, NameError, AssertionError, SystemError, RecursionError, BufferError, StopIteration, EOFError)
+INTERNAL = ((AttributeError, KeyError, UnboundLocalError, NameError, AssertionError, SystemError,
+             RecursionError, BufferError, StopIteration, EOFError))
 
 
 class Hostile(Exception):
@@ -89,34 +95,47 @@ class Changing(list):
 def tensors(whet):
     """Ways to make a tensor."""
     return [
-        lambda: whet.ones(2, 3), lambda: whet.arange(6).reshape(2, 3), lambda: whet.ones(0), lambda: whet.ones(2, 0, 3),
-        lambda: whet.tensor(1.5), lambda: whet.tensor([True, False]), lambda: whet.tensor([5, -7, 10 ** 12]),
-        lambda: whet.ones(3, 1).expand(3, 4), lambda: whet.tensor([float("nan"), float("inf"), -float("inf")]),
-        lambda: whet.ones(2, 2, dtype=whet.complex64), lambda: whet.ones(4, 4).t(), lambda: whet.ones(3, dtype=whet.float16),
-        lambda: whet.ones(3, dtype=whet.bfloat16), lambda: whet.ones(2, 3, 4, 5), lambda: whet.ones(1, 1, 1, 1, 1, 1, 1, 1),
-        lambda: whet.ones(3, dtype=whet.uint64), lambda: whet.ones(3, requires_grad=True), lambda: whet.zeros(3, 3), lambda: whet.tensor(2),
-        lambda: whet.arange(10)[::2], lambda: whet.ones(2, 3, requires_grad=True).sin(), lambda: whet.eye(4, dtype=whet.float64),
-        lambda: whet.ones(2, 3, 8), lambda: whet.ones(3).as_strided((2, 2), (1, 1)), lambda: whet.from_numpy(np.arange(4.0)[:0]),
+        lambda: whet.ones(2, 3), lambda: whet.arange(6).reshape(2, 3), lambda: whet.ones(0),
+        lambda: whet.ones(2, 0, 3), lambda: whet.tensor(1.5), lambda: whet.tensor([True, False]),
+        lambda: whet.tensor([5, -7, 10 ** 12]), lambda: whet.ones(3, 1).expand(3, 4),
+        lambda: whet.tensor([float("nan"), float("inf"), -float("inf")]),
+        lambda: whet.ones(2, 2, dtype=whet.complex64), lambda: whet.ones(4, 4).t(),
+        lambda: whet.ones(3, dtype=whet.float16), lambda: whet.ones(3, dtype=whet.bfloat16),
+        lambda: whet.ones(2, 3, 4, 5), lambda: whet.ones(1, 1, 1, 1, 1, 1, 1, 1),
+        lambda: whet.ones(3, dtype=whet.uint64), lambda: whet.ones(3, requires_grad=True),
+        lambda: whet.zeros(3, 3), lambda: whet.tensor(2), lambda: whet.arange(10)[::2],
+        lambda: whet.ones(2, 3, requires_grad=True).sin(), lambda: whet.eye(4, dtype=whet.float64),
+        lambda: whet.ones(2, 3, 8), lambda: whet.ones(3).as_strided(
+            (2, 2), (1, 1)), lambda: whet.from_numpy(np.arange(4.0)[:0]),
         lambda: whet.ones(2, 3, requires_grad=True).detach()]
 
 
 def others(whet):
     """Ways to make something that is no tensor."""
     return [
-        lambda: None, lambda: 0, lambda: 1, lambda: -1, lambda: 2, lambda: -2 ** 31, lambda: 2 ** 31, lambda: 2 ** 62, lambda: 2 ** 63,
-        lambda: -2 ** 63, lambda: 2 ** 70, lambda: 1.5, lambda: 1e308, lambda: float("nan"), lambda: float("inf"), lambda: 1j, lambda: True,
-        lambda: "x", lambda: "", lambda: "sum", lambda: "cuda:99", lambda: "\0\ud800", lambda: [], lambda: (), lambda: [1, 2], lambda: (0, 0),
-        lambda: (-1, -1), lambda: [2 ** 40, 2 ** 40], lambda: (3, -2), lambda: [1.5], lambda: ["a"], lambda: [None], lambda: {}, lambda: {"a": 1},
-        lambda: {1}, lambda: object(), lambda: whet.float32, lambda: whet.int8, lambda: whet.complex128, lambda: np.ones(3),
-        lambda: np.float32(2), lambda: np.array(["a"]), lambda: slice(None), lambda: ..., lambda: b"xx", lambda: [whet.ones(2), whet.ones(3)],
-        lambda: [[1, 2], [3]], lambda: range(3), lambda: len, lambda: (whet.ones(2), None), lambda: np.arange(3, dtype=">f8"),
-        lambda: np.arange(3, dtype=">i4"), lambda: np.zeros(2, [("a", "f4"), ("b", "i8")]), lambda: np.array([1, None], object),
-        lambda: np.zeros(2, "M8[s]"), lambda: np.zeros(2, np.longdouble), lambda: np.arange(4.0)[::-1], lambda: _locked(np.ones(3)),
-        lambda: np.lib.stride_tricks.as_strided(np.ones(4), (3, 2), (8, 8)), lambda: np.float64("nan"), lambda: np.array(3), lambda: np.bool_(True),
-        lambda: Number(2), lambda: Text("mean"), lambda: Color.RED, lambda: Size(-1), lambda: Size(2 ** 80), lambda: Size("x"),
-        lambda: Size(Hostile()), lambda: Size(1), lambda: Endless(), lambda: Changing([1]), lambda: iter([1, 2]), lambda: whet.Size([2, 3]),
-        lambda: whet.nn.Parameter(whet.ones(2)), lambda: whet.device("cpu"), lambda: Hostile, lambda: lambda *a, **k: None,
-        lambda: [whet.ones(2, 3)] * 2, lambda: [0.5] * 3, lambda: tuple(range(70)), lambda: _nested(60)]
+        lambda: None, lambda: 0, lambda: 1, lambda: -1, lambda: 2, lambda: -2 ** 31,
+        lambda: 2 ** 31, lambda: 2 ** 62, lambda: 2 ** 63, lambda: -2 ** 63, lambda: 2 ** 70,
+        lambda: 1.5, lambda: 1e308, lambda: float("nan"), lambda: float("inf"), lambda: 1j,
+        lambda: True, lambda: "x", lambda: "", lambda: "sum", lambda: "cuda:99", lambda: "\0\ud800",
+        lambda: [], lambda: (), lambda: [1, 2], lambda: (0, 0), lambda: (-1, -1),
+        lambda: [2 ** 40, 2 ** 40], lambda: (3, -2), lambda: [1.5], lambda: ["a"], lambda: [None],
+        lambda: {}, lambda: {"a": 1}, lambda: {1}, lambda: object(), lambda: whet.float32,
+        lambda: whet.int8, lambda: whet.complex128, lambda: np.ones(3), lambda: np.float32(2),
+        lambda: np.array(["a"]), lambda: slice(None), lambda: ..., lambda: b"xx",
+        lambda: [whet.ones(2), whet.ones(3)], lambda: [[1, 2], [3]], lambda: range(3), lambda: len,
+        lambda: (whet.ones(2), None), lambda: np.arange(3, dtype=">f8"),
+        lambda: np.arange(3, dtype=">i4"), lambda: np.zeros(2, [
+            ("a", "f4"), ("b", "i8")]), lambda: np.array([1, None], object),
+        lambda: np.zeros(2, "M8[s]"), lambda: np.zeros(2, np.longdouble),
+        lambda: np.arange(4.0)[::-1], lambda: _locked(np.ones(3)),
+        lambda: np.lib.stride_tricks.as_strided(np.ones(4), (3, 2), (8, 8)),
+        lambda: np.float64("nan"), lambda: np.array(3), lambda: np.bool_(True), lambda: Number(2),
+        lambda: Text("mean"), lambda: Color.RED, lambda: Size(-1), lambda: Size(2 ** 80),
+        lambda: Size("x"), lambda: Size(Hostile()), lambda: Size(1), lambda: Endless(),
+        lambda: Changing([1]), lambda: iter([1, 2]), lambda: whet.Size([2, 3]),
+        lambda: whet.nn.Parameter(whet.ones(2)), lambda: whet.device("cpu"), lambda: Hostile,
+        lambda: lambda *a, **k: None, lambda: [whet.ones(2, 3)] * 2, lambda: [0.5] * 3,
+        lambda: tuple(range(70)), lambda: _nested(60)]
 
 
 def _locked(a):
@@ -134,7 +153,8 @@ def _nested(n):
 NAMED = {
     "tensor": """input self other weight bias mat1 mat2 vec vec1 vec2 tensor target x A B mask index src values indices query key value
               condition tensor1 tensor2 end grad_output running_mean running_var boundaries sorted_sequence input1 input2 anchor positive negative""",
-    "dim": "dim dim0 dim1 dims axis diagonal offset k n start sorter step rounding_mode source destination chunks repeats shifts ndim p order",
+    "dim": "dim dim0 dim1 dims axis diagonal offset k n start sorter step rounding_mode source "
+    "destination chunks repeats shifts ndim p order",
     "size": """size shape sizes kernel_size stride padding dilation output_size normalized_shape split_size_or_sections pad s num_features in_channels
             out_channels in_features out_features hidden_size input_size num_groups groups num_heads embed_dim d_model nhead dim_feedforward""",
     "number": """alpha beta eps lr momentum min max min_val max_val negative_slope lambd threshold fill_value value scale tol rcond delta margin
@@ -169,7 +189,8 @@ class Drawer:
         return [self.whet.ones(2, 3), self.whet.ones(2, 3)] if kind == "tensors" else self.tensor()
 
     def arguments(self, f, skip=0):
-        """(positional, by name) for a call of `f`, whose first parameters `skip` are given already."""
+        """(positional, by name) for a call of `f`, whose first parameters `skip` are given
+        already."""
         r = self.r
         try:
             parameters = list(inspect.signature(f).parameters.values())[skip:]
@@ -177,7 +198,9 @@ class Drawer:
             parameters = []
         if not parameters or r.random() < 0.25:
             args = [self.any() for _ in range(r.choice([0, 1, 1, 2, 2, 3, 4]))]
-            kwargs = {r.choice(["dim", "keepdim", "dtype", "out", "size", "reduction", "device"]): self.any()} if r.random() < 0.2 else {}
+            kwargs = ({
+                r.choice(["dim", "keepdim", "dtype", "out", "size", "reduction", "device"]): self.
+                any()} if r.random() < 0.2 else {})
             return args, kwargs
         args, kwargs = [], {}
         for p in parameters:
@@ -202,7 +225,7 @@ class Drawer:
         return args, kwargs
 
 
-# ---- what is called --------------------------------------------------------------------------------------------------
+# ---- what is called ------------------------------------------------------------------------------
 def function(f):
     def draw(d):
         args, kwargs = d.arguments(f)
@@ -218,7 +241,8 @@ def tensor_method(f):
 
 
 def layer(cls):
-    """A module is made and called: by plausible arguments alone first, for else few would be called."""
+    """A module is made and called: by plausible arguments alone first, for else few would be
+    called."""
     def draw(d):
         good = Drawer(d.whet, d.r)
         if d.r.random() < 0.7:
@@ -254,7 +278,8 @@ def optimizer(cls):
 def transform(f):
     """What takes a function: one of these."""
     def draw(d):
-        inner = d.r.choice([lambda x, *_: x.sin().sum(), lambda x, *_: x * 2, lambda *a: a, lambda: None, 3, None])
+        inner = d.r.choice([
+            lambda x, *_: x.sin().sum(), lambda x, *_: x * 2, lambda *a: a, lambda: None, 3, None])
         args, kwargs = d.arguments(f, 1)
 
         def call(*xs, **kw):
@@ -272,7 +297,8 @@ def targets(whet):
     def publish(prefix, module, kind, wanted):
         for name in sorted(vars(module)) if inspect.ismodule(module) else sorted(dir(module)):
             f = getattr(module, name, None)
-            if name[0] != "_" and name not in SKIPPED and callable(f) and wanted(f) and id(f) not in seen:
+            if (name[0] != "_" and name not in SKIPPED and callable(f) and wanted(f)
+                    and id(f) not in seen):
                 seen.add(id(f))
                 out[prefix + name] = kind(f)
 
@@ -284,9 +310,13 @@ def targets(whet):
         for part in name.split("."):
             module = getattr(module, part)
         publish(f"whet.{name}.", module, function, plain)
-    publish("whet.func.", whet.func, transform, lambda f: plain(f) and f.__name__ in whet.func.__all__)
-    publish("whet.nn.", whet.nn, layer, lambda f: inspect.isclass(f) and issubclass(f, whet.nn.Module) and f is not whet.nn.Module)
-    publish("whet.optim.", whet.optim, optimizer, lambda f: inspect.isclass(f) and issubclass(f, whet.optim.Optimizer))
+    publish("whet.func.", whet.func, transform,
+            lambda f: plain(f) and f.__name__ in whet.func.__all__)
+    publish(
+        "whet.nn.", whet.nn, layer,
+        lambda f: inspect.isclass(f) and issubclass(f, whet.nn.Module) and f is not whet.nn.Module)
+    publish("whet.optim.", whet.optim, optimizer,
+            lambda f: inspect.isclass(f) and issubclass(f, whet.optim.Optimizer))
     publish("whet.distributions.", whet.distributions, function, inspect.isclass)
     for name in sorted(dir(whet.Tensor)):
         f = getattr(whet.Tensor, name)
@@ -295,7 +325,7 @@ def targets(whet):
     return out
 
 
-# ---- one call --------------------------------------------------------------------------------------------------------
+# ---- one call ------------------------------------------------------------------------------------
 def look(whet, x):
     """What must be the same after a call that failed."""
     if isinstance(x, whet.Tensor):
@@ -330,7 +360,8 @@ class Late(BaseException):
 
 def _place(error):
     """The innermost line of ours that an error comes from."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "fuzz_arguments" not in f.filename]
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if "fuzz_arguments" not in f.filename]
     return f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "nowhere"
 
 
@@ -346,10 +377,14 @@ def judge(whet, f, args, kwargs):
         return "slow", f"more than {SECONDS} s"
     except INTERNAL as e:
         ours = traceback.extract_tb(e.__traceback__)[-1].filename != __file__
-        spoken = isinstance(e, AssertionError) and str(e) or isinstance(e, BufferError) and "DLPack" in str(e)       # what PyTorch raises there
-        wrong = None if spoken or not ours else ("internal", f"{type(e).__name__} at {_place(e)}: {str(e)[:150]}")
+        # what PyTorch raises there
+        spoken = (isinstance(e, AssertionError) and str(e)
+                  or isinstance(e, BufferError) and "DLPack" in str(e))
+        wrong = (None if spoken or not ours else
+                 ("internal", f"{type(e).__name__} at {_place(e)}: {str(e)[:150]}"))
     except Exception as e:
-        wrong = None if look(whet, [args, kwargs]) == before else ("changed", f"an argument, and then: {type(e).__name__}: {str(e)[:150]}")
+        wrong = (None if look(whet, [args, kwargs]) == before else
+                 ("changed", f"an argument, and then: {type(e).__name__}: {str(e)[:150]}"))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     if not whet.is_grad_enabled() or whet.get_default_dtype() is not whet.float32:
@@ -377,12 +412,15 @@ def serve(seed, first, rounds, only):
     for k in range(first, rounds * len(names)):
         name = names[k % len(names)]
         try:
-            f, args, kwargs = drawers[name](Drawer(whet, random.Random(f"{seed} {name} {k // len(names)}")))
+            f, args, kwargs = drawers[name](Drawer(
+                whet, random.Random(f"{seed} {name} {k // len(names)}")))
         except Hostile:
             continue
         own = getattr(f, "__name__", name)
         named = [f"{k}={v}" for k, v in zip(kwargs, _texts(whet, kwargs.values()))]
-        text = f"{name}{'' if own.rstrip('_') in name else ' ' + own}({', '.join(_texts(whet, args) + named)})"
+        text = (
+            f"{name}{'' if own.rstrip('_') in name else ' ' + own}({', '.join(_texts(whet, args) + named)})"
+        )
         print(f"CALL {k} {text}".replace("\n", " "), flush=True)
         wrong = judge(whet, f, args, kwargs)
         if wrong:
@@ -393,7 +431,8 @@ def serve(seed, first, rounds, only):
 
 
 def explore(seed=0, rounds=1, seconds=None, only=(), native="1"):
-    """Make `rounds` calls of each target, or as many as there are seconds for: (number of calls, [(kind, name, why, call)])."""
+    """Make `rounds` calls of each target, or as many as there are seconds for: (number of calls,
+    [(kind, name, why, call)])."""
     first, found, end = 0, [], None if seconds is None else time.time() + seconds
     while True:
         command = [sys.executable, os.path.abspath(__file__), "--serve", "--seed", str(seed), "--first", str(first), "--rounds", str(rounds),
@@ -422,7 +461,10 @@ def explore(seed=0, rounds=1, seconds=None, only=(), native="1"):
         if not call:
             raise RuntimeError(f"the process that makes the calls ended by itself: {error[-2000:]}")
         print("... ended", status, call[:300], file=sys.stderr, flush=True)
-        found.append(("slow" if watch.barked else "crash", call.partition("(")[0], f"status {status}: {error[-300:]!r}", call))
+        found.append(("slow" if watch.barked else "crash",
+                      call.partition("(")[0],
+                      f"status {status}: {error[-300:]!r}",
+                      call))
 
 
 class Watchdog:

@@ -1,9 +1,11 @@
-"""Random small models, trained by a traced step and by an eager one: everything they come to must be the same, to the bit.
+"""Random small models, trained by a traced step and by an eager one: everything they come to must
+be the same, to the bit.
 
     python -m tests.fuzz_models --seconds 60 --seed 1
 
-The programs of `tests/fuzz_jit.py` are of a few numbers and any operations; these are of layers in the sizes of real ones, on one to four
-threads: products and convolutions with their packing and scratch, whose temporaries share one arena.
+The programs of `tests/fuzz_jit.py` are of a few numbers and any operations; these are of layers in
+the sizes of real ones, on one to four threads: products and convolutions with their packing and
+scratch, whose temporaries share one arena.
 """
 import argparse
 import random
@@ -30,7 +32,8 @@ class Block(nn.Module):
 
     def forward(self, x):
         n, length, width = x.shape
-        q, k, v = (t.reshape(n, length, self.heads, -1).transpose(1, 2) for t in self.qkv(self.norm(x)).chunk(3, -1))
+        q, k, v = (t.reshape(n, length, self.heads, -1).transpose(1, 2)
+                   for t in self.qkv(self.norm(x)).chunk(3, -1))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=self.activation is F.gelu)
         x = x + self.out(y.transpose(1, 2).reshape(n, length, width))
         return x + self.down(self.activation(self.up(x)))
@@ -41,7 +44,8 @@ class Recurrent(nn.Module):
 
     def __init__(self, kind, width, hidden, layers, both):
         super().__init__()
-        self.net, self.out = kind(width, hidden, layers, batch_first=True, bidirectional=both), nn.Linear(hidden * (1 + both), width)
+        self.net, self.out = (kind(width, hidden, layers, batch_first=True,
+                                   bidirectional=both), nn.Linear(hidden * (1 + both), width))
 
     def forward(self, x):
         return self.out(self.net(x)[0])
@@ -63,25 +67,32 @@ def images(r):
     c, shape, layers = r.choice([1, 3, 4, 8]), (r.choice([1, 2, 4, 8]), r.choice([8, 12, 16, 24, 32]), r.choice([8, 12, 17, 32])), []
     first = c
     for _ in range(r.randint(2, 6)):
-        k, stride, out = r.choice([1, 2, 3, 3, 3, 5]), r.choice([1, 1, 2]), r.choice([4, 8, 16, 24, 32, 64])
+        k, stride, out = (r.choice([1, 2, 3, 3, 3,
+                                    5]), r.choice([1, 1, 2]), r.choice([4, 8, 16, 24, 32, 64]))
         new = {
-            "convolution": lambda c=c, k=k, s=stride, o=out: nn.Conv2d(c, o, k, s, k // 2, bias=r.random() < 0.5),
+            "convolution": lambda c=c, k=k, s=stride, o=out: nn.Conv2d(
+                c, o, k, s, k // 2, bias=r.random() < 0.5),
             "dilated": lambda c=c, o=out: nn.Conv2d(c, o, 3, padding=2, dilation=2),
             "in groups": lambda c=c, s=stride, o=out: nn.Conv2d(c, o, 3, s, 1, groups=1 if c % 4 else 4),
             "depthwise": lambda c=c, k=k, s=stride: nn.Conv2d(c, c * r.choice([1, 1, 2]), k, s, k // 2, groups=c),
             "of pixels": lambda c=c, o=out: nn.Conv2d(c, o, 1),
-            "beside": lambda c=c: Beside(nn.Sequential(nn.Conv2d(c, c, 3, padding=1, bias=False), nn.BatchNorm2d(c), nn.ReLU())),
+            "beside": lambda c=c: Beside(
+                nn.Sequential(nn.Conv2d(c, c, 3, padding=1, bias=False), nn.BatchNorm2d(c), nn.ReLU(
+                ))),
             "transposed": lambda c=c, o=out: nn.ConvTranspose2d(c, o, 2, 2),
             "batch norm": lambda c=c: nn.BatchNorm2d(c),
             "group norm": lambda c=c: nn.GroupNorm(1 if c % 2 else 2, c),
             "pointwise": lambda: r.choice([nn.ReLU, nn.GELU, nn.SiLU])(),
             "dropout": lambda: nn.Dropout(0.2),
-            "pool": lambda: r.choice([nn.MaxPool2d, nn.AvgPool2d])(2, ceil_mode=True),
-            "larger": lambda: nn.Upsample(scale_factor=2, mode=str(r.choice(["nearest", "bilinear"]))),
-        }
+            "pool": lambda: r.choice([nn.MaxPool2d, nn.AvgPool2d])
+            (2, ceil_mode=True), "larger": lambda: nn.Upsample(
+                scale_factor=2, mode=str(r.choice(["nearest", "bilinear"]))), }
         layers.append(new[r.choice(list(new))]())
         c = getattr(layers[-1], "out_channels", c)
-    return nn.Sequential(nn.Conv2d(first, first, 1), *layers, nn.AdaptiveAvgPool2d(r.choice([1, 2])), nn.Flatten()), (shape[0], first, *shape[1:])
+    return (nn.Sequential(nn.Conv2d(first, first, 1),
+                          *layers,
+                          nn.AdaptiveAvgPool2d(r.choice([1, 2])),
+                          nn.Flatten()), (shape[0], first, *shape[1:]))
 
 
 def sequences(r):
@@ -89,12 +100,13 @@ def sequences(r):
     width, length, layers = r.choice([8, 16, 32, 48, 64]), r.choice([3, 7, 16, 33]), []
     for _ in range(r.randint(1, 3)):
         new = {
-            "block": lambda: Block(width, r.choice([1, 2, 4]), r.choice([F.gelu, F.relu, F.silu]), r.choice([nn.LayerNorm, nn.RMSNorm])),
-            "recurrent": lambda: Recurrent(r.choice([nn.LSTM, nn.GRU, nn.RNN]), width, r.choice([8, 20, 32]), r.choice([1, 2]), r.random() < 0.5),
+            "block": lambda: Block(width, r.choice([1, 2, 4]), r.choice([F.gelu, F.relu, F.silu]), r
+                                   .choice([nn.LayerNorm, nn.RMSNorm])),
+            "recurrent": lambda: Recurrent(r.choice([nn.LSTM, nn.GRU, nn.RNN]), width, r.choice([
+                8, 20, 32]), r.choice([1, 2]), r.random() < 0.5),
             "linear": lambda: nn.Sequential(nn.Linear(width, width), nn.Tanh()),
             "norm": lambda: nn.LayerNorm(width),
-            "convolution": lambda: nn.Conv1d(length, length, 3, padding=1),
-        }
+            "convolution": lambda: nn.Conv1d(length, length, 3, padding=1), }
         layers.append(new[r.choice(list(new))]())
     return nn.Sequential(nn.Linear(width, width), *layers), (r.choice([1, 2, 5]), length, width)
 
@@ -109,7 +121,8 @@ def run(seed, traced, calls=4):
     whet.manual_seed(seed)
     whet.set_num_threads(r.choice([1, 2, 2, 3, 4]))
     model, shape = (images if r.random() < 0.65 else sequences)(r)
-    optimizer = r.choice([whet.optim.SGD, whet.optim.Adam, whet.optim.AdamW, whet.optim.RMSprop])(model.parameters(), lr=1e-3)
+    optimizer = r.choice([whet.optim.SGD, whet.optim.Adam, whet.optim.AdamW,
+                          whet.optim.RMSprop])(model.parameters(), lr=1e-3)
 
     def batch(k):
         return whet.from_numpy(np.random.default_rng(k).normal(size=shape).astype(np.float32))

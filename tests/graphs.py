@@ -1,5 +1,5 @@
-"""Functions whose recordings the tests of graphs look at: every kind of node, each small. `CASES`: name -> (make, how often it is called),
-where `make()` gives a function and its arguments."""
+"""Functions whose recordings the tests of graphs look at: every kind of node, each small. `CASES`:
+name -> (make, how often it is called), where `make()` gives a function and its arguments."""
 import whet
 import whet.nn.functional as F
 from whet import nn, optim
@@ -14,11 +14,14 @@ def chain():
 
 
 def numbers():
-    return lambda x: (x * 0.1 + 1e30 - 3, x.clamp(-0.0, float("inf")), (x > 2) & True, x.to(whet.int64) * (1 << 40)), (whet.randn(7),)
+    return (lambda x: (x * 0.1 + 1e30 - 3, x.clamp(-0.0, float("inf")),
+                       (x > 2) & True, x.to(whet.int64) * (1 << 40)), (whet.randn(7),))
 
 
 def views():
-    return lambda x: (x.T[1:, ::2].reshape(-1), x[None, ..., 0], x.unbind(0)[1], x.split([1, 2])[1].mT), (whet.randn(3, 4),)
+    return (lambda x:
+            (x.T[1:, ::2].reshape(-1), x[None, ..., 0], x.unbind(0)[1], x.split([1, 2])[1].mT),
+            (whet.randn(3, 4),))
 
 
 def writes():
@@ -35,7 +38,8 @@ def writes():
 
 def draws():
     g = whet.Generator().manual_seed(3)
-    return lambda x: (F.dropout(x, 0.5) * whet.rand(3, generator=g), whet.randn(2), x.clone().normal_(generator=g)), (whet.randn(2, 3),)
+    return (lambda x: (F.dropout(x, 0.5) * whet.rand(3, generator=g), whet.randn(2), x.clone().
+                       normal_(generator=g)), (whet.randn(2, 3),))
 
 
 def guards():
@@ -48,23 +52,27 @@ def guards():
 
 def asks():
     table = whet.randn(10, 4)
-    return lambda i, x: (F.embedding(i, table), F.cross_entropy(x, i), F.one_hot(i, 5)), (whet.tensor([1, 4, 2]), whet.randn(3, 6))
+    return (lambda i, x: (F.embedding(i, table), F.cross_entropy(x, i), F.one_hot(i, 5)),
+            (whet.tensor([1, 4, 2]), whet.randn(3, 6)))
 
 
 def constants():
     big = list(range(100))
-    return lambda x: x + whet.tensor(big).sum() + whet.tensor([0.5, float("nan"), -0.0]) + whet.tensor([[1, 2], [3, 4]]).T.sum(), (whet.randn(3),)
+    return (lambda x: x + whet.tensor(big).sum() + whet.tensor([0.5, float("nan"), -0.0]) + whet.
+            tensor([[1, 2], [3, 4]]).T.sum(), (whet.randn(3),))
 
 
 def reductions():
     def f(x):
-        return (x * x).sum(1), (x + 1).mean(), x.max(), x.argmax(0), x.var(-1), x.softmax(-1), x.cumsum(0), x.logsumexp(0)
+        return ((x * x).sum(1), (x + 1).mean(), x.max(), x.argmax(0), x.var(-1), x.softmax(-1),
+                x.cumsum(0), x.logsumexp(0))
     return f, (whet.randn(5, 6),)
 
 
 def types():
-    return lambda x: [(x.to(t) + 1).to(whet.float32) for t in (whet.float16, whet.bfloat16, whet.float64, whet.int8, whet.uint8, whet.bool)] + [
-        x.to(whet.complex64) * 1j], (whet.randn(6),)
+    return lambda x: [(x.to(t) + 1).to(whet.float32)
+                      for t in (whet.float16, whet.bfloat16, whet.float64, whet.int8, whet.uint8,
+                                whet.bool)] + [x.to(whet.complex64) * 1j], (whet.randn(6),)
 
 
 def contractions():
@@ -116,14 +124,16 @@ def loop():
     return f, (whet.randn(64, 2, 4),)
 
 
-CASES = {f.__name__: (f, 1) for f in (chain, numbers, views, writes, draws, guards, asks, constants, reductions, types, contractions, attention,
-    backward, loop)}
+CASES = {
+    f.__name__: (f, 1) for f in (chain, numbers, views, writes, draws, guards, asks, constants,
+                                 reductions, types, contractions, attention, backward, loop)}
 CASES["sgd"] = training(lambda p: optim.SGD(p, lr=0.1, momentum=0.9)), 3
 CASES["adam"] = training(lambda p: optim.Adam(p, lr=0.01)), 3
 
 
 def traced(name):
-    """The traced function of a case, called (a call that loads modules for the first time is no recording), and the arguments."""
+    """The traced function of a case, called (a call that loads modules for the first time is no
+    recording), and the arguments."""
     make, calls = CASES[name]
     fn, args = make()
     f = whet.jit.trace(fn)
@@ -141,7 +151,8 @@ def flat(x):
 
 
 def recorded(fn, tensors):
-    """(the graph of a call, that of its program, the program, the results) for a function that is only recorded, with nothing watched."""
+    """(the graph of a call, that of its program, the program, the results) for a function that
+    is only recorded, with nothing watched."""
     rec = Recorder(tensors)
     modes.state.observers += (rec,)
     modes.refresh()
@@ -151,7 +162,10 @@ def recorded(fn, tensors):
         modes.state.observers = tuple(o for o in modes.state.observers if o is not rec)
         modes.refresh()
     assert rec.reason is None, rec.reason
-    inputs = [Input(rec.value(t), f"argument {i}", f"x{i}") for i, t in enumerate({id(t): t for t in tensors}.values())]
+    inputs = [
+        Input(rec.value(t), f"argument {i}", f"x{i}")
+        for i, t in enumerate({id(t): t for t in tensors}.values())]
     results = [rec.value(t) for t in out]
     p = builder.build(rec.nodes, rec.arrays, [x.value for x in inputs], results)
-    return *(Graph.of(nodes, rec.arrays, inputs, [(v, "") for v in results], "f") for nodes in (rec.nodes, p.nodes)), p, out
+    return (*(Graph.of(nodes, rec.arrays, inputs, [(v, "") for v in results], "f")
+              for nodes in (rec.nodes, p.nodes)), p, out)

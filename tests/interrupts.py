@@ -1,9 +1,11 @@
-"""An interrupt at any line of ours while a traced step is recorded or replayed leaves nothing behind.
+"""An interrupt at any line of ours while a traced step is recorded or replayed leaves nothing
+behind.
 
     python -m tests.interrupts             every line, at its first and at its last turn (some minutes)
     python -m tests.interrupts --every 50  each 50th of them
 
-Left out is what an `__exit__` does before its work: Python code cannot guard against an interrupt just then.
+Left out is what an `__exit__` does before its work: Python code cannot guard against an interrupt
+just then.
 """
 import argparse
 import gc
@@ -36,7 +38,8 @@ class State:
 def program():
     """(a traced training step, what it changes, its model)."""
     whet.manual_seed(0)
-    model, state = whet.nn.Sequential(whet.nn.Linear(3, 4), whet.nn.ReLU(), whet.nn.Linear(4, 1)), State()
+    model, state = (whet.nn.Sequential(whet.nn.Linear(3, 4), whet.nn.ReLU(),
+                                       whet.nn.Linear(4, 1)), State())
     optimizer = whet.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 
     @whet.jit.trace
@@ -84,7 +87,8 @@ _known: dict = {}
 
 def _is_ours(name):
     if name not in _known:
-        _known[name] = "tests" not in name and name.startswith(_roots()) and "site-packages" not in name
+        _known[name] = ("tests" not in name and name.startswith(_roots())
+                        and "site-packages" not in name)
     return _known[name]
 
 
@@ -93,7 +97,8 @@ def _roots():
 
 
 def run(calls, at=None):
-    """Make some calls of the step and an interrupted one: the injector, and what is wrong afterwards (or None)."""
+    """Make some calls of the step and an interrupted one: the injector, and what is wrong
+    afterwards (or None)."""
     step, state, model = program()
     x = whet.arange(6.0).reshape(2, 3)
     for i in range(calls):
@@ -107,10 +112,17 @@ def run(calls, at=None):
         pass
     finally:
         sys.settrace(None)
-    left = {"a profile function": sys.getprofile() is not None, "the collector off": not gc.isenabled(), "observers": modes.state.observers != (),
-            "modes": modes.state.flags != modes.GRAD, "a lock": step._calls.attempts.lock.locked(), "a number": type(state.count) is not int or
-            type(state.scale) is not float or type(state.started) not in (float, type(None)), "a list": type(state.log) is not list,
-            "a clock": time.time is not CLOCK, "a backward": modes.state.pending is not None}
+    left = {
+        "a profile function": sys.getprofile() is not None,
+        "the collector off": not gc.isenabled(),
+        "observers": modes.state.observers != (),
+        "modes": modes.state.flags != modes.GRAD,
+        "a lock": step._calls.attempts.lock.locked(),
+        "a number": type(state.count) is not int or type(state.scale) is not float
+        or type(state.started) not in (float, type(None)),
+        "a list": type(state.log) is not list,
+        "a clock": time.time is not CLOCK,
+        "a backward": modes.state.pending is not None}
     wrong = ", ".join(name for name, there in left.items() if there)
     sys.setprofile(None)
     time.time = CLOCK
@@ -123,11 +135,14 @@ def run(calls, at=None):
 def goes_on(step, state, model, x):
     """Does the step still do what eager does?"""
     for _ in range(2):
-        before = [p.detach().clone() for p in model.parameters()], [p.grad for p in model.parameters()], state.count
+        before = ([p.detach().clone()
+                   for p in model.parameters()], [p.grad for p in model.parameters()], state.count)
         loss = step(x, 3.0)
-        want = (whet.func.functional_call(model, dict(zip([n for n, _ in model.named_parameters()], before[0])), (x,))
-                * 3.0 * state.scale).square().mean()
-        if loss.item() != want.item() or state.count != before[2] + 1 or state.log[-1].item() != loss.item():
+        want = (whet.func.functional_call(
+            model, dict(zip([n for n, _ in model.named_parameters()], before[0])),
+            (x,)) * 3.0 * state.scale).square().mean()
+        if (loss.item() != want.item() or state.count != before[2] + 1
+                or state.log[-1].item() != loss.item()):
             return False
     return True
 

@@ -1,9 +1,11 @@
-"""Functions that are traced, compiled, differentiated and dropped, over and over: what is left of them?
+"""Functions that are traced, compiled, differentiated and dropped, over and over: what is left of
+them?
 
     python -m tests.leaks --rounds 10000
 
-Counts after the first rounds and at the end: objects that the collector knows, bytes in the allocator's blocks, kernels, and the memory of the
-process. What the rounds leave behind once and for all (kernels, plans, the interpreter's own caches) is there by then.
+Counts after the first rounds and at the end: objects that the collector knows, bytes in the
+allocator's blocks, kernels, and the memory of the process. What the rounds leave behind once and
+for all (kernels, plans, the interpreter's own caches) is there by then.
 """
 import argparse
 import gc
@@ -13,7 +15,8 @@ import whet
 from whet import jit, nn
 from whet.cpu import memory, native
 
-ROOM = 256                       # bytes a round that the process may grow by: the system's allocator does not give all of it back
+# bytes a round that the process may grow by: the system's allocator does not give all of it back
+ROOM = 256
 
 
 def forward_and_backward():
@@ -47,7 +50,11 @@ def resident():
 def counts():
     """What there is now."""
     gc.collect()
-    return {"objects": len(gc.get_objects()), "blocks": memory.stats()["live"], "kernels": len(native._found), "resident": resident()}
+    return {
+        "objects": len(gc.get_objects()),
+        "blocks": memory.stats()["live"],
+        "kernels": len(native._found),
+        "resident": resident()}
 
 
 def grown(cycle, rounds):
@@ -66,7 +73,8 @@ def main():
     rounds, bad = parser.parse_args().rounds, False
     for cycle, n in ((forward_and_backward, rounds), (training_step, rounds // 10)):
         more = grown(cycle, n)
-        leaks = more["objects"] > 100 or more["blocks"] > 0 or more["kernels"] > 0 or more["resident"] > max(ROOM * n, 4 << 20)
+        leaks = (more["objects"] > 100 or more["blocks"] > 0 or more["kernels"] > 0
+                 or more["resident"] > max(ROOM * n, 4 << 20))
         print(f"{cycle.__name__}: {n} rounds: {more}{' LEAKS' * leaks}", flush=True)
         bad |= leaks
     sys.exit(bad)

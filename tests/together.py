@@ -17,12 +17,14 @@ def each(result):
 
 
 def traced(fn, *args, calls=3):
-    """The traced function, after calls that were compared with eager's, to the bit, operands included. Its graph is read as it is printed."""
+    """The traced function, after calls that were compared with eager's, to the bit, operands
+    included. Its graph is read as it is printed."""
     f = whet.jit.trace(fn)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for k in range(calls):
-            xs, ys = ([x + k if x.is_floating_point() else x.clone() for x in args] for _ in range(2))
+            xs, ys = ([x + k if x.is_floating_point() else x.clone() for x in args]
+                      for _ in range(2))
             got, want = f(*xs), fn(*ys)
             for g, w in zip((*each(got), *xs), (*each(want), *ys), strict=True):
                 assert bits(g) == bits(w)

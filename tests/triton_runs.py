@@ -1,4 +1,5 @@
-"""Kernels run on NumPy arrays by Triton's interpreter, as the CPU's entry points run theirs; and what eager launches, listened to."""
+"""Kernels run on NumPy arrays by Triton's interpreter, as the CPU's entry points run theirs; and
+what eager launches, listened to."""
 import contextlib
 import importlib.util
 import os
@@ -13,8 +14,10 @@ from whet.ir import rows as R
 from whet.ir import scalar as S
 from whet.ops import registry
 
-needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton has wheels for Linux only")
-os.environ.setdefault("TRITON_CACHE_DIR", os.path.join(os.path.dirname(__file__), "..", ".whet-cache", "triton"))
+needs_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="Triton has wheels for Linux only")
+os.environ.setdefault("TRITON_CACHE_DIR",
+                      os.path.join(os.path.dirname(__file__), "..", ".whet-cache", "triton"))
 
 
 def short(a):
@@ -25,7 +28,8 @@ def like(a, copy=False):
     """New memory of the same shape and strides; with `copy`, of the same elements."""
     ends = [(n - 1) * s for n, s in zip(a.shape, a.strides)] if a.size else []
     below, above = (sum(f(e, 0) for e in ends) for f in (min, max))
-    b = np.ndarray(a.shape, a.dtype, np.zeros(above - below + a.itemsize, np.uint8), -below, a.strides)
+    b = np.ndarray(a.shape, a.dtype, np.zeros(above - below + a.itemsize, np.uint8), -below,
+                   a.strides)
     if copy:
         np.copyto(b, a)
     return b
@@ -37,17 +41,19 @@ def same(got, want):
     if got.dtype.kind in "fV":
         nan = np.isnan(want)
         np.testing.assert_array_equal(np.isnan(got), nan)
-        got, want = (np.where(nan, 0, np.ascontiguousarray(a).view(f"u{a.itemsize}")) for a in (got, want))
+        got, want = (np.where(nan, 0,
+                              np.ascontiguousarray(a).view(f"u{a.itemsize}")) for a in (got, want))
     np.testing.assert_array_equal(got, want)
 
 
-# ---- as the CPU's entry points do ------------------------------------------------------------------------------------
+# ---- as the CPU's entry points do ----------------------------------------------------------------
 def pointwise_kernel(roots, inputs, outs):
     """(the kernel, how it walks)"""
     arrays = [*inputs, *outs]
     strides = [np.broadcast_to(a, outs[0].shape).strides for a in arrays]
     walk = K.plan(outs[0].shape, strides, [a.itemsize for a in arrays], len(inputs))
-    return K.Pointwise(tuple(roots), tuple(map(short, inputs)), tuple(map(short, outs)), walk.space, walk.access), walk
+    return (K.Pointwise(tuple(roots), tuple(map(short, inputs)), tuple(map(short, outs)),
+                        walk.space, walk.access), walk)
 
 
 def run_pointwise(roots, inputs, outs):
@@ -57,7 +63,8 @@ def run_pointwise(roots, inputs, outs):
     inputs = [np.asarray(a) for a in inputs]
     kernel, walk = pointwise_kernel(roots, inputs, outs)
     source = lower.lower(kernel, len(walk.shape))
-    simulate.run(source, [*inputs, *outs], lower.numbers(kernel, walk, [a.itemsize for a in (*inputs, *outs)]))
+    simulate.run(source, [*inputs, *outs],
+                 lower.numbers(kernel, walk, [a.itemsize for a in (*inputs, *outs)]))
     return source
 
 
@@ -81,16 +88,21 @@ def run_rows(program, operands, axes=(-1,), tile=None):
         elif o.kind != "index":
             arrays.append(np.ascontiguousarray(x).reshape(-1))
     for k, t in program.outputs:
-        outs.append(np.zeros((count, n) if isinstance(program.stages[k], R.Store) else (count,), SHORT[t].np))
+        outs.append(
+            np.zeros((count, n) if isinstance(program.stages[k], R.Store) else (count,),
+                     SHORT[t].np))
     numbers |= dict.fromkeys((s for s in lower.strides(program, layout)), n)
     simulate.run(source, [*arrays, *outs], numbers)
     back = np.argsort(outer + axes)
-    return [y.reshape([shape[a] for a in outer + axes]).transpose(back) if y.ndim == 2 else y.reshape([shape[a] for a in outer])
-            for y in outs], source
+    return [
+        y.reshape([shape[a] for a in outer
+                   + axes]).transpose(back) if y.ndim == 2 else y.reshape([shape[a] for a in outer])
+        for y in outs], source
 
 
 def run_matmul(x, y, kind="chains", operands=(), ones=(), **parts):
-    """(x @ y and what the contraction says beside; the Source), for arrays of 2 to 4 dimensions that have the same batch."""
+    """(x @ y and what the contraction says beside; the Source), for arrays of 2 to 4 dimensions
+    that have the same batch."""
     from whet.passes.lower_triton import contract as lower
     from whet.passes.lower_triton import simulate
     contract = lower.Contract(short(x), operands=tuple(map(short, operands)), **parts)
@@ -98,13 +110,15 @@ def run_matmul(x, y, kind="chains", operands=(), ones=(), **parts):
     (m, k), n = x.shape[-2:], y.shape[-1]
     out = np.zeros((*x.shape[:-2], m, n), SHORT[contract.result].np)
     operands = [np.broadcast_to(o, out.shape) for o in operands]
-    strides = [[0] * (4 - v.ndim) + [s // v.itemsize for s in v.strides] for v in (x, y, out, *operands)]
+    strides = [[0] * (4 - v.ndim) + [s // v.itemsize for s in v.strides]
+               for v in (x, y, out, *operands)]
     batch = [1] * (4 - x.ndim) + list(x.shape[:-2])
-    simulate.run(source, [x, y, out, *operands], lower.numbers((m, n, k), [s[2:] + s[:2] for s in strides], batch))
+    simulate.run(source, [x, y, out, *operands],
+                 lower.numbers((m, n, k), [s[2:] + s[:2] for s in strides], batch))
     return out, source
 
 
-# ---- listening to eager ----------------------------------------------------------------------------------------------
+# ---- listening to eager --------------------------------------------------------------------------
 class Launches(registry.Observer):
     """What ran: (kind, what, operands before, results after)."""
 
@@ -112,9 +126,12 @@ class Launches(registry.Observer):
         self.all = []
 
     def replay(self, done):
-        """Run them again as Triton kernels and compare bits; those whose description is in `done` are left out."""
+        """Run them again as Triton kernels and compare bits; those whose description is in
+        `done` are left out."""
         for kind, what, operands, results in self.all:
-            key = kind, str(what), tuple((a.dtype, a.shape, a.strides) if isinstance(a, np.ndarray) else None for a in operands)
+            key = (kind, str(what),
+                   tuple((a.dtype, a.shape, a.strides) if isinstance(a, np.ndarray) else None
+                         for a in operands))
             if key in done:
                 continue
             done.add(key)
@@ -138,8 +155,11 @@ def listening(monkeypatch):
         results = old(self, inputs, outs)
         compiled = [a.dtype.kind != "c" for a in (*before, *results)]
         if all(compiled) and results[0].size:
-            roots = [r if S.typeof(r, list(map(short, before))) == short(y) else S.cast(r, short(y)) for r, y in zip(self.roots, results)]
-            heard.all.append(("pointwise", tuple(roots), before, [like(y, copy=True) for y in results]))
+            roots = [
+                r if S.typeof(r, list(map(short, before))) == short(y) else S.cast(r, short(y))
+                for r, y in zip(self.roots, results)]
+            heard.all.append(
+                ("pointwise", tuple(roots), before, [like(y, copy=True) for y in results]))
         return results
 
     def made(self, program, operands, axes, row_shape=None, old=rows.Plan.__init__):

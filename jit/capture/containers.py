@@ -2,7 +2,8 @@
 import collections
 import types
 
-OWN = frozenset((list, tuple, dict, collections.OrderedDict, set, frozenset, collections.deque, types.MappingProxyType))
+OWN = frozenset((list, tuple, dict, collections.OrderedDict, set, frozenset, collections.deque,
+                 types.MappingProxyType))
 
 
 def kind_of(x):

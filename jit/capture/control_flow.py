@@ -1,16 +1,18 @@
-"""`cond` and `while_loop` in a recording: one node that holds programs, which a replay runs by the values that it finds.
+"""`cond` and `while_loop` in a recording: one node that holds programs, which a replay runs by the
+values that it finds.
 
     %3 = cond(%2, %0, %1)
       true:  %8 = mul(%0, 2.0)
       false: %9 = neg(%1)
 
-The run that is recorded is eager's: the branch that is taken and each round are noted as any code is, the predicate as a guard. If what was
-noted can be a program (it computes, and gives tensors of its own), the node takes its place; else it stays as it is, and another branch
-or another number of rounds becomes another recording.
+The run that is recorded is eager's: the branch that is taken and each round are noted as any code
+is, the predicate as a guard. If what was noted can be a program (it computes, and gives tensors of
+its own), the node takes its place; else it stays as it is, and another branch or another number of
+rounds becomes another recording.
 
-The code that the run did not come to (the branch not taken, a body after no round) is *tried*: it runs on the real operands with
-everything stopped that eager would not have done, see `tried_code.py`. What cannot be tried is no node.
-The nodes themselves are in `control_nodes.py`.
+The code that the run did not come to (the branch not taken, a body after no round) is *tried*: it
+runs on the real operands with everything stopped that eager would not have done, see
+`tried_code.py`. What cannot be tried is no node. The nodes themselves are in `control_nodes.py`.
 """
 
 import numpy as np
@@ -42,11 +44,15 @@ def cond(rec, pred, true_fn, false_fn, operands):
                 other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
                 others = plain(rec, other, nodes)
                 if control.structure(other) != control.structure(out) or any(
-                        layout(rec.arrays[a]) != layout(rec.arrays[b]) for a, b in zip(results, others)):
+                        layout(rec.arrays[a]) != layout(rec.arrays[b])
+                        for a, b in zip(results, others)):
                     raise No("the branches give other shapes, types or layouts")
                 mine, theirs = build(rec, taken, results), build(rec, nodes, others)
                 verify(rec, theirs)
-            put(rec, at, [rec.value(pred)], results, Cond("cond", true=mine, false=theirs) if answer else Cond("cond", true=theirs, false=mine))
+            put(
+                rec, at, [rec.value(pred)], results,
+                Cond("cond", true=mine, false=theirs) if answer else Cond(
+                    "cond", true=theirs, false=mine))
         except (No, Refused, Miss):
             pass
     return out
@@ -54,7 +60,8 @@ def cond(rec, pred, true_fn, false_fn, operands):
 
 def while_loop(rec, cond_fn, body_fn, carried):
     """A while_loop under a recorder."""
-    marks, states, answers, before = [len(rec.nodes)], [carried], [], Before(body_fn, cond_fn, carried)
+    marks, states, answers, before = ([len(rec.nodes)], [carried], [],
+                                      Before(body_fn, cond_fn, carried))
 
     def done(what, now):
         marks.append(len(rec.nodes))
@@ -75,7 +82,8 @@ def loop(rec, marks, states, answers, body_fn, out):
     if not all(is_tensor(x) for x in (*answers, *control.leaves(states[0]))):
         raise No("Python counts")
     parts = [rec.nodes[a:b] for a, b in zip(marks, marks[1:])]
-    asks, bodies = parts[::2], [nodes[1:] for nodes in parts[1::2]]           # (the first is the guard that the answer was)
+    # (the first is the guard that the answer was)
+    asks, bodies = parts[::2], [nodes[1:] for nodes in parts[1::2]]
     carried = [[rec.value(t) for t in control.leaves(s)] for s in states]
     asked = []
     for nodes, answer in zip(asks, answers):
@@ -86,7 +94,9 @@ def loop(rec, marks, states, answers, body_fn, out):
         if [layout(rec.arrays[n]) for n in c] != [layout(rec.arrays[n]) for n in carried[0]]:
             raise No("what is carried is laid out in another way")
     questions = [form(rec, nodes, c, [n]) for nodes, c, n in zip(asks, carried, asked)]
-    rounds = [form(rec, nodes, before, after) for nodes, before, after in zip(bodies, carried, carried[1:])]
+    rounds = [
+        form(rec, nodes, before, after)
+        for nodes, before, after in zip(bodies, carried, carried[1:])]
     if any(q != questions[0] for q in questions) or any(r != rounds[0] for r in rounds):
         raise No("the rounds are not alike")
     known = set(carried[0])
@@ -105,7 +115,8 @@ def loop(rec, marks, states, answers, body_fn, out):
             raise No("what is carried has another structure")
         after = [rec.value(t) for t in control.leaves(made)]
         plain(rec, [t for t, n in zip(control.leaves(made), after) if n not in start], nodes)
-        if [layout(rec.arrays[n]) for n in after] != [layout(rec.arrays[n]) for n in start] or len(set(after)) != len(after):
+        if ([layout(rec.arrays[n]) for n in after] != [layout(rec.arrays[n]) for n in start]
+                or len(set(after)) != len(after)):
             raise No("what is carried is laid out in another way, or carried twice")
     fresh = [n for n in dict.fromkeys(after) if n not in start]
     body, ask = build(rec, nodes, fresh), build(rec, asks[0], asked[:1])
@@ -116,7 +127,8 @@ def loop(rec, marks, states, answers, body_fn, out):
 
 
 def plain(rec, out, nodes):
-    """The values of results, which must be tensors without history that some nodes (None: any) made, each with memory of its own."""
+    """The values of results, which must be tensors without history that some nodes (None: any)
+    made, each with memory of its own."""
     found = []
     for t in control.leaves(out):
         if type(t) is not Tensor or t.requires_grad or t._base is not None or t._extra:
@@ -144,9 +156,12 @@ def verify(rec, body):
 
 
 def put(rec, at, first, results, op):
-    """Put a node in the place of what was noted since. `first` are its operands beside what the bodies read."""
+    """Put a node in the place of what was noted since. `first` are its operands beside what the
+    bodies read."""
     operands = list(dict.fromkeys([*first, *(n for b in op.bodies.values() for n in b.given)]))
-    made = {o for nodes in (rec.nodes[at:], *(b.nodes for b in op.bodies.values())) for n in nodes for o in n.outs}
+    made = {
+        o for nodes in (rec.nodes[at:], *(b.nodes for b in op.bodies.values())) for n in nodes
+        for o in n.outs}
     if any(c.after >= at for c in rec.acts):
         raise No("it acts outside of Python's state")
     if not made.isdisjoint(operands):
@@ -171,8 +186,9 @@ def form(rec, nodes, carried, results):
     def name(x):
         return names.get(x, int(x)) if type(x) is Ref else said(x)
     for k, n in enumerate(nodes):
-        out.append((n.kind, n.op, tuple(map(name, n.ins)), tuple((a, said(v)) for a, v in n.attrs.items()), said(n.value),
-                    tuple(layout(rec.arrays[o]) for o in n.outs)))
+        out.append(
+            (n.kind, n.op, tuple(map(name, n.ins)), tuple((a, said(v)) for a, v in n.attrs.items()),
+             said(n.value), tuple(layout(rec.arrays[o]) for o in n.outs)))
         names.update((o, (k, i)) for i, o in enumerate(n.outs))
     return out, [names.get(n, n) for n in results]
 
@@ -184,5 +200,3 @@ def said(x):
     if isinstance(x, tuple | list):
         return type(x), tuple(map(said, x))
     return type(x), repr(x) if isinstance(x, float | complex) else x
-
-

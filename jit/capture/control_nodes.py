@@ -1,4 +1,5 @@
-"""The nodes of `cond` and `while_loop`: ops that hold programs, and run them by the values that they find."""
+"""The nodes of `cond` and `while_loop`: ops that hold programs, and run them by the values that
+they find."""
 
 import numpy as np
 from whet.cpu.memory import empty
@@ -14,7 +15,8 @@ from .tried_code import No
 
 
 class Body:
-    """Some nodes as a program: from the values of a node's operands (`given`, by their places) to results."""
+    """Some nodes as a program: from the values of a node's operands (`given`, by their places)
+    to results."""
 
     def __init__(self, rec, nodes, results):
         inside = {o for n in nodes for o in n.outs}
@@ -24,7 +26,8 @@ class Body:
         origin = self.program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
             raise No("a result is a view, or an operand")
-        if any(n.kind == "draw" or n.kind == "op" and n.op.random or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
+        if any(n.kind == "draw" or n.kind == "op" and n.op.random
+               or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
             raise No("it writes to tensors from outside, or draws random numbers")
 
     def place(self, operands):
@@ -32,12 +35,15 @@ class Body:
         self.at = [operands.index(n) for n in self.given]
 
     def launches(self):
-        """The one list of launches that it is, with what that works on: places of operands, ("made", place of a result), and `ARENA`."""
+        """The one list of launches that it is, with what that works on: places of operands,
+        ("made", place of a result), and `ARENA`."""
         alone = self.program.only_launches
         if alone is None or self.program.checks:
             return None
-        operands, made = dict(zip(self.given, self.at)), {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}}
-        return alone.address, alone.words, [operands[n] if n in operands else made[n] for n in alone.values]
+        operands, made = (dict(zip(self.given, self.at)),
+                          {ARENA: ARENA, **{n: ("made", i) for i, n in enumerate(self.results)}})
+        return (alone.address, alone.words,
+                [operands[n] if n in operands else made[n] for n in alone.values])
 
     def onnx(self, b, operands):
         """The results in ONNX, for values of a node's operands."""
@@ -85,8 +91,9 @@ class Cond(Control):
 
 
 class While(Control):
-    """What rounds of a body carry. `ways`: for each of what is carried (the first operands), (True, its place among the body's results) or
-    (False, which of what was carried it is). Where the body and the question are launches alone, machine code goes round."""
+    """What rounds of a body carry. `ways`: for each of what is carried (the first operands), (True,
+    its place among the body's results) or (False, which of what was carried it is). Where the body
+    and the question are launches alone, machine code goes round."""
 
     def __init__(self, name, ways, **bodies):
         super().__init__(name, **bodies)
@@ -99,13 +106,20 @@ class While(Control):
         self.depths = [self.depth(k) for k in range(len(self.ways))]
         if None in parts or None in self.depths or ask.program.arrays[ask.results[0]].dtype != bool:
             return
-        # a result is read for as many rounds as it is handed on: so many pieces of memory, and one to write to, take turns
-        self.turns = [1 + max(d for r, d in self.depths if d and r == i) for i in range(len(body.results))]
-        moves = {k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways) if self.depths[k][1]}
-        moves.update({(i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
-        (*question, read), (*work, used) = parts             # (results are known by their place among them, and whose turn it is)
-        self.rounds = Rounds((*question, ["pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]),
-                             (*work, [(x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
+        # a result is read for as many rounds as it is handed on: so many pieces of memory, and one
+        # to write to, take turns
+        self.turns = [
+            1 + max(d for r, d in self.depths if d and r == i) for i in range(len(body.results))]
+        moves = {
+            k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways)
+            if self.depths[k][1]}
+        moves.update({
+            (i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
+        # (results are known by their place among them, and whose turn it is)
+        (*question, read), (*work, used) = parts
+        self.rounds = Rounds((*question, [
+            "pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]), (*work, [
+                (x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
 
     def onnx(self, b, *operands):
         """The operator `Loop`."""
@@ -121,7 +135,8 @@ class While(Control):
         return b.several("Loop", None, first, *operands[:n], body=graph)
 
     def depth(self, k):
-        """Which result something that is carried was, and how many rounds before; 0 rounds where it stays. None where it goes in circles."""
+        """Which result something that is carried was, and how many rounds before; 0 rounds where
+        it stays. None where it goes in circles."""
         rounds = 1
         while rounds <= len(self.ways):
             new, i = self.ways[k]
@@ -136,9 +151,14 @@ class While(Control):
         ask, body = self.bodies["ask"], self.bodies["body"]
         now, n = list(arrays), len(self.ways)
         if self.rounds is not None:
-            memory = {(i, t): template(body.program.arrays[body.results[i]]) for i, n in enumerate(self.turns) for t in range(n)}
-            given = {**dict(enumerate(arrays)), **memory, "pred": template(ask.program.arrays[ask.results[0]])}
-            given.update({"asking": empty(ask.program.arena, np.uint8), ARENA: empty(body.program.arena, np.uint8)})
+            memory = {(i, t): template(body.program.arrays[body.results[i]])
+                      for i, n in enumerate(self.turns) for t in range(n)}
+            given = {
+                **dict(enumerate(arrays)),
+                **memory, "pred": template(ask.program.arrays[ask.results[0]])}
+            (given.update({
+                "asking": empty(ask.program.arena, np.uint8),
+                ARENA: empty(body.program.arena, np.uint8)}))
             rounds = self.rounds(lambda name: address(given[name]))
             for k, (i, depth) in enumerate(self.depths):
                 if 0 < depth <= rounds:

@@ -1,17 +1,22 @@
-"""How much memory a recorded run and the check of its program may take: little more than the run alone.
+"""How much memory a recorded run and the check of its program may take: little more than the run
+alone.
 
-Memory that eager has let go of stays in the allocator, in blocks of certain sizes. A recorded run needs other sizes
-beside eager's, for copies and for operations that are fused otherwise: so more and more would lie there unused.
+Memory that eager has let go of stays in the allocator, in blocks of certain sizes. A recorded run
+needs other sizes beside eager's, for copies and for operations that are fused otherwise: so more
+and more would lie there unused.
 """
 from whet.cpu import heap, memory, native
 from whet.cpu.heap_layout import CACHED, LIVE
 
-SLACK = 8                        # a part of SLACK of what was alive at most may lie unused beside that,
-FLOOR = 1 << 21                  # and so many bytes: to get them again costs less than a millisecond
+# a part of SLACK of what was alive at most may lie unused beside that,
+SLACK = 8
+# and so many bytes: to get them again costs less than a millisecond
+FLOOR = 1 << 21
 
 
 class Ceiling:
-    """What the process may hold: as much as it did, or little more than was alive at most since then."""
+    """What the process may hold: as much as it did, or little more than was alive at most since
+    then."""
     __slots__ = ("before", "cached", "live", "most")
 
     def __init__(self) -> None:
@@ -38,6 +43,7 @@ class Ceiling:
         return max(self.before, self.most + self.most // SLACK + FLOOR)
 
     def make_room(self, size: int) -> None:
-        """A program that needs so many bytes is about to run, whose blocks have other sizes than the run's."""
+        """A program that needs so many bytes is about to run, whose blocks have other sizes than
+        the run's."""
         if self.live is not None and self.live.value + self.cached.value + size > self.height:
             memory.empty_cache()

@@ -1,4 +1,5 @@
-"""What a recorded run finds in the place of a NumPy array: it looks like one, and tells `numpy_arrays.py` what is done with it.
+"""What a recorded run finds in the place of a NumPy array: it looks like one, and tells
+`numpy_arrays.py` what is done with it.
 """
 import functools
 import operator
@@ -12,7 +13,8 @@ from .varying_numbers import HOLDS, NUMBERS, SETTLED
 
 GEOMETRY = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes"))
 VIEWS = frozenset(("T", "mT", "real"))       # attributes that show the same memory
-BEYOND = frozenset(("resize", "setflags", "setfield", "byteswap", "tofile", "dump", "flags", "ctypes", "data", "base", "__dlpack__"))
+BEYOND = frozenset(("resize", "setflags", "setfield", "byteswap", "tofile", "dump", "flags",
+                    "ctypes", "data", "base", "__dlpack__"))
 
 
 def unwrapped(x):
@@ -48,14 +50,17 @@ class Array:
         function = getattr(ufunc, method)
         if not live(self):
             return function(*unwrapped(inputs), **unwrapped(kwargs))
-        return arrays_of(self).call(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}",
-                                    ufunc if method == "__call__" else function, inputs, kwargs)
+        return arrays_of(self).call(
+            ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}",
+            ufunc if method == "__call__" else function, inputs, kwargs)
 
     def __array_function__(self, function, types_, args, kwargs):
         if not live(self):
             return function(*unwrapped(args), **unwrapped(kwargs))
-        module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy").lstrip(".")
-        return arrays_of(self).call(f"{module}.{function.__name__}".lstrip("."), function, args, kwargs)
+        module = (getattr(function, "__module__", None)
+                  or "numpy").removeprefix("numpy").lstrip(".")
+        return arrays_of(self).call(f"{module}.{function.__name__}".lstrip("."), function, args,
+                                    kwargs)
 
     def __getattr__(self, name):
         real = real_of(self)
@@ -118,7 +123,8 @@ Array.__name__ = Array.__qualname__ = "ndarray"
 
 
 def stand_for(real, tensor, recorder, made_of):
-    """Something that stands for an array or for a number of NumPy's; `tensor` is around the same memory."""
+    """Something that stands for an array or for a number of NumPy's; `tensor` is around the same
+    memory."""
     x = object.__new__(Array)
     for name, value in ("real", real), ("tensor", tensor), ("recorder", recorder), ("made_of", made_of):
         _set[name](x, value)
@@ -177,12 +183,14 @@ def _operator(name, python, reflected=False):
     setattr(Array, name, method)
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and", "or", "xor"):
+for _name in (("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift",
+               "rshift", "and", "or", "xor")):
     _python = getattr(operator, _name + "_" if _name in ("and", "or") else _name)
     _operator(f"__{_name}__", _python)
     _operator(f"__r{_name}__", _python, True)
     _operator(f"__i{_name}__", getattr(operator, f"i{_name}"))
-for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert", "getitem", "setitem", "contains"):
+for _name in (("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert", "getitem",
+               "setitem", "contains")):
     _operator(f"__{_name}__", getattr(operator, _name))
 
 
@@ -190,7 +198,8 @@ def _handing(name, python):
     setattr(Array, name, lambda self: python(_plain(self)))
 
 
-for _name, _python in dict(bool=bool, int=int, float=float, complex=complex, index=operator.index, hash=hash).items():
+for _name, _python in dict(bool=bool, int=int, float=float, complex=complex, index=operator.index,
+                           hash=hash).items():
     _handing(f"__{_name}__", _python)
 Array.__repr__, Array.__str__ = (lambda self: repr(_shown(self))), (lambda self: str(_shown(self)))
 SETTLED[Array] = real_of

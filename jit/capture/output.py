@@ -18,7 +18,8 @@ def is_pythons_own(x):
         method = getattr(type(x), name, None)
         if isinstance(method, types.FunctionType) and origin_of(method.__globals__) is None:
             return False
-    return not (isinstance(x, logging.Handler) and (x.filters or type(x.formatter) not in (type(None), logging.Formatter)))
+    return (not (isinstance(x, logging.Handler) and
+                 (x.filters or type(x.formatter) not in (type(None), logging.Formatter))))
 
 
 def handlers_of(logger):
@@ -30,7 +31,9 @@ def handlers_of(logger):
 
 def shows_warnings_plainly():
     """Has nobody put a function of his own in the place of those that show warnings?"""
-    return all(origin_of_what(show) is not None for show in (warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None)))
+    return all(
+        origin_of_what(show) is not None
+        for show in (warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None)))
 
 
 def frame_above(frame, left):
@@ -44,14 +47,16 @@ def frame_above(frame, left):
 
 def line_at(frame):
     """The file, the line and the globals that a frame is at."""
-    return ("sys", 1, vars(sys)) if frame is None else (frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
+    return (("sys", 1, vars(sys)) if frame is None else
+            (frame.f_code.co_filename, frame.f_lineno, frame.f_globals))
 
 
 def warn_at(where, left, message, category):
     """Warn of a line; `where` is None: of one that is so many frames above the traced function."""
     file, line, names = where or line_at(frame_above(sys._getframe(1), left))
     registry = names.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(message, category, file, line, names.get("__name__", "<string>"), registry)
+    warnings.warn_explicit(message, category, file, line, names.get("__name__", "<string>"),
+                           registry)
 
 
 def warn_of(frame, message, category):
@@ -64,4 +69,5 @@ def log_at(logger, level, where, msg, *args):
     if logger is logging.root and not logger.handlers:
         logging.basicConfig()
     if logger.isEnabledFor(level):
-        logger.handle(logger.makeRecord(logger.name, level, where[0], where[1], msg, args, None, where[2]))
+        logger.handle(
+            logger.makeRecord(logger.name, level, where[0], where[1], msg, args, None, where[2]))

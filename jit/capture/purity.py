@@ -1,7 +1,9 @@
-"""Watching a run for what cannot be recorded: code that the world has not been searched for, and calls that do more than compute.
+"""Watching a run for what cannot be recorded: code that the world has not been searched for, and
+calls that do more than compute.
 
-The interpreter tells of every call and return. Nearly all are the framework's own business, and machine code passes over them
-(`passes/lower_llvm/calls/profile_function.py`): it knows the code of ours that no function of the user's leads to.
+The interpreter tells of every call and return. Nearly all are the framework's own business, and
+machine code passes over them (`passes/lower_llvm/calls/profile_function.py`): it knows the code of
+ours that no function of the user's leads to.
 """
 import atexit
 import contextvars
@@ -30,7 +32,8 @@ IMPORTING = frozenset(("_frozen_importlib", "_frozen_importlib_external"))
 
 
 class _Known:
-    """Code of ours that no function of the user's leads to, in the table that machine code searches."""
+    """Code of ours that no function of the user's leads to, in the table that machine code
+    searches."""
 
     def __init__(self):
         self.held, self.words = {}, (C.c_int64 * len(L.W))()       # address -> the code, weakly
@@ -38,7 +41,8 @@ class _Known:
         self.names = (C.c_int64 * L.KINDS)()
         for kind, name in (L.CALL, "call"), (L.RETURN, "return"), (L.C_CALL, "c_call"):
             self.names[kind] = id(sys.intern(name))
-        self.words[L.W["tensor"] // 8], self.words[L.W["names"] // 8] = id(Tensor), C.addressof(self.names)
+        self.words[L.W["tensor"] // 8], self.words[L.W["names"] // 8] = id(Tensor), C.addressof(
+            self.names)
         self.grow(1 << 12)
         native.export("whet_watch", C.addressof(self.words))
         code = native.image("jit/watch", L.source, ["watched", "unwatched"])
@@ -48,8 +52,10 @@ class _Known:
 
     def grow(self, size):
         """Another table, not smaller, with what is in this one."""
-        before, self.table = self.table, (C.c_int64 * size)()            # (threads may search the old one until the words are others)
-        self.words[L.W["table"] // 8], self.words[L.W["mask"] // 8], self.used = C.addressof(self.table), size - 1, 0
+        # (threads may search the old one until the words are others)
+        before, self.table = self.table, (C.c_int64 * size)()
+        self.words[L.W["table"] // 8], self.words[L.W["mask"] // 8], self.used = (C.addressof(
+            self.table), size - 1, 0)
         for address in self.held:
             self.lay(address)
         del before
@@ -67,7 +73,8 @@ class _Known:
         with self.lock:
             if address not in self.held:
                 if 2 * self.used > len(self.table):
-                    self.grow(2 * len(self.table) if 4 * len(self.held) > len(self.table) else len(self.table))
+                    self.grow(2 * len(self.table) if 4
+                              * len(self.held) > len(self.table) else len(self.table))
                 self.held[address] = weakref.ref(code, lambda _: self.remove(address))
                 self.lay(address)
 
@@ -88,8 +95,9 @@ def _known():
 
 
 class Watch:
-    """Looks at every call that the run makes: code that the world has not been searched for, and calls that do more than compute. `told`: where
-    the framework first gave the user's code something that may depend on sizes (see sizes.py)."""
+    """Looks at every call that the run makes: code that the world has not been searched for, and
+    calls that do more than compute. `told`: where the framework first gave the user's code
+    something that may depend on sizes (see sizes.py)."""
     of_users_calls = True
 
     def __init__(self, world, refuse):
@@ -97,7 +105,8 @@ class Watch:
         self.told = None
         self.runner = None                   # the code that calls the traced function
         self.looking = False
-        self.aside = self.foreign = False    # is this an act outside of Python's state? did one of them run code of the user's?
+        # is this an act outside of Python's state? did one of them run code of the user's?
+        self.aside = self.foreign = False
 
     def __enter__(self):
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
@@ -117,7 +126,8 @@ class Watch:
 
     @staticmethod
     def unwatched(compute, *args):
-        """Call something of ours that calls no code of the user's: what happens meanwhile needs no look."""
+        """Call something of ours that calls no code of the user's: what happens meanwhile needs
+        no look."""
         known = _known()
         return compute(*args) if known is None else known.unwatched(compute, *args)
 
@@ -130,7 +140,8 @@ class Watch:
                 self.before.enable()         # (cProfile)
             if self.collecting:
                 gc.enable()
-            self.looking = False             # (at last: where an interrupt ends this midway, it is done again)
+            # (at last: where an interrupt ends this midway, it is done again)
+            self.looking = False
 
     def __exit__(self, *exc):
         self.withdraw()
@@ -140,17 +151,20 @@ class Watch:
     def __call__(self, frame, event, arg):
         if self.aside:
             names = frame.f_globals
-            self.foreign |= event == "call" and origin_of(names) is None and not makes_a_tuple(frame.f_code, names)
+            self.foreign |= (event == "call" and origin_of(names) is None
+                             and not makes_a_tuple(frame.f_code, names))
         elif event == "call":
             self.called(frame)
         elif event == "c_call":
             if frame.f_code in self.codes:   # (other code was judged when it was called)
                 self.native(arg)
-        elif event == "return" and self.told is None and arg is not None and ours(frame) and tells(arg):
+        elif (event == "return" and self.told is None and arg is not None and ours(frame)
+              and tells(arg)):
             self.given(frame.f_code.co_name, frame.f_back)
 
     def given(self, name, frame):
-        """A function of the framework's returns something to this frame, or to whom this frame works for."""
+        """A function of the framework's returns something to this frame, or to whom this frame
+        works for."""
         while frame is not None and (origin := origin_of(frame.f_globals)) is not None:
             if origin.is_ours:
                 return
@@ -160,13 +174,15 @@ class Watch:
 
     def called_with(self, frame):
         """Is it the framework's code that calls, with arguments of its own?"""
-        origin = None if frame is None or frame.f_code is self.runner else origin_of(frame.f_globals)
+        origin = (None
+                  if frame is None or frame.f_code is self.runner else origin_of(frame.f_globals))
         return origin is not None and origin.is_ours and origin.module != "whet.nn.module"
 
     def called(self, frame):
         code = frame.f_code
         if code in self.codes:
-            if self.told is None and (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals)):
+            if (self.told is None and
+                (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals))):
                 self.told = line_of(code, code.co_firstlineno)
             if not self.watching.isdisjoint(code.co_names):
                 self.refuse(Inspects("it asks what is alive, or who watches"))
@@ -178,7 +194,8 @@ class Watch:
                 table.add(code)
             return
         back, importing = frame.f_back, False
-        while back is not None and back.f_code not in self.codes and not ours(back):     # (other code was judged when it was called)
+        # (other code was judged when it was called)
+        while back is not None and back.f_code not in self.codes and not ours(back):
             importing |= (by := origin_of(back.f_globals)) is not None and by.module in IMPORTING
             back = back.f_back
         if back is None or back.f_code not in self.codes and (importing or origin is not None):
@@ -199,13 +216,17 @@ class Watch:
             if not known.makes_an_object(fn, owner):
                 self.refuse(Calls(f"{owner.__qualname__}.{fn.__name__}"))
         elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
-            return                           # (what a variable holds is compared; generators from outside are not let in)
+            # (what a variable holds is compared; generators from outside are not let in)
+            return
         elif isinstance(owner, np.ndarray):
-            if fn.__name__ in known.OF_FILES:                # (what else a method changes is compared)
+            # (what else a method changes is compared)
+            if fn.__name__ in known.OF_FILES:
                 self.refuse(Calls(f"{type(owner).__qualname__}.{fn.__name__}"))
-        elif not isinstance(owner, known.OWNERS) or fn.__name__ in known.OF_THE_PLACE and isinstance(owner, datetime.date):
+        elif (not isinstance(owner, known.OWNERS)
+              or fn.__name__ in known.OF_THE_PLACE and isinstance(owner, datetime.date)):
             what = f"{type(owner).__qualname__}.{fn.__name__}"
-            self.refuse(Draws(f"it calls {what}") if isinstance(owner, random.Random) else Calls(what))
+            self.refuse(
+                Draws(f"it calls {what}") if isinstance(owner, random.Random) else Calls(what))
 
 
 def resume(profile):
@@ -214,12 +235,15 @@ def resume(profile):
 
 
 def _numpys_random():
-    """What tells whether NumPy's own generator of random numbers has moved; None where it is not loaded."""
+    """What tells whether NumPy's own generator of random numbers has moved; None where it is not
+    loaded."""
     if (loaded := sys.modules.get("numpy.random")) is None:
         return None
     g = loaded.get_bit_generator()
-    # (of the usual one the bytes of its state, 624 words and a count: as Python's numbers they take 60 us)
-    return C.string_at(g.ctypes.state_address, 625 * 4) if type(g) is loaded.MT19937 else repr(g.state)
+    # (of the usual one the bytes of its state, 624 words and a count: as Python's numbers they take
+    # 60 us)
+    return (C.string_at(g.ctypes.state_address, 625
+                        * 4) if type(g) is loaded.MT19937 else repr(g.state))
 
 
 def line_of(code, line):

@@ -1,7 +1,8 @@
-"""What Python asks of tensors while a run is recorded: their numbers, facts about them, their text, their memory.
+"""What Python asks of tensors while a run is recorded: their numbers, facts about them, their text,
+their memory.
 
-What Python goes on from is a guard, and a replay asks it again. A number that was seen to vary is a `Number` instead, which a replay
-computes anew.
+What Python goes on from is a guard, and a replay asks it again. A number that was seen to vary is a
+`Number` instead, which a replay computes anew.
 """
 import sys
 
@@ -43,15 +44,19 @@ class Questions(registry.Observer):
         return answer
 
     def numbers(self, op, inputs):
-        """The operands with Numbers as tensors of no dimension, where that gives the same kernel; else as values that a replay must find."""
+        """The operands with Numbers as tensors of no dimension, where that gives the same
+        kernel; else as values that a replay must find."""
         if not any(type(x) in NUMBERS for x in inputs):
             return inputs
         if isinstance(op, pointwise_family.PointwiseOp):
-            arrays = [x._array if registry.is_tensor(x) else value_of(x) if type(x) in NUMBERS else x for x in inputs]
+            arrays = [
+                x._array if registry.is_tensor(x) else value_of(x) if type(x) in NUMBERS else x
+                for x in inputs]
             kernel, number, t = op.plan(arrays)
             with modes.no_grad():
-                made = [tensor_behind(x).to(FROM_NUMPY[op._number(value_of(x), number, t).dtype]) if type(x) in NUMBERS and t.kind != COMPLEX else x
-                        for x in inputs]
+                made = [
+                    tensor_behind(x).to(FROM_NUMPY[op._number(value_of(x), number, t).dtype])
+                    if type(x) in NUMBERS and t.kind != COMPLEX else x for x in inputs]
             if not any(type(x) in NUMBERS for x in made):
                 other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
                 if u is t and str(other.roots) == str(kernel.roots):
@@ -70,7 +75,8 @@ class Questions(registry.Observer):
         if a.size == 1 and a.dtype.kind in "fiu" and self.items_vary and (self.values.number(a) is not None or id(a) in self.reachable) \
                 and not (a.dtype == np.uint64 and a.item() > SAFE):
             with modes.no_grad():
-                x, wanted = t.detach().reshape(()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64
+                x, wanted = (t.detach().reshape(
+                    ()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64)
                 x = x.clone() if x.dtype is wanted else x.to(wanted)
             bound = 0
             if a.dtype.kind != "f":
@@ -95,9 +101,12 @@ class Questions(registry.Observer):
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
 
     def shown(self, t):
-        """A tensor becomes text: a replay needs the same numbers, and the same settings of how they are shown."""
+        """A tensor becomes text: a replay needs the same numbers, and the same settings of how
+        they are shown."""
         if t._node is not None and not self.is_made(t):
-            self.refuse(Prints("a tensor from outside with a history became text", "Print x.detach(), or its number by .item()."))
+            self.refuse(
+                Prints("a tensor from outside with a history became text",
+                       "Print x.detach(), or its number by .item()."))
         self.settings.append(OPTIONS)
         self.concretize(t)
 
@@ -110,7 +119,8 @@ class Questions(registry.Observer):
 
     def exposed(self, t):
         """What stands for the array that shows a tensor's memory."""
-        if self.exact or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY or t._array.dtype.kind == "V":
+        if (self.exact or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY
+                or t._array.dtype.kind == "V"):
             self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
             return None
         t._shared().shown = 1
@@ -134,5 +144,6 @@ def _small(a):
     return bool(-SAFE <= a.item() <= SAFE)
 
 
-def _small_and_positive(a):              # (an unsigned number, which as a signed one may be negative)
+# (an unsigned number, which as a signed one may be negative)
+def _small_and_positive(a):
     return bool(0 <= a.item() <= SAFE)

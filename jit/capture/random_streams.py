@@ -1,7 +1,9 @@
-"""Where the generators of random numbers are in the course of a run, so that a replay draws what eager mode would.
+"""Where the generators of random numbers are in the course of a run, so that a replay draws what
+eager mode would.
 
-A draw is recorded with the *stream* that it continues: a generator from outside, as a call finds it, or a `Position` where the run has put one:
-at the start of a seed, or so many blocks after where a generator was. At the end stands where each generator from outside is left.
+A draw is recorded with the *stream* that it continues: a generator from outside, as a call finds
+it, or a `Position` where the run has put one: at the start of a seed, or so many blocks after where
+a generator was. At the end stands where each generator from outside is left.
 """
 from whet.random import Position
 
@@ -22,8 +24,10 @@ class Streams:
     """The generators that a run uses."""
 
     def __init__(self):
-        self.all, self.starts = {}, {}       # id -> where it is; of those from outside, where they were
-        self.told = []                       # (a state that was handed out, its bytes, what it stands for)
+        # id -> where it is; of those from outside, where they were
+        self.all, self.starts = {}, {}
+        # (a state that was handed out, its bytes, what it stands for)
+        self.told = []
 
     def at(self, g):
         """Where a generator is."""
@@ -40,7 +44,8 @@ class Streams:
         return at.stream
 
     def positioned(self, how, g, given):
-        """A generator was put somewhere, or somebody asks where it is. False where a replay cannot do the same."""
+        """A generator was put somewhere, or somebody asks where it is. False where a replay
+        cannot do the same."""
         if how == "made":
             self.all[id(g)] = at = _At(g, None, None, g._seed, 0)
             at.go(None, g._seed, g._offset)
@@ -54,7 +59,8 @@ class Streams:
             at = self.at(g)
             self.told.append((given, given._array.tobytes(), (at.of, at.seed, at.offset)))
         elif how == "set":
-            found = next((to for t, raw, to in self.told if t is given and t._array.tobytes() == raw), None)
+            found = next(
+                (to for t, raw, to in self.told if t is given and t._array.tobytes() == raw), None)
             if found is None:
                 return False
             self.at(g).go(*found)
@@ -62,10 +68,12 @@ class Streams:
             return self.at(g).of is None
         return True
 
-    # ---- afterwards --------------------------------------------------------------------------------------------------
+    # ---- afterwards ------------------------------------------------------------------------------
     def outside(self):
         """Those from outside that are elsewhere now."""
-        return [at for i, at in self.all.items() if i in self.starts and (at.of is not at.generator or at.offset or at.stream is not at.generator)]
+        return [
+            at for i, at in self.all.items() if i in self.starts and (
+                at.of is not at.generator or at.offset or at.stream is not at.generator)]
 
     def moved(self):
         """The same as generators."""
@@ -73,7 +81,8 @@ class Streams:
 
     def ends(self):
         """Where those are left that have not only been drawn from: (generator, Position)."""
-        return [(at.generator, Position(at.of, at.seed, at.offset)) for at in self.outside() if at.stream is not at.generator]
+        return [(at.generator, Position(at.of, at.seed, at.offset)) for at in self.outside()
+                if at.stream is not at.generator]
 
     def as_told(self, g):
         """Is a generator where it must be by what was seen?"""
@@ -83,5 +92,8 @@ class Streams:
 
     def key(self, nodes):
         """What runs that draw alike have in common."""
-        streams = {id(n.attrs["generator"]): n.attrs["generator"] for n in nodes if n.kind == "draw"}
-        return [*[s.key() if type(s) is Position else id(s) for s in streams.values()], *[(id(g), p.key()) for g, p in self.ends()]]
+        streams = {
+            id(n.attrs["generator"]): n.attrs["generator"] for n in nodes if n.kind == "draw"}
+        return [
+            *[s.key() if type(s) is Position else id(s) for s in streams.values()],
+            *[(id(g), p.key()) for g, p in self.ends()]]

@@ -1,9 +1,10 @@
 """Recording: a real run of a function, with every primitive that executes written down.
 
-The recorder is an observer of `ops.registry`: it runs each primitive as eager does and notes op, operands and results. Operands are
-known by the array that they stand for, so a tensor made anew around the same memory is the same value. A tensor that neither the
-recording made nor the function could reach before is something that the recorder has not seen: the function is refused.
-What the run makes is freed when eager frees it: see `value_layouts.py`.
+The recorder is an observer of `ops.registry`: it runs each primitive as eager does and notes op,
+operands and results. Operands are known by the array that they stand for, so a tensor made anew
+around the same memory is the same value. A tensor that neither the recording made nor the function
+could reach before is something that the recorder has not seen: the function is refused. What the
+run makes is freed when eager frees it: see `value_layouts.py`.
 """
 import sys
 import weakref
@@ -41,7 +42,9 @@ from .varying_texts import Texts
 
 ERRORS = RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 # numbers that vary make tensors of these types as they make them themselves
-FILLED = {float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.float64, dtypes.int64), bool: ()}
+FILLED = {
+    float: (dtypes.float32, dtypes.float64), int: (dtypes.float32, dtypes.float64, dtypes.int64),
+    bool: ()}
 
 
 class Recorder(Questions):
@@ -50,28 +53,40 @@ class Recorder(Questions):
     def __init__(self, reachable, items_vary=False, watched=(), exact=False):
         self.reachable = {id(t._array): t for t in reachable}
         self.anchors = [t._array for t in reachable]         # (no other array gets the id of one)
-        self.watched, self.borrowed = watched, {}    # NumPy arrays that are guarded; tensors around them
+        # NumPy arrays that are guarded; tensors around them
+        self.watched, self.borrowed = watched, {}
         self.exact = exact                   # would somebody notice a Number?
-        self.items_vary = items_vary         # are the numbers that Python asks tensors for taken as they come?
-        # tensors that stand for numbers; weak references to those; ids of the tensors whose value Python went on from
+        # are the numbers that Python asks tensors for taken as they come?
+        self.items_vary = items_vary
+        # tensors that stand for numbers; weak references to those; ids of the tensors whose value
+        # Python went on from
         self.hidden, self.lent, self.pinned = [], [], set()
         self.nodes, self.values, self.ceiling = [], Values(), Ceiling()
-        self.arrays, self.memory = self.values.arrays, self.values.memory      # how values lie, and in the memory of which others
-        self.outside, self.originals = {}, Originals(self.arrays)    # value number -> the tensor that was there before; what those held
+        # how values lie, and in the memory of which others
+        self.arrays, self.memory = self.values.arrays, self.values.memory
+        # value number -> the tensor that was there before; what those held
+        self.outside, self.originals = {}, Originals(self.arrays)
         self.made = {}                       # id of a tensor made inside -> a weak reference to it
-        self.foreign = {}                    # id of an array that a tensor was made around -> (by what, at which line)
+        # id of an array that a tensor was made around -> (by what, at which line)
+        self.foreign = {}
         self.texts, self.streams = Texts(), Streams()
         self.numpys, self.codes = Arrays(self), frozenset()  # NumPy arrays; the user's code
-        self.cells = []                      # what counts the versions of tensors that the run made around arrays
-        self.running = None                  # the op that runs, its operands and attributes, until its results are noted
-        self.settings = []                   # objects of ours whose attributes were read, of those that the World does not watch
-        self.acts = []                       # what was done outside of Python's state: see outside_calls.py
+        # what counts the versions of tensors that the run made around arrays
+        self.cells = []
+        # the op that runs, its operands and attributes, until its results are noted
+        self.running = None
+        # objects of ours whose attributes were read, of those that the World does not watch
+        self.settings = []
+        # what was done outside of Python's state: see outside_calls.py
+        self.acts = []
         self.outward = None                  # what does such things
         self.runner = None                   # the code that calls the function
-        self.reason, self.passing = None, False              # why it is no recording; is that so at some calls only?
-        self.trying, self.since = None, 0    # where code is tried (control_flow.py): what stops it, and the first value that is its own
+        # why it is no recording; is that so at some calls only?
+        self.reason, self.passing = None, False
+        # where code is tried (control_flow.py): what stops it, and the first value that is its own
+        self.trying, self.since = None, 0
 
-    # ---- values ------------------------------------------------------------------------------------------------------
+    # ---- values ----------------------------------------------------------------------------------
     def value(self, t):
         """The number of a tensor's value."""
         a = t._array
@@ -112,11 +127,13 @@ class Recorder(Questions):
         """The values that depend on what a clock said."""
         found, roots = set(), {}
         for n in self.nodes:
-            if n.kind == "op" and n.op.random or any(x in found or self.memory.get(x, x) in roots for x in n.refs()):
+            if (n.kind == "op" and n.op.random
+                    or any(x in found or self.memory.get(x, x) in roots for x in n.refs())):
                 found.update(n.outs)
                 if n.kind == "write":
                     roots[self.memory.get(n.ins[0], n.ins[0])] = True
-                    found.update(k for k in range(len(self.arrays)) if self.memory.get(k, k) in roots)
+                    found.update(k for k in range(len(self.arrays))
+                                 if self.memory.get(k, k) in roots)
         return found
 
     def forget(self, values):
@@ -131,7 +148,7 @@ class Recorder(Questions):
                 n = node.ins[0]
         return n >= self.since and n not in self.outside
 
-    # ---- control flow ------------------------------------------------------------------------------------------------
+    # ---- control flow ----------------------------------------------------------------------------
     def cond(self, pred, true_fn, false_fn, operands):
         from .control_flow import cond
         return cond(self, pred, true_fn, false_fn, operands)
@@ -150,24 +167,30 @@ class Recorder(Questions):
         if self.trying is not None:
             self.trying(reason)
         if self.reason is None:
-            self.reason = (Settings(reason) if type(reason) is str else Reason.of(reason)).at(where())
+            self.reason = (Settings(reason) if type(reason) is str else Reason.of(reason)).at(
+                where())
         state = modes.state
         if self in state.observers:
             state.observers = tuple(o for o in state.observers if o is not self)
             modes.refresh()
 
-    # ---- what is observed --------------------------------------------------------------------------------------------
+    # ---- what is observed ------------------------------------------------------------------------
     def __call__(self, op, inputs, attrs):
-        alone = op.ours and not modes.state.saved_hooks            # (else code of the user's may run)
-        return Watch.unwatched(self.run, op, inputs, attrs) if alone else self.run(op, inputs, attrs)
+        # (else code of the user's may run)
+        alone = op.ours and not modes.state.saved_hooks
+        return (Watch.unwatched(self.run, op, inputs, attrs) if alone else self.run(
+            op, inputs, attrs))
 
     def run(self, op, inputs, attrs):
         """Run an op as eager does, and note it."""
-        if op.name == "full" and type(attrs["value"]) in NUMBERS and attrs["dtype"] in FILLED[type(value_of(attrs["value"]))]:
+        if (op.name == "full" and type(attrs["value"]) in NUMBERS
+                and attrs["dtype"] in FILLED[type(value_of(attrs["value"]))]):
             with modes.no_grad():
                 x = tensor_behind(attrs["value"])
-                if attrs["dtype"] is not dtypes.float32 or type(value_of(attrs["value"])) is int or self.ask(_modest, (x,)):
-                    return x.to(attrs["dtype"]).expand(attrs["size"]).clone(memory_format=contiguous_format)
+                if (attrs["dtype"] is not dtypes.float32 or type(value_of(attrs["value"])) is int
+                        or self.ask(_modest, (x,))):
+                    return x.to(attrs["dtype"]).expand(
+                        attrs["size"]).clone(memory_format=contiguous_format)
         inputs, attrs = self.numbers(op, inputs), _plain(attrs)
         try:
             ins = self.operands(inputs)
@@ -199,12 +222,14 @@ class Recorder(Questions):
             self.refuse(Raises(f"{op.name} raised an error"))
 
     def note(self, op, ins, attrs, out, position=None):
-        """An op made something; of a draw of random numbers `position` is where the generator was."""
+        """An op made something; of a draw of random numbers `position` is where the generator
+        was."""
         outs = []
         for t in out if type(out) is tuple else (out,):
             known = self.values.number(t._array)
             if known is not None and ins and known == ins[0] and type(out) is not tuple:
-                self.made[id(t)] = weakref.ref(t)            # another tensor around the same array (detach)
+                # another tensor around the same array (detach)
+                self.made[id(t)] = weakref.ref(t)
                 return
             if known is not None:
                 self.refuse(f"{op.name} gave back one of its operands")
@@ -218,11 +243,15 @@ class Recorder(Questions):
             if op.is_view:
                 self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
                 if op.reach and t._array.size and not self.values.inside(outs[-1]):
-                    self.refuse(Memory(f"{op.name} shows memory outside of the tensor that the function was given"))
+                    self.refuse(Memory(f"{op.name} shows memory outside of the tensor that the "
+                                       "function was given"))
                     return
-        if "array" in attrs:                 # a constant: as it is now, whatever is written to it later
+        # a constant: as it is now, whatever is written to it later
+        if "array" in attrs:
             attrs = {**attrs, "array": copied(attrs["array"])}
-        self.nodes.append(OpNode(op, ins, attrs, outs, where()) if position is None else Draw(op, attrs, outs, where(), position))
+        self.nodes.append(
+            OpNode(op, ins, attrs, outs, where()) if position is
+            None else Draw(op, attrs, outs, where(), position))
 
     def draw(self, generator, op, shape):
         """Random numbers: drawn anew at each replay."""
@@ -273,7 +302,8 @@ class Recorder(Questions):
                 raise
             self.note(op, ins, attrs, t)
             return t
-        if made and op.name == "resize" and not t._array.size:       # (`out=`: what it gets is new memory)
+        # (`out=`: what it gets is new memory)
+        if made and op.name == "resize" and not t._array.size:
             new = {"size": attrs["size"], "dtype": t.dtype}
             t._array = empty_op.forward(**new)
             t._bump("resize_")
@@ -292,8 +322,10 @@ class Recorder(Questions):
         if self.numpys.frozen(self.memory.get(ins[0], ins[0]), t._array):
             self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
         node, base = t._node, t if t._base is None else t._base
-        if modes.state.flags & modes.GRAD and not self.is_made(base) and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args)):
-            self.refuse(Memory("what carries gradients is written to a tensor that was there before"))
+        if (modes.state.flags & modes.GRAD and not self.is_made(base)
+                and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args))):
+            self.refuse(
+                Memory("what carries gradients is written to a tensor that was there before"))
             return pointwise_family.inplace(op, t, args, attrs)
         if self.memory.get(ins[0], ins[0]) in self.outside:
             self.originals.write(t._array)
@@ -330,7 +362,8 @@ def _settled(x):
 
 
 def counters(t):
-    """The cell that counts a tensor's versions, that of its `.data`, that of the `.data` of this, and so on: those that there are."""
+    """The cell that counts a tensor's versions, that of its `.data`, that of the `.data` of
+    this, and so on: those that there are."""
     cell = t._cell
     while cell is not None:
         yield cell
@@ -338,7 +371,8 @@ def counters(t):
 
 
 def _counted(t, outside):
-    """Are a tensor's versions counted with those of one from outside (it is `x.detach()`, or `.data`)?"""
+    """Are a tensor's versions counted with those of one from outside (it is `x.detach()`, or
+    `.data`)?"""
     return t._cell is not None and any(c is t._cell for x in outside.values() for c in counters(x))
 
 
@@ -348,7 +382,8 @@ def _reshape(op, t, attrs):
 
 
 def escaped(refs, held):
-    """One of the tensors that somebody still holds, of weak references to some. `held`: by id, how often graphs and gradients hold some."""
+    """One of the tensors that somebody still holds, of weak references to some. `held`: by id,
+    how often graphs and gradients hold some."""
     t = object()
     alone = sys.getrefcount(t)
     for ref in refs:
@@ -357,4 +392,3 @@ def escaped(refs, held):
         if t is not None and (not n or sys.getrefcount(t) != alone + n):
             return t
     return None
-

@@ -1,6 +1,8 @@
-"""Objects that lie in the place of streams, loggers, caches and functions while a function is recorded.
+"""Objects that lie in the place of streams, loggers, caches and functions while a function is
+recorded.
 
-A stand-in looks like what it stands for, and does what is asked of that. While the run goes on it notes each call (`outside_calls.py`).
+A stand-in looks like what it stands for, and does what is asked of that. While the run goes on it
+notes each call (`outside_calls.py`).
 """
 import functools
 import logging
@@ -10,8 +12,11 @@ from ..report.reasons import Caches, Calls, Prints
 from ..report.type_names import thing
 from .output import METHODS
 
-STABLE = ("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable", "readable", "seekable", "buffer")
-LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL}
+STABLE = (("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable",
+           "readable", "seekable", "buffer"))
+LEVELS = {
+    "debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING,
+    "error": logging.ERROR, "critical": logging.CRITICAL}
 CACHED = type(functools.lru_cache(len))
 
 
@@ -33,12 +38,15 @@ class StandIn:
     def __getattribute__(self, name):
         if name == "__class__":
             return object.__getattribute__(self, name)
-        real, outward = object.__getattribute__(self, "_real"), object.__getattribute__(self, "_outward")
+        real, outward = (object.__getattribute__(self, "_real"),
+                         object.__getattribute__(self, "_outward"))
         found = getattr(real, name)
-        return object.__getattribute__(self, "_attribute")(real, outward, name, found) if outward.live() else found
+        return (object.__getattribute__(self, "_attribute")(real, outward, name, found)
+                if outward.live() else found)
 
     def __setattr__(self, name, value):
-        real, outward = object.__getattribute__(self, "_real"), object.__getattribute__(self, "_outward")
+        real, outward = (object.__getattribute__(self, "_real"),
+                         object.__getattribute__(self, "_outward"))
         if outward.live():
             outward.rec.refuse(Prints(f"it changes {thing(type(real))}"))
         setattr(real, name, value)
@@ -51,7 +59,8 @@ class StandIn:
 
     def __eq__(self, other):
         mine = object.__getattribute__(self, "_real")
-        return mine == (object.__getattribute__(other, "_real") if isinstance(other, StandIn) else other)
+        return (mine == (object.__getattribute__(other, "_real")
+                         if isinstance(other, StandIn) else other))
 
     def _attribute(self, real, outward, name, found):
         return found
@@ -96,7 +105,8 @@ class Stream(StandIn):
         if name in METHODS and isinstance(found, types.BuiltinFunctionType):
             return functools.partial(outward.written, found)
         if name not in STABLE:
-            outward.rec.refuse(Calls(f"{type(real).__name__}.{name}, and the stream moves on when it is read"))
+            outward.rec.refuse(
+                Calls(f"{type(real).__name__}.{name}, and the stream moves on when it is read"))
         return found
 
     def __iter__(self):

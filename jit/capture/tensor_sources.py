@@ -1,4 +1,5 @@
-"""Where a replay finds the tensors that were there before the recorded run: one class for each way to one."""
+"""Where a replay finds the tensors that were there before the recorded run: one class for each
+way to one."""
 from __future__ import annotations
 
 from typing import Any
@@ -79,7 +80,8 @@ class Outside(Source):
 
     def same(self, other: Any) -> bool:
         # The function makes new tensors around one NumPy array.
-        return type(other) is Outside and (self == other or _around_one(self.tensor._array, other.tensor._array))
+        return (type(other) is Outside
+                and (self == other or _around_one(self.tensor._array, other.tensor._array)))
 
     def emit(self, steps: Any) -> None:
         steps.constant(self.tensor)
@@ -145,18 +147,20 @@ class BaseOf(_Reached):
 
 
 class Search:
-    """Several sources, of which each call looks for the tensors. Those from outside are `known`, `arguments` are taken by their index, and
-    the `others` are found one by one."""
+    """Several sources, of which each call looks for the tensors. Those from outside are `known`,
+    `arguments` are taken by their index, and the `others` are found one by one."""
     __slots__ = ("sources", "known", "arguments", "others")
 
     def __init__(self, sources: list[Source | None]):
         self.sources = sources
         self.known: list[Any] = [s.tensor if isinstance(s, Outside) else None for s in sources]
         self.arguments = [(i, s.index) for i, s in enumerate(sources) if isinstance(s, Argument)]
-        self.others = [(i, s) for i, s in enumerate(sources) if s is not None and not isinstance(s, Outside | Argument)]
+        self.others = [(i, s) for i, s in enumerate(sources)
+                       if s is not None and not isinstance(s, Outside | Argument)]
 
     def find(self, leaves: Any) -> list[Any]:
-        """The tensors in a call that is given these leaves; None in the place of one that is not there."""
+        """The tensors in a call that is given these leaves; None in the place of one that is not
+        there."""
         found = self.known.copy()
         for i, k in self.arguments:
             found[i] = leaves[k]
@@ -176,14 +180,16 @@ class Sources:
     def __init__(self, run: Any, borrowed: dict[int, Base]):
         self.arguments = {id(t): Argument(i) for i, t in enumerate(run.leaves)}
         self.known, self.borrowed = run.whole.tensors, borrowed
-        self.owners: dict[int, Any] = {id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
+        self.owners: dict[int, Any] = {
+            id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}
         # Gradients that are known by another name, too: pairs of sources.
         self.twice: list[tuple[Source, Source | None]] = []
         only_gradients = set(map(id, run.whole.grads))
         t: Any
         for t, g in zip(run.tensors, run.grads):
             if g is not None and (id(g) not in only_gradients or self.owners[id(g)] is not t):
-                other: Any = self.arguments.get(id(g)) or (self(g) if id(g) in only_gradients else Outside(g))
+                other: Any = (self.arguments.get(id(g))
+                              or (self(g) if id(g) in only_gradients else Outside(g)))
                 self.twice.append((GradientOf(self(t)), other))
 
     def __call__(self, t: Any) -> Any:
@@ -196,7 +202,8 @@ class Sources:
         return Outside(t) if id(t) in self.known or id(t) in self.borrowed else None
 
     def sharing(self, tensors: list[Base]) -> list[tuple[Any, Any]]:
-        """Pairs of sources of the tensors that are around one array, such as `x` and `x.detach()`."""
+        """Pairs of sources of the tensors that are around one array, such as `x` and
+        `x.detach()`."""
         first: dict[int, Base] = {}
         pairs: list[tuple[Any, Any]] = []
         for t in tensors:

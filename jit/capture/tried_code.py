@@ -53,10 +53,12 @@ class Before:
         except Unwatchable as e:
             self.why = str(e)
         self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
-        self.looks = [] if self.world is None else [(t, _facts(t)) for t in self.world.tensors.values()]
+        self.looks = ([] if self.world is None else [
+            (t, _facts(t)) for t in self.world.tensors.values()])
 
     def compare(self):
-        """Raise No where something is another now: the other branch, or another number of rounds, would not have done it."""
+        """Raise No where something is another now: the other branch, or another number of
+        rounds, would not have done it."""
         if self.world is None:
             raise No(self.why)
         if any(not _alike(t, was) for t, was in self.looks):
@@ -90,13 +92,15 @@ def _alike(t, was):
 
 
 class Careful(Watch):
-    """A watch that stops what it would refuse, before it happens, and functions of ours that do not say that they only compute."""
+    """A watch that stops what it would refuse, before it happens, and functions of ours that do
+    not say that they only compute."""
 
     def called(self, frame):
         back = frame.f_back
         if back.f_code in self.codes or back.f_code is run.__code__:
             origin = origin_of(frame.f_globals)
-            if origin is not None and origin.is_ours and (frame.f_code in declarations.ACTING or not origin.only_computes):
+            if (origin is not None and origin.is_ours
+                    and (frame.f_code in declarations.ACTING or not origin.only_computes)):
                 self.refuse(Calls(frame.f_code.co_name))
         super().called(frame)
 
@@ -107,8 +111,9 @@ def run(fn, operands):
 
 
 def attempt(rec, fn, operands):
-    """What a function gives that eager does not come to, and the nodes of it. It runs on the real operands, and is stopped before it writes
-    to what was there before, draws random numbers, starts a backward or calls what a recording may not call; Python's state is put back."""
+    """What a function gives that eager does not come to, and the nodes of it. It runs on the real
+    operands, and is stopped before it writes to what was there before, draws random numbers, starts
+    a backward or calls what a recording may not call; Python's state is put back."""
     before, stopped = Before(fn, operands), []
     if before.world is None:
         raise No(before.why)

@@ -1,8 +1,10 @@
 """The values of a run: how each lies in memory, without the memory.
 
-A value has a number and a stand-in: an array of its type and strides, at an address that no memory is behind as long as nobody touches it. What
-shares memory has stand-ins that share addresses in the same way, so what passes ask of arrays (do these overlap, is this contiguous, how far is it
-from there to here) has the same answers. The array itself is known as long as somebody else holds it: it is freed when eager frees it.
+A value has a number and a stand-in: an array of its type and strides, at an address that no memory
+is behind as long as nobody touches it. What shares memory has stand-ins that share addresses in the
+same way, so what passes ask of arrays (do these overlap, is this contiguous, how far is it from
+there to here) has the same answers. The array itself is known as long as somebody else holds it: it
+is freed when eager frees it.
 """
 import weakref
 from bisect import bisect, insort
@@ -14,21 +16,24 @@ from whet.ir.spans import address, span
 
 from ..verify.same_bits import digest, laid
 
-SHORT = 1 << 12                  # bytes of a tensor from outside that is copied at once: a digest would take no less
+# bytes of a tensor from outside that is copied at once: a digest would take no less
+SHORT = 1 << 12
 LINE = 64                        # bytes: how an array lies within these is a fact of it
 CHUNK = 1 << 26                  # bytes of addresses that are asked for at a time,
 MOST = 1 << 44                   # and that all values of a run may take: a system has few more
 
 
 class Addresses:
-    """Addresses for arrays whose elements are never read or written. (The system gives a page memory when it is first touched.)"""
+    """Addresses for arrays whose elements are never read or written. (The system gives a page
+    memory when it is first touched.)"""
 
     def __init__(self):
         self.chunk = np.empty(0, np.uint8)
         self.used = self.taken = 0
 
     def take(self, size, like):
-        """(an array of bytes, where in it `size` bytes begin that lie within a line as address `like` does)"""
+        """(an array of bytes, where in it `size` bytes begin that lie within a line as address
+        `like` does)"""
         at = self.used + (like - address(self.chunk) - self.used) % LINE
         if at + size > self.chunk.size:
             self.chunk = np.empty(max(CHUNK, size + LINE), np.uint8)
@@ -49,7 +54,8 @@ class Addresses:
 
 
 class Room:
-    """Where the stand-ins of what lies in one memory are: `low` and `high` are the memory's addresses, `chunk` has them from `at` on."""
+    """Where the stand-ins of what lies in one memory are: `low` and `high` are the memory's
+    addresses, `chunk` has them from `at` on."""
     __slots__ = ("low", "high", "chunk", "at")
 
     def __init__(self, low, high, addresses):
@@ -58,7 +64,8 @@ class Room:
 
     def stand_in(self, a):
         """The stand-in of an array that lies here."""
-        made = np.ndarray(a.shape, a.dtype, self.chunk, self.at + address(a) - self.low if a.size else self.at, a.strides)
+        made = np.ndarray(a.shape, a.dtype, self.chunk,
+                          self.at + address(a) - self.low if a.size else self.at, a.strides)
         if not a.flags.writeable:
             made.flags.writeable = False
         return made
@@ -69,12 +76,16 @@ class Values:
 
     def __init__(self):
         self.arrays = []                     # stand-ins; of what was there before, the arrays
-        self.memory = {}                     # value that is a view -> the value whose memory it shows
+        # value that is a view -> the value whose memory it shows
+        self.memory = {}
         self.real = []                       # weak references to the arrays
-        self.numbers = {}                    # id of an array -> its number, or that of one that is gone
-        self.rooms = {}                      # value -> the room of the memory that it lies in; none where that was there before
+        # id of an array -> its number, or that of one that is gone
+        self.numbers = {}
+        # value -> the room of the memory that it lies in; none where that was there before
+        self.rooms = {}
         self.addresses = Addresses()
-        self.held = None                     # arrays that are kept for the time being (see `holding`)
+        # arrays that are kept for the time being (see `holding`)
+        self.held = None
 
     def number(self, a):
         """The number of an array, or None."""
@@ -90,7 +101,8 @@ class Values:
         return self.enter(a, a)
 
     def made(self, a, sources=()):
-        """Number an array that was made in the run; `sources`: the values whose memory it may lie in."""
+        """Number an array that was made in the run; `sources`: the values whose memory it may
+        lie in."""
         low, high = span(a)
         for x in sources if a.size else ():
             room = self.rooms.get(x)
@@ -150,12 +162,13 @@ def gone():
 
 
 class Originals:
-    """What tensors from outside held before the run wrote to them: copies of those that it writes to, made just before. Of the others a digest
-    says afterwards that nobody else wrote to them."""
+    """What tensors from outside held before the run wrote to them: copies of those that it writes
+    to, made just before. Of the others a digest says afterwards that nobody else wrote to them."""
 
     def __init__(self, arrays):
         self.arrays, self.copies, self.digests = arrays, {}, {}
-        self.places, self.longest = [], 0    # (first address, value), in order; the bytes of the longest
+        # (first address, value), in order; the bytes of the longest
+        self.places, self.longest = [], 0
 
     def meet(self, n):
         """A value from outside is used for the first time."""
@@ -171,7 +184,8 @@ class Originals:
     def write(self, a):
         """An array is about to be written to."""
         low, high = span(a)
-        for i in range(bisect(self.places, (low - self.longest, 0)), bisect(self.places, (high, 0))):
+        for i in (range(bisect(self.places, (low - self.longest, 0)),
+                        bisect(self.places, (high, 0)))):
             _, n = self.places[i]
             if n not in self.copies and span(self.arrays[n])[1] > low:
                 self.copies[n] = laid(self.arrays[n])

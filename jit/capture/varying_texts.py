@@ -1,8 +1,9 @@
 """Texts of numbers that vary: `print(f"loss {loss:.3f}")`.
 
-A formatted Number is text, and what becomes of text nobody sees. But where the code says that it goes into one f-string, and that straight
-into a call that is noted (see `outside_calls.py`), it is enough that a replay makes the text anew. `sources` reads that from the code; the text of a
-Number that goes another way makes its value a guard.
+A formatted Number is text, and what becomes of text nobody sees. But where the code says that it
+goes into one f-string, and that straight into a call that is noted (see `outside_calls.py`), it is
+enough that a replay makes the text anew. `sources` reads that from the code; the text of a Number
+that goes another way makes its value a guard.
 """
 import dis
 import functools
@@ -10,9 +11,11 @@ import functools
 from .varying_numbers import plain, recorder_of, tensor_behind, value_of
 
 WINDOW = 200                     # instructions before a call that are looked at
-SIMPLE = {"LOAD_FAST": (0, 1), "LOAD_DEREF": (0, 1), "LOAD_NAME": (0, 1), "PUSH_NULL": (0, 1), "PRECALL": (0, 0), "KW_NAMES": (0, 0),
-          "CACHE": (0, 0), "NOP": (0, 0), "EXTENDED_ARG": (0, 0), "BINARY_OP": (2, 1), "BINARY_SUBSCR": (2, 1), "COMPARE_OP": (2, 1),
-          "UNARY_NEGATIVE": (1, 1), "UNARY_POSITIVE": (1, 1), "UNARY_NOT": (1, 1), "LOAD_METHOD": (1, 2)}
+SIMPLE = {
+    "LOAD_FAST": (0, 1), "LOAD_DEREF": (0, 1), "LOAD_NAME": (0, 1), "PUSH_NULL": (0, 1),
+    "PRECALL": (0, 0), "KW_NAMES": (0, 0), "CACHE": (0, 0), "NOP": (0, 0), "EXTENDED_ARG": (0, 0),
+    "BINARY_OP": (2, 1), "BINARY_SUBSCR": (2, 1), "COMPARE_OP": (2, 1), "UNARY_NEGATIVE": (1, 1),
+    "UNARY_POSITIVE": (1, 1), "UNARY_NOT": (1, 1), "LOAD_METHOD": (1, 2)}
 
 
 class Text:
@@ -30,8 +33,9 @@ def formats(code, at):
 
 @functools.lru_cache(256)
 def sources(code, at):
-    """What the arguments of the call at an offset are made of: for each None, or a list of strings, offsets of formatted values, and None for
-    what is not known. Also whether the call's result is thrown away."""
+    """What the arguments of the call at an offset are made of: for each None, or a list of strings,
+    offsets of formatted values, and None for what is not known. Also whether the call's result is
+    thrown away."""
     code_of = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
     k = next((k for k, i in enumerate(code_of) if i.offset >= at and i.opname == "CALL"), None)
     if k is None:
@@ -47,7 +51,8 @@ def sources(code, at):
 
 
 def _stack(instructions):
-    """What lies on the stack after some instructions on an empty one; None where that is not known."""
+    """What lies on the stack after some instructions on an empty one; None where that is not
+    known."""
     stack = []
     for i in instructions:
         name, n = i.opname, i.arg
@@ -60,7 +65,8 @@ def _stack(instructions):
             taken, made = 0, [None] * (1 + (n & 1))
         elif name == "LOAD_ATTR":
             taken, made = 1, [None]
-        elif name == "FORMAT_VALUE":         # (with a conversion, or by a spec that is computed, it is not known what is formatted)
+        elif name == "FORMAT_VALUE":
+            # (with a conversion, or by a spec that is computed, it is not known what is formatted)
             spec = stack[-1] if n & 4 and stack else []
             taken, made = 1 + bool(n & 4), [[i.offset if not n & 3 and spec is not None else None]]
         elif name == "BUILD_STRING":
@@ -84,7 +90,8 @@ class Texts:
     """The texts of Numbers that a run has made, until it is seen where they go."""
 
     def __init__(self):
-        self.made = {}                       # (id of a frame, offset) -> (Number, how it is written, text)
+        # (id of a frame, offset) -> (Number, how it is written, text)
+        self.made = {}
 
     def note(self, frame, number, spec):
         """The text of a Number, or None where the code does not say where it goes."""
@@ -98,13 +105,16 @@ class Texts:
         return text
 
     def arguments(self, frame, args, result_is_used):
-        """The arguments of a call that is noted, with Texts for strings that Numbers were written into."""
+        """The arguments of a call that is noted, with Texts for strings that Numbers were
+        written into."""
         if not self.made or not any(type(x) is str for x in args):
             return args
         known = sources(frame.f_code, frame.f_lasti)
         if known is None or len(known[0]) < len(args) or result_is_used and not known[1]:
             return args
-        return [x if type(x) is not str or s is None else self.text(frame, x, s) for x, s in zip(args, known[0])]
+        return [
+            x if type(x) is not str or s is None else self.text(frame, x, s)
+            for x, s in zip(args, known[0])]
 
     def text(self, frame, x, source):
         """A string as a Text, if that is what it is made of."""
@@ -125,5 +135,6 @@ class Texts:
     def settle(self):
         """Texts that went elsewhere make their values guards."""
         for number, *_ in self.made.values():
-            recorder_of(number).pin(tensor_behind(number))               # (which is over: it is not live)
+            # (which is over: it is not live)
+            recorder_of(number).pin(tensor_behind(number))
         self.made.clear()

@@ -206,9 +206,10 @@ class Comparison(Session):
         """A call that a recording fits did something else, or its program does: none is replayed
         any more."""
         reason = error.reason if type(error) is Wrong else Drifts(
-            f"call {self.known.calls} of a kind was made eagerly once more, and {error}, though nothing that "
-            "its recording compares has changed. It goes by something that a trace cannot see (a counter in an "
-            "extension, a file, a clock); earlier replays may have missed it")
+            f"call {self.known.calls} of a kind was made eagerly once more, and {error}, though "
+            "nothing that its recording compares has changed. It goes by something that a trace "
+            "cannot see (a counter in an extension, a file, a clock); earlier replays may have "
+            "missed it")
         self.refusals.drift = reason
         self.recordings.close()
         self.refusals.distrust(reason)

@@ -34,16 +34,18 @@ from .tensor_recipes import Freed, History, Leaf, LiveEnd, MadeTensor, MadeView,
 
 
 class Results:
-    """The recipes of one run. `source_of`: the way to a tensor that was there before, `source_of_edge`: the same of what an edge of
-    autograd leads to."""
+    """The recipes of one run. `source_of`: the way to a tensor that was there before,
+    `source_of_edge`: the same of what an edge of autograd leads to."""
 
-    def __init__(self, rec: Any, run: Run, source_of: Sources, source_of_edge: Callable[[Any], Source | None], tuples: dict[int, Any]):
+    def __init__(self, rec: Any, run: Run, source_of: Sources,
+                 source_of_edge: Callable[[Any], Source | None], tuples: dict[int, Any]):
         self.rec, self.source_of, self.source_of_edge = rec, source_of, source_of_edge
         self.first, self.before, self.guarded = run.first, run.whole.seen, run.world.seen
         self.arguments = [(t, source_of.arguments[id(t)]) for t in run.leaves]
         self.boxes = {id(x): i for i, x in enumerate(run.boxes)}
         # The tuples in which the run found stand-ins: those that were given stand for them.
-        self.exchanged = {i: self.boxes[id(was)] for i, (_, was) in tuples.items() if id(was) in self.boxes}
+        self.exchanged = {
+            i: self.boxes[id(was)] for i, (_, was) in tuples.items() if id(was) in self.boxes}
         self.returns_a_box = False
         self.known: dict[int, Recipe] = {}   # of objects that the run made, by id
         self.holders: list[Any] = []         # these objects, so that nothing else gets their ids
@@ -68,12 +70,14 @@ class Results:
         found = self.found(x)
         if found is not None:
             return found
-        return self.make(x, made_objects.ANEW) or self.constant(x) or self.make(x, made_objects.KINDS) or self.refuse(x)
+        return (self.make(x, made_objects.ANEW) or self.constant(x)
+                or self.make(x, made_objects.KINDS) or self.refuse(x))
 
     def argument(self, x: Any) -> Recipe:
         """The recipe of an argument of a call that acts outside of Python's state."""
         if isinstance(x, Text):
-            return FilledText([p if type(p) is str else (self.describe(p[0]), p[1]) for p in x.pieces])
+            return FilledText([
+                p if type(p) is str else (self.describe(p[0]), p[1]) for p in x.pieces])
         return Constant(x) if isinstance(x, type) else self.describe(x)
 
     def found(self, x: Any) -> Recipe | None:
@@ -85,7 +89,8 @@ class Results:
             n = self.rec.value(tensor_behind(x))
             self.numbers.append(n)
             return Number(n)
-        if t is Array or t is np.ndarray and (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around):
+        if (t is Array or t is np.ndarray and
+            (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around)):
             return self.array(x)
         if t in GROWING.values():            # the list that it stands for
             return Constant(x.real)
@@ -95,7 +100,8 @@ class Results:
         return Constant(x) if id(x) in self.guarded else None
 
     def constant(self, x: Any) -> Recipe | None:
-        """The recipe of what is the same at each call; refuses what was there before, and is not."""
+        """The recipe of what is the same at each call; refuses what was there before, and is
+        not."""
         if type(x) in PLAIN or type(x) is tuple and not x or isinstance(x, (*CONSTANT, enum.Enum)):
             return Constant(x)
         if isinstance(x, types.FunctionType | type) and (id(x) in self.before or not users(x)):
@@ -105,7 +111,8 @@ class Results:
         return None
 
     def make(self, x: Any, kinds: tuple[type[made_objects.Made], ...]) -> Recipe | None:
-        """The recipe of an object that each call makes anew, of one of these kinds; None where it is of none."""
+        """The recipe of an object that each call makes anew, of one of these kinds; None where
+        it is of none."""
         for kind in kinds:
             if kind.takes(x):
                 recipe = self.known[id(x)] = kind()
@@ -120,7 +127,8 @@ class Results:
         raise Refused(Returns(full_thing(type(x))))
 
     def array(self, x: Any) -> Recipe:
-        """An array of NumPy's, or one of its numbers: one that was there before, or one that NumPy made in the run."""
+        """An array of NumPy's, or one of its numbers: one that was there before, or one that
+        NumPy made in the run."""
         numpys = self.rec.numpys
         x = numpys.known.get(id(x), x) if type(x) is np.ndarray else x
         known, a = real_of(x), tensor_of(x)._array
@@ -144,7 +152,8 @@ class Results:
             raise Refused(Returns(f"{thing(type(x))} of objects"))
         has_tensors = any(isinstance(k, Base) for k in keys)
         if isinstance(x, set):
-            return self.several(sorted(keys, key=self.order)) if has_tensors else Constant(tuple(keys))
+            return (self.several(sorted(keys, key=self.order)) if has_tensors else Constant(
+                tuple(keys)))
         recipe = TensorKeyedDict() if has_tensors else MadeDict()
         recipe.fill(dict, keys, list(values(x)), self)
         return recipe
@@ -183,7 +192,8 @@ class Results:
             raise Refused(Returns(f"a tensor with {'hooks' if x._extra else 'attributes'}"))
         history = self.history(x) if x.requires_grad else None
         recipe: Recipe
-        recipe = MadeTensor(n, x._rg, history) if x._base is None else MadeView(n, x._rg, history, self.base(x, n))
+        recipe = (MadeTensor(n, x._rg, history) if x._base is None else MadeView(
+            n, x._rg, history, self.base(x, n)))
         self.known[id(x)] = recipe
         self.tensors.append(x)
         self.made.append(recipe)
@@ -203,12 +213,14 @@ class Results:
     def base(self, x: Any, n: int) -> Recipe:
         """What a view of value `n` is a view of."""
         owner = self.rec.outside.get(self.rec.memory.get(n, n))
-        if owner is not None and owner._base is x._base and self.source_of(x._base) is None and self.source_of(owner) is not None:
+        if (owner is not None and owner._base is x._base and self.source_of(x._base) is None
+                and self.source_of(owner) is not None):
             return Found(BaseOf(self.source_of(owner)))
         return self.tensor(x._base)
 
     def join(self) -> None:
-        """Make one of graphs that share nodes, once everything has been described: a hook in one sees what comes through another."""
+        """Make one of graphs that share nodes, once everything has been described: a hook in one
+        sees what comes through another."""
         apart: list[Any] = []
         for one in self.freed:
             nodes, those = set(inside([one[1]._node], self.first)), [one]
@@ -226,10 +238,12 @@ class Results:
                 self.alive.append(t)
 
     def cells(self, saved: dict[int, Any]) -> dict[int, VersionCell]:
-        """Give each result the cell that counts its versions, where it is not alone with it, and find those of values that were `saved`
-        for a backward. The cells are known as they are at the end, or as those of a tensor from outside."""
+        """Give each result the cell that counts its versions, where it is not alone with it, and
+        find those of values that were `saved` for a backward. The cells are known as they are at
+        the end, or as those of a tensor from outside."""
         counted_outside = counted(self.rec.outside.values(), self.source_of)
-        held = [(recipe, t._cell) for recipe, t in zip(self.made, self.tensors) if t._base is None and t._cell is not None]
+        held = [(recipe, t._cell) for recipe, t in zip(self.made, self.tensors)
+                if t._base is None and t._cell is not None]
         users = collections.Counter(id(c) for c in (*(c for _, c in held), *saved.values()))
         known: dict[int, VersionCell] = {}
 

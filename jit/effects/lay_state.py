@@ -7,12 +7,15 @@ from .recipes import Recipe
 
 
 class Left:
-    """What a run left in Python's state. `effects`: spots and what is laid there, `growths`: lists and what is
-    appended to them, `filled`: which containers among the arguments get other contents."""
+    """What a run left in Python's state. `effects`: spots and what is laid there, `growths`: lists
+    and what is appended to them, `filled`: which containers among the arguments get other
+    contents."""
 
     def __init__(self, effects: list[Any], growths: list[Any], filled: list[Any]):
         self.effects, self.growths, self.filled = effects, growths, filled
-        self.recipes: list[Recipe] = [*(x for _, x in effects), *(x for _, grown in growths for x in grown), *(x for _, x in filled)]
+        self.recipes: list[Recipe] = [
+            *(x for _, x in effects), *(x for _, grown in growths for x in grown),
+            *(x for _, x in filled)]
         self.setters = [spot.setter() for spot, _ in effects]
 
     def __bool__(self) -> bool:

@@ -21,12 +21,14 @@ class LeftBehind:
         there = leaves[len(leaves) - len(slots):]
         self.slots = {s.spot.key: t for s, t in zip(slots, there)}
         self.tuples = {place: there for place, (_, there) in swapped.tuples.items()}
-        self.known: set[Any] = {id(grown.real) for grown, _ in swapped.lists}        # what is accounted for
+        # what is accounted for
+        self.known: set[Any] = {id(grown.real) for grown, _ in swapped.lists}
         self.effects: list[Any] = []
         self.only_appended(learned)
         self.changed(learned)
         self.exchanged()
-        self.growths = [(grown.real, [results.describe(x) for x in grown.added]) for grown, _ in swapped.lists]
+        self.growths = [
+            (grown.real, [results.describe(x) for x in grown.added]) for grown, _ in swapped.lists]
         self.filled = self.contents_of_arguments()
 
     def laid_again(self) -> Left:
@@ -39,9 +41,10 @@ class LeftBehind:
             if grown.read:
                 learned.fix([(id(grown.real), None)])
                 change = Change(Elements(grown.real), None)
-                raise Refused(Changes(self.run.world, change, "a list that it both reads and appends to"))
+                raise Refused(
+                    Changes(self.run.world, change, "a list that it both reads and appends to"))
 
-    # ---- what differs from before ------------------------------------------------------------------------
+    # ---- what differs from before ----------------------------------------------------------------
     def changed(self, learned: Any) -> None:
         """Describe what the run changed of what it could reach."""
         changes = self.run.world.changes()
@@ -61,11 +64,12 @@ class LeftBehind:
             return tensor_behind(new) is self.slots.get(place)
         if type(new) is tuple:
             return new is self.tuples.get(place)
-        return type(new) is Array and place in self.slots and real_of(new) is self.slots[place]._array
+        return (type(new) is Array and place in self.slots
+                and real_of(new) is self.slots[place]._array)
 
     def describe(self, change: Change, is_whole: bool) -> bool:
-        """Note how a replay makes a change; False where it is not noted. `is_whole`: all that the owner holds
-        is laid anew."""
+        """Note how a replay makes a change; False where it is not noted. `is_whole`: all that the
+        owner holds is laid anew."""
         def laid(make: Callable[[Any], Any], x: Any) -> Any:
             try:
                 return make(x)
@@ -84,18 +88,20 @@ class LeftBehind:
         return spot is not None
 
     def exchanged(self) -> None:
-        """Describe what the run left where a number or an array was: it may be what was there this time."""
+        """Describe what the run left where a number or an array was: it may be what was there
+        this time."""
         self.known |= {spot.key for spot, _ in self.effects}
         for s in self.run.world.slots:
             place = s.spot.key
             now = s.spot.found() if s.is_number or s.is_array else None
             if now is None or place in self.known:       # None: it was deleted.
                 continue
-            if type(now) is not Array and type(now) not in NUMBERS and now is not self.tuples.get(place):
+            if (type(now) is not Array and type(now) not in NUMBERS
+                    and now is not self.tuples.get(place)):
                 self.effects.append((s.spot, self.results.describe(now)))
         self.known |= self.slots.keys() | {spot.key for spot, _ in self.effects}
 
-    # ---- containers among the arguments ------------------------------------------------------------------
+    # ---- containers among the arguments ----------------------------------------------------------
     def contents_of_arguments(self) -> list[Any]:
         """What containers among the arguments hold, of those that the run changed."""
         run, filled = self.run, {}

@@ -110,8 +110,8 @@ class MadeList(Made):
 
 
 class MadeRecord(Made):
-    """A tuple with a class: a named tuple, a shape, or several results of one of our functions. `named`: its attributes beside the
-    fields."""
+    """A tuple with a class: a named tuple, a shape, or several results of one of our functions.
+    `named`: its attributes beside the fields."""
     __slots__ = ("type", "named")
 
     @staticmethod
@@ -133,7 +133,8 @@ class MadeRecord(Made):
         return x
 
     def same(self, other: MadeRecord, runs: Runs) -> bool:
-        return self.type is other.type and runs.lists(self.held, other.held) and _same_entries(self.named, other.named, runs)
+        return (self.type is other.type and runs.lists(self.held, other.held)
+                and _same_entries(self.named, other.named, runs))
 
     def parts(self) -> list[Recipe]:
         return [*self.held, *(y for _, y in self.named)]
@@ -179,7 +180,8 @@ class MadeDict(Made):
         steps.dict(len(self.keys), at)
 
     def same(self, other: MadeDict, runs: Runs) -> bool:
-        return self.type is other.type and same_constant(self.keys, other.keys) and runs.lists(self.held, other.held)
+        return (self.type is other.type and same_constant(self.keys, other.keys)
+                and runs.lists(self.held, other.held))
 
 
 class TensorKeyedDict(Made):
@@ -224,7 +226,8 @@ class MadeSet(Made):
 
 
 class MadeDataclass(Made):
-    """An instance of a dataclass, made without its `__init__`. `entries`: what it holds as a dict, if it is a kind of one."""
+    """An instance of a dataclass, made without its `__init__`. `entries`: what it holds as a
+    dict, if it is a kind of one."""
     __slots__ = ("type", "own", "fields", "entries")
 
     @staticmethod
@@ -265,9 +268,11 @@ def _is_ours(t: type) -> bool:
 
 def _same_entries(a: Any, b: Any, runs: Runs) -> bool:
     """Are pairs of a name and a recipe the same?"""
-    return len(a) == len(b) and all(same_constant(j, k) and runs.recipes(x, y) for (j, x), (k, y) in zip(a, b))
+    return (len(a) == len(b)
+            and all(same_constant(j, k) and runs.recipes(x, y) for (j, x), (k, y) in zip(a, b)))
 
 
-# What immutable things are made anew for the sake of numbers in them, though they might have been there before.
+# What immutable things are made anew for the sake of numbers in them, though they might have been
+# there before.
 ANEW: tuple[type[Made], ...] = MadeSlice, MadeShape
 KINDS: tuple[type[Made], ...] = (MadeTuple, MadeList, MadeRecord, MadeDict, MadeSet, MadeDataclass)

@@ -1,5 +1,5 @@
-"""What a function leaves behind in Python's state, and how a replay does the same: attributes, variables and entries that are set, lists
-that grow."""
+"""What a function leaves behind in Python's state, and how a replay does the same: attributes,
+variables and entries that are set, lists that grow."""
 import collections
 import operator
 import threading
@@ -11,7 +11,8 @@ from ..capture.varying_numbers import HOLDS, NUMBERS, SETTLED, Number, reclaim, 
 
 
 class Growing(list):
-    """What a run finds in place of a list that others only append to: whether it does more than that is noted."""
+    """What a run finds in place of a list that others only append to: whether it does more than
+    that is noted."""
 
     def __init__(self, real):
         super().__init__(real)
@@ -83,15 +84,18 @@ def _behind(self, other):
 
 
 Growing.__getitem__, Growing.__radd__ = _item, _behind
-for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__", "__eq__", "__ne__", "__lt__",
-              "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort",
-              "reverse", "copy",
-              "count", "index", "__reduce_ex__", "__sizeof__", "__format__", "__str__"):
+for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__",
+              "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__mul__",
+              "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort",
+              "reverse", "copy", "count", "index", "__reduce_ex__", "__sizeof__", "__format__",
+              "__str__"):
     setattr(Growing, _name, _reading(_name))
-for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__eq__", "__ne__", "__lt__",
-              "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "popleft", "appendleft", "extendleft",
-              "rotate", "insert", "remove", "clear", "reverse", "copy", "__copy__", "count", "index", "__reduce__", "__reduce_ex__", "__sizeof__",
-              "__format__", "__str__", "__bool__"):
+for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__getitem__", "__setitem__",
+              "__delitem__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__",
+              "__mul__", "__rmul__", "__imul__", "__repr__", "pop", "popleft", "appendleft",
+              "extendleft", "rotate", "insert", "remove", "clear", "reverse", "copy", "__copy__",
+              "count", "index", "__reduce__", "__reduce_ex__", "__sizeof__", "__format__",
+              "__str__", "__bool__"):
     if hasattr(collections.deque, _name):
         setattr(GrowingDeque, _name, _reading(_name, collections.deque))
 GROWING = {list: Growing, collections.deque: GrowingDeque}
@@ -100,14 +104,17 @@ HOLDS.update(GROWING.values())
 
 
 class Swapped:
-    """The state as a run finds it: Numbers in the slots of numbers, lists that note what is done to them, stand-ins for what acts outside of
-    Python's state. Afterwards all is plain again."""
+    """The state as a run finds it: Numbers in the slots of numbers, lists that note what is done to
+    them, stand-ins for what acts outside of Python's state. Afterwards all is plain again."""
 
     def __init__(self, world, leaves, outward):
         self.world, self.leaves = world, leaves
-        self.acting = [(spot, x, outward.stand_in(x)) for x, spots in world.outward.values() for spot in spots]
-        self.lists = [(GROWING[type(real)](real), holders) for real, holders in world.growing.values()]
-        self.tuples = {}                     # key of the spot of a tuple of numbers -> (it, that of Numbers which is there instead)
+        self.acting = [
+            (spot, x, outward.stand_in(x)) for x, spots in world.outward.values() for spot in spots]
+        self.lists = [
+            (GROWING[type(real)](real), holders) for real, holders in world.growing.values()]
+        # key of the spot of a tuple of numbers -> (it, that of Numbers which is there instead)
+        self.tuples = {}
 
     def enter(self, recorder):
         """Before the run; `leaves` are the tensors of the slots."""
@@ -150,7 +157,8 @@ class Swapped:
                 s.spot.put(value_of(v))
             elif type(v) is numpy_arrays.Array:
                 s.spot.put(numpy_arrays.real_of(v))
-        left = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]         # (of one settled before, the real list is there)
+        # (of one settled before, the real list is there)
+        left = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
         for grown in left:
             settle(grown.real)
             if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):

@@ -1,7 +1,7 @@
 """How a replay comes by what a run returned or left behind: one class for each kind of thing.
 
-`describe_results.py` makes a recipe for each object, `replay/` builds the objects anew at each call. What is one object is one recipe
-wherever it is met, and is built once.
+`describe_results.py` makes a recipe for each object, `replay/` builds the objects anew at each
+call. What is one object is one recipe wherever it is met, and is built once.
 """
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from ..guards.immutable_types import CONSTANT, PLAIN
 
 
 class Making:
-    """What one replay makes its results of. `env`: the program's arrays by value, `leaves` and `boxes`: the tensors and the containers
-    that the call was given, `ends`: of the call's graph, one for each result through which gradients flow."""
+    """What one replay makes its results of. `env`: the program's arrays by value, `leaves` and
+    `boxes`: the tensors and the containers that the call was given, `ends`: of the call's graph,
+    one for each result through which gradients flow."""
     __slots__ = ("env", "leaves", "boxes", "made", "cells", "ends", "number", "freed")
 
     def __init__(self, env: Any, leaves: Any, boxes: Any):
         self.env, self.leaves, self.boxes = env, leaves, boxes
-        self.made: dict[Any, Any] = {}       # a recipe -> what was built by it; a version cell of the recording -> that of this call
-        self.number = None                   # the place among all nodes of the node that stands for the call
+        # a recipe -> what was built by it; a version cell of the recording -> that of this call
+        self.made: dict[Any, Any] = {}
+        # the place among all nodes of the node that stands for the call
+        self.number = None
         self.freed: FreedGraphs | None = None
 
     def freed_graphs(self) -> FreedGraphs:
@@ -34,7 +37,8 @@ class Making:
 
 
 class Runs:
-    """Two runs of one function that are compared: `was` and `now` name the values of theirs (see `recheck.Steps`)."""
+    """Two runs of one function that are compared: `was` and `now` name the values of theirs (see
+    `recheck.Steps`)."""
 
     def __init__(self, was: Any, now: Any):
         self.was, self.now = was, now
@@ -69,7 +73,8 @@ def same_constant(a: Any, b: Any) -> bool:
         return False
     if type(a) in (tuple, list):
         return len(a) == len(b) and all(map(same_constant, a, b))
-    return (type(a) in (*PLAIN, set, frozenset) or isinstance(a, CONSTANT)) and bool(exact(a) == exact(b))
+    return ((type(a) in (*PLAIN, set, frozenset) or isinstance(a, CONSTANT))
+            and bool(exact(a) == exact(b)))
 
 
 class Recipe:
@@ -93,7 +98,7 @@ class Recipe:
         return []
 
 
-# ---- what was there, and numbers -------------------------------------------------------------------------------------
+# ---- what was there, and numbers -----------------------------------------------------------------
 class Constant(Recipe):
     """An object that is the same at each call."""
     __slots__ = ("object",)
@@ -189,14 +194,16 @@ class GivenArray(Recipe):
 
 
 class FilledText(Recipe):
-    """A text into which others were written. `pieces`: texts, and pairs of a recipe and its format."""
+    """A text into which others were written. `pieces`: texts, and pairs of a recipe and its
+    format."""
     __slots__ = ("pieces",)
 
     def __init__(self, pieces: list[Any]):
         self.pieces = pieces
 
     def build(self, making: Making) -> Any:
-        return "".join([p if type(p) is str else format(p[0].build(making), p[1]) for p in self.pieces])
+        return "".join([
+            p if type(p) is str else format(p[0].build(making), p[1]) for p in self.pieces])
 
     def same(self, other: FilledText, runs: Runs) -> bool:
         def alike(p: Any, q: Any) -> bool:

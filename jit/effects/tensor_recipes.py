@@ -1,4 +1,5 @@
-"""Recipes of tensors that the run made: their memory, what they are views of, and what gradients find behind them."""
+"""Recipes of tensors that the run made: their memory, what they are views of, and what gradients
+find behind them."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +15,8 @@ REQUIRES_GRAD = 1                # the bit of a tensor's flags that says so
 
 
 class VersionCell:
-    """The cell that counts the versions of some tensors: a new one that begins at `version`, or that of a tensor from outside."""
+    """The cell that counts the versions of some tensors: a new one that begins at `version`, or
+    that of a tensor from outside."""
     __slots__ = ("version", "source")
 
     def __init__(self, version: int = 0, source: Source | None = None):
@@ -72,7 +74,8 @@ class LiveEnd(History):
 
 
 class Freed(History):
-    """A graph that the run differentiated and freed. Where it shares nodes with one that is alive, `live` is where it leaves that."""
+    """A graph that the run differentiated and freed. Where it shares nodes with one that is
+    alive, `live` is where it leaves that."""
     __slots__ = ("end", "live")
 
     def __init__(self, end: FreedEnd):
@@ -88,12 +91,14 @@ class Freed(History):
     def same(self, other: Any, runs: Runs) -> bool:
         if type(other) is not Freed or not self.end.same(other.end):
             return False
-        return self.live is other.live if self.live is None or other.live is None else self.live.same(other.live, runs)
+        return (self.live is other.live
+                if self.live is None or other.live is None else self.live.same(other.live, runs))
 
 
 class MadeTensor(Recipe):
-    """A tensor with memory of its own. `value`: its number, `flags`: as it has them, `cell`: the cell that counts its versions where
-    others have it, too, `is_shared`: is it met more than once?"""
+    """A tensor with memory of its own. `value`: its number, `flags`: as it has them, `cell`: the
+    cell that counts its versions where others have it, too, `is_shared`: is it met more than
+    once?"""
     __slots__ = ("value", "flags", "history", "cell", "is_shared")
 
     def __init__(self, value: int, flags: int, history: History | None):
@@ -130,7 +135,8 @@ class MadeTensor(Recipe):
             steps.new(self)
 
     def same(self, other: Any, runs: Runs) -> bool:
-        return runs.values(self.value, other.value) and self.flags == other.flags and _same_history(self, other, runs)
+        return (runs.values(self.value, other.value) and self.flags == other.flags
+                and _same_history(self, other, runs))
 
 
 class MadeView(Recipe):
@@ -167,4 +173,5 @@ class MadeView(Recipe):
 
 
 def _same_history(a: Any, b: Any, runs: Runs) -> bool:
-    return a.history is b.history if a.history is None or b.history is None else bool(a.history.same(b.history, runs))
+    return (a.history is b.history if a.history is None or b.history is None else bool(
+        a.history.same(b.history, runs)))

@@ -1,9 +1,12 @@
-"""Eager's graph of a recorded call, kept without its tensors, to be made again from what a replay saved.
+"""Eager's graph of a recorded call, kept without its tensors, to be made again from what a replay
+saved.
 
-A replayed call is one node (`backward.Call`) that runs a second program. That is a short cut, right as long as nobody looks at the graph
-that eager would have made: for second derivatives, hooks, gradients of some inputs alone and the like, the engine opens it
-(`Shortcut.open`), and here the very nodes of eager are made: the same ops, edges, order and versions. They need no more than the
-first derivative saved: what a backward of any order reads of the forward, the first backward has read.
+A replayed call is one node (`backward.Call`) that runs a second program. That is a short cut, right
+as long as nobody looks at the graph that eager would have made: for second derivatives, hooks,
+gradients of some inputs alone and the like, the engine opens it (`Shortcut.open`), and here the
+very nodes of eager are made: the same ops, edges, order and versions. They need no more than the
+first derivative saved: what a backward of any order reads of the forward, the first backward has
+read.
 """
 import collections
 from fractions import Fraction
@@ -20,27 +23,33 @@ from ..report.reasons import PythonBackward
 
 
 class _Spec:
-    """A node: `inputs` and `outputs` are what it saved, with tensors as `_Saved`; edges are numbers (see `History`)."""
+    """A node: `inputs` and `outputs` are what it saved, with tensors as `_Saved`; edges are
+    numbers (see `History`)."""
     parent = index = inner = None
 
     def __init__(self, node, start):
-        k = node.seq - start + 1             # (from the run's first node on; a fraction where a short cut was opened in the run)
+        # (from the run's first node on; a fraction where a short cut was opened in the run)
+        k = node.seq - start + 1
         self.rank = Fraction(k) / (k + 1)    # where it stands among all nodes of the run
         if type(node) is not OutputOf:
-            self.op, self.nout, self.metadata, self.released = node.op, node.nout, node.metadata, bool(node.released)
+            self.op, self.nout, self.metadata, self.released = node.op, node.nout, node.metadata, bool(
+                node.released)
 
 
 class _Saved:
-    """A tensor that a node saved: its value, its edge, and what stands for it where no backward reads it."""
+    """A tensor that a node saved: its value, its edge, and what stands for it where no backward
+    reads it."""
     __slots__ = ("value", "edge", "outside", "stand_in", "at")
 
     def __init__(self, value, edge, array, outside, at=0):
         self.value, self.edge, self.outside, self.at = value, edge, outside, at
-        self.stand_in = np.broadcast_to(np.array(np.nan if array.dtype.kind in "fcV" else 0).astype(array.dtype), array.shape)
+        self.stand_in = np.broadcast_to(
+            np.array(np.nan if array.dtype.kind in "fcV" else 0).astype(array.dtype), array.shape)
 
 
 class History:
-    """The nodes of a recording between some roots and what was there before, oldest first, by number. An edge is such a number, None, or
+    """The nodes of a recording between some roots and what was there before, oldest first, by
+    number. An edge is such a number, None, or
     ~k: edge k of those that leave the recording (`borders`, in the order in which the engine's walk comes to them)."""
 
     def __init__(self, rec, roots, start):
@@ -51,9 +60,11 @@ class History:
         for i, k, e in leaving(self.order):
             self.keys[i, k] = len(self.borders)
             self.borders.append(e)
-        self.holders, self.cells = {}, {}    # value -> the nodes that saved it, as bits; the cell that counts its versions
+        # value -> the nodes that saved it, as bits; the cell that counts its versions
+        self.holders, self.cells = {}, {}
         self.specs = [self.spec(rec, i, n) for i, n in enumerate(self.order)]
-        self.holding = sum(1 << i for i, s in enumerate(self.specs) if s.parent is None and self.holds(s))
+        self.holding = sum(1 << i for i, s in enumerate(self.specs)
+                           if s.parent is None and self.holds(s))
 
     @staticmethod
     def holds(s):
@@ -68,10 +79,14 @@ class History:
             s.parent, s.index, s.edges = self.number[n.parent], n.index, ()
             return s
         if isinstance(n, FunctionNode):
-            raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward is Python of the user's"))
-        # (what wrote to a view has edges of its own, those from outside among those of the base's node)
-        s.edges = [None if e is None else self.number[e] if e in self.number else ~self.keys[i, k] if outer is None else
-                   ~self.keys[i, outer.edges.index(e)] for k, e in enumerate(n.edges)]
+            raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward "
+                                         "is Python of the user's"))
+        # (what wrote to a view has edges of its own, those from outside among those of the base's
+        # node)
+        s.edges = [
+            None if e is None else self.number[e] if e in self.number else
+            ~self.keys[i, k] if outer is None else ~self.keys[i, outer.edges.index(e)]
+            for k, e in enumerate(n.edges)]
         if any(type(x) is Packed for x in (*n.inputs, *_outputs(n))):
             raise Refused(PythonBackward("what its graph saved was packed by hooks"))
         s.attrs = dict(n.attrs)
@@ -80,13 +95,19 @@ class History:
                 s.inner, s.attrs[k] = k, self.spec(rec, i, v, n)
             elif isinstance(v, Base):
                 raise Refused(PythonBackward(f"{n.op.name} keeps a tensor of its own"))
-        s.inputs = [self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x for k, x in enumerate(n.inputs)]
-        s.outputs = [x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index), x.cell) for x in _outputs(n)]
+        s.inputs = [
+            self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x
+            for k, x in enumerate(n.inputs)]
+        s.outputs = [
+            x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index),
+                            x.cell) for x in _outputs(n)]
         return s
 
     def saved(self, rec, i, x, edge):
         n = rec.values.number(x._array)
-        return self.note(i, _Saved(n, edge if x.requires_grad else None, x._array, rec.outside.get(n) is x), x._shared())
+        return self.note(
+            i, _Saved(n, edge if x.requires_grad else None, x._array,
+                      rec.outside.get(n) is x), x._shared())
 
     def note(self, i, saved, cell):
         self.cells[saved.value] = cell
@@ -98,8 +119,9 @@ class History:
         self.order = self.number = self.borders = None
 
     def make(self, held, borders, exits, number, gone=0):
-        """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number -> an object that is to be that node,
-        `number`: the call's place among all nodes, `gone`: nodes that were released, as bits."""
+        """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number ->
+        an object that is to be that node, `number`: the call's place among all nodes, `gone`: nodes
+        that were released, as bits."""
         made = []
         for i, s in enumerate(self.specs):
             node = exits.get(i)
@@ -116,7 +138,8 @@ class History:
 
     def fill(self, node, s, held, made, borders, released):
         edges = tuple([None if e is None else made[e] if e >= 0 else borders[~e] for e in s.edges])
-        attrs = s.attrs if s.inner is None else {**s.attrs, s.inner: self.fill(None, s.attrs[s.inner], held, made, borders, released)}
+        attrs = (s.attrs if s.inner is None else {
+            **s.attrs, s.inner: self.fill(None, s.attrs[s.inner], held, made, borders, released)})
         if node is None:
             node = Node(s.op, edges, attrs, s.nout)
         else:
@@ -124,7 +147,9 @@ class History:
         node.inputs = node.outputs = node.versions = ()
         node.metadata, node.released = s.metadata, s.released or bool(released and self.holds(s))
         if not node.released:
-            found = [self.tensor(x, e, held) if type(x) is _Saved else (x, 0) for x, e in zip(s.inputs, edges)]
+            found = [
+                self.tensor(x, e, held) if type(x) is _Saved else (x, 0)
+                for x, e in zip(s.inputs, edges)]
             node.inputs, node.versions = tuple([x for x, _ in found]), tuple([v for _, v in found])
             node.outputs = tuple([x and self.output(x, held) for x in s.outputs])
         return node
@@ -152,8 +177,9 @@ def _outputs(node):
 
 
 def walk(order, grads, ran):
-    """The engine's walk over nodes of one call (oldest first), keeping apart what it would add up outside. `grads`: node -> its gradient.
-    Gives [((number of a node, of its edge), gradient)] for the edges that lead out; appends the numbers of the nodes that ran to `ran`."""
+    """The engine's walk over nodes of one call (oldest first), keeping apart what it would add up
+    outside. `grads`: node -> its gradient. Gives [((number of a node, of its edge), gradient)] for
+    the edges that lead out; appends the numbers of the nodes that ran to `ran`."""
     number, out = {n: i for i, n in enumerate(order)}, []
     for i in reversed(range(len(order))):
         node = order[i]
@@ -169,7 +195,8 @@ def walk(order, grads, ran):
             continue
         for n in (node, *_inner(node)):
             if getattr(n.op, "python", False) or any(type(x) is Packed for x in n.inputs):
-                raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward is Python of the user's"))
+                raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose "
+                                             "backward is Python of the user's"))
         found = node.op.backward(node, g)
         ran.append(i)
         for k, (e, r) in enumerate(zip(node.edges, found)):
@@ -186,12 +213,15 @@ def walk(order, grads, ran):
 
 
 def used_up(t, start):
-    """Is it certain that a gradient of this result comes to a node that was differentiated and freed, and is all freed that was saved? (Else
-    another error may come first, or a part of the graph is alive.)"""
+    """Is it certain that a gradient of this result comes to a node that was differentiated and
+    freed, and is all freed that was saved? (Else another error may come first, or a part of the
+    graph is alive.)"""
     order = inside([t._node], start)
     nodes = [n for n in order if type(n) is not OutputOf]
     nodes += [v for n in nodes for v in _inner(n)]
-    if not any(n.released for n in nodes) or any(not n.released and (_outputs(n) or any(isinstance(x, Base) for x in n.inputs)) for n in nodes):
+    if (not any(n.released for n in nodes)
+            or any(not n.released and (_outputs(n) or any(isinstance(x, Base) for x in n.inputs))
+                   for n in nodes)):
         return False
     try:
         with modes.no_grad():
@@ -204,22 +234,28 @@ def used_up(t, start):
 
 
 def leaving(order):
-    """The edges that leave some nodes, in the order in which the engine's walk comes to them: (number of the node, of the edge, edge)."""
+    """The edges that leave some nodes, in the order in which the engine's walk comes to them:
+    (number of the node, of the edge, edge)."""
     within = set(order)
-    return [(i, k, e) for i in reversed(range(len(order))) for k, e in enumerate(order[i].edges) if e is not None and e not in within]
+    return [(i, k, e) for i in reversed(range(len(order))) for k, e in enumerate(order[i].edges)
+            if e is not None and e not in within]
 
 
 def leaves_of(roots, start):
-    """The tensors that graphs which were used up lead to, and their gradients, by id: how often they are held so."""
+    """The tensors that graphs which were used up lead to, and their gradients, by id: how often
+    they are held so."""
     nodes = inside(roots, start)
-    held = collections.Counter(id(e) for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base))
-    leaves = {id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base)}
+    held = collections.Counter(
+        id(e) for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base))
+    leaves = {
+        id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base)}
     held.update([id(e._grad) for e in leaves.values() if e._grad is not None])
     return held
 
 
 def inside(roots, start):
-    """The nodes of the recording under the roots, oldest first, with those that lead to what a write to a view found there."""
+    """The nodes of the recording under the roots, oldest first, with those that lead to what a
+    write to a view found there."""
     seen, stack = set(roots), list(roots)
     while stack:
         n = stack.pop()

@@ -1,4 +1,5 @@
-"""Results whose graph the recorded run has differentiated and freed: the errors that eager raises, and eager's nodes for who looks."""
+"""Results whose graph the recorded run has differentiated and freed: the errors that eager
+raises, and eager's nodes for who looks."""
 from __future__ import annotations
 
 import weakref
@@ -16,8 +17,9 @@ from .eager_graph import History, inside, leaving
 
 
 class FreedEnd:
-    """The end of a freed graph: its op, and the `sources` of what the graph leads to, None for a leaf that the run made. It is root
-    `root` of the freed `graph`, which it leaves over the edges `keys`."""
+    """The end of a freed graph: its op, and the `sources` of what the graph leads to, None for a
+    leaf that the run made. It is root `root` of the freed `graph`, which it leaves over the edges
+    `keys`."""
 
     def __init__(self, node: Any, start: int, source_of_edge: Callable[[Any], Source | None]):
         self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
@@ -34,8 +36,8 @@ class FreedEnd:
 
 
 class FreedGraph:
-    """Graphs that were used up and share nodes, with their `ends` and the results there. `history`: the nodes, None where hooks or a
-    Function belong to them, `size`: how many edges lead out."""
+    """Graphs that were used up and share nodes, with their `ends` and the results there. `history`:
+    the nodes, None where hooks or a Function belong to them, `size`: how many edges lead out."""
 
     def __init__(self, rec: Any, ends: list[tuple[FreedEnd, Any]], start: int):
         roots = list(dict.fromkeys(t._node for _, t in ends))
@@ -81,15 +83,16 @@ class _Used(Shortcut):
 
 
 class FreedGraphs:
-    """The graphs that one call has used up. `number`: the call's place among all nodes, `ends`: those of the results, with the latter's
-    edges, weakly."""
+    """The graphs that one call has used up. `number`: the call's place among all nodes, `ends`:
+    those of the results, with the latter's edges, weakly."""
     __slots__ = ("number", "ends")
 
     def __init__(self, number: int):
         self.number, self.ends = number, []
 
     def edge(self, end: FreedEnd, leaves: list[Any]) -> Any:
-        """The edge of a result. `leaves`: what is found at the end's sources, None for a leaf that nobody else knows."""
+        """The edge of a result. `leaves`: what is found at the end's sources, None for a leaf
+        that nobody else knows."""
         for other, of in self.ends:
             if other.graph is end.graph and other.root == end.root and (out := of()) is not None:
                 return out

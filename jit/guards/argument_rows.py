@@ -129,7 +129,8 @@ class ArgumentRows:
                 or a.ndim > MAX_ARRAY_DIMS or not a.flags.aligned:
             raise No
         own = r.guards.leaf_tensors[leaf]
-        there = r.guards.leaf_has_grad[leaf] | (x._node is not None) << 1 | (x._base is not None) << 2
+        there = (r.guards.leaf_has_grad[leaf] | (x._node is not None) << 1 |
+                 (x._base is not None) << 2)
         sizes = [w for pair in zip(a.shape, a.strides) for w in pair]
         return [t.id(type(x)), t.id(a.dtype), a.ndim, x._rg, a.flags.num & FLAGS, there,
                 0 if own is None else t.id(own), *sizes]

@@ -1,17 +1,23 @@
-"""The instructions of a function, as `dis` has them, without what it adds for people to read: a recording looks at all code that it can reach."""
+"""The instructions of a function, as `dis` has them, without what it adds for people to read: a
+recording looks at all code that it can reach."""
 import dis
 import sys
 
-_BITS = {"LOAD_GLOBAL": 1, "LOAD_ATTR": 1 if sys.version_info >= (3, 12) else 0, "LOAD_SUPER_ATTR": 2}      # flags beside the number of a name
-_OPS: list = [(name, "name" if op in dis.hasname else "const" if op in dis.hasconst else "local" if op in (*dis.haslocal, *dis.hasfree) else None,
-               _BITS.get(name, 0)) for op, name in enumerate(dis.opname[:256])]
+# flags beside the number of a name
+_BITS = {
+    "LOAD_GLOBAL": 1, "LOAD_ATTR": 1 if sys.version_info >= (3, 12) else 0, "LOAD_SUPER_ATTR": 2}
+_OPS: list = [
+    (name, "name" if op in dis.hasname else
+     "const" if op in dis.hasconst else "local" if op in (*dis.haslocal, *dis.hasfree) else None,
+     _BITS.get(name, 0)) for op, name in enumerate(dis.opname[:256])]
 _CALL = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
 
 
 def second_is_constant(found, i):
-    """Is the second argument of the call of what instruction i of a list loads a constant text? False also where that is hard to say.
+    """Is the second argument of the call of what instruction i of a list loads a constant text?
+    False also where that is hard to say.
 
         >>> from whet.jit.guards.bytecode import instructions, second_is_constant
         >>> def asks(f):
@@ -20,7 +26,8 @@ def second_is_constant(found, i):
         >>> asks(lambda o: getattr(o.part, "x", o.y)), asks(lambda o, k: getattr(o.part, k)), asks(lambda o, k: getattr(o, f"lr_{k}"))
         (True, False, False)
     """
-    depth, constant = 0, False               # of what lies on the stack besides the function; is the second thing there a constant?
+    # of what lies on the stack besides the function; is the second thing there a constant?
+    depth, constant = 0, False
     for name, arg, value in found[i + 1:]:
         op, before = dis.opmap[name], depth
         if name == _CALL and arg == depth:
@@ -34,7 +41,8 @@ def second_is_constant(found, i):
 
 
 def instructions(code):
-    """(name, argument as a number, what that stands for: a name, a constant, a variable, or None) of each instruction.
+    """(name, argument as a number, what that stands for: a name, a constant, a variable, or None)
+    of each instruction.
 
         >>> from whet.jit.guards.bytecode import instructions
         >>> [value for name, _, value in instructions((lambda x: len(x.shape)).__code__) if name in ("LOAD_GLOBAL", "LOAD_ATTR")]
@@ -42,7 +50,9 @@ def instructions(code):
     """
     raw, given = code.co_code, 0
     cells = [n for n in code.co_cellvars if n not in code.co_varnames]
-    values = {"name": code.co_names, "const": code.co_consts, "local": (*code.co_varnames, *cells, *code.co_freevars)}
+    values = {
+        "name": code.co_names, "const": code.co_consts,
+        "local": (*code.co_varnames, *cells, *code.co_freevars)}
     for op, arg in zip(raw[::2], raw[1::2]):
         if op == _CACHE:
             continue
@@ -50,7 +60,8 @@ def instructions(code):
         if op != _EXTENDED:
             name, kind, bits = _OPS[op]
             found = values.get(kind)
-            yield name, given, found[given >> bits] if found is not None and given >> bits < len(found) else None
+            yield name, given, found[
+                given >> bits] if found is not None and given >> bits < len(found) else None
             given = 0
 
 

@@ -1,12 +1,14 @@
-"""What our own classes and modules hold. Anybody may patch them (`Tensor.relu = ...`, `F.gelu = ...`), so recordings depend on it: each
-state that one was in is an object, which is compared by identity. CPython's version tags of types (and of dicts, before 3.12) say in one word
-that it is still in the state it was in."""
+"""What our own classes and modules hold. Anybody may patch them (`Tensor.relu = ...`, `F.gelu =
+...`), so recordings depend on it: each state that one was in is an object, which is compared by
+identity. CPython's version tags of types (and of dicts, before 3.12) say in one word that it is
+still in the state it was in."""
 import sys
 
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_VERSION, HEAD
 
-# (of Module: it comes and goes with the hooks, which are watched themselves; of modules: builtins are compared by name)
+# (of Module: it comes and goes with the hooks, which are watched themselves; of modules: builtins
+# are compared by name)
 NOT_COMPARED = frozenset(("_hooks", "__builtins__"))
 MOST = 8                         # states of a class that are told apart
 
@@ -53,11 +55,13 @@ class State:
         """What is held and not ours, and the containers that are."""
         if self._parts is None:
             values = [v for _, values in self.held for v in values]
-            self._parts = ([v for v in values if not is_ours(v)], [v for v in values if type(v) in (list, dict, set) and is_ours(v)])
+            self._parts = (([v for v in values if not is_ours(v)],
+                            [v for v in values if type(v) in (list, dict, set) and is_ours(v)]))
         return self._parts
 
 
-_states: dict = {}               # class or module -> (tag, the state that it says, the latest states)
+# class or module -> (tag, the state that it says, the latest states)
+_states: dict = {}
 
 
 def state(c):
@@ -77,4 +81,5 @@ def state(c):
 
 
 def _same(a, b):
-    return len(a) == len(b) and all(m == n and all(x is y for x, y in zip(v, w)) for (m, v), (n, w) in zip(a, b))
+    return (len(a) == len(b)
+            and all(m == n and all(x is y for x, y in zip(v, w)) for (m, v), (n, w) in zip(a, b)))

@@ -10,11 +10,11 @@ from whet.tensor import Size
 from whet.tensor_base import Base
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
-CONSTANT = (
-    np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size,
-    types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, np.ufunc, types.GenericAlias, types.UnionType, types.CodeType,
-    type(np.sum), type(collections.namedtuple("Pair", "first").first))
+CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size,
+            types.MethodDescriptorType, types.WrapperDescriptorType,
+            types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+            np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum),
+            type(collections.namedtuple("Pair", "first").first))
 
 _met: dict[Any, Any] = {}
 

@@ -25,8 +25,8 @@ class NamesInCode:
     """The names in some code, without the code that is nested in it.
 
     `globals`: (name, is it something else than called there?); `imports`: (module, level)."""
-    __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "attributes", "globals",
-                 "imports")
+    __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "attributes",
+                 "globals", "imports")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]

@@ -1,4 +1,5 @@
-"""The callable base of traced functions, whose machine code walks tables; what it shares with Python, and its lock.
+"""The callable base of traced functions, whose machine code walks tables; what it shares with
+Python, and its lock.
 
 Without machine code `enter` is None: there are no tables then."""
 import ctypes as C
@@ -28,7 +29,8 @@ class PyEntry:
 
 
 class Latch:
-    """A lock that nobody waits for and that machine code can see: held while a program's memory is in use."""
+    """A lock that nobody waits for and that machine code can see: held while a program's memory
+    is in use."""
     __slots__ = ("at", "word")
 
     def __init__(self):
@@ -48,7 +50,8 @@ def _source(tags):
 
 
 def _load():
-    """(the base class, `enter`, `take`, the words shared with machine code, the generator's layout)."""
+    """(the base class, `enter`, `take`, the words shared with machine code, the generator's
+    layout)."""
     if not native.enabled() or tensor_base.native_apply is None:
         return PyEntry, None, None, None, None
     from whet.passes.lower_llvm.calls import traced_layouts as L
@@ -58,8 +61,10 @@ def _load():
     words[L.J["missed"] // 8] = id(MISSED)
     native.export("whet_jit", C.addressof(words))
     at = native.image(f"jit/traced/{layouts.tags}", lambda: _source(layouts.tags), L.NAMES)
-    base = native.make_type("whet.jit.Entry", native.HEAD, [(50, at["traced_call"]), (54, at["traced_get"])])
-    return base, native.function(at["traced_enter"], "enter"), native.function(at["traced_take"], "take", flags=native.METH_O), words, L
+    base = native.make_type("whet.jit.Entry",
+                            native.HEAD, [(50, at["traced_call"]), (54, at["traced_get"])])
+    return (base, native.function(at["traced_enter"], "enter"),
+            native.function(at["traced_take"], "take", flags=native.METH_O), words, L)
 
 
 Entry: Any
@@ -74,7 +79,8 @@ def _offset_of_ready(cls):
 
 
 def begin(cls, slow):
-    """Tell the machine code where traced functions keep their tables, and what is called where none fits."""
+    """Tell the machine code where traced functions keep their tables, and what is called where
+    none fits."""
     if enter is not None:
         native._forever(slow)
         native._forever(cls)

@@ -1,8 +1,11 @@
-"""The short way into a replay: what a recording compares as a table for machine code, which walks it and launches the program.
+"""The short way into a replay: what a recording compares as a table for machine code, which walks
+it and launches the program.
 
-A recording that is one list of launches becomes a table with the launches, the steps that build its result, and where new values of Python's
-state are laid: such a call enters no Python at all. For the others the table has the guards alone, and a Python function made for the
-recording does the rest. See `passes/lower_llvm/calls/traced_calls.py` for the tables. A call that no table fits goes the long way: see `dispatch`.
+A recording that is one list of launches becomes a table with the launches, the steps that build its
+result, and where new values of Python's state are laid: such a call enters no Python at all. For
+the others the table has the guards alone, and a Python function made for the recording does the
+rest. See `passes/lower_llvm/calls/traced_calls.py` for the tables. A call that no table fits goes
+the long way: see `dispatch`.
 """
 import numpy as np
 from whet.cpu import entries
@@ -18,10 +21,12 @@ SIZES = 11                       # words of a tensor's row before its sizes and 
 
 
 def table(r, args, kwargs, given):
-    """(the table as an array, what it points to) for calls like this one; None where a table does not do, or the world has moved on.
+    """(the table as an array, what it points to) for calls like this one; None where a table does
+    not do, or the world has moved on.
 
     To be made when `r` fits."""
-    if enter is None or r.guards.shared or r.replay.left.filled or len({type(x) for x in given.boxes}) < len(given.boxes) or r.returns_a_box:
+    if (enter is None or r.guards.shared or r.replay.left.filled
+            or len({type(x) for x in given.boxes}) < len(given.boxes) or r.returns_a_box):
         return None                          # (which containers are one is not compared,
     if any(like(x, y) for x in given.boxes for y in r.world.seen.values()):
         return None                          # nor whether one of them is reached from outside, too)
@@ -29,18 +34,21 @@ def table(r, args, kwargs, given):
     if leaves is None or not r.world.same():
         return None
     slots = leaves[len(given.leaves):]
-    numbers = {id(x) for x in given.numbers.values()} | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number}
+    numbers = ({id(x) for x in given.numbers.values()}
+               | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
     t, leaves = Rows(), Leaves(leaves, slots, numbers)
     try:
         described = arguments(t, r, args, kwargs, given.numbers, leaves)
-        header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described, leaves=leaves.tensors, numbers=len(numbers),
-                      slots=len(r.world.slots), **outside(t, r))
-        header.update(launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, leaves))))
+        header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described,
+                      leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.slots),
+                      **outside(t, r))
+        header.update(
+            launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, leaves))))
     except No:
         return None
     words = [0] * L.HEADER
-    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists", "known", "moving", "fresh", "left", "views",
-                 "sources", "build"):
+    for name in ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts",
+                 "lists", "known", "moving", "fresh", "left", "views", "sources", "build"):
         header[f"{name}_at"] = 8 * len(words)
         if name == "build" and "keys" in t.sections:
             header["build_at"] += 8 * len(t["keys"])
@@ -57,8 +65,9 @@ def table(r, args, kwargs, given):
 
 
 def resized(ready, r, leaves):
-    """The table of a recording whose program is one list of launches, for one that differs from it in sizes alone, and in its list: of what is
-    compared only the arguments' sizes are others. `leaves`: the arguments' tensors. None where that may not be."""
+    """The table of a recording whose program is one list of launches, for one that differs from it
+    in sizes alone, and in its list: of what is compared only the arguments' sizes are others.
+    `leaves`: the arguments' tensors. None where that may not be."""
     words, owned = ready[0].copy(), ready[1]
     p, at = r.program, L.H
     if words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or p.shown:
@@ -67,7 +76,8 @@ def resized(ready, r, leaves):
     for _ in range(words[at["rows"] // 8]):
         if words[row] == L.TENSOR:
             a = leaves[words[row + 3]]._array
-            words[row + SIZES:row + words[row + 2]] = [w for pair in zip(a.shape, a.strides) for w in pair]
+            words[row + SIZES:row + words[row + 2]] = [
+                w for pair in zip(a.shape, a.strides) for w in pair]
         row += words[row + 2]
     row = words[at["fresh_at"] // 8] // 8
     for n in p.fresh:
@@ -77,7 +87,8 @@ def resized(ready, r, leaves):
         words[row + 3 + L.MAX_DIMS:row + 3 + L.MAX_DIMS + a.ndim] = a.strides
         row += L.FRESH_WORDS
     long, place, length, _ = p.launches_and_views
-    for name, v in dict(list=place, length=length, away=int(long), arena=p.arena, count=0, until=0).items():
+    for name, v in dict(list=place, length=length, away=int(long), arena=p.arena, count=0,
+                        until=0).items():
         words[at[name] // 8] = v
     return words, [r, *owned[1:]]
 
@@ -87,5 +98,6 @@ def like(x, y):
     if type(x) is not type(y):
         return False
     if isinstance(x, dict):
-        return list(map(type, x)) == list(map(type, y)) and list(map(type, x.values())) == list(map(type, y.values()))
+        return (list(map(type, x)) == list(map(type, y))
+                and list(map(type, x.values())) == list(map(type, y.values())))
     return not isinstance(x, list | tuple) or list(map(type, x)) == list(map(type, y))

@@ -19,7 +19,8 @@ from whet import declarations
 
 HEAP = 1 << 9                    # a flag of types: it was made at run time
 IMMUTABLE = 1 << 8               # and another: nobody can change it, so C has made it
-LIBRARIES = frozenset(("numpy", "ml_dtypes", "llvmlite", "networkx"))    # what whet is installed with
+# what whet is installed with
+LIBRARIES = frozenset(("numpy", "ml_dtypes", "llvmlite", "networkx"))
 # what a subclass says is not asked
 _own_dict: Any = vars(types.ModuleType)["__dict__"].__get__
 _WHERE_EXTENSIONS_LIE = getattr(_ctypes, "__file__", None) or os.__file__
@@ -170,7 +171,8 @@ def origin_of_what(x: Any) -> Origin | None:
 
 def ours(x: types.FunctionType | types.FrameType) -> bool:
     """Is this function, or the code that runs in a frame, the framework's own?"""
-    names = x.__globals__ if type(x) is types.FunctionType else x.f_globals  # type: ignore[union-attr]
+    names = (x.__globals__ if type(x) is types.FunctionType else x.f_globals
+             )    # type: ignore[union-attr]
     origin = _known.get(id(names)) or _look_up(names)
     return origin is not None and origin.is_ours
 

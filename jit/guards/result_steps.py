@@ -1,4 +1,5 @@
-"""The rows of a table that launch a program, build its results and lay them into Python's state, in machine code alone."""
+"""The rows of a table that launch a program, build its results and lay them into Python's state,
+in machine code alone."""
 import ctypes as C
 
 import numpy as np
@@ -9,7 +10,8 @@ from ..program.native_runner import machine
 from .native_entry import L
 from .table_rows import No
 
-AS = {} if L is None else {np.dtype(np.float64): L.AS_FLOAT, np.dtype(np.int64): L.AS_INT}       # numbers that the state gets
+# numbers that the state gets
+AS = {} if L is None else {np.dtype(np.float64): L.AS_FLOAT, np.dtype(np.int64): L.AS_INT}
 # The steps that make a tensor, and the same where it is not given itself.
 HIDDEN = {} if L is None else {L.NEW: L.HIDDEN, L.VIEW: L.HIDDEN_VIEW}
 
@@ -22,17 +24,19 @@ def simple(r):
 
 
 class Steps:
-    """The steps that build results and what is laid into Python's state: what recipes emit. A class, not closures: those would hold the
-    recording in a circle."""
+    """The steps that build results and what is laid into Python's state: what recipes emit. A
+    class, not closures: those would hold the recording in a circle."""
 
     def __init__(self, t, r, leaves, fresh, sources):
         self.t, self.arrays, self.leaves, self.fresh, self.sources_of = t, r.program.arrays, leaves, fresh, sources
         self.shown = r.program.shown
         self.build: list[int] = []           # the steps, three words each
-        self.made: dict = {}                 # recipe of a tensor -> which of the tensors that are made it is
+        # recipe of a tensor -> which of the tensors that are made it is
+        self.made: dict = {}
         self.containers: set = set()
         self.hidden: list[int] = []          # tensors that only views of theirs show
-        self.sources: list = []              # arrays that views are made of, and the call does not make
+        # arrays that views are made of, and the call does not make
+        self.sources: list = []
         self.free = set(fresh.values())      # arrays that are in no tensor yet
         self.tensors = len(fresh)            # how many tensors there may be
 
@@ -126,7 +130,8 @@ class Steps:
         return self.sources_of[value].address(self, value)
 
     def base(self, recipe):
-        """How a view refers to what it is a view of. A tensor that is not given itself is let go of at the end."""
+        """How a view refers to what it is a view of. A tensor that is not given itself is let go
+        of at the end."""
         at = len(self.build)
         recipe.emit(self)
         what, which = self.build[-3], self.build[-2]
@@ -152,7 +157,9 @@ class Steps:
         self.add(L.VIEW, self.tensors, len(self.t["views"]))
         self.tensors += 1
         rest = [0] * (L.MAX_DIMS - a.ndim)
-        self.t["views"].extend([*source, *of, recipe.flags, self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
+        self.t["views"].extend([
+            *source, *of, recipe.flags,
+            self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
 
     def done(self):
         """Let go of what the results hold alone, or nothing does."""
@@ -174,7 +181,8 @@ def launch(t, r, leaves):
             return None
         fresh[number] = len(fresh)
         rest = [0] * (L.MAX_DIMS - a.ndim)
-        t["fresh"].extend([t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
+        t["fresh"].extend([
+            t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
     moving, left = [], r.replay.left
     long, words, length, passed = p.launches_and_views
     sources = dict(zip(p.outside, r.replay.inputs.sources))
@@ -192,13 +200,15 @@ def launch(t, r, leaves):
     except (InPython, No, LookupError):           # (an entry is gone that a slot was in)
         t.forget("keys", "views", "fresh")
         return None
-    if max(steps.tensors, len(steps.sources)) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING or len(steps.build) // 3 > L.MAX_OBJECTS:
+    if (max(steps.tensors, len(steps.sources)) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING
+            or len(steps.build) // 3 > L.MAX_OBJECTS):
         t.forget("keys", "views", "fresh")
         return None
     t["build"].extend(steps.build)
     t["moving"].extend(moving)
     t["sources"].extend(w for source in steps.sources for w in source)
     t["left"].extend(w for row in rows for w in row)
-    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2, build=len(steps.build) // 3, left=len(rows),
-                sources=len(steps.sources), program=machine()[0], list=words, length=length, away=int(long), arena=p.arena,
+    return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2,
+                build=len(steps.build) // 3, left=len(rows), sources=len(steps.sources),
+                program=machine()[0], list=words, length=length, away=int(long), arena=p.arena,
                 stopped=C.addressof(p.stopped) if p.checks else 0)

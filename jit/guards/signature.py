@@ -26,14 +26,18 @@ from .tensor_facts import look, named
 
 
 class Given:
-    """What a call was given: its tensors, objects that are known by identity only, and containers, each in the order in which they are met."""
+    """What a call was given: its tensors, objects that are known by identity only, and
+    containers, each in the order in which they are met."""
     __slots__ = ("leaves", "others", "boxes", "numbers", "look", "met", "arrays")
 
     def __init__(self, sizes=True, arrays=True):
         self.look = look if sizes else apart_from_sizes
-        self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}      # numbers: of arguments that vary, as tensors
-        self.arrays = {} if arrays else None # id of a NumPy array -> it, of those that are inputs as tensors are
-        self.met = {}                        # id of a leaf or a box -> which it is (they are kept alive by being so)
+        # numbers: of arguments that vary, as tensors
+        self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}
+        # id of a NumPy array -> it, of those that are inputs as tensors are
+        self.arrays = {} if arrays else None
+        # id of a leaf or a box -> which it is (they are kept alive by being so)
+        self.met = {}
 
     def flatten(self, x):
         """A hashable description of an argument."""
@@ -73,7 +77,8 @@ class Given:
             i = self.box(x)
             if i is not None:
                 return t, i
-            more = getattr(x, "__dict__", None)          # (a subclass may have attributes beside the fields)
+            # (a subclass may have attributes beside the fields)
+            more = getattr(x, "__dict__", None)
             return t, tuple([self.flatten(y) for y in (*x, more)[:None if more else -1]])
         if t is slice:
             return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
@@ -81,7 +86,8 @@ class Given:
             return t, x.start, x.stop, x.step
         if isinstance(x, np.generic):
             return t, x.dtype, x.tobytes()
-        if t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t)):
+        if (t.__hash__ is None
+                and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))):
             self.others.append(t)
             i = self.box(x)
             return t, tuple([(k, self.flatten(v)) for k, v in attributes(x)]) if i is None else i
@@ -108,8 +114,8 @@ class Given:
 
 
 class Exchanged:
-    """Arguments in which something stands for each array. Lists, dicts and objects are changed, and put back by `end`; tuples are made anew:
-    `tuples` has the real one by the id of the new one."""
+    """Arguments in which something stands for each array. Lists, dicts and objects are changed, and
+    put back by `end`; tuples are made anew: `tuples` has the real one by the id of the new one."""
 
     def __init__(self, stand_in):
         self.stand_in, self.met, self.undo, self.tuples = stand_in, {}, [], {}
@@ -131,8 +137,12 @@ class Exchanged:
             self.within(enumerate(x), x, x.__setitem__, x.__getitem__)
         elif t in (dict, collections.OrderedDict):
             self.within(list(x.items()), x, x.__setitem__, x.get)
-        elif t.__hash__ is None and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t)):
-            self.within(attributes(x), x, functools.partial(object.__setattr__, x), functools.partial(getattr, x))
+        elif (t.__hash__ is None
+              and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))):
+            self.within(attributes(x),
+                        x,
+                        functools.partial(object.__setattr__, x),
+                        functools.partial(getattr, x))
         return x
 
     def within(self, parts, x, put, get):
@@ -149,7 +159,9 @@ class Exchanged:
             return self.tuples[id(x)][1]
         if any(x is y for y in seen) or type(x) not in (list, dict, tuple):
             return x
-        parts = {k: self.given_back(y, (*seen, x)) for k, y in (x.items() if type(x) is dict else enumerate(x))}
+        parts = {
+            k: self.given_back(y, (*seen, x))
+            for k, y in (x.items() if type(x) is dict else enumerate(x))}
         if type(x) is tuple:
             return tuple(parts.values()) if any(y is not z for y, z in zip(x, parts.values())) else x
         for k, y in parts.items():
@@ -172,7 +184,8 @@ def apart_from_sizes(t):
 
 
 def counted(tensors, place_of):
-    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors from outside lead to."""
+    """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors
+    from outside lead to."""
     known = {}
     for t in tensors:
         place = place_of(t)
@@ -196,12 +209,16 @@ class Run:
         self.others = _others()
 
     def alone(self):
-        """Did no other thread of Python run meanwhile? What one changed looks as if the run had done it."""
+        """Did no other thread of Python run meanwhile? What one changed looks as if the run had
+        done it."""
         return _others() == self.others
 
     def release(self, rec):
-        """The recording is made: let go of the gradients that the run has replaced and nobody reads, as eager has done."""
-        replaced = {id(g): g for t, g in zip(self.tensors, self.grads) if g is not None and t._grad is not g}
+        """The recording is made: let go of the gradients that the run has replaced and nobody
+        reads, as eager has done."""
+        replaced = {
+            id(g): g for t, g in zip(self.tensors, self.grads)
+            if g is not None and t._grad is not g}
         for t in (*rec.outside.values(), *self.leaves):
             replaced.pop(id(t), None)
         for g in replaced.values():
@@ -211,9 +228,12 @@ class Run:
         self.tensors, self.grads, self.looks = (), (), ()
 
     def unseen(self, rec, place_of):
-        """What was counted as a write to tensors from outside, and is none: (place, who counted it)."""
+        """What was counted as a write to tensors from outside, and is none: (place, who counted
+        it)."""
         seen, places = collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"), counted(self.tensors, place_of)
-        found = {id(c): (c, c.v - self.cells.get(id(c), (c, 0))[1] - seen[id(c)]) for t in self.tensors for c in counters(t)}
+        found = {
+            id(c): (c, c.v - self.cells.get(id(c), (c, 0))[1] - seen[id(c)]) for t in self.tensors
+            for c in counters(t)}
         return [(places[i], c.writer) for i, (c, more) in found.items() for _ in range(more)]
 
     def unchanged(self, rec):
@@ -221,17 +241,21 @@ class Run:
         now = modes.state.flags, dtypes.get_default_dtype(), pool._threads
         if (now[0] ^ self.settings[0]) & modes.SPECIAL:
             raise Refused(Settings("it changes a setting"))
-        if now != self.settings:             # (a recording is of certain settings before: after it they are certain ones, too)
+        # (a recording is of certain settings before: after it they are certain ones, too)
+        if now != self.settings:
             rec.acts.append(Call(_set, list(now), {}, len(rec.nodes)))
         self.marks = []                      # leaves that require a gradient now, or no longer do
         for t, was in zip(self.tensors, self.looks):
             now = _form(t)
             if now != was:
-                if (now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None or t._base is not None:
-                    raise Refused(Memory("it changes what a tensor from outside is: its memory, history or hooks"))
+                if ((now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None
+                        or t._base is not None):
+                    raise Refused(Memory("it changes what a tensor from outside is: its memory, "
+                                         "history or hooks"))
                 self.marks.append(t)
         rec.streams.at(random.default_generator)
-        if self.start != rec.streams.starts[id(random.default_generator)] or not all(map(rec.streams.as_told, rec.streams.moved())):
+        if (self.start != rec.streams.starts[id(random.default_generator)]
+                or not all(map(rec.streams.as_told, rec.streams.moved()))):
             raise Refused(Settings("it moves the random number generator"))
 
 

@@ -1,13 +1,17 @@
 """Sizes that differ from call to call.
 
-A recording is of certain sizes, as all of eager mode is: strides, launches and the order of sums go by them. But nearly all that it took to
-make it is the same for others: what the function reaches, what Python does, what the passes decide. A call that differs from a recorded
-one in its sizes alone is made eagerly, under the recorder's eyes, and where it comes to the same nodes, the program is made again
-(`passes/resized.py`), of the kernels that there are. The nodes are compared, each time: nothing is inferred from one size about another.
+A recording is of certain sizes, as all of eager mode is: strides, launches and the order of sums go
+by them. But nearly all that it took to make it is the same for others: what the function reaches,
+what Python does, what the passes decide. A call that differs from a recorded one in its sizes alone
+is made eagerly, under the recorder's eyes, and where it comes to the same nodes, the program is
+made again (`passes/resized.py`), of the kernels that there are. The nodes are compared, each time:
+nothing is inferred from one size about another.
 
-Such a call is not watched for what a recording cannot see, if the recorded run showed that it need not be: Python does the same if all
-that it is told is the same, and the user's code was told nothing that depends on sizes. It had tensors, and asked for no number, text or
-shape (`tells`), and it caught no error (`catches`). What prints, or reaches what could (see outside_calls.py), is watched each time.
+Such a call is not watched for what a recording cannot see, if the recorded run showed that it need
+not be: Python does the same if all that it is told is the same, and the user's code was told
+nothing that depends on sizes. It had tensors, and asked for no number, text or shape (`tells`), and
+it caught no error (`catches`). What prints, or reaches what could (see outside_calls.py), is
+watched each time.
 """
 import functools
 import inspect
@@ -23,9 +27,12 @@ from .bytecode import instructions
 
 MODELS = 4                       # recordings of one kind that others are made like
 # what is asked of tensors and modes that sizes have no part in
-ASIDE = frozenset("ndim dim ndimension is_leaf requires_grad is_tensor is_floating_point is_complex is_signed itemsize element_size "
-                  "is_grad_enabled is_inference_mode_enabled get_default_dtype __instancecheck__".split())
-WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "grad_fn", "suppress"))       # names that lead past what is watched
+ASIDE = frozenset(
+    "ndim dim ndimension is_leaf requires_grad is_tensor is_floating_point is_complex is_signed "
+    "itemsize element_size is_grad_enabled is_inference_mode_enabled get_default_dtype "
+    "__instancecheck__".split())
+# names that lead past what is watched
+WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "grad_fn", "suppress"))
 
 
 class Dim:
@@ -45,7 +52,8 @@ class Dim:
     def __init__(self, name, *, min=0, max=None):
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"Dim(): the name must be an identifier, got {name!r}")
-        if type(min) is not int or min < 0 or max is not None and (type(max) is not int or max < min):
+        if (type(min) is not int or min < 0
+                or max is not None and (type(max) is not int or max < min)):
             raise ValueError(f"Dim(): expected 0 <= min <= max, got min={min!r}, max={max!r}")
         self.name, self.min, self.max = name, min, max
 
@@ -53,17 +61,21 @@ class Dim:
         return self.min <= size and (self.max is None or size <= self.max)
 
     def __repr__(self):
-        return f"Dim({self.name!r}, min={self.min}" + (f", max={self.max})" if self.max is not None else ")")
+        return (f"Dim({self.name!r}, min={self.min}" +
+                (f", max={self.max})" if self.max is not None else ")"))
 
 
 def declared(dynamic, fn):
-    """`dynamic=` as a dict from an argument's place (a position and a name) to its dimensions; None where any may differ."""
+    """`dynamic=` as a dict from an argument's place (a position and a name) to its dimensions;
+    None where any may differ."""
     if dynamic is None or dynamic is True:
         return None
     if dynamic is False:
         return {}
     if not isinstance(dynamic, dict):
-        raise TypeError(f"trace(): dynamic is True, False or a dict from arguments' names to dimensions, not {type(dynamic).__name__}")
+        raise TypeError(
+            "trace(): dynamic is True, False or a dict from arguments' names to dimensions, not "
+            f"{type(dynamic).__name__}")
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):
@@ -71,15 +83,22 @@ def declared(dynamic, fn):
     positions, out = {p: i for i, p in enumerate(parameters)}, {}
     for name, dims in dynamic.items():
         if parameters and name not in parameters:
-            raise ValueError(f"trace(): dynamic names {name!r}, which is no argument of {getattr(fn, '__name__', fn)}")
-        if not isinstance(dims, dict) or not all(type(d) is int and isinstance(x, str | Dim) for d, x in dims.items()):
-            raise TypeError(f"trace(): of {name}, expected dynamic dimensions as a dict {{dimension: Dim}}, got {dims!r}")
-        out[name] = out[positions.get(name, name)] = {d: Dim(x) if isinstance(x, str) else x for d, x in dims.items()}
+            raise ValueError(
+                f"trace(): dynamic names {name!r}, which is no argument of "
+                f"{getattr(fn, '__name__', fn)}")
+        if (not isinstance(dims, dict)
+                or not all(type(d) is int and isinstance(x, str | Dim) for d, x in dims.items())):
+            raise TypeError(
+                f"trace(): of {name}, expected dynamic dimensions as a dict {{dimension: Dim}}, "
+                f"got {dims!r}")
+        out[name] = out[positions.get(name, name)] = {
+            d: Dim(x) if isinstance(x, str) else x for d, x in dims.items()}
     return out
 
 
 def may_differ(allowed, before, args, kwargs, leaves):
-    """Do the tensors have other sizes only in dimensions that may, and there such as are expected? `before`: the shapes that they had."""
+    """Do the tensors have other sizes only in dimensions that may, and there such as are
+    expected? `before`: the shapes that they had."""
     by = {}
     for place, x in (*enumerate(args), *kwargs.items()):
         if isinstance(x, Base) and place in allowed:
@@ -87,50 +106,64 @@ def may_differ(allowed, before, args, kwargs, leaves):
     for t, shape in zip(leaves, before):
         now = t._array.shape
         dims = {d % len(now): x for d, x in by.get(id(t), {}).items() if -len(now) <= d < len(now)}
-        if any(a != b and not (d in dims and a in dims[d] and b in dims[d]) for d, (a, b) in enumerate(zip(now, shape))):
+        if any(a != b and not (d in dims and a in dims[d] and b in dims[d])
+               for d, (a, b) in enumerate(zip(now, shape))):
             return False
     return True
 
 
 def unwatched(r):
-    """Need a call like recording `r`, but for sizes, which fits but for these, not be watched for what a recording cannot see?"""
-    return r.sized is None and not (r.replay.acts or r.world.outward or r.world.slots or r.world.growing)
+    """Need a call like recording `r`, but for sizes, which fits but for these, not be watched
+    for what a recording cannot see?"""
+    return (r.sized is None
+            and not (r.replay.acts or r.world.outward or r.world.slots or r.world.growing))
 
 
 def serves_others(r):
-    """May calls of other sizes be replayed without a run? What they do must be the same, and the user's code was told no size."""
+    """May calls of other sizes be replayed without a run? What they do must be the same, and the
+    user's code was told no size."""
     return r.sized is None and not (r.replay.acts or r.world.outward or r.world.growing)
 
 
 def fits(r, leaves):
-    """Could the program of recording `r` be made for tensors of these sizes? Those that were equal must be so now (see passes/resized.py)."""
+    """Could the program of recording `r` be made for tensors of these sizes? Those that were
+    equal must be so now (see passes/resized.py)."""
     there = {0: 0, 1: 1}
     pairs = [(t._array.shape, shape) for t, shape in zip(leaves, r.shapes)]
     inputs = r.replay.inputs
-    pairs += [(x.shape, x.shape) for source, x in zip(inputs.sources, inputs.types) if not isinstance(source, Argument)]
-    return all(there.setdefault(a, b) == b and (b > 1 or a == b) for now, before in pairs for b, a in zip(now, before))
+    pairs += [(x.shape, x.shape) for source, x in zip(inputs.sources, inputs.types)
+              if not isinstance(source, Argument)]
+    return all(
+        there.setdefault(a, b) == b and (b > 1 or a == b) for now, before in pairs
+        for b, a in zip(now, before))
 
 
 def same_way(r, program):
-    """Did the run that a program is of come to the nodes of recording `r`, and to no others? (Of one plan, those in it were compared.)"""
+    """Did the run that a program is of come to the nodes of recording `r`, and to no others? (Of
+    one plan, those in it were compared.)"""
     known, nodes, plan = r.program.recorded, program.recorded, r.program.plan
     compared = set(map(id, plan.nodes)) if program.plan is plan else ()
-    return len(known) == len(nodes) and all(alike(a, b) is not None for a, b in zip(known, nodes) if id(a) not in compared)
+    return (len(known) == len(nodes)
+            and all(alike(a, b) is not None for a, b in zip(known, nodes) if id(a) not in compared))
 
 
 def tells(x):
     """Can something that the framework gives to the user's code be another where sizes are?"""
-    if x is None or isinstance(x, Base) or type(x) in NUMBERS:      # What is done with a number that varies is recorded.
+    # What is done with a number that varies is recorded.
+    if x is None or isinstance(x, Base) or type(x) in NUMBERS:
         return False
     if isinstance(x, int | float | complex | str | bytes | Size | np.generic | np.ndarray):
         return True
-    return isinstance(x, tuple | list | set | dict) and any(map(tells, x.values() if isinstance(x, dict) else x))
+    return (isinstance(x, tuple | list | set | dict)
+            and any(map(tells,
+                        x.values() if isinstance(x, dict) else x)))
 
 
 @functools.lru_cache(4096)
 def catches(code):
     """Could this code catch an error, or look at a tensor in a way that nobody sees?"""
-    if code.co_name == "__exit__" or not WITHIN.isdisjoint(code.co_names) or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str):
+    if (code.co_name == "__exit__" or not WITHIN.isdisjoint(code.co_names)
+            or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str)):
         return True
     if not code.co_exceptiontable:
         return False

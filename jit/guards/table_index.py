@@ -1,4 +1,5 @@
-"""Tables that go by less than a recording's: those of functions that are faster without one, and an index of many."""
+"""Tables that go by less than a recording's: those of functions that are faster without one, and
+an index of many."""
 import numpy as np
 from whet.tensor import Tensor
 
@@ -6,13 +7,16 @@ from .native_entry import L
 
 FOREVER = (1 << 63) - 1          # uses of a table
 WORD, NUMBERED = (1 << 64) - 1, 63   # all bits of a word; arguments whose ints an index may go by
-_never = None if L is None else np.full(L.HEADER, -1, np.int64)           # a table that fits no call
+# a table that fits no call
+_never = None if L is None else np.full(L.HEADER, -1, np.int64)
 
 
 def bypass(fn, first):
-    """A table for a function that is faster without a recording, where its first argument is like this one."""
+    """A table for a function that is faster without a recording, where its first argument is
+    like this one."""
     words = np.zeros(L.HEADER, np.int64)
-    for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)), size=first._array.size).items():
+    for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)),
+                        size=first._array.size).items():
         words[L.H[name] // 8] = v
     return words, [fn, type(first)]
 
@@ -26,8 +30,8 @@ def bypass_all(fn, uses):
 
 
 def fingerprint(args, kwargs, aside=()):
-    """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside` left out. (As `_seek` in machine code does.)
-    Without machine code nothing goes by it."""
+    """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside`
+    left out. (As `_seek` in machine code does.) Without machine code nothing goes by it."""
     h = 0
     if L is None:
         return h
@@ -44,10 +48,11 @@ def fingerprint(args, kwargs, aside=()):
 
 
 class Index:
-    """Tables that machine code finds by a fingerprint of the arguments, however many there are: `ready` is itself one.
+    """Tables that machine code finds by a fingerprint of the arguments, however many there are:
+    `ready` is itself one.
 
-    Threads may be reading it: what they could be in is kept until it is laid out anew, in other memory. `aside`: positions of ints that
-    do not count."""
+    Threads may be reading it: what they could be in is kept until it is laid out anew, in other
+    memory. `aside`: positions of ints that do not count."""
 
     def __init__(self, aside=()):
         self.aside = frozenset(aside)
@@ -84,7 +89,8 @@ class Index:
         self.size, self.used = 1 << max(least, 8).bit_length(), 0
         words, held = np.zeros(L.HEADER + 2 * self.size, np.int64), []
         aside = sum(1 << i for i in self.aside if i < NUMBERED) | -1 << NUMBERED
-        for name, v in dict(kind=L.INDEX, type=id(Tensor), flags=aside, mask=self.size - 1, known_at=8 * L.HEADER).items():
+        for name, v in dict(kind=L.INDEX, type=id(Tensor), flags=aside, mask=self.size - 1,
+                            known_at=8 * L.HEADER).items():
             words[L.H[name] // 8] = v
         self.rows, self.ready = words[L.HEADER:], (words, held)
         for finger, there in self.there.items():

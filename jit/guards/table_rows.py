@@ -28,9 +28,9 @@ class Rows:
 
 
 class Leaves:
-    """What a recording is given, in the order in which machine code hands it over: the tensors, then
-    the numbers that may be any. `leaf`: an object -> which of the recording's leaves it is, `place`:
-    where machine code puts it."""
+    """What a recording is given, in the order in which machine code hands it over: the tensors,
+    then the numbers that may be any. `leaf`: an object -> which of the recording's leaves it is,
+    `place`: where machine code puts it."""
 
     def __init__(self, leaves, slots, numbers):
         self.slots = slots

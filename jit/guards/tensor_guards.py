@@ -1,4 +1,5 @@
-"""What is compared of the tensors that a recording reaches from outside, and which objects the arguments are."""
+"""What is compared of the tensors that a recording reaches from outside, and which objects the
+arguments are."""
 from __future__ import annotations
 
 from operator import attrgetter, is_
@@ -18,7 +19,8 @@ _refreshed = attrgetter("requires_grad")     # Asking brings a view up to date w
 
 
 class TensorGuards:
-    """How the tensors from outside were before a run, and what the arguments were to the function."""
+    """How the tensors from outside were before a run, and what the arguments were to the
+    function."""
 
     def __init__(self, run: Run, program: Any, shared: list[tuple[Source, Source]]):
         world = run.world
@@ -45,7 +47,8 @@ class TensorGuards:
         return [s.key for s in self.world.slots] == [s.key for s in other.world.slots]
 
     def reach(self, leaves: list[Any]) -> tuple[list[Any] | None, Reason | None]:
-        """The leaves with the tensors in slots; or None, and why: one of these is of another kind."""
+        """The leaves with the tensors in slots; or None, and why: one of these is of another
+        kind."""
         for s in self.world.slots:
             t = s.fetch(self.world.tensors, leaves)
             if t is None:
@@ -55,12 +58,15 @@ class TensorGuards:
 
     def fit(self, leaves: list[Any], boxes: Any = ()) -> bool:
         """Is everything that the function read outside of its arguments as it was?"""
-        return self.arguments_fit(leaves, boxes) and self.tensors_fit() and self.sharing_fits(leaves) and self.world.difference() is None
+        return (self.arguments_fit(leaves, boxes) and self.tensors_fit()
+                and self.sharing_fits(leaves) and self.world.difference() is None)
 
     def arguments_fit(self, leaves: list[Any], boxes: Any) -> bool:
         """Is an argument an object from outside just where it was the same one?"""
         known, inputs, seen = self.world.tensors, self.world.inputs, self.world.seen
-        if inputs and not all(map(is_, [inputs.get(id(t._array)) for t in leaves], self.leaf_arrays)):
+        if (inputs
+                and not all(map(is_, [inputs.get(id(t._array))
+                                      for t in leaves], self.leaf_arrays))):
             return False
         if boxes and not all(map(is_, [seen.get(id(x)) for x in boxes], self.boxes)):
             return False
@@ -78,7 +84,8 @@ class TensorGuards:
             return False
         if not all(map(is_, map(_array, ts), self.arrays)):
             arrays = list(map(_array, ts))
-            if not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype for a, b in zip(arrays, self.arrays)):
+            if (not all(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+                        for a, b in zip(arrays, self.arrays))):
                 return False
             self.arrays = arrays
             self.program.forget()
@@ -98,13 +105,18 @@ class TensorGuards:
 
     def unlike(self) -> Reason:
         """In what a tensor from outside, or an argument, is not as it was."""
-        for t, a, flags, bare, extra in zip(self.tensors, self.arrays, self.flags, self.has_no_grad, self.extras):
+        for t, a, flags, bare, extra in zip(self.tensors, self.arrays, self.flags, self.has_no_grad,
+                                            self.extras):
             if t._array is not a and (t._array.shape, t._array.dtype) != (a.shape, a.dtype):
                 return Replaced(t, f"is {Type.of(t._array)}, not {Type.of(a)}", self.world)
             if t._rg != flags:
                 return Replaced(t, "no longer asks for gradients as it did", self.world)
             if (t._grad is None) != bare:
-                return Replaced(t, "has no gradient, as it had" if t._grad is None else "has a gradient, as it had not", self.world)
+                return Replaced(
+                    t, "has no gradient, as it had"
+                    if t._grad is None else "has a gradient, as it had not", self.world)
             if t._extra is not extra:
                 return Replaced(t, "has other hooks", self.world)
-        return Reason("an argument is a tensor that the function reaches from outside, too, or no longer is one")
+        return Reason(
+            "an argument is a tensor that the function reaches from outside, too, or no longer is "
+            "one")

@@ -1,5 +1,6 @@
 """Visitors: what an object leads to, on the walk over what a function can reach. One function for
-each type of object, in `visitors_of_*.py`; the first whose test holds for a type visits its objects."""
+each type of object, in `visitors_of_*.py`; the first whose test holds for a type visits its
+objects."""
 from collections.abc import Callable
 from typing import Any
 

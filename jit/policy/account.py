@@ -1,8 +1,11 @@
-"""Whether a call is worth recording: what tracing has cost, what it has brought in, and what may be spent next.
+"""Whether a call is worth recording: what tracing has cost, what it has brought in, and what may be
+spent next.
 
-An account is kept over all calls of a traced function: the seconds that they took, and those that eager calls would have taken. What tracing
-is behind by stays below ALLOWANCE of eager's time and GRACE seconds beside it. A recording is an investment: it costs what earlier ones of
-its sort cost, and it brings in the difference between an eager call and a replay each time that a call of its kind comes again.
+An account is kept over all calls of a traced function: the seconds that they took, and those that
+eager calls would have taken. What tracing is behind by stays below ALLOWANCE of eager's time and
+GRACE seconds beside it. A recording is an investment: it costs what earlier ones of its sort cost,
+and it brings in the difference between an eager call and a replay each time that a call of its kind
+comes again.
 
 - The first OPENING recordings of a function are made at once, whatever they cost; they are earned back before more is spent.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
@@ -10,8 +13,9 @@ its sort cost, and it brings in the difference between an eager call and a repla
   while recordings cost more than they bring in.
 - Where nothing can be spent, a call is not even asked what kind it is, if asking takes a noticeable part of its time.
 
-Recordings are held in MEMORY bytes. Where a new one finds no room, it takes the place of one that brings in clearly less in the same time; in a
-cycle of more kinds than there is room for, all bring in the same, so those that are there stay.
+Recordings are held in MEMORY bytes. Where a new one finds no room, it takes the place of one that
+brings in clearly less in the same time; in a cycle of more kinds than there is room for, all bring
+in the same, so those that are there stay.
 """
 import itertools
 import math
@@ -22,21 +26,32 @@ from ..guards import table_index
 from ..report.reasons import Little, Unfit, Varies
 from .ledger import Cost, Kind, Ledger, average
 
-ALLOWANCE, GRACE = 0.08, 0.04    # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what no clock sees
-OPENING = 3                      # of a training step the first three calls differ: no gradients yet, no state of the optimizer, then both
+# of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what
+# no clock sees
+ALLOWANCE, GRACE = 0.08, 0.04
+# of a training step the first three calls differ: no gradients yet, no state of the optimizer, then
+# both
+OPENING = 3
 FREE = 8                         # kinds that are recorded when first seen
-UNPROVEN = 0.25                  # of what may be spent: most for a kind that has not come often enough to pay
+# of what may be spent: most for a kind that has not come often enough to pay
+UNPROVEN = 0.25
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
-FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0005           # seconds that recordings take, until one was made: in full, like one, without a run
-SOUNDING = 32                    # of the calls that could have a recording without a run one in so many is eager
+# seconds that recordings take, until one was made: in full, like one, without a run
+FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0005
+# of the calls that could have a recording without a run one in so many is eager
+SOUNDING = 32
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
-ASKING, RESERVE = 0.03, 0.01     # of eager's time: what asking may take, once so many seconds or less can be spent
-PATIENCE, LONGEST = 16, 1 << 12  # eager calls in a row until asking is left out, and for how many calls at most
+# of eager's time: what asking may take, once so many seconds or less can be spent
+ASKING, RESERVE = 0.03, 0.01
+# eager calls in a row until asking is left out, and for how many calls at most
+PATIENCE, LONGEST = 16, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 MEMORY = 1 << 28                 # bytes of recordings
-SURE, LOOKS = 1.0, 256           # seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
-BETTER, SAMPLE = 1.5, 8          # times as much must a new recording bring in as the worst of so many that are there
+# seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
+SURE, LOOKS = 1.0, 256
+# times as much must a new recording bring in as the worst of so many that are there
+BETTER, SAMPLE = 1.5, 8
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
 
 
@@ -48,15 +63,18 @@ class Policy:
         self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
         self.asked = 0                       # how often a recording was to be made without a run
         self.made, self.held, self.bytes = 0, [], 0
-        self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS   # seconds of an eager call; of asking; a replay by an eager call
-        self.first = math.inf                # seconds of an eager call of sizes that are new to eager mode, too
+        # seconds of an eager call; of asking; a replay by an eager call
+        self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS
+        # seconds of an eager call of sizes that are new to eager mode, too
+        self.first = math.inf
         self.timings = 0                     # replays that the ratio is of
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
         self.bypass = None                   # the table by which machine code makes these
-        self.turn, self.reaped = itertools.count(), 0        # decisions; the first of the recordings whose calls are counted next
+        # decisions; the first of the recordings whose calls are counted next
+        self.turn, self.reaped = itertools.count(), 0
         self.chance = random.Random(0)
 
-    # ---- what came ---------------------------------------------------------------------------------------------------
+    # ---- what came -------------------------------------------------------------------------------
     def kind(self, key, objects):
         """The kind of a call that came now. `objects`: what the key knows by address."""
         kind = self.kinds.get(key)
@@ -76,15 +94,18 @@ class Policy:
         """A call of a kind by a recording took so long, whatever was done with it."""
         worth = self.eager_seconds(kind)
         self.ledger.spent += seconds
-        self.ledger.eager += worth if worth < math.inf else seconds      # (until an eager call is timed nothing is gained or lost)
+        # (until an eager call is timed nothing is gained or lost)
+        self.ledger.eager += worth if worth < math.inf else seconds
 
     def ran(self, kind, seconds, asked, why):
-        """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the ledger."""
+        """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the
+        ledger."""
         kind.eager = min(kind.eager, seconds)
         if kind.calls == 1:
             self.first = seconds if self.first == math.inf else average(self.first, seconds)
         self.typical = seconds if self.typical == math.inf else average(self.typical, seconds)
-        self.asking = average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked - seconds
+        self.asking = (average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked
+                       - seconds)
         self.count(why)
         self.ledger.spent += asked
         self.ledger.eager += seconds
@@ -105,7 +126,8 @@ class Policy:
         worth = self.eager_seconds(kind)
         if 0 < worth < math.inf:
             self.ledger.saved += worth - seconds
-            if not first or kind.replay < self.ratio * worth:            # (memory, tables and kernels are new to the first one)
+            # (memory, tables and kernels are new to the first one)
+            if not first or kind.replay < self.ratio * worth:
                 self.ratio = average(self.ratio, min(kind.replay / worth, 2.0))
                 self.timings += 1
 
@@ -131,7 +153,8 @@ class Policy:
         self.ledger.eager += worth
 
     def harvest(self, recordings=None):
-        """Enter the replays that machine code made meanwhile: of these recordings, or of the next few."""
+        """Enter the replays that machine code made meanwhile: of these recordings, or of the
+        next few."""
         held = self.held
         if recordings is None:
             first, self.reaped = self.reaped, (self.reaped + HARVEST) % max(len(held), 1)
@@ -144,7 +167,8 @@ class Policy:
             if n <= 0 or worth == math.inf:
                 self.count("replayed", max(n, 0))
                 continue
-            took = worth if r.slow else min(kind.replay, r.trial.seconds[0], max(self.ratio, 1.0) * worth)
+            took = (worth if r.slow else min(
+                kind.replay, r.trial.seconds[0], max(self.ratio, 1.0) * worth))
             kind.calls += n
             self.count("slower" if r.slow else "replayed", n)
             self.ledger.spent += n * took
@@ -152,7 +176,7 @@ class Policy:
             self.ledger.saved += n * (worth - took)
             self.idle = 0
 
-    # ---- what may be spent -------------------------------------------------------------------------------------------
+    # ---- what may be spent -----------------------------------------------------------------------
     @property
     def balance(self):
         """The seconds that may be lost from here on."""
@@ -170,8 +194,9 @@ class Policy:
         return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
 
     def against(self, kind, known, like, declared):
-        """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do calls of this kind have recordings? `like()`:
-        is there a recording of other sizes? `declared`: does the user expect other sizes?"""
+        """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do
+        calls of this kind have recordings? `like()`: is there a recording of other sizes?
+        `declared`: does the user expect other sizes?"""
         if self.made < OPENING:
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
@@ -180,22 +205,26 @@ class Policy:
             self.harvest()
         eager, balance = self.eager_seconds(kind), self.balance
         resized, full = self.like.of(eager), self.full.of(eager)
-        if min(resized, full) > balance or not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
+        if (min(resized, full) > balance
+                or not self.affords(kind, full) and not (self.affords(kind, resized) and like())):
             return "costly"
         size = self.bytes // max(len(self.held), 1)
         return "crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None else None
 
     def makes(self, kind):
-        """May a recording for a kind of other sizes be made without a run? Yes where that takes no longer than eager mode, to which sizes are
-        new as well. (Now and then no, to see how long that is.)"""
+        """May a recording for a kind of other sizes be made without a run? Yes where that takes no
+        longer than eager mode, to which sizes are new as well. (Now and then no, to see how long
+        that is.)"""
         self.asked += 1
-        return self.asked % SOUNDING != 1 and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds))
+        return (self.asked % SOUNDING != 1
+                and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds)))
 
     def unrun(self, kind, seconds):
         """A recording was made without a run, and a call by it, in so many seconds."""
         self.count("unseen")
         eager = min(self.eager_seconds(kind), seconds)
-        self.bare.seconds = average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))         # (some bring kernels that eager mode needs, too)
+        # (some bring kernels that eager mode needs, too)
+        self.bare.seconds = average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))
         self.ledger.recording += seconds - eager
         self.ledger.spent += seconds
         self.ledger.eager += min(self.first, seconds)
@@ -205,20 +234,24 @@ class Policy:
         return cost <= self.share(kind, cost) * self.balance
 
     def affords_kernels(self, count):
-        """May so many kernels be compiled well now? Otherwise that is done when the process is quiet."""
+        """May so many kernels be compiled well now? Otherwise that is done when the process is
+        quiet."""
         return count * KERNEL <= max(self.balance, 0.0)
 
     def share(self, kind, cost):
         """The part of what can be spent that a recording of a kind may take."""
         worth = kind.calls * self.gain(kind) / cost if cost else 1.0
-        yields = min(1.0, (self.ledger.saved + GRACE) / (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0
+        yields = (min(1.0, (self.ledger.saved + GRACE) /
+                      (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0)
         return 1.0 if worth >= 1 else max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
 
     def recorded(self, kind, seconds, run, like, what):
-        """A call was recorded in so many seconds, of which the function itself, watched, ran for `run`; `what`: a field of the ledger."""
+        """A call was recorded in so many seconds, of which the function itself, watched, ran for
+        `run`; `what`: a field of the ledger."""
         self.made += 1
         worth = min(self.eager_seconds(kind), run)
-        worth = worth if self.typical < math.inf else 0.0    # (watched, it may take many times as long)
+        # (watched, it may take many times as long)
+        worth = worth if self.typical < math.inf else 0.0
         self.count(what)
         self.ledger.recording += seconds - worth
         (self.like if like else self.full).note(seconds - worth, worth)
@@ -226,14 +259,16 @@ class Policy:
         self.ledger.eager += worth
         self.idle = 0
 
-    # ---- what is held ------------------------------------------------------------------------------------------------
+    # ---- what is held ----------------------------------------------------------------------------
     def room(self, kind, size, lasting, made=False):
-        """Which recordings make room for one of a kind, of so many bytes; None where they had better stay, if it is not `made` yet. Those that
-        are `lasting` stay."""
+        """Which recordings make room for one of a kind, of so many bytes; None where they had
+        better stay, if it is not `made` yet. Those that are `lasting` stay."""
         gone, free = [], MEMORY - self.bytes
         while free < size:
             held = list(self.held)           # another thread may drop some meanwhile
-            found = [r for r in self.chance.sample(held, min(SAMPLE, len(held))) if r not in gone and r not in lasting]
+            found = [
+                r for r in self.chance.sample(held, min(SAMPLE, len(held)))
+                if r not in gone and r not in lasting]
             worst = min(found, key=lambda r: self.rate(r.kind), default=None)
             if worst is None or not made and self.rate(worst.kind) * BETTER > self.rate(kind):
                 return gone if made else None
@@ -253,7 +288,7 @@ class Policy:
             self.held.remove(r)
             self.bytes -= r.size
 
-    # ---- telling -----------------------------------------------------------------------------------------------------
+    # ---- telling ---------------------------------------------------------------------------------
     def doubts(self):
         """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
         book = self.ledger
@@ -264,15 +299,21 @@ class Policy:
             return None
         kinds, made = len(self.kinds), book.recorded + book.resized
         if book.missed > book.calls / 2:
-            return Unfit(f"of {book.calls} calls {book.replayed} were replayed: what the function reads was another at most of them")
+            return Unfit(
+                f"of {book.calls} calls {book.replayed} were replayed: what the function reads "
+                "was another at most of them")
         if book.slower > book.ran_eagerly / 2:
             return Little(f"of {book.calls} calls {book.slower} were eager, as replays take longer")
         if made and self.ratio >= 1:
-            return Little(f"replays take {self.ratio:.2f} of an eager call's time, and {made} recordings took {book.recording:.2f} s")
+            return Little(
+                f"replays take {self.ratio:.2f} of an eager call's time, and {made} recordings "
+                f"took {book.recording:.2f} s")
         if kinds > 2 * FREE:
             cost = min(self.full.seconds, self.like.seconds) / max(self.typical, 1e-9)
-            return Varies(f"{book.calls} calls came with at least {kinds} kinds of arguments, and {book.replayed} were replayed; a recording "
-                          f"takes as long as {cost:.0f} eager calls")
+            return Varies(
+                f"{book.calls} calls came with at least {kinds} kinds of arguments, and "
+                f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager "
+                "calls")
         return None
 
     def summary(self):

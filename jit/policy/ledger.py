@@ -10,15 +10,17 @@ NEWEST = 0.3                     # weight of the last measurement in an average
 class Ledger:
     """What became of a function's calls, and what they took. Counts of calls:
 
-    `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of other sizes; `unseen`: the first
-    replays of sizes that no run had (they are among `replayed`); `checked`: recorded again for
-    comparison; `timed`: eager in a trial; `failed`: recorded in vain. Eager calls by their reason: `new`: the first of their kind, `costly`: a
-    recording costs more than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer, `refused`: cannot be
-    recorded, `busy`: another thread was recording, `unasked`: nothing could be spent, so nobody asked. `missed`: recordings that were tried
-    in vain (several may be in one call); `evicted`: recordings that made room.
+    `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of
+    other sizes; `unseen`: the first replays of sizes that no run had (they are among `replayed`);
+    `checked`: recorded again for comparison; `timed`: eager in a trial; `failed`: recorded in vain.
+    Eager calls by their reason: `new`: the first of their kind, `costly`: a recording costs more
+    than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer,
+    `refused`: cannot be recorded, `busy`: another thread was recording, `unasked`: nothing could be
+    spent, so nobody asked. `missed`: recordings that were tried in vain (several may be in one
+    call); `evicted`: recordings that made room.
 
-    Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on recordings, beyond eager calls; `saved` by
-    replays."""
+    Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on
+    recordings, beyond eager calls; `saved` by replays."""
     replayed: int = 0
     recorded: int = 0
     resized: int = 0
@@ -43,29 +45,35 @@ class Ledger:
     @property
     def ran_eagerly(self):
         """Calls that were eager without being recorded or timed."""
-        return self.new + self.costly + self.crowded + self.slower + self.refused + self.busy + self.unasked
+        return (self.new + self.costly + self.crowded + self.slower + self.refused + self.busy
+                + self.unasked)
 
     @property
     def calls(self):
         """All calls."""
-        return self.replayed + self.recorded + self.resized + self.checked + self.timed + self.failed + self.ran_eagerly
+        return (self.replayed + self.recorded + self.resized + self.checked + self.timed
+                + self.failed + self.ran_eagerly)
 
 
 class Kind:
-    """Calls whose arguments look alike: how many came, the shortest eager call and replay, and when they began, in seconds of eager calls."""
+    """Calls whose arguments look alike: how many came, the shortest eager call and replay, and
+    when they began, in seconds of eager calls."""
     __slots__ = ("calls", "eager", "replay", "since", "met")
 
     def __init__(self, since, objects):
         self.calls, self.eager, self.replay, self.since = 0, math.inf, math.inf, since
-        self.met = [_reference(x) for x in objects]          # what the key knows by its address only
+        # what the key knows by its address only
+        self.met = [_reference(x) for x in objects]
 
     def same(self, objects):
-        """Are these the objects that the kind was met with? Others may lie at their addresses by now."""
+        """Are these the objects that the kind was met with? Others may lie at their addresses by
+        now."""
         return all(r() is x for r, x in zip(self.met, objects))
 
 
 class Cost:
-    """What recordings of one sort cost beyond an eager call: on average, and in eager calls. (More operations take longer both ways.)"""
+    """What recordings of one sort cost beyond an eager call: on average, and in eager calls.
+    (More operations take longer both ways.)"""
     __slots__ = ("seconds", "calls")
 
     def __init__(self, seconds):

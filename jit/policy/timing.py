@@ -1,10 +1,13 @@
-"""Which is faster for the calls of a recording, replays or eager calls: both are timed in turn, and again later, at growing distance.
+"""Which is faster for the calls of a recording, replays or eager calls: both are timed in turn, and
+again later, at growing distance.
 
-A round is TURNS calls, most of them replays and every fourth of the later ones eager. Python makes these, so that short calls take longer in
-a round than otherwise: it begins only where they have been made for a while, and never while kernels wait to be compiled well
-(`cpu/haste.py`). Of each kind the shortest counts: what else the machine does only makes calls longer. Where gradients flow back through the
-replays, the backward counts too. Eager calls take the place of replays only where they are shorter by a margin, until another round finds
-otherwise: a round that was wrong is put right by the next. The distance between rounds grows with the calls so far, and with what the slower
+A round is TURNS calls, most of them replays and every fourth of the later ones eager. Python makes
+these, so that short calls take longer in a round than otherwise: it begins only where they have
+been made for a while, and never while kernels wait to be compiled well (`cpu/haste.py`). Of each
+kind the shortest counts: what else the machine does only makes calls longer. Where gradients flow
+back through the replays, the backward counts too. Eager calls take the place of replays only where
+they are shorter by a margin, until another round finds otherwise: a round that was wrong is put
+right by the next. The distance between rounds grows with the calls so far, and with what the slower
 kind costs, so that all rounds together cost next to nothing.
 """
 import math
@@ -28,9 +31,10 @@ EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one 
 SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after so many
 MARGIN = 0.95                    # of a replay's time: what eager must stay below
 GROWTH = 7                       # rounds lie so many times the calls so far apart, or further:
-COST = 0.01                      # the slower calls of a round take less than this part of the time of the calls until the next
-# what a backward may raise that is only tried: what it saved was written to since, it is the user's Python, memory is short, a result is a record
-# without attributes. The call itself is over
+# the slower calls of a round take less than this part of the time of the calls until the next
+COST = 0.01
+# what a backward may raise that is only tried: what it saved was written to since, it is the user's
+# Python, memory is short, a result is a record without attributes. The call itself is over
 UNTRIED = RuntimeError, Refused, MemoryError, TypeError
 
 
@@ -39,9 +43,12 @@ class Trial:
     __slots__ = ("at", "turn", "forward", "backward", "seconds", "lock", "proven")
 
     def __init__(self):
-        self.at, self.lock = 0, threading.Lock()             # (the lock is held by the thread whose call is timed)
-        self.proven = False                  # is it of a recording that was made like one of other sizes?
-        self.seconds = [math.inf, math.inf]  # of a replay and of an eager call, with the backward, in the last round
+        # (the lock is held by the thread whose call is timed)
+        self.at, self.lock = 0, threading.Lock()
+        # is it of a recording that was made like one of other sizes?
+        self.proven = False
+        # of a replay and of an eager call, with the backward, in the last round
+        self.seconds = [math.inf, math.inf]
         self.begin()
 
     def begin(self):
@@ -71,7 +78,8 @@ class Trial:
         return out
 
     def call(self, fn, args, kwargs):
-        """An eager call in place of a replay, timed, and its backward too where gradients flow back through replays."""
+        """An eager call in place of a replay, timed, and its backward too where gradients flow
+        back through replays."""
         start, first = clock(), next_number()
         out = fn(*args, **kwargs)
         took = clock() - start
@@ -80,14 +88,16 @@ class Trial:
         return out, took
 
     def wait(self, seconds, calls):
-        """The first replay of a round took so long, as call number `calls` from zero: should the round begin later?"""
+        """The first replay of a round took so long, as call number `calls` from zero: should the
+        round begin later?"""
         if calls and not haste.pending() and (calls >= EARLY or seconds >= SHORT):
             return False
         self.at = max(2 * calls + 1, EARLY if self.proven or calls and seconds < SHORT else 0)
         return True
 
     def note(self, eager, seconds, calls):
-        """A call of the round took so long; `calls`: how many there were in all. True where the round is over."""
+        """A call of the round took so long; `calls`: how many there were in all. True where the
+        round is over."""
         self.forward[eager] = min(self.forward[eager], seconds)
         self.turn += 1
         if self.turn < TURNS:
@@ -97,21 +107,27 @@ class Trial:
         replay, eager = self.seconds
         asked = len(range(FIRST, TURNS, EVERY))
         lost = (TURNS - asked) * (replay - eager) if self.slow else asked * (eager - replay)
-        self.at = calls + max(GROWTH * calls, math.ceil(lost / (COST * max(min(replay, eager), 1e-9))))
+        self.at = (calls
+                   + max(GROWTH * calls, math.ceil(lost / (COST * max(min(replay, eager), 1e-9)))))
         self.begin()
         return True
 
 
 def seconds_back(out, first):
-    """How long eager's backward of a result takes, through the nodes with numbers from `first` on; infinite where it cannot be tried."""
+    """How long eager's backward of a result takes, through the nodes with numbers from `first`
+    on; infinite where it cannot be tried."""
     given, before = Given(), modes.state.flags
     modes.set_flags(before & ~modes.GRAD)
     try:
         given.flatten(out)
-        start = {e: t for t in given.leaves if (e := edge_of(t)) is not None and e is not t and e.seq >= first}
+        start = {
+            e: t for t in given.leaves
+            if (e := edge_of(t)) is not None and e is not t and e.seq >= first}
         order = inside(list(start), first)
         nodes = [n for n in order if type(n) is not OutputOf]
-        if not nodes or any(n.released or n.pre_hooks or n.post_hooks or isinstance(n, FunctionNode) for n in nodes):
+        if (not nodes
+                or any(n.released or n.pre_hooks or n.post_hooks or isinstance(n, FunctionNode)
+                       for n in nodes)):
             return math.inf                  # (hooks and Functions do what they like)
         grads = {e: wrap(np.ones(t._array.shape, t._array.dtype)) for e, t in start.items()}
         begun = clock()

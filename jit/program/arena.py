@@ -1,6 +1,8 @@
-"""Memory that a program needs only while it runs: pieces of one arena, whose offsets are found when the program is made.
+"""Memory that a program needs only while it runs: pieces of one arena, whose offsets are found when
+the program is made.
 
-A piece lives from the first step that touches it to the last one; two that never live at once may lie in one place.
+A piece lives from the first step that touches it to the last one; two that never live at once may
+lie in one place.
 """
 import heapq
 from bisect import bisect_left, bisect_right
@@ -11,7 +13,8 @@ ALIGN = 64                       # bytes
 
 
 class Piece:
-    """So many bytes of the arena. `first` and `last` are the steps that touch it, `heir` the piece that goes on in its place."""
+    """So many bytes of the arena. `first` and `last` are the steps that touch it, `heir` the
+    piece that goes on in its place."""
     __slots__ = ("size", "first", "last", "offset", "heir")
 
     def __init__(self, size):
@@ -48,15 +51,18 @@ class Ranges:
 def plan(pieces, heirs=()):
     """Give each piece that is touched its offset; the size of the arena.
 
-    `heirs`: (piece, another of its size). The latter takes the former's place if the step that makes it is the last one to need that.
+    `heirs`: (piece, another of its size). The latter takes the former's place if the step that
+    makes it is the last one to need that.
     """
     pieces = [p for p in pieces if p.first is not None]
     born = set()
     for old, new in heirs:
-        if old.heir is None and id(new) not in born and old.first is not None and old.last == new.first and _room(old) == _room(new):
+        if (old.heir is None and id(new) not in born and old.first is not None
+                and old.last == new.first and _room(old) == _room(new)):
             old.heir = new
             born.add(id(new))
-    spans = []                               # of a piece with its heirs: (first, last, bytes, these pieces)
+    # of a piece with its heirs: (first, last, bytes, these pieces)
+    spans = []
     for p in pieces:
         if id(p) not in born:
             line = [p]
@@ -72,8 +78,8 @@ def plan(pieces, heirs=()):
 
 
 def plan_apart(pieces):
-    """As `plan`, under a guard: each piece between two pages that nobody may touch, adjacent to the one at the guard's side. Returns (the size
-    of the arena, where such pages begin)."""
+    """As `plan`, under a guard: each piece between two pages that nobody may touch, adjacent to the
+    one at the guard's side. Returns (the size of the arena, where such pages begin)."""
     page, at, forbidden = guard.PAGE, 0, [0]
     for p in pieces:
         at += page
@@ -88,13 +94,17 @@ def _room(p):
 
 
 def _fit(spans):
-    """(bytes in all, the offset of each span): one after the other in time, each in the smallest hole that has room for it."""
-    offsets, holes, ends, top = [0] * len(spans), [], [], 0                   # holes: (offset, size), in order; ends: of those that live
+    """(bytes in all, the offset of each span): one after the other in time, each in the smallest
+    hole that has room for it."""
+    # holes: (offset, size), in order; ends: of those that live
+    offsets, holes, ends, top = [0] * len(spans), [], [], 0
     for k in sorted(range(len(spans)), key=lambda k: (spans[k][0], -spans[k][2])):
         first, last, size, _ = spans[k]
         while ends and ends[0][0] < first:
             _give(holes, *heapq.heappop(ends)[1:])
-        i = min((i for i, (_, room) in enumerate(holes) if room >= size), key=lambda i: holes[i][1], default=None)
+        i = min((i for i, (_, room) in enumerate(holes) if room >= size),
+                key=lambda i: holes[i][1],
+                default=None)
         if i is not None:
             at, room = holes.pop(i)
             if room > size:

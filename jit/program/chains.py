@@ -1,7 +1,9 @@
-"""The launches of a chain (see passes/chain_products.py) in a program: matrices are packed, then one launch goes block by block through the rest.
+"""The launches of a chain (see passes/chain_products.py) in a program: matrices are packed, then
+one launch goes block by block through the rest.
 
-The kernels are those that compute the links alone; they are only told other units, and for what lies between, addresses in a thread's own
-memory. So each link must be one launch whose units are rows, or tiles of rows, of the same matrices.
+The kernels are those that compute the links alone; they are only told other units, and for what
+lies between, addresses in a thread's own memory. So each link must be one launch whose units are
+rows, or tiles of rows, of the same matrices.
 """
 from typing import NamedTuple
 
@@ -18,12 +20,14 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from .contractions import product
 
 BLOCK = 1 << 18                  # bytes of what lies between, for a block
-TILES = 4                        # tiles of rows that a block has at least: it goes over all of the second operands
+# tiles of rows that a block has at least: it goes over all of the second operands
+TILES = 4
 
 
 class Link(NamedTuple):
-    """A node as a launch: its kernel, what a unit is (a tile of so many rows; 0: a row), how many rows of how many matrices there are, its
-    arguments, the bytes of the scratch memory among them, and how many threads that is for (0: any)."""
+    """A node as a launch: its kernel, what a unit is (a tile of so many rows; 0: a row), how many
+    rows of how many matrices there are, its arguments, the bytes of the scratch memory among them,
+    and how many threads that is for (0: any)."""
     kernel: int
     tile: int
     rows: int
@@ -50,32 +54,45 @@ def launches(b, node):
         ]
     except Unsupported:
         return None
-    tiles = {(link.tile, link.rows, link.matrices) for link in links if link is not None and link.tile}
+    tiles = {
+        (link.tile, link.rows, link.matrices) for link in links if link is not None and link.tile}
     if None in links or len(tiles) != 1:
         return None
     (tile, rows, matrices), = tiles
     if any(link.rows != rows * matrices for link in links if not link.tile):
         return None
     _together(tape, links, list(inside.values()), tile, rows, matrices)
-    return b.tapes.entries(tape, [*(held[x] for m in node.members for x in m.refs() if x not in inside), held[node.outs[0]], *known])
+    return b.tapes.entries(tape, [
+        *(held[x] for m in node.members
+          for x in m.refs() if x not in inside), held[node.outs[0]], *known])
 
 
 def _together(tape, links, between, tile, rows, matrices):
     """Put the launch on a tape that goes through all links. `between`: what lies between them."""
     down = -(-rows // tile)
     threads = min([pool.get_num_threads(), *(link.room for link in links if link.room)])
-    sizes = [-(-y.shape[-1] * y.itemsize // 64) * 64 for y in between]                     # of a row
-    high = min(max(TILES, min(BLOCK // (sum(sizes) * tile), down * matrices // (4 * threads))), down)        # tiles of a block
+    # of a row
+    sizes = [-(-y.shape[-1] * y.itemsize // 64) * 64 for y in between]
+    # tiles of a block
+    high = min(max(TILES, min(BLOCK // (sum(sizes) * tile), down * matrices // (4 * threads))),
+               down)
     blocks, places = -(-down // high), [sum(sizes[:k]) * tile * high for k in range(len(sizes) + 1)]
-    table, args, need = [*L.Blocks(rows, blocks, high * tile, places[-1], len(links))], [], places[-1] * threads
+    table, args, need = ([*L.Blocks(rows, blocks, high * tile, places[-1], len(links))], [],
+                         places[-1] * threads)
     whole = need + sum(link.scratch for link in links)
     room = scratch(whole)
     tape.need(room, whole)
     for link in links:
-        table += L.Link(link.kernel, down if link.tile else rows, high if link.tile else high * tile, len(link.args))
+        table += L.Link(link.kernel,
+                        down if link.tile else rows,
+                        high if link.tile else high * tile,
+                        len(link.args))
         for a in link.args:
-            k = next((k for k, y in enumerate(between) if isinstance(a, np.ndarray) and np.may_share_memory(a, y)), None)
-            table += L.Between(0, 0) if k is None else L.Between(between[k].shape[-1] * between[k].itemsize, places[k])
+            k = next((k for k, y in enumerate(between)
+                      if isinstance(a, np.ndarray) and np.may_share_memory(a, y)),
+                     None)
+            table += (L.Between(0, 0) if k is None else L.Between(
+                between[k].shape[-1] * between[k].itemsize, places[k]))
             args.append(0 if k is not None else room[need:] if a is SCRATCH else a)
         need += link.scratch
     kernel = native.kernel("chain", L.emit)
@@ -103,7 +120,8 @@ def _product(b, m, held, tape, known):
         w = data
     room = SCRATCH if plan.scratch else None
     args = [x, w, y, plan.table, room, *operands]
-    return Link(plan.kernel, found.tile, found.rows, found.matrices, args, plan.scratch, share_out.room(plan.grain))
+    return Link(plan.kernel, found.tile, found.rows, found.matrices, args, plan.scratch,
+                share_out.room(plan.grain))
 
 
 def _rows(m, held):

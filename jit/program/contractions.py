@@ -1,7 +1,9 @@
-"""The launches of convolutions, and of contractions with an epilogue (see passes/fuse_epilogues.py), in a program.
+"""The launches of convolutions, and of contractions with an epilogue (see
+passes/fuse_epilogues.py), in a program.
 
-Some convolutions read their weights in an order of their own. Weights that are there before every call, and are only read in it, are put
-into that order once: the launch that does so is passed over as long as nobody wrote to them (`steady.py`).
+Some convolutions read their weights in an order of their own. Weights that are there before every
+call, and are only read in it, are put into that order once: the launch that does so is passed over
+as long as nobody wrote to them (`steady.py`).
 """
 import numpy as np
 from whet.cpu import conv, gemm
@@ -25,7 +27,8 @@ def launches(b, node, ins):
 
 
 def _after(node, ins):
-    """(the contraction, its operands, the expression of its results, what that reads beside them)"""
+    """(the contraction, its operands, the expression of its results, what that reads beside
+    them)"""
     first = node.first if isinstance(node, Contract) else node
     n = len(first.ins)
     root, operands = S.arg(0), []
@@ -42,8 +45,9 @@ def _after(node, ins):
 
 
 def product(node, ins):
-    """(the matrices of a product or a linear map, the expression of its results or None, what that reads beside them); None where the
-    sum with a bias would be rounded before the expression sees it."""
+    """(the matrices of a product or a linear map, the expression of its results or None, what that
+    reads beside them); None where the sum with a bias would be rounded before the expression sees
+    it."""
     first, (a, b, *bias), root, operands = _after(node, ins)
     bias = bias[0] if bias else None
     if bias is not None and a.dtype.itemsize < 4:
@@ -72,7 +76,8 @@ def _product(b, node, ins):
     if isinstance(node, OpNode):
         return None
     made = []
-    return b.take(lambda: made.append(gemm.matmul(x, w, epilogue=root, operands=operands)), [x, w, *operands], made, node.outs)
+    return b.take(lambda: made.append(gemm.matmul(x, w, epilogue=root, operands=operands)),
+                  [x, w, *operands], made, node.outs)
 
 
 def _with_packed(b, node, first, kept, given, found):
@@ -86,8 +91,9 @@ def _with_packed(b, node, first, kept, given, found):
     room = scratch(plan.scratch) if plan.scratch else None
     if room is not None:
         tape.need(room, plan.scratch)
-    entries = _entries(b, kept, tape, [x, w, y, data, *operands], (*pack, w, data, table) if new else None,
-                       (plan.kernel, plan.total, plan.grain, x, data, y, plan.table, room, *operands))
+    entries = _entries(
+        b, kept, tape, [x, w, y, data, *operands], (*pack, w, data, table) if new else None,
+        (plan.kernel, plan.total, plan.grain, x, data, y, plan.table, room, *operands))
     if entries is not None:
         b.steady.packed[key] = data
     return entries
@@ -107,7 +113,8 @@ def _kind(a, shape, dtype):
 
 
 def _epilogue(b, node, ins, root, operands):
-    """(what a convolution does to its results, what that reads), or None where its kernels cannot."""
+    """(what a convolution does to its results, what that reads), or None where its kernels
+    cannot."""
     (x, _, *bias), out = ins, b.arrays[node.outs[0]]
     bias = bias[0] if bias else None
     if bias is not None:
@@ -140,17 +147,20 @@ def _convolution(b, node, first, ins, root, operands):
     if new and kept is None:
         packed = room[plan.scratch:]
     elif new:
-        key, packed, new = b.steady.order(first.ins[1], w, pack.size, x.dtype, (pack.kernel, pack.units, pack.grain, *pack.numbers))
-    entries = _entries(b, kept, tape, [x, w, y, *operands, *([packed] if kept is not None else [])],
-                       (pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers) if new else None,
-                       (plan.kernel, plan.units, plan.grain, x, packed, y, room, plan.geometry, *operands))
+        key, packed, new = b.steady.order(first.ins[1], w, pack.size, x.dtype,
+                                          (pack.kernel, pack.units, pack.grain, *pack.numbers))
+    entries = _entries(
+        b, kept, tape, [x, w, y, *operands, *([packed] if kept is not None else [])],
+        (pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers) if new else None,
+        (plan.kernel, plan.units, plan.grain, x, packed, y, room, plan.geometry, *operands))
     if entries is not None and key is not None:
         b.steady.packed[key] = packed
     return entries
 
 
 def _entries(b, kept, tape, known, pack, launch):
-    """The entries of a launch and of the one that packs the second operand for it, which is passed over where it was `kept`."""
+    """The entries of a launch and of the one that packs the second operand for it, which is
+    passed over where it was `kept`."""
     packing = []
     if pack is not None:
         tape.launches.append(pack)

@@ -1,7 +1,9 @@
-"""Programs that machine code runs round after round, with memory that changes places between the rounds.
+"""Programs that machine code runs round after round, with memory that changes places between the
+rounds.
 
-What a round works on has names. A table holds the address of each; after a round every name gets the address that another one had, moved on
-by some bytes. So what a round makes is what the next one reads, without a copy, and a row of a tensor is followed by the next row.
+What a round works on has names. A table holds the address of each; after a round every name gets
+the address that another one had, moved on by some bytes. So what a round makes is what the next one
+reads, without a copy, and a row of a tensor is followed by the next row.
 """
 import numpy as np
 from whet.cpu import native
@@ -13,8 +15,8 @@ AT_ONCE = 10_000                 # rounds between which Python may be interrupte
 
 
 class Rounds:
-    """`body` and `ask` (or None) are a list of launches and the names of what it works on; `moves`: name -> (whose address it gets, bytes
-    added); other names keep theirs."""
+    """`body` and `ask` (or None) are a list of launches and the names of what it works on; `moves`:
+    name -> (whose address it gets, bytes added); other names keep theirs."""
 
     def __init__(self, ask, body, moves, pred=None):
         self.names, self.begins, at = [], [], {}
@@ -28,7 +30,8 @@ class Rounds:
             at.setdefault(x, i)
         moving = [(i, at[moves[x][0]], moves[x][1]) for i, x in enumerate(self.names) if x in moves]
         self.places, self.sources, self.steps = (np.array(column, np.int64) for column in zip(*moving))
-        self.pred, self.new, self.out = at[pred] if pred is not None else 0, np.empty(len(moving), np.int64), np.zeros(2, np.int64)
+        self.pred, self.new, self.out = (at[pred] if pred is not None else 0,
+                                         np.empty(len(moving), np.int64), np.zeros(2, np.int64))
 
     def table(self, value):
         """The table at the start: what `value` gives for each name."""

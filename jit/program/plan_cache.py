@@ -1,7 +1,9 @@
-"""What the passes made of a list of nodes, on disk: a process that records a list which an earlier one recorded runs no pass.
+"""What the passes made of a list of nodes, on disk: a process that records a list which an earlier
+one recorded runs no pass.
 
-A list goes by a name that tells all that the passes go by. Their own code, and that of the ops, is told by the folder that it lies in (see
-`cpu/cache.py`). What they made is kept with the recorded nodes as numbers, for the next process to put its own in their place.
+A list goes by a name that tells all that the passes go by. Their own code, and that of the ops, is
+told by the folder that it lies in (see `cpu/cache.py`). What they made is kept with the recorded
+nodes as numbers, for the next process to put its own in their place.
 """
 import io
 import marshal
@@ -27,7 +29,8 @@ class Unnamed(Exception):
 
 
 def name(plan, passes):
-    """The name of a plan's nodes, for passes of these names; None where they have none, or nothing is kept."""
+    """The name of a plan's nodes, for passes of these names; None where they have none, or
+    nothing is kept."""
     try:
         return _name(plan, passes) if native.keeps() else None
     except Unnamed:
@@ -35,13 +38,15 @@ def name(plan, passes):
 
 
 def again(name, plan, passes, root, arrays):
-    """Find what the passes made of it, once: `root` and `arrays` get what they added. Was it there?"""
+    """Find what the passes made of it, once: `root` and `arrays` get what they added. Was it
+    there?"""
     raw = native.kept(name)
     if raw is None:
         return False
     try:
         made, added = _Reader(io.BytesIO(raw), plan.nodes).load()
-    except (pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError):
+    except (pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError,
+            LookupError, TypeError, ValueError):
         return False                         # (written by what we do not know)
     root.update((n, n) for n in range(len(arrays), len(arrays) + len(added)))
     arrays += [np.empty(shape, dtype) for dtype, shape, _ in added]
@@ -63,11 +68,16 @@ def keep(name, plan):
 
 def _name(plan, passes):
     streams: list = []
-    nodes = [(n.kind, _op(n), _value(n.ins), tuple(n.outs), [(k, _attribute(k, v, streams)) for k, v in n.attrs.items()],
+    nodes = [(n.kind,
+              _op(n),
+              _value(n.ins),
+              tuple(n.outs), [(k, _attribute(k, v, streams)) for k, v in n.attrs.items()],
               _value(n.value) if n.kind in ("guard", "ask") else _counts(n.value),
-              n.roots and [(str(e), yes) for e, yes in n.roots], n.line) for n in plan.nodes]
+              n.roots and [(str(e), yes) for e, yes in n.roots],
+              n.line) for n in plan.nodes]
     values = [(n, FROM_NUMPY[t].short, *facts) for n, (t, *facts) in plan.values.items()]
-    said = marshal.dumps((np.__version__, passes, plan.size, sorted(plan.visible), [*plan.memory.items()], values, plan.lying, nodes), 2)
+    said = marshal.dumps((np.__version__, passes, plan.size, sorted(plan.visible), [
+        *plan.memory.items()], values, plan.lying, nodes), 2)
     return f"passes/{blake2b(said, digest_size=16).hexdigest()}"
 
 
@@ -89,10 +99,13 @@ def _counts(x):
 
 
 def _attribute(key, x, streams):
-    """An attribute as what `marshal` writes; of streams of random numbers, which of those in the list it is."""
+    """An attribute as what `marshal` writes; of streams of random numbers, which of those in the
+    list it is."""
     if key != "generator":
         return _value(x)
-    known = [i for i, s in enumerate(streams) if s is x or type(s) is type(x) is Position and s.key() == x.key()]
+    known = [
+        i for i, s in enumerate(streams)
+        if s is x or type(s) is type(x) is Position and s.key() == x.key()]
     if not known:
         streams.append(x)
     return "stream", type(x).__name__, known[0] if known else len(streams) - 1
@@ -109,24 +122,30 @@ def _value(x):
         return t.__name__, [_value(y) for y in x]
     if isinstance(x, np.ndarray | np.generic) and x.dtype in FROM_NUMPY:
         # (passes look into no larger ones)
-        return "array", t.__name__, FROM_NUMPY[x.dtype].short, x.shape, x.strides, x.tobytes() if x.size <= MOST else None
+        return ("array", t.__name__, FROM_NUMPY[x.dtype].short, x.shape, x.strides,
+                x.tobytes() if x.size <= MOST else None)
     if t is dtype or t is device:
         return t.__name__, str(x)
     if t is slice:
         return "slice", _value((x.start, x.stop, x.step))
-    if t is types.FunctionType and x.__module__.startswith("whet.") and not x.__kwdefaults__:        # a question
+    # a question
+    if t is types.FunctionType and x.__module__.startswith("whet.") and not x.__kwdefaults__:
         cells = [_value(c.cell_contents) for c in x.__closure__ or ()]
-        return "function", x.__module__, x.__qualname__, x.__code__.co_firstlineno, cells, _value(x.__defaults__)
+        return ("function", x.__module__, x.__qualname__, x.__code__.co_firstlineno, cells,
+                _value(x.__defaults__))
     raise Unnamed
 
 
 class _Writer(pickle.Pickler):
-    """Recorded nodes are their places in the list, what they hold is the place of one that holds it, and ops are names."""
+    """Recorded nodes are their places in the list, what they hold is the place of one that holds
+    it, and ops are names."""
 
     def __init__(self, file, plan):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.places = {id(n): i for i, n in enumerate(plan.nodes)}
-        self.held = {id(x): (i, k) for i, n in reversed([*enumerate(plan.nodes)]) for k, x in (*n.attrs.items(), (None, n.value))}
+        self.held = {
+            id(x): (i, k) for i, n in reversed([*enumerate(plan.nodes)])
+            for k, x in (*n.attrs.items(), (None, n.value))}
 
     def persistent_id(self, x):
         t = type(x)
@@ -138,7 +157,8 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(pickle.Unpickler):
-    """(The folder is this user's alone, and what lies in it authenticated: machine code lies there, too.)"""
+    """(The folder is this user's alone, and what lies in it authenticated: machine code lies
+    there, too.)"""
 
     def __init__(self, file, nodes):
         super().__init__(file)

@@ -167,7 +167,8 @@ class Program:
             if not (node.is_view or isinstance(node, Write)):
                 made += sum(memory.taken(self.arrays[o].nbytes) for o in node.outs)
         arena = memory.taken(self.arena)
-        return {"inputs": self.inputs, "kept": self._kept(), "arena": arena, "made": max(most, made)}
+        return {
+            "inputs": self.inputs, "kept": self._kept(), "arena": arena, "made": max(most, made)}
 
     def _kept(self) -> int:
         """The bytes of arrays that it holds, with the programs in it."""

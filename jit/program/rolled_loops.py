@@ -93,7 +93,8 @@ class _Addresses:
         """A result of which the last is kept: where the next round reads it, two pieces of memory
         take turns."""
         places = self.b.places
-        mine, other = places.memory(value), places.part(places.addresses.like(self.b.arrays[result]))
+        mine, other = (places.memory(value),
+                       places.part(places.addresses.like(self.b.arrays[result])))
         if carried:
             spare = "spare", result
             self.moves[result], self.moves[spare] = (spare, 0), (result, 0)

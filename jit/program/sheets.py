@@ -97,7 +97,8 @@ class Sheet:
                 a = sized.arrays[n]
                 self.types[n] = a.dtype, len(a.shape), len(self.dims)
                 self.dims += [*a.shape, *a.strides]
-        self.views = {o: (root, len(self.dims) + i) for i, (o, (root, _)) in enumerate(sized.shown.items())}
+        self.views = {
+            o: (root, len(self.dims) + i) for i, (o, (root, _)) in enumerate(sized.shown.items())}
         self.dims += [a.offset for _, a in sized.shown.values()]
         self.look(sized, looks)
         self.function(sized)

@@ -83,7 +83,8 @@ class ValuePlaces:
         for o in node.outs:
             if self.roots[o] != o or o not in self.roots.position:
                 self.roots.set_free(o)
-                self.hold(o, self.held[o] if o in self.held else self.addresses.like(self.arrays[o]))
+                self.hold(o,
+                          self.held[o] if o in self.held else self.addresses.like(self.arrays[o]))
             elif o not in self.held:
                 self.hold(o, self.addresses.like(self.arrays[o]))
 

@@ -1,4 +1,5 @@
-"""A recording is made of a run: its program, and all that a replay compares, writes and gives back."""
+"""A recording is made of a run: its program, and all that a replay compares, writes and gives
+back."""
 from typing import Any
 
 from whet.autograd.node import OutputOf
@@ -24,11 +25,13 @@ UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueE
 
 
 def build(session: Any, found: Any, like: Any) -> Recording:
-    """The recording of a run, its program verified; raises Refused where there is none. `like`: a recording
-    that may be of the same nodes on other sizes, or None."""
+    """The recording of a run, its program verified; raises Refused where there is none. `like`: a
+    recording that may be of the same nodes on other sizes, or None."""
     rec = session.rec
     back = _backward(found, like)
-    values = [*found.values, *((n for n in back.saved if n not in rec.outside) if back is not None else ())]
+    values = [
+        *found.values,
+        *((n for n in back.saved if n not in rec.outside) if back is not None else ())]
     found.nothing_escaped()
     found.account()
     program = _program(session, found, back, values, like)
@@ -52,8 +55,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
         back.check(rec, made)
     _version_cells(found, back)
     replay = _replay(found, program, inputs, overlaps, back)
-    r = Recording(session.world, session.run.settings, guards, replay, Recorded(overlaps, found.positions),
-                  found.results.returns_a_box)
+    r = Recording(session.world, session.run.settings, guards, replay,
+                  Recorded(overlaps, found.positions), found.results.returns_a_box)
     r.doubtful, r.shapes = is_doubtful, shapes
     if back is not None:
         back.trial = r.trial
@@ -67,12 +70,16 @@ def _backward(found: Any, like: Any) -> Backward | None:
     if not results.alive:
         return None
     nodes = inside([t._node for t in results.alive], first)
-    python = (n.op.name for n in nodes if type(n) is not OutputOf and getattr(n.op, "python", False))
+    python = (n.op.name for n in nodes
+              if type(n) is not OutputOf and getattr(n.op, "python", False))
     name = next(python, None)
     if name is not None:
-        raise Refused(PythonBackward(f"its gradients flow through {name}, whose backward is Python of the user's"))
+        raise Refused(
+            PythonBackward(
+                f"its gradients flow through {name}, whose backward is Python of the user's"))
     try:
-        return Backward(rec, results.alive, results.values, first, results.source_of_edge, like and like.backward)
+        return Backward(rec, results.alive, results.values, first, results.source_of_edge, like
+                        and like.backward)
     except UNRECORDED as e:
         raise Refused(PythonBackward(f"its backward cannot be recorded: {e}")) from None
 
@@ -88,7 +95,8 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if back is not None:
         notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
         back.part, rewrites = None, ()
-    made = families.program(like, nodes, rec.nodes, found.outside, values, session.call.given.leaves)
+    made = families.program(like, nodes, rec.nodes, found.outside, values,
+                            session.call.given.leaves)
     if made is not None:
         return made
     return builder.build(
@@ -106,7 +114,8 @@ def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:
         raise Refused(PythonBackward("it reads a gradient that has a gradient of its own"))
     # Some bump no version.
     written = {program.origin[n.ins[0]] for n in rec.nodes if isinstance(n, Write)}
-    return inputs, Overlaps(arrays, [i for i, n in enumerate(found.outside) if n in written], inputs)
+    return (inputs,
+            Overlaps(arrays, [i for i, n in enumerate(found.outside) if n in written], inputs))
 
 
 def _version_cells(found: Any, back: Any) -> None:
@@ -125,9 +134,11 @@ def _replay(found: Any, program: Program, inputs: Inputs, overlaps: Overlaps, ba
     marks = [(found.source_of(t), t._rg) for t in found.run.marks]
     if any(source is None for source, _ in marks):
         raise Refused(Memory("it changes whether a gradient requires one"))
-    replay = Replay(program, inputs, overlaps if overlaps.written else None, found.result, found.left,
-                    found.grads, found.bumps, marks, found.rec.acts, found.draws, back)
+    replay = Replay(program, inputs, overlaps if overlaps.written else None, found.result,
+                    found.left, found.grads, found.bumps, marks, found.rec.acts, found.draws, back)
     if found.outward.watch.foreign and not replay.does_nothing_but_acts:
-        raise Refused(Prints("code of the user's runs where it prints, logs or warns, and could see what else "
-                             "the call does"))
+        raise Refused(
+            Prints(
+                "code of the user's runs where it prints, logs or warns, and could see what else "
+                "the call does"))
     return replay

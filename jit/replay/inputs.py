@@ -1,4 +1,5 @@
-"""What a program is given in a replay: where its arrays are found, how they must lie, and which may share memory."""
+"""What a program is given in a replay: where its arrays are found, how they must lie, and which
+may share memory."""
 from __future__ import annotations
 
 from operator import is_, itemgetter
@@ -20,7 +21,8 @@ class Inputs:
     def __init__(self, sources: list[Source], arrays: list[Any]):
         self.sources, self.types = sources, [Type.of(a) for a in arrays]
         self.search = Search(list(sources))
-        # A table compares the layouts of arguments and of tensors from outside, and knows no others.
+        # A table compares the layouts of arguments and of tensors from outside, and knows no
+        # others.
         self.unseen_by_tables = [(i, s) for i, s in self.search.others if not isinstance(s, DataOf)]
 
     def find(self, leaves: Any) -> list[Any]:
@@ -40,21 +42,25 @@ def _lies_as(t: Any, source: Source, like: Type) -> bool:
     if t is None:
         return False
     a = t._array
-    # Gradients flow to a gradient only where somebody made a graph of it: the program knows of none.
+    # Gradients flow to a gradient only where somebody made a graph of it: the program knows of
+    # none.
     return a.shape == like.shape and a.strides == like.strides and a.dtype == like.dtype \
         and not (isinstance(source, GradientOf) and t._rg)
 
 
 class Overlaps:
-    """Which of the arrays that a program writes share memory with which of all. It must be so again at each call.
+    """Which of the arrays that a program writes share memory with which of all. It must be so again
+    at each call.
 
-    Mostly the arrays of tensors from outside are the very same objects, and the others have memory of their own: this is seen at once."""
+    Mostly the arrays of tensors from outside are the very same objects, and the others have memory
+    of their own: this is seen at once."""
 
     def __init__(self, arrays: list[Any], written: list[int], inputs: Inputs):
         self.written, self.pattern = written, overlaps(arrays, written)
         self.fixed_places = [i for i, s in enumerate(inputs.sources) if isinstance(s, Outside)]
         self.fixed_arrays = [arrays[i] for i in self.fixed_places]
-        self.moving = [(i, i in written) for i, s in enumerate(inputs.sources) if not isinstance(s, Outside)]
+        self.moving = [
+            (i, i in written) for i, s in enumerate(inputs.sources) if not isinstance(s, Outside)]
         # A getter of one gives no tuple: it gets the one twice.
         twice = 2 if len(self.fixed_places) == 1 else 1
         self.fixed = itemgetter(*self.fixed_places * twice) if self.fixed_places else _nothing
@@ -63,7 +69,8 @@ class Overlaps:
         self.written_memory = {memories[i] for i in written if i in memories}
         self.fixed_memory = set(memories.values())
         is_fixed = set(self.fixed_places).issuperset
-        self.moving_overlap_nothing = None not in self.fixed_memory and all(is_fixed((i, k)) for i, k, _ in self.pattern)
+        self.moving_overlap_nothing = (None not in self.fixed_memory
+                                       and all(is_fixed((i, k)) for i, k, _ in self.pattern))
 
     def are_as_before(self, arrays: list[Any]) -> bool:
         """Do the arrays overlap just as they did?"""
@@ -85,7 +92,8 @@ def _nothing(arrays: list[Any]) -> tuple[()]:
 
 
 def _memory(a: Any) -> int | None:
-    """What an array's memory belongs to, by its id; None where something else may lead to the same memory (another library, say)."""
+    """What an array's memory belongs to, by its id; None where something else may lead to the
+    same memory (another library, say)."""
     while type(a) is np.ndarray and a.base is not None:
         a = a.base
     return id(a) if type(a) is np.ndarray and a.flags.owndata or type(a) is heap.Block else None
@@ -100,6 +108,7 @@ def overlaps(arrays: list[Any], written: list[int]) -> tuple[tuple[int, int, int
     for low, high, i in spans:
         reaching = [(end, k) for end, k in reaching if end > low]
         for _, k in reaching:
-            found += [(a, b, address(arrays[b]) - address(arrays[a])) for a, b in ((i, k), (k, i)) if a in changed]
+            found += [(a, b, address(arrays[b]) - address(arrays[a])) for a, b in ((i, k), (k, i))
+                      if a in changed]
         reaching.append((high, i))
     return tuple(sorted(found))

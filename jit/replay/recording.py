@@ -1,4 +1,5 @@
-"""A recording: one way through a traced function, what it compares, what it does, and the account of its calls."""
+"""A recording: one way through a traced function, what it compares, what it does, and the
+account of its calls."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +16,8 @@ from ..report.reasons import Misses
 from .inputs import Overlaps
 from .replay import Replay
 
-STRAYED = 2                      # calls of other sizes that go another way: more are recorded in full at once, if few go its way
+# calls of other sizes that go another way: more are recorded in full at once, if few go its way
+STRAYED = 2
 BASE, NODE = 1 << 14, 1 << 10    # bytes of a recording, and of one of its operations, about
 
 
@@ -24,27 +26,35 @@ class Recorded:
 
     def __init__(self, overlaps: Overlaps, positions: Any):
         self.overlaps = overlaps
-        self.positions = positions           # of the random numbers that it draws, and where it leaves generators
+        # of the random numbers that it draws, and where it leaves generators
+        self.positions = positions
 
 
 class Recording:
     """One way through the function: when it fits, and what to do."""
 
-    def __init__(self, world: Any, settings: Any, guards: TensorGuards, replay: Replay, recorded: Recorded, returns_a_box: bool):
+    def __init__(self, world: Any, settings: Any, guards: TensorGuards, replay: Replay,
+                 recorded: Recorded, returns_a_box: bool):
         self.world, self.guards, self.replay, self.recorded = world, guards, replay, recorded
         self.program, self.backward = replay.program, replay.backward
-        self.settings = settings             # that calls begin with, and that are in the key: grad mode, default dtype, threads
-        self.returns_a_box = returns_a_box   # Does it give back a container that was among the arguments?
+        # that calls begin with, and that are in the key: grad mode, default dtype, threads
+        self.settings = settings
+        # Does it give back a container that was among the arguments?
+        self.returns_a_box = returns_a_box
         self.lock, self.missed = latch(), Misses()
         # Where it stands among others.
-        self.kind = self.key = None          # of calls that it is for: the policy's, and in the table of recordings
+        # of calls that it is for: the policy's, and in the table of recordings
+        self.kind = self.key = None
         self.shapes: Any = ()                # of the tensors among the arguments
-        self.family: Any = None              # recordings of other sizes like this one; False where there are none:
+        # recordings of other sizes like this one; False where there are none:
+        self.family: Any = None
         self.unsized: Any = None             # why
         self.unseen = False                  # Was it made for sizes of which no call was run?
         self.sized = None                    # where the user's code was told a size (see sizes.py)
-        self.told = self.checks = None       # what the recorder was told; when it is compared with a new recording (see recheck.py)
-        self.doubtful = False                # Could another thread have done what this does? Then it is recorded once more first.
+        # what the recorder was told; when it is compared with a new recording (see recheck.py)
+        self.told = self.checks = None
+        # Could another thread have done what this does? Then it is recorded once more first.
+        self.doubtful = False
         self.size = 0                        # the bytes that it takes
         # The account of its calls.
         self.counted = self.misses = 0       # calls that Python counted; that it did not fit
@@ -53,7 +63,8 @@ class Recording:
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
         self.unsettled = True                # May some of its kernels have been compiled in haste?
         # Its tables for machine code.
-        self.ready = self.passed = None      # the table that replays, and the one that calls the function itself
+        # the table that replays, and the one that calls the function itself
+        self.ready = self.passed = None
         self.renewed = 0                     # calls for which the table was made anew
         self.finger = 0                      # what it is found by in an index,
         self.indexed = None                  # and what is there
@@ -63,16 +74,18 @@ class Recording:
         """How often it was replayed, or eager in its place."""
         return self.counted + sum(calls(x) for x in (self.ready, self.passed) if x is not None)
 
-    # ---- tables for machine code -----------------------------------------------------------------------------------------
+    # ---- tables for machine code -----------------------------------------------------------------
     def prepare(self, args: Any, kwargs: Any, given: Any) -> bool:
-        """Make the table for calls like this one, which fits; not each time where it keeps changing."""
+        """Make the table for calls like this one, which fits; not each time where it keeps
+        changing."""
         n = self.renewed = self.renewed + 1
         if n & n - 1:
             return False
         if self.ready is not None:
             self.counted += calls(self.ready)
             self.ready = None
-        sheet = getattr(self.program, "sheet", None)     # Of many recordings for one, one shows the others their table.
+        # Of many recordings for one, one shows the others their table.
+        sheet = getattr(self.program, "sheet", None)
         if sheet is not None and sheet.table is not None and n == 1:
             self.ready = native_table.resized(sheet.table, self, given.leaves)
         if self.ready is None:
@@ -85,7 +98,8 @@ class Recording:
 
     def limit(self) -> None:
         """Machine code makes the calls until the next one that is timed or recorded again."""
-        for table, at in (self.ready, min(self.trial.at, self.checks.at)), (self.passed, self.trial.at):
+        for table, at in ((self.ready, min(self.trial.at,
+                                           self.checks.at)), (self.passed, self.trial.at)):
             if table is not None:
                 limit(table, at - self.calls + calls(table))
 
@@ -97,7 +111,7 @@ class Recording:
         self.limit()
         return self.passed
 
-    # ---- calls of other sizes --------------------------------------------------------------------------------------------
+    # ---- calls of other sizes --------------------------------------------------------------------
     @property
     def leads(self) -> bool:
         """Do calls of other sizes mostly go its way?"""
@@ -108,7 +122,7 @@ class Recording:
         self.followed, self.strayed = self.followed + followed, self.strayed + (not followed)
         return followed
 
-    # ---- its programs ----------------------------------------------------------------------------------------------------
+    # ---- its programs ----------------------------------------------------------------------------
     def programs(self) -> list[Any]:
         """What it runs, its backward included."""
         return [self.program, *(way.program for way in (self.backward.ways.values() if self.backward is not None else ()))]
@@ -128,7 +142,7 @@ class Recording:
         """The bytes that it takes, about."""
         return BASE + sum(NODE * (len(p.recorded) + len(p.nodes)) + sum(a.nbytes for a in p.keep if type(a) is np.ndarray) for p in self.programs())
 
-    # ---- calls -----------------------------------------------------------------------------------------------------------
+    # ---- calls -----------------------------------------------------------------------------------
     def reach(self, leaves: list[Any]) -> list[Any] | None:
         """The tensors with those of the slots; None where one of these is of another kind."""
         found, reason = self.guards.reach(leaves)
@@ -150,5 +164,6 @@ class Recording:
                 return self.replay(found, boxes)
             self.missed.add(self.guards.difference())
         except Miss as e:
-            self.missed.add(e.reason if e.reason.what else "a tensor has another layout, or overlaps with another one otherwise")
+            self.missed.add(e.reason if e.reason.what else
+                            "a tensor has another layout, or overlaps with another one otherwise")
         return MISSED

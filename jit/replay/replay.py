@@ -4,7 +4,8 @@
     ask    whether what acts outside of Python's state would go the same way
     run    the program; until here a miss leaves nothing behind
     count  the writes in the versions of tensors, and change what requires a gradient
-    build  the node for the backward, then all that is new: gradients, results, what goes into Python's state
+    build  the node for the backward, then all that is new: gradients, results, what goes into
+        Python's state
     lay    that where it belongs; until here gradients and state that were there before are
     act    print, log and the like
 
@@ -29,45 +30,55 @@ from .inputs import Inputs, Overlaps
 
 
 class Batch:
-    """Recipes that are built one after the other. Tensors that are nothing but an array each, and mostly all are, are built in one go."""
+    """Recipes that are built one after the other. Tensors that are nothing but an array each,
+    and mostly all are, are built in one go."""
 
     def __init__(self, recipes: list[Recipe]):
         self.recipes = recipes
-        values = [x.value for x in recipes if isinstance(x, MadeTensor) and x.is_plain and not x.is_shared]
+        values = [
+            x.value for x in recipes
+            if isinstance(x, MadeTensor) and x.is_plain and not x.is_shared]
         self.values = itemgetter(*values) if len(values) == len(recipes) > 1 else None
 
     def build(self, making: Making) -> list[Any]:
         """What the recipes make."""
-        return [x.build(making) for x in self.recipes] if self.values is None else list(map(wrap, self.values(making.env)))
+        return ([x.build(making) for x in self.recipes] if self.values is None else list(
+            map(wrap, self.values(making.env))))
 
 
 class Replay:
     """The stages of a replay. What is told of each is what a run did: see `capture/`."""
 
-    def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, result: Recipe, left: Left,
-                 grads: list[tuple[Source, Recipe]], bumps: list[tuple[Source, Any]], marks: list[tuple[Source, int]],
-                 acts: list[Any], generators: list[Any], backward: Any):
+    def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, result: Recipe,
+                 left: Left, grads: list[tuple[Source, Recipe]], bumps: list[tuple[Source, Any]],
+                 marks: list[tuple[Source,
+                                   int]], acts: list[Any], generators: list[Any], backward: Any):
         self.program, self.inputs, self.overlaps, self.result, self.left = program, inputs, overlaps, result, left
         self.grads, self.bumps, self.marks, self.acts, self.backward = grads, bumps, marks, acts, backward
-        self.generators = generators if program.may_miss else []         # those that a miss must put back
+        # those that a miss must put back
+        self.generators = generators if program.may_miss else []
         self.does_nothing_but_acts = not (overlaps or bumps or grads or left or generators)
         # Mostly all that is written lies outside: its tensors are known.
         all_outside = all(isinstance(s, Outside) for s, _ in bumps)
-        self.bumped = [(s.tensor, writer) for s, writer in bumps if isinstance(s, Outside)] if all_outside else []
+        self.bumped = ([(s.tensor, writer) for s, writer in bumps
+                        if isinstance(s, Outside)] if all_outside else [])
         self.counts_others = bool(marks or not all_outside)
         self.new_grads = Batch([recipe for _, recipe in grads])
         self.graded = Search([source for source, _ in grads])
         self.only_grads_and_result = not (left or acts)
         # Mostly a call gives one new tensor, and lays nothing: it is made without further ado.
         is_plain = isinstance(result, MadeTensor) and result.is_plain and backward is None
-        self.only_tensor = result.value if isinstance(result, MadeTensor) and is_plain and not (grads or left or acts) else None
+        self.only_tensor = (result.value if isinstance(result, MadeTensor) and is_plain
+                            and not (grads or left or acts) else None)
 
     def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
-        """The result of a call whose guards were compared in Python; raises Miss where a value is another."""
+        """The result of a call whose guards were compared in Python; raises Miss where a value
+        is another."""
         return self.run([t._array for t in self.checked(leaves)], leaves, boxes)
 
     def checked(self, leaves: Any) -> list[Any]:
-        """The tensors of the program; raises Miss where they are laid out otherwise than when it was recorded."""
+        """The tensors of the program; raises Miss where they are laid out otherwise than when it
+        was recorded."""
         tensors = self.inputs.find(leaves)
         if not self.inputs.all_lie_alike(tensors):
             raise Miss
@@ -122,7 +133,8 @@ class Replay:
             raise
 
     def count_others(self, leaves: Any) -> None:
-        """The versions of what was written, if it is not all known, and the flags of leaves that require a gradient now, or no longer do."""
+        """The versions of what was written, if it is not all known, and the flags of leaves that
+        require a gradient now, or no longer do."""
         if not self.bumped:
             for source, writer in self.bumps:
                 source.find(leaves)._bump(writer)
@@ -131,7 +143,8 @@ class Replay:
 
 
 def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
-    """A function of what machine code hands over, in its order, that does the rest of a replay: the result or MISSED."""
+    """A function of what machine code hands over, in its order, that does the rest of a replay:
+    the result or MISSED."""
     lock, run, order, number = recording.lock, recording.replay.run, leaves.order, leaves.number
     arrays_of = _arrays(recording.replay.inputs, recording.guards)
     in_order = order == list(range(len(order))) and not any(number)
@@ -156,10 +169,12 @@ def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
 
 
 def _arrays(inputs: Inputs, guards: Any) -> Callable[[Any], list[Any]]:
-    """A function that finds the arrays of a program where machine code has compared those of the tensors from outside: they are the same
-    objects at each call. What it has not compared must lie as it did."""
+    """A function that finds the arrays of a program where machine code has compared those of the
+    tensors from outside: they are the same objects at each call. What it has not compared must lie
+    as it did."""
     search = inputs.search
-    if search.others or not all(id(t) in guards.world.tensors for t in search.known if t is not None):
+    if (search.others
+            or not all(id(t) in guards.world.tensors for t in search.known if t is not None)):
         def found(leaves: Any) -> list[Any]:
             tensors = search.find(leaves)
             if not inputs.others_lie_alike(tensors):

@@ -1,5 +1,5 @@
-"""What a traced function is made of, for people: graphs of its recordings, where each tensor and guard comes from, what was not fused and why,
-and what a replay moves, computes and holds.
+"""What a traced function is made of, for people: graphs of its recordings, where each tensor and
+guard comes from, what was not fused and why, and what a replay moves, computes and holds.
 """
 import math
 import re
@@ -20,7 +20,8 @@ from .unfused import unfused
 
 
 def given(traced, args, kwargs=None):
-    """What `traced.recorded` (or `.graph`) is given in a call with these arguments: the tensors at its inputs' places, in order.
+    """What `traced.recorded` (or `.graph`) is given in a call with these arguments: the tensors at
+    its inputs' places, in order.
 
     >>> import whet
     >>> from whet.ir.interpret import interpret
@@ -39,13 +40,15 @@ def given(traced, args, kwargs=None):
     return r.replay.inputs.find(leaves)
 
 
-# ---- graphs ------------------------------------------------------------------------------------------------------------
+# ---- graphs --------------------------------------------------------------------------------------
 def graphs(traced, key, r):
     """The graph that was recorded, and the one that the passes left."""
     names, p = Names(r.world, traced.fn, key), r.program.model
     paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
     paths += [slot_name(s, names) for s in r.world.slots]
-    inputs = [Input(n, *source.described(paths, names)) for n, source in zip(p.outside, r.replay.inputs.sources)]
+    inputs = [
+        Input(n, *source.described(paths, names))
+        for n, source in zip(p.outside, r.replay.inputs.sources)]
     wanted = Wanted()
     wanted.add(r.replay.result, "")
     for source, recipe in r.replay.grads:
@@ -62,7 +65,8 @@ def graphs(traced, key, r):
     there = {v for v, _ in results}
     results += [(v, "kept for the backward") for v in p.results if v not in there]
     name = getattr(traced.fn, "__name__", type(traced.fn).__name__)
-    return tuple(Graph.of(nodes, p.arrays, inputs, results, name) for nodes in (p.recorded, p.nodes))
+    return tuple(
+        Graph.of(nodes, p.arrays, inputs, results, name) for nodes in (p.recorded, p.nodes))
 
 
 class Wanted:
@@ -82,9 +86,10 @@ class Wanted:
             self.add(part, name if not isinstance(recipe, MadeView) else f"base of %{recipe.value}")
 
 
-# ---- guards ------------------------------------------------------------------------------------------------------------
+# ---- guards --------------------------------------------------------------------------------------
 def guarded(traced, key, r):
-    """What is compared before a replay: {"what", "is", "line"}, the line being where the code names it."""
+    """What is compared before a replay: {"what", "is", "line"}, the line being where the code
+    names it."""
     out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
     names, done = Names(r.world, traced.fn, key), set()
     for place in r.world.places:
@@ -97,19 +102,24 @@ def guarded(traced, key, r):
                 done.add(what)
                 shown = type_of(x) if tensor else repr(x)
                 line = line_of(r.world.codes, re.match(r"\w*", what)[0])
-                out.append({"what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...", "line": line})
+                out.append({
+                    "what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...",
+                    "line": line})
     for n in r.program.recorded:
         if isinstance(n, Guard):
-            out.append({"what": f"the value of %{int(n.ins[0])}", "is": str(n.value.tolist()), "line": n.line})
+            out.append({
+                "what": f"the value of %{int(n.ins[0])}", "is": str(n.value.tolist()),
+                "line": n.line})
         elif isinstance(n, Ask):
             what = f"what {n.attrs['question'].__qualname__} says of {', '.join(map(repr, n.ins))}"
             out.append({"what": what, "is": repr(n.value), "line": n.line})
     return out
 
 
-# ---- sizes -------------------------------------------------------------------------------------------------------------
+# ---- sizes ---------------------------------------------------------------------------------------
 def sizes(traced):
-    """The sizes of arguments that were seen to differ: `x[0]` -> {"dim": its name or None, "seen": the sizes}."""
+    """The sizes of arguments that were seen to differ: `x[0]` -> {"dim": its name or None,
+    "seen": the sizes}."""
     seen: dict = {}
     for key in traced._table:
         for path, d in arguments(traced.fn, key):
@@ -117,11 +127,13 @@ def sizes(traced):
                 for i, n in enumerate(d[2]):
                     seen.setdefault((path, len(d[2]), i), set()).add(n)
     free = traced._calls.recordings.free or {}
-    return {f"{path}[{i}]": {"dim": dim and dim.name, "seen": sorted(found)} for (path, ndim, i), found in seen.items()
-            for dims in [free.get(path, {})] for dim in [dims.get(i, dims.get(i - ndim))] if len(found) > 1}
+    return {
+        f"{path}[{i}]": {"dim": dim and dim.name, "seen": sorted(found)}
+        for (path, ndim, i), found in seen.items() for dims in [free.get(path, {})]
+        for dim in [dims.get(i, dims.get(i - ndim))] if len(found) > 1}
 
 
-# ---- all together ------------------------------------------------------------------------------------------------------
+# ---- all together --------------------------------------------------------------------------------
 def recordings(traced):
     """(key, recording), as they stand in the table."""
     return [(key, r) for key, rs in traced._table.items() for r in rs]
@@ -133,8 +145,10 @@ def most_called(traced):
 
 
 def in_python(r):
-    """The nodes that a call leaves to Python: those that no kernel computes, and views where its results need more than them."""
-    return r.program.called if result_steps.simple(r) else [step for step in r.program.steps if not isinstance(step, LaunchList)]
+    """The nodes that a call leaves to Python: those that no kernel computes, and views where its
+    results need more than them."""
+    return (r.program.called if result_steps.simple(r) else [
+        step for step in r.program.steps if not isinstance(step, LaunchList)])
 
 
 def facts(traced, light=False):
@@ -143,9 +157,12 @@ def facts(traced, light=False):
     because = dict(zip(traced._table, differing(traced.fn, list(traced._table))))
     for i, (key, r) in enumerate(recordings(traced)):
         like = plans.setdefault(id(r.program.plan), i)
-        p = {"number": i + 1, "like": like if like < i else None, "because": because[key], **of_recording(traced, key, r)}
+        p = {
+            "number": i + 1, "like": like if like < i else None, "because": because[key],
+            **of_recording(traced, key, r)}
         paths.append(p if light else p | of_graphs(traced, key, r))
-    reasons = [x for x in (traced._drift, *traced._calls.refusals.by_key.values(), traced._why) if x]
+    reasons = [
+        x for x in (traced._drift, *traced._calls.refusals.by_key.values(), traced._why) if x]
     refused = refusal(traced)
     return {"name": traced._calls.subject.name, "paths": paths, "refused": refused and str(refused), "why": traced._why and str(traced._why),
             "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)), "kinds": len(traced._table), "sizes": sizes(traced),
@@ -153,8 +170,8 @@ def facts(traced, light=False):
 
 
 def misses(traced, most):
-    """[(reason, how many calls)] of calls that had the arguments of a recording which they did not fit, the most frequent; and how many more
-    reasons there are."""
+    """[(reason, how many calls)] of calls that had the arguments of a recording which they did not
+    fit, the most frequent; and how many more reasons there are."""
     found: dict = {}
     for key, r in recordings(traced):
         for same, (reason, n) in r.missed.counts.items():
@@ -168,21 +185,30 @@ def refusal(traced):
     return traced._drift or next(iter(traced._calls.refusals.by_key.values()), None)
 
 
-EAGER = {"new": "the first of their kind", "costly": "a recording would cost more than it may", "crowded": "no room for another recording",
-         "slower": "shorter than replays", "refused": "cannot be recorded", "busy": "another thread was recording",
-         "unasked": "tracing does not pay for them"}
+EAGER = {
+    "new": "the first of their kind",
+    "costly": "a recording would cost more than it may",
+    "crowded": "no room for another recording",
+    "slower": "shorter than replays",
+    "refused": "cannot be recorded",
+    "busy": "another thread was recording",
+    "unasked": "tracing does not pay for them"}
 
 
 def tally(traced):
-    """How many calls were replayed, recorded and eager, and why the latter; of several recordings one call may have `missed`."""
+    """How many calls were replayed, recorded and eager, and why the latter; of several
+    recordings one call may have `missed`."""
     c = traced._policy.summary()
-    return {"total": c.calls, "replayed": c.replayed, "recorded": c.recorded + c.resized, "eager": c.ran_eagerly, "failed": c.failed,
-            "timed": c.timed, "checked": c.checked, "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
-            "because": {k: n for k in EAGER if (n := getattr(c, k))}}
+    return {
+        "total": c.calls, "replayed": c.replayed, "recorded": c.recorded + c.resized,
+        "eager": c.ran_eagerly, "failed": c.failed, "timed": c.timed, "checked": c.checked,
+        "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
+        "because": {k: n for k in EAGER if (n := getattr(c, k))}}
 
 
 def spent(traced):
-    """The seconds that all calls took, those that eager ones would have taken, and what recording took of the former."""
+    """The seconds that all calls took, those that eager ones would have taken, and what
+    recording took of the former."""
     c = traced._policy.summary()
     return {"calls": c.spent, "eager": c.eager, "recording": c.recording}
 
@@ -191,11 +217,13 @@ def of_recording(traced, key, r):
     """What a recording says of itself."""
     p = r.program
     return {
-        "told": r.sized, "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches,
-        "python": [str(n) for n in in_python(r)], "guards": len(r.world.places), "tensors": len(r.guards.tensors), "slower": r.slow,
-        "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds], "checked": r.checks.made, "rewrites": p.notes,
-        "writes": len(r.replay.bumps), "arguments": [(path, said(d)) for path, d in arguments(traced.fn, key)],
-        "backward": r.backward and backward(r)}
+        "told": r.sized, "calls": r.calls, "nodes": len(p.recorded), "after": len(p.nodes),
+        "launches": p.launches, "python": [str(n) for n in in_python(r)],
+        "guards": len(r.world.places), "tensors": len(r.guards.tensors), "slower": r.slow,
+        "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds],
+        "checked": r.checks.made, "rewrites": p.notes, "writes": len(r.replay.bumps), "arguments": [
+            (path, said(d))
+            for path, d in arguments(traced.fn, key)], "backward": r.backward and backward(r)}
 
 
 def of_graphs(traced, key, r):
@@ -203,7 +231,9 @@ def of_graphs(traced, key, r):
     before, after = graphs(traced, key, r)
     return {
         "missed": [(str(x), n) for x, n in r.missed.named(traced.fn, key)],
-        "graph": "\n".join(str(after).splitlines()[1:]), "inputs": [(x.place, x.name) for x in before.inputs], "guarded": guarded(traced, key, r),
+        "graph": "\n".join(str(after).splitlines()[1:]),
+        "inputs": [(x.place, x.name) for x in before.inputs],
+        "guarded": guarded(traced, key, r),
         "unfused": [(str(a), str(b), reason) for a, b, reason in unfused(before, after)],
         **moved(r, before, after)}
 
@@ -211,8 +241,11 @@ def of_graphs(traced, key, r):
 def moved(r, before, after):
     """What a replay moves, computes and holds."""
     held = memory(r)
-    return {"bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
-            "flops": sum(cost.operations(n, after.types) for n in after.nodes), "peak": sum(held.values()), "memory": held}
+    return {
+        "bytes": tuple(sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after)),
+        "flops": sum(cost.operations(n, after.types) for n in after.nodes),
+        "peak": sum(held.values()),
+        "memory": held}
 
 
 def backward(r):
@@ -220,15 +253,19 @@ def backward(r):
     b = r.backward
     way = max(b.ways.values(), key=lambda w: len(w.given), default=None)
     memory = {r.program.origin[n] for n in b.saved}.difference(r.program.outside)
-    return {"launches": way.program.launches if way else 0, "kept": sum(r.program.arrays[n].nbytes for n in memory), "again": len(b.again)}
+    return {
+        "launches": way.program.launches if way else 0,
+        "kept": sum(r.program.arrays[n].nbytes for n in memory),
+        "again": len(b.again)}
 
 
 def memory(r):
-    """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients that it replaces: they are there until the
-    new ones are."""
+    """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients
+    that it replaces: they are there until the new ones are."""
     held = r.program.footprint()
-    old = [source.tensor._grad for source, recipe in r.replay.grads
-           if isinstance(source, Outside) and not isinstance(recipe, Constant) and source.tensor._grad is not None]
+    old = [
+        source.tensor._grad for source, recipe in r.replay.grads if isinstance(source, Outside)
+        and not isinstance(recipe, Constant) and source.tensor._grad is not None]
     return {**held, "replaced": sum(taken(t._array.nbytes) for t in old)}
 
 

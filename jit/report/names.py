@@ -1,4 +1,5 @@
-"""What users call things: the arguments of a traced function, what it reaches from outside, and the lines where their code names it."""
+"""What users call things: the arguments of a traced function, what it reaches from outside, and
+the lines where their code names it."""
 import dis
 import functools
 import inspect
@@ -19,7 +20,8 @@ from .type_names import thing
 
 
 def arguments(fn, key):
-    """What a key says of the arguments: (path as the user writes it, its description), tensors and values in order."""
+    """What a key says of the arguments: (path as the user writes it, its description), tensors
+    and values in order."""
     try:
         parameters = list(inspect.signature(getattr(fn, "forward", fn)).parameters.values())
     except (TypeError, ValueError):
@@ -35,7 +37,8 @@ def arguments(fn, key):
 
 
 def _leaves(d, path, out):
-    if type(d) is tuple and type(d[0]) is type and len(d) == 2 and type(d[1]) is tuple and not issubclass(d[0], Base):
+    if (type(d) is tuple and type(d[0]) is type and len(d) == 2 and type(d[1]) is tuple
+            and not issubclass(d[0], Base)):
         for i, x in enumerate(d[1]):
             if issubclass(d[0], dict):
                 _leaves(x[1], f"{path}[{x[0][1]!r}]", out)
@@ -50,8 +53,10 @@ def _leaves(d, path, out):
 
 
 def is_tensor(d):
-    """Is it the description of a tensor, or of an array of NumPy's that is an input as tensors are?"""
-    return type(d) is tuple and len(d) > 2 and type(d[0]) is type and issubclass(d[0], Base | np.ndarray)
+    """Is it the description of a tensor, or of an array of NumPy's that is an input as tensors
+    are?"""
+    return (type(d) is tuple and len(d) > 2 and type(d[0]) is type
+            and issubclass(d[0], Base | np.ndarray))
 
 
 def varies(d):
@@ -69,7 +74,8 @@ def said(d):
         _, dtype, shape, strides, flags, bare, leaf, own, *_ = d
         facts = [dtypes.FROM_NUMPY[dtype].short + f"[{','.join(map(str, shape))}]"]
         facts += [f"strides {strides}"] * (not Type(dtype, shape, strides).contiguous)
-        facts += ["requires_grad"] * (flags & 1) + ["with a gradient"] * (not bare) + ["with a history"] * (not leaf) + ["a view"] * (not own)
+        facts += (["requires_grad"] * (flags & 1) + ["with a gradient"] *
+                  (not bare) + ["with a history"] * (not leaf) + ["a view"] * (not own))
         return ", ".join(facts)
     if d[0] is range:
         return repr(range(*d[1:]))
@@ -85,21 +91,28 @@ def by_identity(d):
     return type(d) is tuple and len(d) == 2 and d[0] not in PLAIN and type(d[1]) is int
 
 
-NEAR = 32                                # earlier kinds of arguments that one is compared with: of a thousand not all
-MODES = "the grad mode is another", "the default dtype is another", "the number of threads is another"      # the rest of a key
+# earlier kinds of arguments that one is compared with: of a thousand not all
+NEAR = 32
+# the rest of a key
+MODES = ("the grad mode is another", "the default dtype is another",
+         "the number of threads is another")
 
 
 def differing(fn, keys):
-    """For each key but the first: how its arguments differ from those of the key that is most like it, of the last ones before it."""
+    """For each key but the first: how its arguments differ from those of the key that is most
+    like it, of the last ones before it."""
     out, before = [], []
     for key in keys:
         facts = dict(arguments(fn, key))
         best = None
         for other in before[-NEAR:]:
             names = [k for k in {**facts, **other[0]} if facts.get(k) != other[0].get(k)]
-            now, then = ([said(x[k]) if k in x else "left out" for k in names] for x in (facts, other[0]))
-            found = [f"{k} is another {facts[k][0].__qualname__}" if k in facts and by_identity(facts[k]) and a == b else f"{k} is {a}, not {b}"
-                     for k, a, b in zip(names, now, then)]
+            now, then = ([said(x[k]) if k in x else "left out" for k in names]
+                         for x in (facts, other[0]))
+            found = [
+                f"{k} is another {facts[k][0].__qualname__}"
+                if k in facts and by_identity(facts[k]) and a == b else f"{k} is {a}, not {b}"
+                for k, a, b in zip(names, now, then)]
             found += [what for what, a, b in zip(MODES, key[2:], other[1]) if a != b]
             if best is None or len(found) < len(best):
                 best = found
@@ -120,13 +133,15 @@ class Names:
         self.found[id(fn)] = "self" if hasattr(fn, "forward") else ""
         if getattr(fn, "__self__", None) is not None:
             self.found[id(fn.__self__)] = "self"
-        functions = [x for x in (getattr(fn, "__func__", fn), *met) if isinstance(x, types.FunctionType)]
+        functions = [
+            x for x in (getattr(fn, "__func__", fn), *met) if isinstance(x, types.FunctionType)]
         self.cells = {id(c): name for x in functions
                       for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
         held = [x for x in met if type(x) is not type
                 and (named(x) if isinstance(x, Base) else hasattr(x, "__dict__"))]
         self.attributes = {id(vars(x)): id(x) for x in held if type(vars(x)) is dict}
-        for _ in range(4):                   # a plainer name of an owner gives what is in it one, too
+        # a plainer name of an owner gives what is in it one, too
+        for _ in range(4):
             before = dict(self.found)
             for place in world.places:
                 for name, x in place.inside(self):
@@ -180,10 +195,11 @@ def slot_name(s, names):
 
 def type_of(t):
     """A tensor's type."""
-    return f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" + (", requires_grad" if t._rg & 1 else "")
+    return (f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" +
+            (", requires_grad" if t._rg & 1 else ""))
 
 
-# ---- values and lines --------------------------------------------------------------------------------------------------
+# ---- values and lines ----------------------------------------------------------------------------
 METHODS = types.MethodType, types.BuiltinFunctionType
 WRAPPED = types.MethodType, staticmethod, classmethod        # what has its function as `__func__`
 SHORT = 40                               # letters of a value that a sentence holds
@@ -207,21 +223,26 @@ def _lines(code):
     out, line = [], code.co_firstlineno
     for op in dis.get_instructions(code):
         if op.starts_line:
-            line = getattr(op, "line_number", None) or (op.starts_line if type(op.starts_line) is int else line)
-        if type(op.argval) is str and op.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME", "STORE_GLOBAL",
-                                                            "STORE_DEREF", "STORE_ATTR", "DELETE_ATTR", "DELETE_GLOBAL", "DELETE_DEREF")):
-            out.append((op.argval, not op.opname.startswith("LOAD"), f"{os.path.basename(code.co_filename)}:{line}"))
+            line = (getattr(op, "line_number", None)
+                    or (op.starts_line if type(op.starts_line) is int else line))
+        if type(op.argval) is str and op.opname.startswith(
+            ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME", "STORE_GLOBAL",
+             "STORE_DEREF", "STORE_ATTR", "DELETE_ATTR", "DELETE_GLOBAL", "DELETE_DEREF")):
+            out.append((op.argval, not op.opname.startswith("LOAD"),
+                        f"{os.path.basename(code.co_filename)}:{line}"))
     return out
 
 
 def line_of(codes, name, reads=True):
-    """The first line of the user's code that reads (or else sets) a name, or that reads it where none does."""
+    """The first line of the user's code that reads (or else sets) a name, or that reads it where
+    none does."""
     found = [(sets, line) for code in codes for n, sets, line in _lines(code) if n == name]
     return next((line for sets, line in found if sets != reads), found[0][1] if found else "")
 
 
 def codes_of(world, fn):
-    """The code of what a World has met, also where its walk has not come to it yet; the function's own first."""
+    """The code of what a World has met, also where its walk has not come to it yet; the
+    function's own first."""
     out: dict = {}
     for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *world.stack):
         for f in vars(x).values() if isinstance(x, type) and users(x) else (x,):
@@ -232,7 +253,8 @@ def codes_of(world, fn):
 
 
 def _code_of(f):
-    """The code of a function or method of the user's, None of anything else: asking that for an attribute would run code of its own."""
+    """The code of a function or method of the user's, None of anything else: asking that for an
+    attribute would run code of its own."""
     f = f.__func__ if type(f) in WRAPPED else f
     return f.__code__ if type(f) is types.FunctionType and not ours(f) else None
 
@@ -252,7 +274,8 @@ def last_word(name):
 
 
 def place_of(world, fn, key, x):
-    """What the user calls an object that a World has met, and the line that reads it; where only a method of it has a name, that of the method."""
+    """What the user calls an object that a World has met, and the line that reads it; where only
+    a method of it has a name, that of the method."""
     names = Names(world, fn, key)
     methods = [m for m in world.seen.values() if type(m) in METHODS and m.__self__ is x]
     name = next((said for m in (x, *methods) if (said := names.of_object(m))), "").lstrip(".")
@@ -260,7 +283,8 @@ def place_of(world, fn, key, x):
 
 
 def of_change(world, fn, key, change, reads):
-    """What the user calls a place that holds something else, and the line that reads it, or the one that sets it."""
+    """What the user calls a place that holds something else, and the line that reads it, or the
+    one that sets it."""
     names, place, spot = Names(world, fn, key), change.place, change.spot
     name = (place.called(names) if spot is None else spot.called(names)).lstrip(".")
     if not name or place.says_itself:

@@ -17,8 +17,10 @@ from whet.ir.view import amount, path_text
 
 from . import explain, summary
 
-LARGE = 250                              # nodes of a graph that is one picture at most; of a larger one that shows its groups
-VIEWS, LEAST = 40, 0.2                   # views that are laid out as well as can be; of more, the part of the work that is done for each
+# nodes of a graph that is one picture at most; of a larger one that shows its groups
+LARGE = 250
+# views that are laid out as well as can be; of more, the part of the work that is done for each
+VIEWS, LEAST = 40, 0.2
 ENDINGS = ".html, .htm, .svg, and .png where matplotlib is installed"
 
 
@@ -33,7 +35,8 @@ def page(traced, inside=True):
     own = lines_of(traced.fn)
     graphs = [data(Folded(after, colours, notes, own)), data(Folded(before, colours, {}, own))]
     more = folded("What became of the calls", summary.screen(traced).splitlines())
-    more += folded("What is compared before a replay", [explain.guard_text(g) for g in explain.guarded(traced, *found)])
+    more += folded("What is compared before a replay",
+                   [explain.guard_text(g) for g in explain.guarded(traced, *found)])
     facts = figures(costs(traced, *found, before, after))
     return framed(name, facts, ("As it runs", "As recorded"), graphs, more, inside)
 
@@ -42,19 +45,27 @@ def framed(name, facts, titles, graphs, more, inside):
     """Two graphs (as `data` gives them) that a button each shows, with figures above and more
     below, as HTML."""
     key = "whet-" + hashlib.sha256(repr(graphs).encode()).hexdigest()[:12]
-    return (f'<div class="whet-page{" inside" if inside else ""}" id="{key}"><style>{asset("page.css")}</style><h1>{name}</h1>'
-            f'<div class="facts">{facts}</div><div class="bar">'
-            f'<button class="which">{titles[0]}</button><button class="which">{titles[1]}</button><button class="up">up</button>'
-            '<button class="fit">fit</button><button class="in">+</button><button class="out">−</button>'
-            '<input class="search" type="search" placeholder="search: operations, shapes, parameters, lines"></div><div class="path"></div>'
-            f'<div class="main"><div class="canvas"></div><div class="side"></div></div>{more}'
-            f'<script>{asset("page.js")}(document.getElementById("{key}"), {text(graphs)})</script></div>')
+    return (
+        f'<div class="whet-page{" inside" if inside else ""}" '
+        f'id="{key}"><style>{asset("page.css")}</style><h1>{name}</h1>'
+        f'<div class="facts">{facts}</div><div class="bar">'
+        f'<button class="which">{titles[0]}</button><button '
+        f'class="which">{titles[1]}</button><button class="up">up</button>'
+        '<button class="fit">fit</button><button class="in">+</button><button '
+        'class="out">−</button>'
+        '<input class="search" type="search" placeholder="search: operations, shapes, parameters, '
+        'lines"></div><div class="path"></div>'
+        f'<div class="main"><div class="canvas"></div><div class="side"></div></div>{more}'
+        f'<script>{asset("page.js")}(document.getElementById("{key}"), '
+        f'{text(graphs)})</script></div>')
 
 
 def document(title, body):
     """A page of its own."""
-    return (f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(title)}</title></head>'
-            f'<body style="margin: 0">{body}</body></html>')
+    return (
+        '<!DOCTYPE html><html><head><meta '
+        f'charset="utf-8"><title>{html.escape(title)}</title></head>'
+        f'<body style="margin: 0">{body}</body></html>')
 
 
 @functools.cache
@@ -76,7 +87,8 @@ def lines_of(fn):
     if code is None:
         return frozenset()
     last = max(line for _, _, line in code.co_lines() if line is not None)
-    return frozenset(f"{os.path.basename(code.co_filename)}:{line}" for line in range(code.co_firstlineno, last + 1))
+    return frozenset(f"{os.path.basename(code.co_filename)}:{line}"
+                     for line in range(code.co_firstlineno, last + 1))
 
 
 def data(folded):
@@ -113,8 +125,10 @@ def costs(traced, key, r, before, after):
     f = explain.of_recording(traced, key, r) | explain.moved(r, before, after)
     unfused, fused = f["bytes"]
     less = f" · {unfused / fused:.1f} times less" if fused and unfused > fused else ""
-    return [(f"{f['nodes']} → {f['after']}", "nodes, recorded → run"), (f["launches"], "kernel launches"), (len(f["python"]), "Python steps"),
-            (f"{amount(unfused)} → {amount(fused)}", f"moved{less}"), (amount(f["flops"], "flop"), "computed"), (amount(f["peak"]), "held at most")]
+    return [(f"{f['nodes']} → {f['after']}", "nodes, recorded → run"),
+            (f["launches"], "kernel launches"), (len(f["python"]), "Python steps"),
+            (f"{amount(unfused)} → {amount(fused)}", f"moved{less}"),
+            (amount(f["flops"], "flop"), "computed"), (amount(f["peak"]), "held at most")]
 
 
 def figures(pairs):
@@ -132,7 +146,8 @@ def pictures(traced, key, r):
     """(graph as recorded, graph as it runs, colours of kernels, words about nodes)."""
     before, after = explain.graphs(traced, key, r)
     python = {id(n) for n in explain.in_python(r)}
-    return before, after, view.kernels(after), {i: "in Python" for i, n in enumerate(r.program.nodes) if id(n) in python}
+    return (before, after, view.kernels(after),
+            {i: "in Python" for i, n in enumerate(r.program.nodes) if id(n) in python})
 
 
 def drawings(traced):
@@ -142,14 +157,17 @@ def drawings(traced):
         raise ValueError(f"{traced._calls.subject.name} has no recording to show")
     before, after, colours, notes = pictures(traced, *found)
     own = lines_of(traced.fn)
-    return [view.drawing(g, colours, said) if len(g.nodes) <= LARGE else Folded(g, colours, said, own).views[0].drawing()
-            for g, said in ((before, {}), (after, notes))]
+    return [
+        view.drawing(g, colours, said)
+        if len(g.nodes) <= LARGE else Folded(g, colours, said, own).views[0].drawing()
+        for g, said in ((before, {}), (after, notes))]
 
 
 def show(traced, path=None):
     """Write the page, or for a path that ends in .svg or .png the two pictures; gives the path."""
     if path is None:
-        handle, path = tempfile.mkstemp(prefix=f"whet-{getattr(traced.fn, '__name__', 'traced').strip('<>')}-", suffix=".html")
+        handle, path = tempfile.mkstemp(
+            prefix=f"whet-{getattr(traced.fn, '__name__', 'traced').strip('<>')}-", suffix=".html")
         os.close(handle)
     path = os.fspath(path)
     ending = os.path.splitext(path)[1].lower()
@@ -173,5 +191,7 @@ def beside(left, right):
         return [int(s.split(f'{k}="', 1)[1].split('"', 1)[0]) for k in ("width", "height")]
     (w1, h1), (w2, h2) = size(left), size(right)
     w, h = w1 + w2 + 40, max(h1, h2)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}"><rect width="100%" height="100%" fill="#fff"/>'
-            f'{left}<g transform="translate({w1 + 40},0)">{right}</g></svg>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} '
+        f'{h}"><rect width="100%" height="100%" fill="#fff"/>'
+        f'{left}<g transform="translate({w1 + 40},0)">{right}</g></svg>')

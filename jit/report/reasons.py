@@ -1,7 +1,9 @@
-"""Why a call is not replayed, for people: what was done, at which line of the user's code, and what to write instead.
+"""Why a call is not replayed, for people: what was done, at which line of the user's code, and what
+to write instead.
 
-A `Reason` is carried by an exception (`Refused`, `Unwatchable`, `Miss`) or handed to `Recorder.refuse`. One kind of thing that is done is one class,
-which says what to write instead. What the function reaches has a name only when all of it is known: `named` gives it one.
+A `Reason` is carried by an exception (`Refused`, `Unwatchable`, `Miss`) or handed to
+`Recorder.refuse`. One kind of thing that is done is one class, which says what to write instead.
+What the function reaches has a name only when all of it is known: `named` gives it one.
 """
 from . import names
 
@@ -24,11 +26,13 @@ class Reason:
         return self
 
     def left(self, world, change):
-        """The same where it is not a result that cannot be made again, but what is left in Python's state."""
+        """The same where it is not a result that cannot be made again, but what is left in
+        Python's state."""
         return self
 
     def named(self, fn, key):
-        """The same, with the names by which a function of arguments like `key` knows what it speaks of."""
+        """The same, with the names by which a function of arguments like `key` knows what it
+        speaks of."""
         return self
 
     def same(self):
@@ -54,7 +58,7 @@ class Explained(Exception):
         return str(self.reason)
 
 
-# ---- why tracing does not pay ------------------------------------------------------------------------------------------
+# ---- why tracing does not pay --------------------------------------------------------------------
 class Varies(Reason):
     """Calls seldom have arguments of a kind that came before."""
     instead = "Pad to fewer sizes, or trace a part of the function whose arguments look alike."
@@ -70,7 +74,7 @@ class Little(Reason):
     instead = "Trace a larger function, best a whole step: a replay of little work is no faster."
 
 
-# ---- kinds of reasons --------------------------------------------------------------------------------------------------
+# ---- kinds of reasons ----------------------------------------------------------------------------
 class Calls(Reason):
     """It calls something that does more than compute."""
     instead = "Call it outside of the traced function, and pass what it gives as an argument."
@@ -81,12 +85,16 @@ class Calls(Reason):
 
 class Draws(Reason):
     """It draws random numbers that are not ours."""
-    instead = "Draw before the call and pass the numbers as a tensor, or use whet's own random functions: replays draw anew."
+    instead = (
+        "Draw before the call and pass the numbers as a tensor, or use whet's own random "
+        "functions: replays draw anew.")
 
 
 class Foreign(Reason):
     """It uses a tensor that the recorder has not seen being made."""
-    instead = "Make it before the call and pass it as an argument, or copy the numbers by whet.tensor(...)."
+    instead = (
+        "Make it before the call and pass it as an argument, or copy the numbers by "
+        "whet.tensor(...).")
 
     def __init__(self, shape, made=None):
         """`made`: (by what function, at which line), if that is known."""
@@ -97,18 +105,23 @@ class Foreign(Reason):
     def returned(cls):
         """It gives such a tensor back."""
         out = cls(())
-        out.what, out.instead = "it returns a tensor around a NumPy array", "Return a copy of it: x.clone()."
+        out.what, out.instead = ("it returns a tensor around a NumPy array",
+                                 "Return a copy of it: x.clone().")
         return out
 
 
 class HandsOut(Reason):
     """NumPy gets the memory of a tensor."""
-    instead = "Return the tensor and call .numpy() on the result, or read single numbers with .item() or .tolist()."
+    instead = (
+        "Return the tensor and call .numpy() on the result, or read single numbers with .item() "
+        "or .tolist().")
 
 
 class OfNumPy(Reason):
     """It does something with an array of NumPy's that a trace cannot follow."""
-    instead = "Pass a tensor of it (whet.from_numpy), or do this part of the work outside of the traced function."
+    instead = (
+        "Pass a tensor of it (whet.from_numpy), or do this part of the work outside of the traced "
+        "function.")
 
 
 class TooManyNumbers(Reason):
@@ -130,7 +143,9 @@ class Returns(Reason):
 
 class Keeps(Reason):
     """A tensor that it made is alive after the call, and nothing says where."""
-    instead = "Return it, or keep it as an attribute of an object or in a list or dict that the function reaches."
+    instead = (
+        "Return it, or keep it as an attribute of an object or in a list or dict that the "
+        "function reaches.")
 
 
 class PythonBackward(Reason):
@@ -140,7 +155,9 @@ class PythonBackward(Reason):
 
 class Memory(Reason):
     """It asks for, or changes, what a tensor from outside is."""
-    instead = "Work on a copy that the function makes (x.clone()), or do this outside of the traced function."
+    instead = (
+        "Work on a copy that the function makes (x.clone()), or do this outside of the traced "
+        "function.")
 
 
 class InPlaceShape(Reason):
@@ -153,7 +170,9 @@ class OtherWays(Reason):
     instead = "Keep what varies in tensors (whet.where, whet.cond), or read it after the call."
 
     def __init__(self, times, last):
-        super().__init__(f"it was recorded {times} times for arguments of this kind, and each time something that it read was another: {last}")
+        super().__init__(
+            f"it was recorded {times} times for arguments of this kind, and each time something "
+            f"that it read was another: {last}")
         self.instead = last and last.instead or self.instead
 
 
@@ -164,7 +183,8 @@ class Settings(Reason):
 
 class Prints(Reason):
     """It prints or logs what a replay cannot say again."""
-    instead = "Print and log texts, numbers and tensors, to the streams that there were before the call."
+    instead = (
+        "Print and log texts, numbers and tensors, to the streams that there were before the call.")
 
     def __init__(self, what, instead=None):
         super().__init__(what)
@@ -173,12 +193,16 @@ class Prints(Reason):
 
 class Raises(Reason):
     """An operation raises an error."""
-    instead = "Ask before whether it will (sizes, ranges), or catch the error outside of the traced function."
+    instead = (
+        "Ask before whether it will (sizes, ranges), or catch the error outside of the traced "
+        "function.")
 
 
 class Caches(Reason):
     """It goes by what a functools cache holds."""
-    instead = "Call the cached function outside, or before the first traced call, and give it numbers and texts."
+    instead = (
+        "Call the cached function outside, or before the first traced call, and give it numbers "
+        "and texts.")
 
 
 class Rewrites(Reason):
@@ -193,7 +217,8 @@ class Inspects(Reason):
 
 class Branches(Reason):
     """Python goes on from numbers of tensors, and they are others."""
-    instead = "Branch inside of the graph (whet.where, whet.cond), or read the number after the call."
+    instead = (
+        "Branch inside of the graph (whet.where, whet.cond), or read the number after the call.")
 
 
 class Shapes(Reason):
@@ -208,7 +233,9 @@ class Large(Reason):
 
 class TooMuch(Reason):
     """It reaches too many objects."""
-    instead = "Keep large tables of objects where the function does not reach them, or make tensors of them."
+    instead = (
+        "Keep large tables of objects where the function does not reach them, or make tensors of "
+        "them.")
 
 
 class WritesFirst(Reason):
@@ -221,10 +248,13 @@ class Drifts(Reason):
     instead = "Pass what it goes by as an argument."
 
 
-# ---- what the function reaches -----------------------------------------------------------------------------------------
+# ---- what the function reaches -------------------------------------------------------------------
 class Reaches(Reason):
-    """It can read something that cannot be compared later. `world`: in which it was found, as far as that was searched; `what` follows the name."""
-    instead = "Keep it where the function does not reach it, or pass what the function needs of it as an argument."
+    """It can read something that cannot be compared later. `world`: in which it was found, as
+    far as that was searched; `what` follows the name."""
+    instead = (
+        "Keep it where the function does not reach it, or pass what the function needs of it as "
+        "an argument.")
     OF_SETS = "Use a dict or a list, which have an order."
     OF_ARRAYS = "Make it a tensor: whet.from_numpy(...)."
     OF_ITERATORS = "Call next() outside of the traced function, and pass what it gives."
@@ -244,7 +274,8 @@ class Reaches(Reason):
 
 
 class Changed(Reason):
-    """Something that the function reads is another than when it was recorded; `now`: what it is, if that is no matter of its value."""
+    """Something that the function reads is another than when it was recorded; `now`: what it is,
+    if that is no matter of its value."""
     instead = "Pass what varies as an argument, numbers best as tensors."
     GROWS = "Read what grows outside of the traced function, or only append to it inside."
 
@@ -260,17 +291,22 @@ class Changed(Reason):
     def named(self, fn, key):
         name, where = names.of_change(self.world, fn, key, self.change, reads=True)
         if self.change.index is None:
-            out = Reason(f"{name} holds more, or less, than it did" if not self.change.place.says_itself else name, where)
+            out = Reason(
+                f"{name} holds more, or less, than it did"
+                if not self.change.place.says_itself else name, where)
             out.instead = self.GROWS
             return out
-        out = Reason(f"{name} is {self.now}, not {self.before}" if self.now != self.before else f"{name} {self.so}", where)
+        out = Reason(
+            f"{name} is {self.now}, not {self.before}"
+            if self.now != self.before else f"{name} {self.so}", where)
         out.instead = self.instead
         return out
 
 
 class Changes(Changed):
     """It changes something in Python's state that a replay cannot."""
-    instead = "Return it instead, or keep it as a tensor, a number, a text, or a list or dict of such."
+    instead = (
+        "Return it instead, or keep it as a tensor, a number, a text, or a list or dict of such.")
 
     def __init__(self, world, change, why=""):
         super().__init__(world, change)
@@ -278,7 +314,8 @@ class Changes(Changed):
 
     def named(self, fn, key):
         name, where = names.of_change(self.world, fn, key, self.change, reads=False)
-        out = Reason(f"it changes Python's state: {name}" + (f", {self.why}" if self.why else ""), where)
+        out = Reason(f"it changes Python's state: {name}" + (f", {self.why}" if self.why else ""),
+                     where)
         out.instead = self.instead
         return out
 
@@ -289,7 +326,8 @@ def _value(x):
 
 
 class Replaced(Reason):
-    """A tensor that the function reaches is another, or not what it was: `what` follows its name."""
+    """A tensor that the function reaches is another, or not what it was: `what` follows its
+    name."""
 
     def __init__(self, tensor, what, world):
         super().__init__(f"a tensor from outside {what}")
@@ -308,7 +346,8 @@ class Misses:
     MOST = 16                                # reasons that are kept
 
     def __init__(self):
-        self.counts: dict = {}               # what makes reasons the same -> [the last of them, how many]
+        # what makes reasons the same -> [the last of them, how many]
+        self.counts: dict = {}
         self.last = None
 
     def add(self, reason):

@@ -1,7 +1,9 @@
-"""`explain()` in one screen: what became of the calls, what the rest costs and why, and what to do about it.
+"""`explain()` in one screen: what became of the calls, what the rest costs and why, and what to do
+about it.
 
-A screen is a list of (label, lines). Every line is cut to WIDE letters and every part to its own number of lines, so that the whole is at most
-TALL lines for any function. `explain(full=True)` goes on with all of every recording.
+A screen is a list of (label, lines). Every line is cut to WIDE letters and every part to its own
+number of lines, so that the whole is at most TALL lines for any function. `explain(full=True)` goes
+on with all of every recording.
 """
 import collections
 
@@ -39,7 +41,9 @@ def screen(traced):
 
 def state(traced):
     """What a traced function is, and what became of its calls, in a few words."""
-    words = headline(len(explain.recordings(traced)), explain.tally(traced), explain.refusal(traced))
+    words = headline(len(explain.recordings(traced)),
+                     explain.tally(traced),
+                     explain.refusal(traced))
     return f"{traced._calls.subject.name}: {words}"
 
 
@@ -51,7 +55,8 @@ def cut(line, wide=WIDE):
 def wrapped(text, wide=WIDE - LABEL - 2, most=3):
     """A text as lines, the last of which may be cut."""
     out = [""]
-    words = [word[i:i + wide] for word in text.split() for i in range(0, len(word), wide)]       # (a path may be longer than a line)
+    # (a path may be longer than a line)
+    words = [word[i:i + wide] for word in text.split() for i in range(0, len(word), wide)]
     for word in words:
         if out[-1] and len(out[-1]) + 1 + len(word) > wide and len(out) < most:
             out.append("")
@@ -72,12 +77,14 @@ def seconds(t):
     return f"{t * 1e9:.3g} ns"
 
 
-# ---- what became of the calls ------------------------------------------------------------------------------------------
+# ---- what became of the calls --------------------------------------------------------------------
 def headline(recordings, tally, refused):
     """What it comes to."""
     if not recordings:
         return "runs eagerly" if refused else "no recording yet"
-    return f"{many(recordings, 'recording')}, {tally['replayed']:,} of {many(tally['total'], 'call')} replayed"
+    return (
+        f"{many(recordings, 'recording')}, {tally['replayed']:,} of "
+        f"{many(tally['total'], 'call')} replayed")
 
 
 def calls(f):
@@ -85,12 +92,17 @@ def calls(f):
     c = f["calls"]
     if not c["total"]:
         return []
-    words = {"replayed": "replayed", "recorded": "recorded", "eager": "eager", "failed": "recorded in vain", "timed": "eager, to compare times",
-             "checked": "recorded again, to compare"}
-    found = [f"{c[k]:,} {what} ({100 * c[k] / c['total']:.0f} %)" for k, what in words.items() if c[k]]
+    words = {
+        "replayed": "replayed", "recorded": "recorded", "eager": "eager",
+        "failed": "recorded in vain", "timed": "eager, to compare times",
+        "checked": "recorded again, to compare"}
+    found = [
+        f"{c[k]:,} {what} ({100 * c[k] / c['total']:.0f} %)" for k, what in words.items() if c[k]]
     out = wrapped(", ".join(found))
     if c["because"]:
-        out += wrapped("eager ones: " + ", ".join(f"{n:,} {explain.EAGER[k]}" for k, n in c["because"].items()), most=2)
+        out += wrapped(
+            "eager ones: " + ", ".join(f"{n:,} {explain.EAGER[k]}"
+                                       for k, n in c["because"].items()), most=2)
     return out
 
 
@@ -101,14 +113,17 @@ def times(f, shown):
     for p in timed[:2]:
         replay, eager = (1e-6 * t for t in p["microseconds"])
         which = f"recording {p['number']}: " if len(shown) > 1 else ""
-        faster = f"{eager / replay:.3g} times as fast" if replay < eager else "slower: these calls run eagerly"
+        faster = (f"{eager / replay:.3g} times as fast"
+                  if replay < eager else "slower: these calls run eagerly")
         out.append(f"{which}{seconds(replay)} a replay, {seconds(eager)} an eager call: {faster}")
     if shown and not timed:
         out.append("no replay was timed against an eager call yet: that takes some dozens of calls")
     t, recorded = f["seconds"], f["calls"]["recorded"] + f["calls"]["failed"]
     if t["calls"]:
         worth = f", {seconds(t['eager'])} if all were eager" if t["eager"] and timed else ""
-        out += wrapped(f"{seconds(t['calls'])} in all calls{worth}; {seconds(max(t['recording'], 0))} of it for recording {many(recorded, 'call')}")
+        out += wrapped(
+            f"{seconds(t['calls'])} in all calls{worth}; {seconds(max(t['recording'], 0))} of it "
+            f"for recording {many(recorded, 'call')}")
     return out
 
 
@@ -118,10 +133,13 @@ def kinds(shown):
     for p in shown[:KINDS if len(shown) <= KINDS else KINDS - 1]:
         given = ", ".join(f"{path} is {d}" for path, d in p["arguments"]) or "no arguments"
         because = [x for x in p["because"] or () if x in MODES]
-        out.append(f"{p['number']}. {many(p['calls'], 'call')}: {given}" + (f" ({'; '.join(because)})" if because else ""))
+        out.append(f"{p['number']}. {many(p['calls'], 'call')}: {given}"
+                   + (f" ({'; '.join(because)})" if because else ""))
     if len(shown) > len(out):
         rest = shown[len(out):]
-        out.append(f"and {many(len(rest), 'other recording')} with {many(sum(p['calls'] for p in rest), 'call')}")
+        out.append(
+            f"and {many(len(rest), 'other recording')} with "
+            f"{many(sum(p['calls'] for p in rest), 'call')}")
     return out
 
 
@@ -136,12 +154,15 @@ def eager(f):
     reasons = [x for x in (f["refused"], f["why"] if f["why"] != f["refused"] else None) if x]
     out = [line for x in reasons for line in wrapped(x, most=4)]
     slow = sum(p["slower"] for p in f["paths"])
-    return out + ([f"eager calls are shorter than replays for {many(slow, 'recording')}"] if slow else [])
+    return (
+        out +
+        ([f"eager calls are shorter than replays for {many(slow, 'recording')}"] if slow else []))
 
 
-# ---- what a replay does ------------------------------------------------------------------------------------------------
+# ---- what a replay does --------------------------------------------------------------------------
 def work(traced, key, r):
-    """[(label, lines)]: what a replay of this recording runs, moves, computes and holds, and what it does most of."""
+    """[(label, lines)]: what a replay of this recording runs, moves, computes and holds, and
+    what it does most of."""
     before, after = explain.graphs(traced, key, r)
     p, held = r.program, explain.memory(r)
     first, last = (sum(cost.moved(n, g.types) for n in g.nodes) for g in (before, after))
@@ -165,7 +186,9 @@ def work(traced, key, r):
 
 def by_use(held):
     """The bytes that a call holds, by what they are for."""
-    words = {"inputs": "given", "arena": "to work in", "made": "made", "kept": "kept from call to call", "replaced": "replaced"}
+    words = {
+        "inputs": "given", "arena": "to work in", "made": "made", "kept": "kept from call to call",
+        "replaced": "replaced"}
     return ", ".join(f"{amount(held[k])} {what}" for k, what in words.items() if held[k])
 
 
@@ -182,14 +205,18 @@ def largest(g, total):
     out = []
     for name, lines in best:
         more = f" and {many(len(lines) - 1, 'other line')}" if len(lines) > 1 else ""
-        out.append(f"{amount(lines.total()):>8} {100 * lines.total() / total:3.0f} %  {names[name]} x {name}  "
-                   f"# {lines.most_common(1)[0][0] or 'no line'}{more}")
+        out.append(
+            f"{amount(lines.total()):>8} {100 * lines.total() / total:3.0f} %  {names[name]} x "
+            f"{name}  "
+            f"# {lines.most_common(1)[0][0] or 'no line'}{more}")
     return out
 
 
 def label(n):
     """A node in a word: the ops of a kernel, the first of them."""
-    names = list(dict.fromkeys(m.op.name for m in n.flat() if m.op is not None)) if n.members else [n.op.name if n.op is not None else n.kind]
+    names = (list(dict.fromkeys(
+        m.op.name for m in n.flat()
+        if m.op is not None)) if n.members else [n.op.name if n.op is not None else n.kind])
     return "_".join(names[:3]) + ("_…" if len(names) > 3 else "")
 
 
@@ -204,20 +231,26 @@ def apart(before, after):
     return [*said, *([f"{left:,} times for other reasons"] if left else [])]
 
 
-# ---- what to do --------------------------------------------------------------------------------------------------------
+# ---- what to do ----------------------------------------------------------------------------------
 def advice(f, shown, main, misses):
     """What would make more calls replays, or replays faster."""
     out = list(f["instead"])
     total = f["calls"]["total"]
     if any(p["slower"] for p in shown):
-        out.append("Trace a larger function, best the whole training step: a replay of little work is no faster.")
+        out.append(
+            "Trace a larger function, best the whole training step: a replay of little work is no "
+            "faster.")
     elif shown and main is not None and main[1].backward is not None:
-        out.append("Trace the whole step, with backward() and the optimizer in it: forward and backward become one program.")
+        out.append(
+            "Trace the whole step, with backward() and the optimizer in it: forward and backward "
+            "become one program.")
     if f["calls"]["replayed"] < total / 2:
         out += dict.fromkeys(reason.instead for reason, _ in misses if reason.instead)
-        out += [arguments_vary(f, shown)] if len(shown) > KINDS or not misses and len(shown) > 1 else []
+        out += ([arguments_vary(f, shown)]
+                if len(shown) > KINDS or not misses and len(shown) > 1 else [])
     if f["paths"]:
-        out.append("explain(full=True) has graphs, guards and all reasons; show() draws the graphs.")
+        out.append(
+            "explain(full=True) has graphs, guards and all reasons; show() draws the graphs.")
     return [line for text in out[:ADVICE] for line in wrapped(text, most=2)]
 
 
@@ -225,22 +258,30 @@ def arguments_vary(f, shown):
     """Many kinds of arguments: what to do about those."""
     sizes = [what for what, x in f["sizes"].items() if x["dim"] is None]
     if f["sizes"] and not sizes:
-        return "Every size has a recording of its own, which pays when the size comes again: pad to fewer sizes."
+        return (
+            "Every size has a recording of its own, which pays when the size comes again: pad to "
+            "fewer sizes.")
     if sizes:
         which = ", ".join(sizes[:3])
-        return f"Sizes vary ({which}): pad to fewer sizes, or declare them: jit.trace(dynamic={{...: {{0: jit.Dim('n')}}}})."
+        return (
+            f"Sizes vary ({which}): pad to fewer sizes, or declare them: jit.trace(dynamic={{...: "
+            f"{{0: jit.Dim('n')}}}}).")
     because = next((p["because"][0] for p in shown if p["because"]), None)
     said = f" ({because})" if because else ""
-    return f"Arguments that are no tensors differ between calls{said}: pass numbers as tensors, and the same objects again."
+    return (
+        f"Arguments that are no tensors differ between calls{said}: pass numbers as tensors, and "
+        "the same objects again.")
 
 
-# ---- all of it ---------------------------------------------------------------------------------------------------------
+# ---- all of it -----------------------------------------------------------------------------------
 def full(traced):
     """The screen, and all that is known of every recording."""
     f = explain.facts(traced)
     out = [screen(traced), *([f"runs eagerly: {f['refused']}"] if f["refused"] else [])]
     for what, x in f["sizes"].items():
-        out.append(f"  sizes of {what}{' (' + x['dim'] + ')' if x['dim'] else ''}: {', '.join(map(str, x['seen']))}")
+        out.append(
+            f"  sizes of {what}{' (' + x['dim'] + ')' if x['dim'] else ''}: "
+            f"{', '.join(map(str, x['seen']))}")
     for p in f["paths"]:
         out += ["", f"recording {p['number']}", *figures(p), *origin(p, f["paths"])]
         out += [f"  {many(n, 'call')} missed: {reason}" for reason, n in p["missed"]]
@@ -254,18 +295,24 @@ def full(traced):
 def figures(p):
     """What a replay runs, compares, moves and holds."""
     held, b = p["memory"], p["backward"]
-    return [f"  {many(p['nodes'], 'operation')}, run as {many(p['launches'], 'kernel launch')} and {many(len(p['python']), 'step')} in Python; "
-            f"{timing(p)}",
-            f"  {many(p['guards'], 'place')} and {many(p['tensors'], 'tensor')} outside of it are compared before each replay",
-            f"  reads and writes {amount(p['bytes'][1])} ({amount(p['bytes'][0])} if nothing were fused), computes {amount(p['flops'], 'flop')}, "
-            f"holds at most {amount(p['peak'])}: {by_use(held)}",
-            *([f"  {backward_text(b)}"] if b else []), *[f"  {note}" for note in p["rewrites"]]]
+    return [
+        f"  {many(p['nodes'], 'operation')}, run as {many(p['launches'], 'kernel launch')} and "
+        f"{many(len(p['python']), 'step')} in Python; {timing(p)}",
+        f"  {many(p['guards'], 'place')} and {many(p['tensors'], 'tensor')} outside of it are "
+        "compared before each replay",
+        f"  reads and writes {amount(p['bytes'][1])} ({amount(p['bytes'][0])} if nothing were "
+        f"fused), computes {amount(p['flops'], 'flop')}, "
+        f"holds at most {amount(p['peak'])}: {by_use(held)}",
+        *([f"  {backward_text(b)}"] if b else []),
+        *[f"  {note}" for note in p["rewrites"]]]
 
 
 def backward_text(b):
     """What becomes of gradients that are taken outside."""
     again = f", {many(b['again'], 'operation')} computed again" if b["again"] else ""
-    return f"its backward is run as {many(b['launches'], 'kernel launch')}: {amount(b['kept'])} of the forward are kept for it{again}"
+    return (
+        f"its backward is run as {many(b['launches'], 'kernel launch')}: {amount(b['kept'])} of "
+        f"the forward are kept for it{again}")
 
 
 def origin(p, paths):
@@ -274,9 +321,13 @@ def origin(p, paths):
     if p["because"]:
         out.append(f"  recorded because {'; '.join(p['because'])}")
     if p["like"] is not None:
-        out.append(f"  made like recording {p['like'] + 1}: the same nodes, and the same sizes are equal, or 0, or 1")
+        out.append(
+            f"  made like recording {p['like'] + 1}: the same nodes, and the same sizes are "
+            "equal, or 0, or 1")
     if p["told"]:
-        out.append(f"  other sizes are watched like a first call, since it asks for a size at {p['told']} (or for something like it)")
+        out.append(
+            "  other sizes are watched like a first call, since it asks for a size at "
+            f"{p['told']} (or for something like it)")
     return out
 
 
@@ -284,7 +335,10 @@ def timing(p):
     """How often a recording was used, and how fast that is."""
     out = f"used {many(p['calls'], 'time')} since; "
     if p["microseconds"][0] is None:
-        return out + f"not timed yet (that takes {TURNS} calls, once all kernels are compiled well; of short ones the first {EARLY} aside)"
+        return (
+            out +
+            f"not timed yet (that takes {TURNS} calls, once all kernels are compiled well; of "
+            f"short ones the first {EARLY} aside)")
     replay, eager = p["microseconds"]
     return out + ("eager is faster, and is what runs: " if p["slower"] else "") + f"{replay} us a replay, {eager} us an eager call" \
         + (f"; {many(p['checked'], 'call')} recorded again to compare" if p["checked"] else "")

@@ -9,8 +9,8 @@ from ..verify.same_bits import template
 
 
 def unfused(before, after):
-    """Pointwise nodes that feed each other and are not one kernel: (the node that makes a value, the one that reads it, why). Of very many
-    operands of a node, the first."""
+    """Pointwise nodes that feed each other and are not one kernel: (the node that makes a value,
+    the one that reads it, why). Of very many operands of a node, the first."""
     kernel = {}                              # value -> the kernel that computes it
     for i, n in enumerate(after.nodes):
         for m in n.flat():
@@ -39,10 +39,12 @@ def unfused(before, after):
 def why(g, k, i, users, epochs):
     """Why nodes k and i of a graph are not one kernel."""
     a, b = g.nodes[k], g.nodes[i]
-    moved, gathered = (any(f(n) for n in (a, b)) for f in (fuse_moves.moves, lambda n: n.op.picks is not None))
+    moved, gathered = (any(f(n) for n in (a, b))
+                       for f in (fuse_moves.moves, lambda n: n.op.picks is not None))
     if moved or gathered:
         arrays = {v: template(g.types[v]) for n in (a, b) for v in (*n.refs(), *n.outs)}
-        said = "what moves elements does not gather" if moved and gathered else (fuse_moves if moved else fuse_gathers).why(a, b, arrays)
+        said = ("what moves elements does not gather" if moved and gathered else
+                (fuse_moves if moved else fuse_gathers).why(a, b, arrays))
         return said or _between(g, k, i, users) or f"others need %{a.outs[0]} too"
     for n in (a, b):
         t = g.types[n.outs[0]]
@@ -80,5 +82,6 @@ def _between(g, k, i, users):
 
 
 def kind_of(reason):
-    """A reason without what it says of these nodes alone: `their shapes differ: [4] and [3]` is `their shapes differ`."""
+    """A reason without what it says of these nodes alone: `their shapes differ: [4] and [3]` is
+    `their shapes differ`."""
     return re.sub(r"%\d+", "one of them", re.split(r": | \(", reason, maxsplit=1)[0])

@@ -16,8 +16,9 @@ from whet.cpu import native
 from . import explain
 
 # what became of a call, by the count that it adds to
-WORDS = {"replayed": "replayed", "recorded": "recorded", "checked": "recorded again, to compare", "timed": "eager, to compare times",
-         "failed": "eager"}
+WORDS = {
+    "replayed": "replayed", "recorded": "recorded", "checked": "recorded again, to compare",
+    "timed": "eager, to compare times", "failed": "eager"}
 
 
 def level():

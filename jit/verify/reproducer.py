@@ -218,8 +218,8 @@ def reproduce(graph, inputs, constants, without):
         print(f"%{v} is\n{env[v]}\nand by the program\n{got[v]}")
     if without:
         print(
-            f"without {', '.join(without)}: {'they differ as well' if differing(g, arrays, without) else 'no difference'}"
-        )
+            f"without {', '.join(without)}: "
+            f"{'they differ as well' if differing(g, arrays, without) else 'no difference'}")
     return True
 
 
@@ -277,12 +277,16 @@ def report(nodes, arrays, given, results):
             constants=[(short(a.dtype), packed(a)) for a in table],
         )
         if len(body) > LARGEST:
-            return f"please report this (the smallest graph that shows it needs a file of {len(body)} characters)"
+            return (
+                "please report this (the smallest graph that shows it needs a file of "
+                f"{len(body)} characters)")
         path = os.path.join(
             folder(), f"wrong-{hashlib.blake2b(body.encode(), digest_size=6).hexdigest()}.py"
         )
         with open(path, "w") as f:
             f.write(body)
-        return f"please report this, with {path} ({len(g.nodes)} of {len(nodes)} operations show it; {said})"
+        return (
+            f"please report this, with {path} ({len(g.nodes)} of {len(nodes)} operations show it; "
+            f"{said})")
     except Exception as e:                   # (the function runs eagerly all the same)
         return f"please report this (no file that shows it could be made: {e})"

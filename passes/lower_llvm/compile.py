@@ -1,6 +1,8 @@
-"""LLVM IR text -> object code, and object code -> addresses. The only place that runs LLVM for the CPU.
+"""LLVM IR text -> object code, and object code -> addresses. The only place that runs LLVM for the
+CPU.
 
-No IR passes: generators write the loops as the machine should run them, and code generation alone takes 2-3 ms a kernel.
+No IR passes: generators write the loops as the machine should run them, and code generation alone
+takes 2-3 ms a kernel.
 """
 from __future__ import annotations
 
@@ -30,27 +32,32 @@ _shared_machine = functools.lru_cache(None)(_machine)
 
 
 def object_code(text: str, opt: int = 2) -> bytes:
-    """IR text compiled to a relocatable object file, as bytes; with `opt` 0 four times as fast, to code that is several times slower."""
+    """IR text compiled to a relocatable object file, as bytes; with `opt` 0 four times as fast,
+    to code that is several times slower."""
     module = _llvm().parse_assembly(text)
     module.verify()
     return bytes(_shared_machine(opt).emit_object(module))
 
 
 def load_object(code: bytes, names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]:
-    """Link an object file into this process; name -> address. `symbols` are addresses that the process does not export by name."""
+    """Link an object file into this process; name -> address. `symbols` are addresses that the
+    process does not export by name."""
     llvm = _llvm()
     for name, address in symbols.items():
         llvm.add_symbol(name, address)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())     # takes its machine over: not the shared one
+    # takes its machine over: not the shared one
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))      # never freed, at exit either: threads may still be in its code
+    # never freed, at exit either: threads may still be in its code
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
     return {name: engine.get_function_address(name) for name in names}
 
 
-# What code generation calls where the machine has no instruction and the C runtime of many systems no function: conversions to
-# and from the 16-bit floats, rounded once to nearest even. A double first becomes a float rounded to odd (towards zero, the last
-# bit set if anything was lost), which a second rounding cannot tell from the double itself.
+# What code generation calls where the machine has no instruction and the C runtime of many systems
+# no function: conversions to and from the 16-bit floats, rounded once to nearest even. A double
+# first becomes a float rounded to odd (towards zero, the last bit set if anything was lost), which
+# a second rounding cannot tell from the double itself.
 SUPPORT = """
 define internal i32 @to_odd(double %x) nounwind {
   %y = fptrunc double %x to float
@@ -143,5 +150,6 @@ define {ty} @__trunc{short}f{name}f2({source} %x) nounwind {{
   ret {ty} %r
 }}
 """ for ty, name, bits in (("half", "h", "half"), ("bfloat", "b", "bfloat"))
-    for short, source, to_float in (("s", "float", "bitcast float %x to i32"), ("d", "double", "call i32 @to_odd(double %x)")))
+              for short, source, to_float in (("s", "float", "bitcast float %x to i32"),
+                                              ("d", "double", "call i32 @to_odd(double %x)")))
 SUPPORT_NAMES = ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2", "__truncsfbf2", "__truncdfbf2")

@@ -11,8 +11,8 @@ from .builder import BYTES, Fn, Val, parts
 def transpose(f: Fn, rows: Sequence[Val]) -> list[Val]:
     """n vectors of n lanes, n a power of two, as the n vectors of their columns.
 
-    First within quarters of 128 bits (unpack), then the quarters themselves: shuffles that machines have, so that neither the
-    code nor its generation is slow.
+    First within quarters of 128 bits (unpack), then the quarters themselves: shuffles that machines
+    have, so that neither the code nor its generation is slow.
     """
     n, inner = len(rows), min(len(rows), 16 // BYTES[rows[0].elem])
     groups = [rows[i:i + inner] for i in range(0, n, inner)]
@@ -25,13 +25,15 @@ def transpose(f: Fn, rows: Sequence[Val]) -> list[Val]:
 
 
 def _unpack(f: Fn, group: Sequence[Val], width: int, inner: int) -> list[Val]:
-    """Interleave chunks of `width` lanes of the vectors `width` places apart, the low halves of each quarter, then the high."""
+    """Interleave chunks of `width` lanes of the vectors `width` places apart, the low halves of
+    each quarter, then the high."""
     n, out = group[0].lanes, []
     for i in range(0, len(group), 2 * width):
         for k in range(width):
             for half in (0, inner // 2):
-                index = [q + half + c + w + v for q in range(0, n, inner) for c in range(0, inner // 2, width)
-                         for v in (0, n) for w in range(width)]
+                index = [
+                    q + half + c + w + v for q in range(0, n, inner)
+                    for c in range(0, inner // 2, width) for v in (0, n) for w in range(width)]
                 out.append(f.shuffle(group[i + k], group[i + k + width], index))
     return out
 
@@ -59,8 +61,8 @@ def planes_to_pixels(f: Fn, ty: str, rows: Sequence[Val], low: Val, high: Val, t
                      load: Callable[..., Any], change: Callable[..., Any] | None = None) -> None:
     """Turn elements low..high of n rows (pointers) into [element][row] at `to`, n at a time.
 
-    `load(p, i, mask)` reads elements i.. of a row; `change(vectors, i, mask)` may alter them before they are turned. Fewer than n
-    lines past the end are overwritten.
+    `load(p, i, mask)` reads elements i.. of a row; `change(vectors, i, mask)` may alter them before
+    they are turned. Fewer than n lines past the end are overwritten.
     """
     n, elem = parts(ty)
 
@@ -73,19 +75,26 @@ def planes_to_pixels(f: Fn, ty: str, rows: Sequence[Val], low: Val, high: Val, t
     f.loop(low, high, n, chunk)
 
 
-# ---- elements that lie k apart -------------------------------------------------------------------------------------------------
+# ---- elements that lie k apart -------------------------------------------------------------------
 def pick(f: Fn, vectors: Sequence[Val], spots: Sequence[tuple[int, int]]) -> Val:
     """A vector of lanes of several ones; `spots`: (which vector, lane) of each."""
     n = len(spots)
-    if len(vectors) > 2 and len({lane for _, lane in spots}) == n and targets.current().name != "avx512":
-        wanted = {lane: s for s, lane in spots}              # blends, and one permutation: those that take two vectors are slow
-        return f.shuffle(_blend(f, vectors, [wanted[lane] for lane in range(n)]), None, [lane for _, lane in spots])
+    if (len(vectors) > 2 and len({lane for _, lane in spots}) == n
+            and targets.current().name != "avx512"):
+        # blends, and one permutation: those that take two vectors are slow
+        wanted = {lane: s for s, lane in spots}
+        return f.shuffle(_blend(f, vectors, [wanted[lane] for lane in range(n)]),
+                         None, [lane for _, lane in spots])
     first, *others = sorted({s for s, _ in spots})
     made = vectors[first]
     have: list[int | None] = [lane if at == first else None for at, lane in spots]
     for s in others:
-        made = f.shuffle(made, vectors[s], [h if h is not None else n + lane if at == s else 0 for h, (at, lane) in zip(have, spots, strict=True)])
-        have = [i if h is not None or at == s else None for i, (h, (at, _)) in enumerate(zip(have, spots, strict=True))]
+        made = f.shuffle(made, vectors[s], [
+            h if h is not None else n + lane if at == s else 0
+            for h, (at, lane) in zip(have, spots, strict=True)])
+        have = [
+            i if h is not None or at == s else None
+            for i, (h, (at, _)) in enumerate(zip(have, spots, strict=True))]
     return made if have == list(range(n)) else f.shuffle(made, None, have)
 
 
@@ -99,7 +108,9 @@ def columns(f: Fn, vectors: Sequence[Val]) -> list[Val]:
     if k == 1:
         return list(vectors)
     p = _factor(k)
-    groups = [[pick(f, vectors[g:g + p], [divmod(r + p * t, n) for t in range(n)]) for r in range(p)] for g in range(0, k, p)]
+    groups = [[
+        pick(f, vectors[g:g + p], [divmod(r + p * t, n) for t in range(n)]) for r in range(p)]
+              for g in range(0, k, p)]
     parts = [columns(f, [group[r] for group in groups]) for r in range(p)]
     return [parts[j % p][j // p] for j in range(k)]
 
@@ -115,7 +126,9 @@ def consecutive(f: Fn, vectors: Sequence[Val]) -> list[Val]:
         for r, part in enumerate(parts):
             order = sorted(range(n), key=lambda t: (p * t + r) % n)
             parts[r] = [f.shuffle(x, None, order) for x in part]
-        return [_blend(f, group, [(i + at) % p for i in range(n)]) for group in zip(*parts, strict=True) for at in range(0, p * n, n)]
+        return [
+            _blend(f, group, [(i + at) % p for i in range(n)])
+            for group in zip(*parts, strict=True) for at in range(0, p * n, n)]
     return [pick(f, group, [((i + at) % p, (i + at) // p) for i in range(n)])
             for group in zip(*parts, strict=True) for at in range(0, p * n, n)]
 
@@ -129,7 +142,8 @@ def _blend(f: Fn, vectors: Any, which: Any) -> Any:
 
 
 def load_columns(f: Fn, ty: str, p: Val, k: int, m: int = 1) -> list[Val]:
-    """The first m elements of as many rows, k elements apart, as a vector has lanes: a vector of each. Nothing behind the last is read."""
+    """The first m elements of as many rows, k elements apart, as a vector has lanes: a vector of
+    each. Nothing behind the last is read."""
     n, elem = parts(ty)
     end, vectors = (n - 1) * k + m, []
     for at in range(0, n * k, n):

@@ -1,7 +1,9 @@
-"""The machine code is generated for: vector width and features. Widths never change a bit of a result.
+"""The machine code is generated for: vector width and features. Widths never change a bit of a
+result.
 
-What kernels need to know before any is compiled (the name and the vector width) is read from the operating system, so that a
-process whose kernels are all in the cache does not load LLVM; what the code generator needs is asked of LLVM when it runs.
+What kernels need to know before any is compiled (the name and the vector width) is read from the
+operating system, so that a process whose kernels are all in the cache does not load LLVM; what the
+code generator needs is asked of LLVM when it runs.
 """
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ CHECKED = os.environ.get("WHET_CHECK") == "2"
 
 
 class Target(namedtuple("Target", "name bits native")):
-    """What generators may ask of the machine: the target's name, the width of its vector registers, and whether it is the host's
-    own best or a narrower one that was asked for."""
+    """What generators may ask of the machine: the target's name, the width of its vector registers,
+    and whether it is the host's own best or a narrower one that was asked for."""
     __slots__ = ()
 
     @property
@@ -46,7 +48,8 @@ def _host() -> tuple[str, str]:
 
 @functools.lru_cache(None)
 def identity() -> str:
-    """Text that differs between machines whose code may differ; without LLVM where there is /proc/cpuinfo."""
+    """Text that differs between machines whose code may differ; without LLVM where there is
+    /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo", "rb", buffering=0) as f:
             first = f.read(16384).decode("latin-1").split("\n\n")[0]
@@ -60,7 +63,8 @@ def identity() -> str:
 
 @functools.lru_cache(None)
 def host_features() -> frozenset[str]:
-    """The names of the host's instruction set extensions, as the operating system spells them; without it, as LLVM does."""
+    """The names of the host's instruction set extensions, as the operating system spells them;
+    without it, as LLVM does."""
     for line in identity().splitlines():
         if line.startswith(("flags", "Features")):
             return frozenset(line.partition(":")[2].split())
@@ -83,5 +87,6 @@ def current() -> Target:
     name = os.environ.get("WHET_CPU") or best
     order = ["neon"] if best == "neon" else ["baseline", "avx2", "avx512"]
     if name not in order[:order.index(best) + 1]:
-        raise ValueError(f"WHET_CPU={name}: this machine can run {', '.join(order[:order.index(best) + 1])}")
+        raise ValueError(
+            f"WHET_CPU={name}: this machine can run {', '.join(order[:order.index(best) + 1])}")
     return Target(name, BITS[name], name == best)

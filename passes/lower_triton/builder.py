@@ -1,11 +1,14 @@
-"""Triton source under construction, with the interface of `lower_llvm.builder.Fn`: what is written once in terms of that interface
-(the primitives of `lower_llvm.scalar`, all of `vmath`) becomes Triton too, operation by operation, so its bits are the CPU's.
+"""Triton source under construction, with the interface of `lower_llvm.builder.Fn`: what is written
+once in terms of that interface (the primitives of `lower_llvm.scalar`, all of `vmath`) becomes
+Triton too, operation by operation, so its bits are the CPU's.
 
-A value is a name and the LLVM spelling of its element type; shapes are Triton's to know. All integers are signed: where an operation
-is unsigned, its line says so. Divisions and roots are the IEEE ones, negation is a product (Triton's may be 0 - x).
+A value is a name and the LLVM spelling of its element type; shapes are Triton's to know. All
+integers are signed: where an operation is unsigned, its line says so. Divisions and roots are the
+IEEE ones, negation is a product (Triton's may be 0 - x).
 
-A choice by `f.if_(f.any(...))` between code for ordinary elements and code that is right for all is no branch here unless the latter
-is long: asking all threads of a block costs more than some arithmetic.
+A choice by `f.if_(f.any(...))` between code for ordinary elements and code that is right for all is
+no branch here unless the latter is long: asking all threads of a block costs more than some
+arithmetic.
 """
 import math
 import re
@@ -13,28 +16,37 @@ import re
 import numpy as np
 from whet.passes.lower_llvm.builder import Val
 
-TYPE = {"i1": "tl.int1", "i8": "tl.int8", "i16": "tl.int16", "i32": "tl.int32", "i64": "tl.int64", "half": "tl.float16",
-        "bfloat": "tl.bfloat16", "float": "tl.float32", "double": "tl.float64"}
+TYPE = {
+    "i1": "tl.int1", "i8": "tl.int8", "i16": "tl.int16", "i32": "tl.int32", "i64": "tl.int64",
+    "half": "tl.float16", "bfloat": "tl.bfloat16", "float": "tl.float32", "double": "tl.float64"}
 UNSIGNED = {"i8": "tl.uint8", "i16": "tl.uint16", "i32": "tl.uint32", "i64": "tl.uint64"}
-NUMPY = {"i1": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "half": "f2", "float": "f4", "double": "f8"}
+NUMPY = {
+    "i1": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "half": "f2", "float": "f4",
+    "double": "f8"}
 SIGN = {"float": ("i32", 1 << 31), "double": ("i64", 1 << 63)}
-WHOLE = {"float": 2.0 ** 23, "double": 2.0 ** 52}           # from here on every float is a whole number
-LONG = 40                                                   # lines that are worth a branch around them
+# from here on every float is a whole number
+WHOLE = {"float": 2.0 ** 23, "double": 2.0 ** 52}
+# lines that are worth a branch around them
+LONG = 40
 
 _ORDERED = {"olt": "<", "ole": "<=", "ogt": ">", "oge": ">=", "oeq": "==", "une": "!="}
 _UNORDERED = {"ult": ">=", "ule": ">", "ugt": "<=", "uge": "<"}
 _SIGNED = {"slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "eq": "==", "ne": "!="}
-_BINARY = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "ashr": ">>", "sdiv": "//", "srem": "%"}
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<",
+    "ashr": ">>", "sdiv": "//", "srem": "%"}
 _LOGICAL = {"lshr": ">>", "udiv": "//", "urem": "%"}
 
 
 class Const(Val):
-    """A number of a type; `value` is what the type makes of it, `typed` its text where nothing around it tells the type."""
+    """A number of a type; `value` is what the type makes of it, `typed` its text where nothing
+    around it tells the type."""
     __slots__ = ("value", "typed")
 
     def __init__(self, f, ty, value):
         with np.errstate(all="ignore"):
-            self.value = _wrap(ty, value) if ty[0] == "i" else np.dtype(NUMPY[ty]).type(value).item()
+            self.value = (_wrap(ty, value)
+                          if ty[0] == "i" else np.dtype(NUMPY[ty]).type(value).item())
         plain = ty == "i32" or ty == "float" and (not self.value or abs(self.value) >= 2.0 ** -126)
         self.typed = f"tl.full((), {_literal(self.value)}, {TYPE[ty]})"
         super().__init__(f, _literal(self.value) if plain else self.typed, ty)
@@ -52,7 +64,8 @@ def _literal(v):
 
 
 class Module:
-    """The functions of one source file: helpers by name, each once, before the kernels that call them."""
+    """The functions of one source file: helpers by name, each once, before the kernels that call
+    them."""
 
     def __init__(self):
         self.helpers = {}
@@ -60,7 +73,8 @@ class Module:
     def helper(self, name, write, types):
         """The name of a function of values of these types; write(f, *values) gives its result."""
         if name not in self.helpers:
-            self.helpers[name] = None                       # its place: behind the helpers that it calls
+            # its place: behind the helpers that it calls
+            self.helpers[name] = None
             f = Code(self, [chr(ord("a") + i) for i in range(len(types))], types)
             y = write(f, *f.args)
             del self.helpers[name]
@@ -81,8 +95,10 @@ class Code:
     def function(self, name, y):
         args = [a.ref for a in self.args]
         head = [f"def {name}({', '.join(args)}):"]
-        if len(args) > 1 and any(line.lstrip().startswith(("for ", "while ")) for line in self.lines):
-            head += [f"    {', '.join(args)} = tl.broadcast({', '.join(args)})"]      # what a loop carries has one shape
+        if (len(args) > 1
+                and any(line.lstrip().startswith(("for ", "while ")) for line in self.lines)):
+            # what a loop carries has one shape
+            head += [f"    {', '.join(args)} = tl.broadcast({', '.join(args)})"]
         return numbered("\n".join([*head, *used(self.lines, y.ref), f"    return {y.ref}"])) + "\n"
 
     # ---- values
@@ -109,8 +125,10 @@ class Code:
 
     def bare(self, a, b):
         """Operands of an operator: a number is written as it is beside what is none."""
-        return [typed(a) if isinstance(b, Const) else _literal(a.value) if isinstance(a, Const) else a.ref,
-                _literal(b.value) if isinstance(b, Const) else b.ref]
+        return [
+            typed(a)
+            if isinstance(b, Const) else _literal(a.value) if isinstance(a, Const) else a.ref,
+            _literal(b.value) if isinstance(b, Const) else b.ref]
 
     # ---- arithmetic
     def binary(self, op, a, b):
@@ -120,15 +138,19 @@ class Code:
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(self, a.ty, _folded(op, a, b))
         if op == "fdiv":
-            return self.v(a.ty, f"tl.div_rn({typed(a)}, {typed(b)})" if a.ty == "float" else "{} / {}".format(*self.bare(a, b)))
+            return self.v(
+                a.ty, f"tl.div_rn({typed(a)}, {typed(b)})" if a.ty == "float" else "{} / {}".format(
+                    *self.bare(a, b)))
         if a.ty == "i1" and isinstance(b, Const):
             if op == "xor":
                 return self.v("i1", f"~{a.ref}") if b.value else a
             b = Val(self, b.ref, "i1")
-        if not a.is_float and isinstance(b, Const) and not b.value and op in ("add", "sub", "or", "xor", "shl", "ashr", "lshr"):
+        if (not a.is_float and isinstance(b, Const) and not b.value
+                and op in ("add", "sub", "or", "xor", "shl", "ashr", "lshr")):
             return a
         if op in _LOGICAL:
-            return self.v(a.ty, f"({self.unsigned(a)} {_LOGICAL[op]} {self.unsigned(b)}).to({TYPE[a.ty]}, bitcast=True)")
+            return self.v(a.ty, f"({self.unsigned(a)} {_LOGICAL[op]} "
+                                f"{self.unsigned(b)}).to({TYPE[a.ty]}, bitcast=True)")
         left, right = self.bare(a, b)
         return self.v(a.ty, f"{left} {_BINARY[op]} {right}")
 
@@ -148,9 +170,11 @@ class Code:
         """`pred` as LLVM spells it."""
         a, b = self.pair(a, b)
         if pred == "uno":
-            return self.v("i1", " | ".join(f"({x} != {x})" for x in dict.fromkeys((typed(a), typed(b)))))
+            return self.v("i1",
+                          " | ".join(f"({x} != {x})" for x in dict.fromkeys((typed(a), typed(b)))))
         if pred[0] == "u" and not a.is_float:
-            return self.v("i1", f"{self.unsigned(a, isinstance(b, Const))} {_SIGNED['s' + pred[1:]]} {self.unsigned(b)}")
+            return self.v("i1", f"{self.unsigned(a, isinstance(b, Const))} "
+                                f"{_SIGNED['s' + pred[1:]]} {self.unsigned(b)}")
         x, y = self.bare(a, b)
         if pred == "one":
             return self.v("i1", f"({x} < {y}) | ({x} > {y})")
@@ -193,7 +217,9 @@ class Code:
         if name in ("floor", "ceil"):
             return self.v(ty, f"tl.{name}({typed(args[0])})")
         if name == "trunc":
-            return self.sel(self.cmp("olt", args[0], 0.0), self.intr("ceil", args[0]), self.intr("floor", args[0]))
+            return self.sel(self.cmp("olt", args[0], 0.0),
+                            self.intr("ceil", args[0]),
+                            self.intr("floor", args[0]))
         if name in ("smin", "smax"):
             return self.v(ty, f"tl.{name[1:]}imum({typed(args[0])}, {typed(args[1])})")
         if name in ("umin", "umax"):
@@ -204,7 +230,8 @@ class Code:
     def high_product(self, a, b):
         """The upper half of the product of two i64, as if they had no sign."""
         a, b = self.pair(a, b)
-        return self.v("i64", f"tl.umulhi({self.unsigned(a)}, {self.unsigned(b)}).to(tl.int64, bitcast=True)")
+        return self.v(
+            "i64", f"tl.umulhi({self.unsigned(a)}, {self.unsigned(b)}).to(tl.int64, bitcast=True)")
 
     def reduce_far(self, *reduced):
         from .far import reduce_far
@@ -280,7 +307,10 @@ class Code:
     def carried(self, carry):
         """Names for what a loop changes; a number gets the shape of the function's arguments."""
         shape = self.args[0].ref
-        return [self.v(c.ty, f"tl.full({shape}.shape, {_literal(c.value)}, {TYPE[c.ty]})" if isinstance(c, Const) else c.ref) for c in carry]
+        return [
+            self.v(
+                c.ty, f"tl.full({shape}.shape, {_literal(c.value)}, {TYPE[c.ty]})" if isinstance(
+                    c, Const) else c.ref) for c in carry]
 
     def assign(self, names, new):
         self.depth += 1
@@ -310,7 +340,8 @@ def used(lines, *results):
     while True:
         words = re.findall(r"\bv\d+\b", "\n".join([*lines, *results]))
         count = {w: words.count(w) for w in set(words)}
-        kept = [line for line in lines if not (m := re.match(r"\s*(v\d+) = ", line)) or count[m[1]] > 1]
+        kept = [
+            line for line in lines if not (m := re.match(r"\s*(v\d+) = ", line)) or count[m[1]] > 1]
         if len(kept) == len(lines):
             return lines
         lines = kept
@@ -330,8 +361,10 @@ def _folded(op, a, b):
     t = np.dtype(NUMPY[a.ty])
     x, y = t.type(a.value), t.type(b.value)
     with np.errstate(all="ignore"):
-        return {"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "fdiv": lambda: x / y, "and": lambda: x & y,
-                "or": lambda: x | y, "xor": lambda: x ^ y, "shl": lambda: x << y}[op]().item()
+        return {
+            "add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "fdiv": lambda: x / y,
+            "and": lambda: x & y, "or": lambda: x | y, "xor": lambda: x ^ y,
+            "shl": lambda: x << y}[op]().item()
 
 
 def _converted(op, a, elem):

@@ -3,7 +3,8 @@
     found = compile(source)          # for sm_90
     found.binary, found.registers, found.shared
 
-Products and sums are never contracted (a fused multiply-add is where the source says so) and subnormals are kept, as on the CPU.
+Products and sums are never contracted (a fused multiply-add is where the source says so) and
+subnormals are kept, as on the CPU.
 """
 import functools
 import linecache
@@ -29,7 +30,8 @@ class Compiled(NamedTuple):
 
 
 def function(source):
-    """The Triton function of a Source. Its text is found by the name of a file that there is not."""
+    """The Triton function of a Source. Its text is found by the name of a file that there is
+    not."""
     import triton
     import triton.language as tl
     file = f"<whet:{source.key}>"
@@ -39,23 +41,29 @@ def function(source):
     return names[source.name]
 
 
-compile_text = compile                                      # the builtin; below is the compiler of Sources
+# the builtin; below is the compiler of Sources
+compile_text = compile
 
 
 @functools.lru_cache(1024)
 def compile(source: Source, capability: int = 90, aligned: tuple = ()):
-    """The Source for NVIDIA GPUs of a compute capability. `aligned`: the parameters that are multiples of 16, numbers or addresses."""
+    """The Source for NVIDIA GPUs of a compute capability. `aligned`: the parameters that are
+    multiples of 16, numbers or addresses."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
     names = [n for n, _ in source.parameters]
     attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in aligned}
-    options = {"num_warps": source.warps, "num_stages": source.stages, "enable_fp_fusion": False, "enable_reflect_ftz": False}
-    made = triton.compile(ASTSource(function(source), dict(source.parameters), constexprs={}, attrs=attrs),
-                          target=GPUTarget("cuda", capability, 32), options=options)
+    options = {
+        "num_warps": source.warps, "num_stages": source.stages, "enable_fp_fusion": False,
+        "enable_reflect_ftz": False}
+    made = triton.compile(
+        ASTSource(function(source), dict(source.parameters), constexprs={}, attrs=attrs),
+        target=GPUTarget("cuda", capability, 32), options=options)
     m = made.metadata
     registers, stack = usage(made.kernel)
-    return Compiled(made.kernel, m.name, m.num_warps, m.shared, m.global_scratch_size, registers, stack, made.asm["ptx"])
+    return Compiled(made.kernel, m.name, m.num_warps, m.shared, m.global_scratch_size, registers,
+                    stack, made.asm["ptx"])
 
 
 def usage(cubin):
@@ -65,6 +73,7 @@ def usage(cubin):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        text = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True,
+                              check=True).stdout
     found = re.search(r"REG:(\d+) STACK:(\d+)", text)
     return int(found[1]), int(found[2])

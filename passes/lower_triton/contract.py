@@ -1,17 +1,21 @@
-"""Products of matrices as Triton source: C[m, n] = sum over k of A[m, k] * B[k, n], of any strides, in batches of two dimensions.
+"""Products of matrices as Triton source: C[m, n] = sum over k of A[m, k] * B[k, n], of any strides,
+in batches of two dimensions.
 
 Three kernels:
 
 `chains`   the canonical order of `lower_llvm.gemm`: K in blocks of 256, in each one chain of fused multiply-adds from +0, the blocks
-           added left to right; bits are the CPU's. It computes in f32 through `tl.dot` with full precision, which Triton's
-           compiler makes a chain in the order of k on the cores that are not tensor cores; what K lacks is -0 * +0, which changes no sum.
+           added left to right; bits are the CPU's. It computes in f32 through `tl.dot` with full
+               precision, which Triton's
+           compiler makes a chain in the order of k on the cores that are not tensor cores; what K
+               lacks is -0 * +0, which changes no sum.
            f64 and integers take a step of k at a time.
 `one`      the canonical order of `lower_llvm.onerow`, for a product of one row (or, transposed, of one column): 16 chains.
 `tensor`   f16 and bf16 on tensor cores: the same blocks, but the order within them, and where it rounds, is the machine's.
 
-The parameters are a, b, c, the epilogue's operands e0, e1 ...; m, n, k, the size of the inner batch dimension; then strides in
-elements: of a along m and k, of b along k and n, of c along m and n and of each operand of the epilogue along m and n, each followed by
-those of the outer and the inner batch dimension. Operands of the epilogue that stand still along m or n have strides of 0.
+The parameters are a, b, c, the epilogue's operands e0, e1 ...; m, n, k, the size of the inner batch
+dimension; then strides in elements: of a along m and k, of b along k and n, of c along m and n and
+of each operand of the epilogue along m and n, each followed by those of the outer and the inner
+batch dimension. Operands of the epilogue that stand still along m or n have strides of 0.
 """
 from dataclasses import dataclass
 
@@ -29,8 +33,9 @@ HALVES = ("f16", "bf16")
 
 @dataclass(frozen=True)
 class Contract:
-    """What is computed: elements of A and B are of type `dtype`, seen through `a` and `b` (expressions of argument 0), and what is
-    stored is the `epilogue`, an expression of the product (argument 0, rounded to dtype) and of the operands (arguments 1 ...)."""
+    """What is computed: elements of A and B are of type `dtype`, seen through `a` and `b`
+    (expressions of argument 0), and what is stored is the `epilogue`, an expression of the product
+    (argument 0, rounded to dtype) and of the operands (arguments 1 ...)."""
     dtype: str
     a: S.Expr = S.arg(0)
     b: S.Expr = S.arg(0)
@@ -43,8 +48,8 @@ class Contract:
 
 
 def lower(contract, kind="chains", ones=(), wide=False):
-    """The Source of a contraction: kind "chains", "one" or "tensor". `ones` names strides that are known to be 1, which makes rows of memory
-    known to be rows: they are no parameters."""
+    """The Source of a contraction: kind "chains", "one" or "tensor". `ones` names strides that are
+    known to be 1, which makes rows of memory known to be rows: they are no parameters."""
     for t in (contract.dtype, *contract.operands):
         if t not in scalar.COMPUTE or t == "bool":
             raise scalar.Unsupported(t)
@@ -59,17 +64,20 @@ class _Contract:
         self.ty = scalar.COMPUTE[contract.dtype]
         self.f = Code(Module())
         self.steps = kind == "chains" and self.ty != "float"        # a step of k at a time
-        self.m, self.n, self.k = (1, 64, CHAINS) if kind == "one" else (64, 64, 16 if self.ty == "float" else 1)
+        self.m, self.n, self.k = ((1, 64, CHAINS) if kind == "one" else
+                                  (64, 64, 16 if self.ty == "float" else 1))
         if kind == "tensor":
             self.m, self.n, self.k = 128, 128, 64
 
     def source(self):
         f, c = self.f, self.contract
-        named = [("a", "mk"), ("b", "kn"), ("c", "mn"), *((f"e{i}", "mn") for i in range(len(c.operands)))]
+        named = [("a", "mk"), ("b", "kn"), ("c", "mn"),
+                 *((f"e{i}", "mn") for i in range(len(c.operands)))]
         types = [c.dtype, c.dtype, c.result, *c.operands]
         parameters = [(name, scalar.POINTER[t]) for (name, _), t in zip(named, types)]
         strides = [f"{name}_{d}" for name, dims in named for d in dims + "oi"]
-        parameters += [(s, self.number) for s in ("m", "n", "k", "inner", *strides) if s not in self.ones]
+        parameters += [
+            (s, self.number) for s in ("m", "n", "k", "inner", *strides) if s not in self.ones]
         f.line(f"program = tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''}")
         f.line(f"across = tl.cdiv(n, {self.n})")
         f.line(f"down = tl.cdiv(m, {self.m})")
@@ -82,17 +90,23 @@ class _Contract:
         f.line("here = (i < m) & (j < n)")
         x = Val(f, "total", self.ty)
         x = scalar.rounded(f, x, c.dtype) if c.dtype in HALVES else x
-        values = [x] + [scalar.load(f, t, f"tl.load(e{q}_at + {self.place(f'e{q}', m='i', n='j')}, here)", f"x{q}") for q, t in enumerate(c.operands)]
+        values = ([x] + [
+            scalar.load(f, t, f"tl.load(e{q}_at + {self.place(f'e{q}', m='i', n='j')}, here)",
+                        f"x{q}") for q, t in enumerate(c.operands)])
         y, = scalar.results(f, [c.epilogue], values, (c.dtype, *c.operands))
         f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, {y}, here)")
         whole = [e for e in (c.a, c.b) if e.op != "arg"]
-        title = scalar.title(*whole, c.epilogue).replace("copy_", "") if whole or c.epilogue.op != "arg" else "kernel"
-        return source(f"matmul_{title}", f.mod, parameters, f.lines, f"cdiv(m, {self.m}) * cdiv(n, {self.n}) * batches",
-                      warps=4 if self.kind == "one" else 8, stages=3 if self.kind == "tensor" else 2)
+        title = (scalar.title(*whole, c.epilogue).replace("copy_", "")
+                 if whole or c.epilogue.op != "arg" else "kernel")
+        return source(f"matmul_{title}", f.mod, parameters, f.lines,
+                      f"cdiv(m, {self.m}) * cdiv(n, {self.n}) * batches",
+                      warps=4 if self.kind == "one" else 8,
+                      stages=3 if self.kind == "tensor" else 2)
 
     def place(self, which, **indices):
         """Where an element is, given its indices along dimensions."""
-        return " + ".join(i if f"{which}_{d}" in self.ones else f"{i} * {which}_{d}" for d, i in indices.items())
+        return " + ".join(i if f"{which}_{d}" in self.ones else f"{i} * {which}_{d}"
+                          for d, i in indices.items())
 
     def element(self, which, at, mask):
         """Elements of a or b, seen through their expression, in the form to compute in."""
@@ -100,13 +114,15 @@ class _Contract:
         x = scalar.load(f, c.dtype, f"tl.load({which}_at + {at}, {mask})")
         e = getattr(c, which)
         x, = scalar.compute(f, [e], [x], [c.dtype])[0]
-        return scalar.rounded(f, x, c.dtype) if c.dtype in HALVES and e.op not in ("arg", "cast") else x
+        return (scalar.rounded(f, x, c.dtype)
+                if c.dtype in HALVES and e.op not in ("arg", "cast") else x)
 
     def factor(self, which, at, mask, none):
         """Text of a block of a or b as `tl.dot` takes it: `none` where there is no element."""
         c = self.contract
         half = TYPE[scalar.MEMORY[c.dtype]] if self.kind == "tensor" else None
-        if getattr(c, which).op == "arg":                   # nothing lies between memory and the product: it can be copied ahead
+        # nothing lies between memory and the product: it can be copied ahead
+        if getattr(c, which).op == "arg":
             load = f"tl.load({which}_at + {at}, {mask}, other={none})"
             return load if half or c.dtype == "f32" else f"{load}.to(tl.float32)"
         x = self.element(which, at, mask)
@@ -123,12 +139,15 @@ class _Contract:
         f.line(f"for k1 in range(k0, tl.minimum(k0 + {KC}, k), {self.k}):")
         f.depth += 1
         if self.steps:
-            a, b = self.element("a", self.place("a", m="i", k="k1"), "i < m"), self.element("b", self.place("b", k="k1", n="j"), "j < n")
+            a, b = self.element("a", self.place("a", m="i", k="k1"),
+                                "i < m"), self.element("b", self.place("b", k="k1", n="j"), "j < n")
             f.line(f"chain = {self.multiply_add(a.ref, b.ref, 'chain')}")
         else:
             f.line(f"p = k1 + tl.arange(0, {self.k})")
             masks = "(i < m) & (p[None, :] < k)", "(p[:, None] < k) & (j < n)"
-            f.line(f"x = {self.factor('a', self.place('a', m='i', k='p[None, :]'), masks[0], 0.0 if self.kind == 'tensor' else -0.0)}")
+            f.line(
+                f"x = {self.factor('a', self.place('a', m='i', k='p[None, :]'), masks[0], 0.0 if self.kind == 'tensor' else -0.0)}"
+            )
             f.line(f"y = {self.factor('b', self.place('b', k='p[:, None]', n='j'), masks[1], 0.0)}")
             f.line("chain = tl.dot(x, y, chain)" if self.kind == "tensor" else 'chain = tl.dot(x, y, chain, input_precision="ieee")')
         f.depth -= 1
@@ -165,10 +184,11 @@ class _Contract:
 
 
 def numbers(shape, strides, batch=(1, 1)):
-    """The integer parameters: shape (m, n, k); strides in elements of a, b, c and the epilogue's operands, each (two of the matrix, outer
-    batch, inner batch); the batch's two sizes."""
+    """The integer parameters: shape (m, n, k); strides in elements of a, b, c and the epilogue's
+    operands, each (two of the matrix, outer batch, inner batch); the batch's two sizes."""
     out = dict(zip("mnk", shape, strict=True)) | {"inner": batch[1], "batches": batch[0] * batch[1]}
-    named = [("a", "mk"), ("b", "kn"), ("c", "mn"), *((f"e{i}", "mn") for i in range(len(strides) - 3))]
+    named = [("a", "mk"), ("b", "kn"), ("c", "mn"),
+             *((f"e{i}", "mn") for i in range(len(strides) - 3))]
     for (name, dims), s in zip(named, strides, strict=True):
         out |= dict(zip((f"{name}_{d}" for d in dims + "oi"), s, strict=True))
     return out

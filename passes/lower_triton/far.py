@@ -1,4 +1,5 @@
-"""Angles beyond the reach of `vmath.trig.reduce` (Payne and Hanek), for whole blocks: `vmath.trig.far_function` in 64-bit words."""
+"""Angles beyond the reach of `vmath.trig.reduce` (Payne and Hanek), for whole blocks:
+`vmath.trig.far_function` in 64-bit words."""
 from whet.passes.lower_llvm.vmath import coefficients as C
 from whet.passes.lower_llvm.vmath.core import INF, TOP_BIT, bits, fast_two_sum, floating, two_prod
 from whet.passes.lower_llvm.vmath.trig import LIMIT, PI_2
@@ -7,7 +8,8 @@ WORDS = {"float": 3, "double": 17}          # how far into the table the largest
 
 
 def reduce_far(f, x, r, lo, u):
-    """(r, lo, u) as they are, but for elements beyond LIMIT: |x| = M 2^e; a window of 2/pi times M is |x| 2/pi mod 4."""
+    """(r, lo, u) as they are, but for elements beyond LIMIT: |x| = M 2^e; a window of 2/pi times
+    M is |x| 2/pi mod 4."""
     elem = x.ty
     a = f.fabs(x)
     far = f.cmp("ogt", a, LIMIT[elem]) & f.cmp("olt", a, INF)
@@ -22,11 +24,13 @@ def reduce_far(f, x, r, lo, u):
         for k in range(1, WORDS[elem]):
             w = f.sel(f.cmp("eq", word, k), C.TWO_OVER_PI_WORDS[k + i], w)
         ws.append(w)
-    window = [(p << shift) | f.lshr(f.lshr(q, 1), 63 - shift) for p, q in zip(ws, ws[1:], strict=False)]
+    window = [
+        (p << shift) | f.lshr(f.lshr(q, 1), 63 - shift) for p, q in zip(ws, ws[1:], strict=False)]
     low = m * window[1]
     more = f.high_product(m, window[2])
     low = low + more
-    high = m * window[0] + f.high_product(m, window[1]) + f.conv("zext", f.cmp("ult", low, more), "i64")
+    high = (m * window[0] + f.high_product(m, window[1])
+            + f.conv("zext", f.cmp("ult", low, more), "i64"))
     q = f.lshr(high + (1 << 61), 62)
     high = high - (q << 62)
     negative = f.cmp("slt", high, 0)
@@ -40,7 +44,8 @@ def reduce_far(f, x, r, lo, u):
         zeros = f.sel(empty, zeros + step, zeros)
     upper, lower = f.lshr(high, 11), ((high << 42) | f.lshr(low, 22)) & ((1 << 53) - 1)
     scale = floating(f, (1023 - 51 - zeros) << 52)
-    hi, rest = f.conv("sitofp", upper, "double") * scale, f.conv("sitofp", lower, "double") * (scale * 2.0 ** -53)
+    hi, rest = (f.conv("sitofp", upper, "double") * scale, f.conv("sitofp", lower, "double") *
+                (scale * 2.0 ** -53))
     c1, c2, _ = PI_2["double"]
     r64, e1 = two_prod(f, hi, f.const("double", c1))
     r64, lo64 = fast_two_sum(f, r64, f.fma(hi, c2, f.fma(rest, c1, e1)))
@@ -50,5 +55,7 @@ def reduce_far(f, x, r, lo, u):
     n = f.sel(f.cmp("slt", b, 0), 0 - q, q)
     if elem == "float":
         r32 = f.conv("fptrunc", r64, "float")
-        r64, lo64, n = r32, f.conv("fptrunc", (r64 - f.conv("fpext", r32, "double")) + lo64, "float"), f.conv("trunc", n, "i32")
+        r64, lo64, n = (r32,
+                        f.conv("fptrunc", (r64 - f.conv("fpext", r32, "double")) + lo64,
+                               "float"), f.conv("trunc", n, "i32"))
     return [f.sel(far, r64, r), f.sel(far, lo64, lo), f.sel(far, n, u)]

@@ -1,8 +1,10 @@
-"""Pointwise kernels: `ir.kernel.Pointwise` to Triton source: load, one line for each operation, store.
+"""Pointwise kernels: `ir.kernel.Pointwise` to Triton source: load, one line for each operation,
+store.
 
-Operands are x0, x1 ... and the results y0, y1 ... For a flat kernel they are followed by n. For the other spaces a program computes a
-tile of rows and of the inner dimension, and there follow n, the number of rows, the sizes of all outer dimensions but the outermost,
-and strides in elements: of each operand those that its access does not tell.
+Operands are x0, x1 ... and the results y0, y1 ... For a flat kernel they are followed by n. For the
+other spaces a program computes a tile of rows and of the inner dimension, and there follow n, the
+number of rows, the sizes of all outer dimensions but the outermost, and strides in elements: of
+each operand those that its access does not tell.
 """
 from whet.ir import scalar as S
 
@@ -14,7 +16,8 @@ TILE = 1024
 
 
 def lower(kernel, dims=0, wide=False):
-    """The Source of a kernel over `dims` dimensions (of the Walk's shape; no matter if flat). `wide`: places need 64 bits."""
+    """The Source of a kernel over `dims` dimensions (of the Walk's shape; no matter if flat).
+    `wide`: places need 64 bits."""
     for t in S.types(kernel.roots, kernel.dtypes).values():
         if t and t not in scalar.COMPUTE:
             raise scalar.Unsupported(t)
@@ -23,15 +26,17 @@ def lower(kernel, dims=0, wide=False):
 
 def operands(kernel):
     """(name, type, access) of each operand."""
-    names = [f"x{i}" for i in range(len(kernel.dtypes))] + [f"y{i}" for i in range(len(kernel.results))]
+    names = ([f"x{i}"
+              for i in range(len(kernel.dtypes))] + [f"y{i}" for i in range(len(kernel.results))])
     return list(zip(names, (*kernel.dtypes, *kernel.results), kernel.access, strict=True))
 
 
 def _finish(kernel, f, parameters, places, mask, grid):
     """Load from the places, compute, store to them; `places` has text and mask for each operand."""
     ops, nin = operands(kernel), len(kernel.dtypes)
-    values = [scalar.load(f, t, f"tl.load({places[i]}{', ' + mask[i] if mask[i] else ''})", f"a{i}") if i in S.uses(*kernel.roots) else None
-              for i, (_, t, _) in enumerate(ops[:nin])]
+    values = [
+        scalar.load(f, t, f"tl.load({places[i]}{', ' + mask[i] if mask[i] else ''})", f"a{i}")
+        if i in S.uses(*kernel.roots) else None for i, (_, t, _) in enumerate(ops[:nin])]
     for i, y in enumerate(scalar.results(f, kernel.roots, values, kernel.dtypes)):
         f.line(f"tl.store({places[nin + i]}, {y}, {mask[nin + i]})")
     return source(scalar.title(*kernel.roots), f.mod, parameters, f.lines, grid)
@@ -39,12 +44,14 @@ def _finish(kernel, f, parameters, places, mask, grid):
 
 def _flat(kernel, wide):
     f = Code(Module())
-    f.line(f"at = tl.program_id(0){'.to(tl.int64)' if wide else ''} * {TILE} + tl.arange(0, {TILE})")
+    f.line(
+        f"at = tl.program_id(0){'.to(tl.int64)' if wide else ''} * {TILE} + tl.arange(0, {TILE})")
     f.line("here = at < n")
     ops = operands(kernel)
     places = [name if a == "s" else f"{name} + at" for name, _, a in ops]
     mask = ["" if a == "s" else "here" for _, _, a in ops]
-    parameters = [(name, scalar.POINTER[t]) for name, t, _ in ops] + [("n", "i64" if wide else "i32")]
+    parameters = ([(name, scalar.POINTER[t]) for name, t, _ in ops] + [
+        ("n", "i64" if wide else "i32")])
     return _finish(kernel, f, parameters, places, mask, f"cdiv(n, {TILE})")
 
 
@@ -84,7 +91,8 @@ def _strided(outer, access):
 
 
 def numbers(kernel, walk, sizes):
-    """The integer parameters of a kernel for a Walk, `sizes` being the bytes of each operand's elements."""
+    """The integer parameters of a kernel for a Walk, `sizes` being the bytes of each operand's
+    elements."""
     if walk.space == "flat":
         return {"n": walk.shape[0]}
     outer = walk.shape[:-1]
@@ -93,5 +101,7 @@ def numbers(kernel, walk, sizes):
         rows *= s
     out = {"n": walk.shape[-1], "rows": rows, **{f"n{d}": outer[d] for d in range(1, len(outer))}}
     for (name, _, access), strides, size in zip(operands(kernel), walk.strides, sizes, strict=True):
-        out |= {f"{name}_{d}": strides[-1 if d == "n" else d] // size for d in _strided(len(outer), access)}
+        out |= {
+            f"{name}_{d}": strides[-1 if d == "n" else d] // size
+            for d in _strided(len(outer), access)}
     return out

@@ -1,14 +1,17 @@
-"""Row programs (`ir.rows`) as Triton source, in the canonical order of their sums: bits are the CPU's.
+"""Row programs (`ir.rows`) as Triton source, in the canonical order of their sums: bits are the
+CPU's.
 
-A program works on `rows` rows at once. A walk with sums or products holds a tile of (rows, blocks, 32 lanes) and takes one element
-of each lane at a step, 128 steps to a block of 4096; then lanes are folded by halves and blocks in pairs. A row of more blocks than a tile has is
-taken chunk by chunk, whose results are joined in pairs as they come. What is missing is the identity, which changes no bit: a sum that
-began at +0 is never -0. Other walks take `width` elements of each row at a step.
+A program works on `rows` rows at once. A walk with sums or products holds a tile of (rows, blocks,
+32 lanes) and takes one element of each lane at a step, 128 steps to a block of 4096; then lanes are
+folded by halves and blocks in pairs. A row of more blocks than a tile has is taken chunk by chunk,
+whose results are joined in pairs as they come. What is missing is the identity, which changes no
+bit: a sum that began at +0 is never -0. Other walks take `width` elements of each row at a step.
 
-Extrema are taken of integers of the same order (NaN at the end it counts for, +0 above -0), positions as the least among equals.
+Extrema are taken of integers of the same order (NaN at the end it counts for, +0 above -0),
+positions as the least among equals.
 
-The parameters are the operands (a pointer, or a number), the outputs, n and the number of rows; then strides in elements as `Layout`
-says. Kept values are computed again.
+The parameters are the operands (a pointer, or a number), the outputs, n and the number of rows;
+then strides in elements as `Layout` says. Kept values are computed again.
 """
 import math
 import re
@@ -30,9 +33,11 @@ STEPS = BLOCK // LANES
 
 @dataclass(frozen=True)
 class Layout:
-    """How full operands and full outputs lie in memory. Each has `rank` strides for its rows (with two of them, rows are counted
-    through two dimensions, and the size of the inner one, `inner`, comes first), then a stride from element to element unless those are
-    `adjacent`, and with `pieces` (of `piece` elements) one from piece to piece. Row operands and row outputs lie side by side."""
+    """How full operands and full outputs lie in memory. Each has `rank` strides for its rows (with
+    two of them, rows are counted through two dimensions, and the size of the inner one, `inner`,
+    comes first), then a stride from element to element unless those are `adjacent`, and with
+    `pieces` (of `piece` elements) one from piece to piece. Row operands and row outputs lie side by
+    side."""
     rank: int = 1
     adjacent: bool = True
     pieces: bool = False
@@ -40,7 +45,8 @@ class Layout:
 
 @dataclass(frozen=True)
 class Tile:
-    """`rows` at once; of each `blocks` of 4096, in `chunks`; `width` elements where nothing is summed. All are powers of two."""
+    """`rows` at once; of each `blocks` of 4096, in `chunks`; `width` elements where nothing is
+    summed. All are powers of two."""
     rows: int
     blocks: int
     chunks: int
@@ -72,17 +78,23 @@ class _Rows:
 
     def source(self):
         f, program, t = self.f, self.program, self.tile
-        parameters = [(f"x{i}", scalar.POINTER[o.dtype] if o.kind != "scalar" else scalar.POINTER[o.dtype][1:])
-                      for i, o in enumerate(program.operands) if o.kind != "index"]
-        parameters += [(f"y{j}", scalar.POINTER[dtype]) for j, (_, dtype) in enumerate(program.outputs)]
+        parameters = [
+            (f"x{i}",
+             scalar.POINTER[o.dtype] if o.kind != "scalar" else scalar.POINTER[o.dtype][1:])
+            for i, o in enumerate(program.operands) if o.kind != "index"]
+        parameters += [
+            (f"y{j}", scalar.POINTER[dtype]) for j, (_, dtype) in enumerate(program.outputs)]
         parameters += [(n, self.number) for n in ("n", "rows", *strides(program, self.layout))]
-        f.line(f"row = (tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''} * {t.rows} + tl.arange(0, {t.rows}))[:, None, None]")
+        f.line(
+            f"row = (tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''} * {t.rows} "
+            f"+ tl.arange(0, {t.rows}))[:, None, None]")
         f.line("live = row < rows")
         if self.layout.rank == 2:
             f.line("outer = row // inner")
             f.line("rest = row % inner")
         for name in full(program):
-            steps = [f"row * {name}_r"] if self.layout.rank == 1 else [f"outer * {name}_o", f"rest * {name}_r"]
+            steps = ([f"row * {name}_r"] if self.layout.rank == 1 else [
+                f"outer * {name}_o", f"rest * {name}_r"])
             f.line(f"{name}_row = {' + '.join([name, *steps])}")
         self.known = {}
         for i, o in enumerate(program.operands):
@@ -96,7 +108,9 @@ class _Rows:
                 y, = self.expressions([program.stages[k].expr], self.known)
                 j = self.output(k)
                 f.line(f"tl.store(y{j} + row, {scalar.stored(y, program.outputs[j][1])}, live)")
-        return source(re.sub(r"\W", "_", program.name) + "_kernel", f.mod, parameters, f.lines, f"cdiv(rows, {t.rows})")
+        return source(
+            re.sub(r"\W", "_", program.name) + "_kernel", f.mod, parameters, f.lines,
+            f"cdiv(rows, {t.rows})")
 
     def output(self, k):
         return next(j for j, o in enumerate(self.program.outputs) if o[0] == k)
@@ -104,8 +118,11 @@ class _Rows:
     def expressions(self, roots, values, more=()):
         """Values of expressions, those of a half type rounded as if they had been stored."""
         defined = [v[0] for v in self.program.values] + list(more)
-        xs, types = scalar.compute(self.f, roots, [values.get(i) for i in range(len(defined))], defined)
-        return [scalar.rounded(self.f, x, t) if t in scalar.HALF and r.op not in ("arg", "cast") else x for x, t, r in zip(xs, types, roots)]
+        xs, types = scalar.compute(self.f, roots, [values.get(i) for i in range(len(defined))],
+                                   defined)
+        return [
+            scalar.rounded(self.f, x, t) if t in scalar.HALF and r.op not in ("arg", "cast") else x
+            for x, t, r in zip(xs, types, roots)]
 
     # ---- one walk
     def walk(self, p):
@@ -116,8 +133,11 @@ class _Rows:
         roots, uniform = self.plan.hoist([self.plan.expression(k) for k in stages])
         dtypes = [v[0] for v in program.values]
         self.more = [S.typeof(e, dtypes) for e in uniform]
-        self.hoisted = dict(enumerate(self.expressions(uniform, self.known) if uniform else [], len(dtypes)))
-        reduced = {k: _reduction(self, k, root) for k, root in zip(stages, roots, strict=True) if isinstance(program.stages[k], Reduce)}
+        self.hoisted = dict(
+            enumerate(self.expressions(uniform, self.known) if uniform else [], len(dtypes)))
+        reduced = {
+            k: _reduction(self, k, root) for k, root in zip(stages, roots, strict=True)
+            if isinstance(program.stages[k], Reduce)}
         summed = [k for k in reduced if program.stages[k].kind in SUMS]
         shape = [t.rows, t.blocks, LANES] if summed else [t.rows, 1, t.width]
 
@@ -129,13 +149,17 @@ class _Rows:
                     reduced[k].step(x, mask)
                 else:
                     j = self.output(k)
-                    f.line(f"tl.store(y{j}_row + {self.place(f'y{j}')}, {scalar.stored(x, program.outputs[j][1])}, {mask})")
+                    f.line(
+                        f"tl.store(y{j}_row + {self.place(f'y{j}')}, "
+                        f"{scalar.stored(x, program.outputs[j][1])}, {mask})")
         several = summed and t.chunks > 1
         for k in reduced:
             if not several or k not in summed:
                 reduced[k].start(shape)
         if summed:
-            f.line(f"lane = tl.arange(0, {t.blocks})[None, :, None] * {BLOCK} + tl.arange(0, {LANES})[None, None, :]")
+            f.line(
+                f"lane = tl.arange(0, {t.blocks})[None, :, None] * {BLOCK} + tl.arange(0, "
+                f"{LANES})[None, None, :]")
             if several:
                 for k in summed:
                     reduced[k].start_chunks()
@@ -188,7 +212,9 @@ class _Rows:
             if kind == "index":
                 values[a] = f.v(scalar.COMPUTE[dtype], f"{i}.to({TYPE[scalar.COMPUTE[dtype]]})")
             elif kind == "full":
-                values[a] = scalar.load(f, dtype, f"tl.load(x{a}_row + {self.place(f'x{a}')}, {mask})", name(a))
+                values[a] = scalar.load(f,
+                                        dtype, f"tl.load(x{a}_row + {self.place(f'x{a}')}, {mask})",
+                                        name(a))
             else:
                 values[a] = scalar.load(f, dtype, f"tl.load(x{a} + {i}, {i} < n)", name(a))
         return values
@@ -212,11 +238,12 @@ def strides(program, layout):
     out = (["inner"] if layout.rank == 2 else []) + (["piece"] if layout.pieces else [])
     for name in full(program):
         out += [f"{name}_o"] if layout.rank == 2 else []
-        out += [f"{name}_r"] + ([] if layout.adjacent else [f"{name}_i"]) + ([f"{name}_p"] if layout.pieces else [])
+        out += ([f"{name}_r"] + ([] if layout.adjacent else [f"{name}_i"]) +
+                ([f"{name}_p"] if layout.pieces else []))
     return out
 
 
-# ---- reductions ------------------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 def _reduction(rows, k, root):
     kind = rows.program.stages[k].kind
     return (_Sum if kind in SUMS else _Position if kind in INDEXED else _Extreme)(rows, k, kind, root)
@@ -239,7 +266,9 @@ class _Sum(_Reduction):
         self.f.line(f"{self.name} = tl.full({shape}, {self.none.value}, {TYPE[self.ty]})")
 
     def step(self, x, mask):
-        self.f.line(f"{self.name} {'+' if self.kind == 'sum' else '*'}= tl.where({mask}, {x.ref}, {self.none.ref})")
+        self.f.line(
+            f"{self.name} {'+' if self.kind == 'sum' else '*'}= tl.where({mask}, {x.ref}, "
+            f"{self.none.ref})")
 
     def two(self, x, shape, axis):
         """Pairs along an axis of two, combined."""
@@ -273,19 +302,24 @@ class _Sum(_Reduction):
 
     def start_chunks(self):
         for level in self.levels:
-            self.f.line(f"{level} = tl.full([{self.rows.tile.rows}, 1, 1], {self.none.value}, {TYPE[self.ty]})")
+            self.f.line(
+                f"{level} = tl.full([{self.rows.tile.rows}, 1, 1], {self.none.value}, "
+                f"{TYPE[self.ty]})")
 
     def put_chunk(self):
         f, total = self.f, f"{self.name}_sum"
         for l, level in enumerate(self.levels):
             mask, free = (2 << l) - 1, (1 << l) - 1
             f.line(f"{level} = tl.where(chunk & {mask} == {free}, {total}, {level})")
-            f.line(f"{total} = tl.where(chunk & {mask} == {mask}, {self.join(level, total)}, {total})")
+            f.line(
+                f"{total} = tl.where(chunk & {mask} == {mask}, {self.join(level, total)}, {total})")
 
     def fold_chunks(self):
         f, (total, *levels) = self.f, self.levels
         for l, level in enumerate(levels, 1):
-            both = f.v(self.ty, f"tl.where(chunks & {(1 << l) - 1} != 0, {self.join(level, total)}, {level})").ref
+            both = f.v(
+                self.ty,
+                f"tl.where(chunks & {(1 << l) - 1} != 0, {self.join(level, total)}, {level})").ref
             total = f.v(self.ty, f"tl.where(chunks & {1 << l} != 0, {both}, {total})").ref
         f.line(f"{self.name}_sum = {total}")
 
@@ -299,7 +333,8 @@ class _Extreme(_Reduction):
         super().__init__(*args)
         self.max = self.kind in ("max", "any", "max_index")
         self.int = "i64" if self.ty in ("double", "i64") else "i32"
-        self.flip = self.dtype in ("u32", "u64")            # to the order of the signed integers of its size
+        # to the order of the signed integers of its size
+        self.flip = self.dtype in ("u32", "u64")
         self.top = -1 << int(self.int[1:]) - 1
         self.suffix = {"i1": "bool", "float": "f32", "double": "f64"}.get(self.ty, self.dtype)
 
@@ -311,7 +346,10 @@ class _Extreme(_Reduction):
         side = "high" if self.max else "low"
         if self.kind in INDEXED:
             x = x + 0.0                                     # the zeros are equal
-        return scalar.call(self.f, f"order_{self.suffix}_nan_{side}", partial(_order, nan=~self.top if self.max else self.top), x)
+        return scalar.call(self.f,
+                           f"order_{self.suffix}_nan_{side}",
+                           partial(_order, nan=~self.top if self.max else self.top),
+                           x)
 
     def value(self, x):
         if not is_float(self.dtype):
@@ -336,11 +374,15 @@ class _Extreme(_Reduction):
         return self.f.sel(Val(self.f, mask, "i1"), self.key(x), self.worst)
 
     def step(self, x, mask):
-        self.f.line(f"{self.name} = tl.{'max' if self.max else 'min'}imum({self.name}, {self.masked(x, mask).ref})")
+        self.f.line(
+            f"{self.name} = tl.{'max' if self.max else 'min'}imum({self.name}, "
+            f"{self.masked(x, mask).ref})")
 
     def best(self, x, shape, least=False):
         rows = shape[0]
-        return f"tl.reshape(tl.{'min' if least or not self.max else 'max'}(tl.reshape({x}, [{rows}, {math.prod(shape[1:])}]), 1), [{rows}, 1, 1])"
+        return (
+            f"tl.reshape(tl.{'min' if least or not self.max else 'max'}(tl.reshape({x}, [{rows}, "
+            f"{math.prod(shape[1:])}]), 1), [{rows}, 1, 1])")
 
     def end(self, shape):
         return [self.value(self.f.v(self.int, self.best(self.name, shape)))]
@@ -350,7 +392,9 @@ class _Position(_Extreme):
     """max_index, min_index: the best of each place in the tile and where it came first."""
     def start(self, shape):
         super().start(shape)
-        self.f.line(f"{self.name}_at = tl.full({shape}, 0, {'tl.int64' if self.rows.number == 'i64' else 'tl.int32'})")
+        self.f.line(
+            f"{self.name}_at = tl.full({shape}, 0, "
+            f"{'tl.int64' if self.rows.number == 'i64' else 'tl.int32'})")
 
     def step(self, x, mask):
         f, key = self.f, self.masked(x, mask)
@@ -362,14 +406,17 @@ class _Position(_Extreme):
         f, rows = self.f, self.rows
         f.line(f"{self.name}_best = {self.best(self.name, shape)}")
         none = f.const(rows.number, (1 << int(rows.number[1:]) - 1) - 1).ref
-        f.line(f"{self.name}_spots = tl.where({self.name} == {self.name}_best, {self.name}_at, {none})")
+        f.line(
+            f"{self.name}_spots = tl.where({self.name} == {self.name}_best, {self.name}_at, {none})"
+        )
         at = f.v(rows.number, self.best(f"{self.name}_spots", shape, least=True))
         result = rows.program.results[self.k]
         wanted = any(result in S.uses(s.expr) for s in rows.program.stages)
         value = None
         if wanted:
             x = rows.element(self.root, at.ref)
-            empty = float("-inf" if self.max else "inf") if is_float(self.dtype) else _range(self.dtype)[not self.max]
+            empty = (float("-inf" if self.max else "inf")
+                     if is_float(self.dtype) else _range(self.dtype)[not self.max])
             value = f.sel(f.cmp("sgt", Val(f, "n", rows.number), 0), x, empty)
         return [value, f.v("i64", f"{at.ref}.to(tl.int64)")]
 
@@ -398,5 +445,3 @@ def _unorder(f, key):
 def _ordered_infinity(ty, negative):
     high = {"float": 0x7F800000, "double": 0x7FF0000000000000}[ty]
     return -high - 1 if negative else high
-
-

@@ -1,9 +1,11 @@
-"""Scalar expressions as Triton source, through the table of primitives that the LLVM lowering has: `lower_llvm.scalar.PRIMITIVES`.
+"""Scalar expressions as Triton source, through the table of primitives that the LLVM lowering has:
+`lower_llvm.scalar.PRIMITIVES`.
 
-A primitive that is one line is that line; a longer one is a function beside the kernel, named after it and its type
-(`exp_f32`), so that a kernel has a line for each operation of its expression. bool and integers of all kinds are stored as bytes and
-signed integers of their size, halves as they are; they are computed as `lower_llvm` computes them (a half as f32, rounded where the
-expression casts and where it is stored).
+A primitive that is one line is that line; a longer one is a function beside the kernel, named after
+it and its type (`exp_f32`), so that a kernel has a line for each operation of its expression. bool
+and integers of all kinds are stored as bytes and signed integers of their size, halves as they are;
+they are computed as `lower_llvm` computes them (a half as f32, rounded where the expression casts
+and where it is stored).
 """
 from whet.ir import scalar as S
 from whet.passes.lower_llvm import scalar as shared
@@ -12,8 +14,11 @@ from whet.passes.lower_llvm.scalar import COMPUTE, HALF, MEMORY, Unsupported
 from .builder import TYPE, typed
 
 MEMORY = MEMORY | {"f16": "half", "bf16": "bfloat"}
-POINTER = {t: "*" + {"half": "fp16", "bfloat": "bf16", "float": "fp32", "double": "fp64"}.get(m, m) for t, m in MEMORY.items()}
-__all__ = ["COMPUTE", "MEMORY", "POINTER", "Unsupported", "compute", "load", "results", "rounded", "title"]
+POINTER = {
+    t: "*" + {"half": "fp16", "bfloat": "bf16", "float": "fp32", "double": "fp64"}.get(m, m)
+    for t, m in MEMORY.items()}
+__all__ = [
+    "COMPUTE", "MEMORY", "POINTER", "Unsupported", "compute", "load", "results", "rounded", "title"]
 
 
 def call(f, name, write, *xs):
@@ -56,13 +61,17 @@ def rounded(f, x, t):
 
 
 def compute(f, roots, values, dtypes):
-    """(values of the roots, their types), from the values of the arguments; both in the form that they are computed in."""
+    """(values of the roots, their types), from the values of the arguments; both in the form
+    that they are computed in."""
     return shared.compute(f, roots, values, dtypes, 0, primitive, convert)
 
 
 def load(f, t, text, name=None):
     """The value that `text` loads, in the form to compute in."""
-    return f.v(COMPUTE[t], text + {"bool": " != 0", "f16": ".to(tl.float32)", "bf16": ".to(tl.float32)"}.get(t, ""), name)
+    return f.v(
+        COMPUTE[t],
+        text + {"bool": " != 0", "f16": ".to(tl.float32)", "bf16": ".to(tl.float32)"}.get(t, ""),
+        name)
 
 
 def stored(x, t):
@@ -74,7 +83,9 @@ def stored(x, t):
 def results(f, roots, values, dtypes):
     """The roots as text of what is stored, each half rounded once."""
     known = S.types(roots, dtypes)
-    once = [r.op == "cast" and r.value in HALF and known[id(r.args[0])] in ("f32", *HALF) for r in roots]
+    once = [
+        r.op == "cast" and r.value in HALF and known[id(r.args[0])] in ("f32", *HALF)
+        for r in roots]
     xs, types = compute(f, [r.args[0] if o else r for r, o in zip(roots, once)], values, dtypes)
     return [stored(x, r.value if o else t) for x, t, r, o in zip(xs, types, roots, once)]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Source:
-    """One kernel. `parameters` are (name, type) in order: a type is a pointer (`*fp32`) or `i32`, `i64`, `fp32`, `fp64`. Sizes of
-    blocks are part of the text."""
+    """One kernel. `parameters` are (name, type) in order: a type is a pointer (`*fp32`) or `i32`,
+    `i64`, `fp32`, `fp64`. Sizes of blocks are part of the text."""
     name: str
     text: str
     parameters: tuple
@@ -28,4 +28,5 @@ def source(name, module, parameters, lines, grid, **options):
     """The helpers of a module and a kernel of these lines as one Source."""
     head = f"@triton.jit\ndef {name}({', '.join(n for n, _ in parameters)}):\n"
     helpers = module.text()
-    return Source(name, (helpers + "\n\n" if helpers else "") + head + "\n".join(lines) + "\n", tuple(parameters), grid, **options)
+    return Source(name, (helpers + "\n\n" if helpers else "") + head + "\n".join(lines) + "\n",
+                  tuple(parameters), grid, **options)

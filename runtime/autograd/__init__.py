@@ -10,14 +10,17 @@ from .modes import (
     set_grad_enabled,
 )
 
-_LAZY = {"backward": "engine", "grad": "engine", "Function": "function", "gradcheck": "numerical", "gradgradcheck": "numerical",
-         "graph": "graph", "functional": "functional", "forward_ad": "forward_ad"}
+_LAZY = {
+    "backward": "engine", "grad": "engine", "Function": "function", "gradcheck": "numerical",
+    "gradgradcheck": "numerical", "graph": "graph", "functional": "functional",
+    "forward_ad": "forward_ad"}
 
 
 def Variable(data, requires_grad=False, volatile=None):
     """A tensor, as older programs ask for one: tensors themselves carry gradients."""
     if not hasattr(data, "_array"):
-        raise TypeError(f"Variable(): argument 'data' (position 1) must be Tensor, not {type(data).__name__}")
+        raise TypeError(
+            f"Variable(): argument 'data' (position 1) must be Tensor, not {type(data).__name__}")
     return data.detach().requires_grad_() if requires_grad and not data.requires_grad else data
 
 
@@ -25,9 +28,12 @@ def __getattr__(name):
     import importlib
     if name in _LAZY:
         module = importlib.import_module(f".{_LAZY[name]}", __name__)
-        return module if _LAZY[name] == name and not hasattr(module, name) else getattr(module, name)
+        return (module if _LAZY[name] == name and not hasattr(module, name) else getattr(
+            module, name))
     raise AttributeError(f"module 'whet.autograd' has no attribute {name!r}")
 
 
-__all__ = ["backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "Function", "inference_mode", "modes",
-           "no_grad", "saved_tensors_hooks", "set_detect_anomaly", "set_grad_enabled", "Variable"]
+__all__ = [
+    "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "Function",
+    "inference_mode", "modes", "no_grad", "saved_tensors_hooks", "set_detect_anomaly",
+    "set_grad_enabled", "Variable"]

@@ -35,7 +35,8 @@ class AccumulateGrad:
         return add_hook(self._hooks().post_hooks, fn)
 
     def register_prehook(self, fn):
-        """Call `fn(grad_outputs)` before the leaf's gradient is accumulated; what it returns replaces grad_outputs."""
+        """Call `fn(grad_outputs)` before the leaf's gradient is accumulated; what it returns
+        replaces grad_outputs."""
         def hook(g):
             r = fn((g,))
             return r[0] if isinstance(r, tuple) else r

@@ -1,7 +1,8 @@
 """Forward mode: numbers with a tangent, `whet.autograd.forward_ad`.
 
-A dual tensor is a tensor of a level (see levels.py): it stands for a tensor of the layer beneath, the primal, and has another one beside it,
-its tangent. Levels may be nested, and keep their tangents apart.
+A dual tensor is a tensor of a level (see levels.py): it stands for a tensor of the layer beneath,
+the primal, and has another one beside it, its tangent. Levels may be nested, and keep their
+tangents apart.
 """
 from typing import NamedTuple
 
@@ -16,13 +17,16 @@ from . import inplace as ip
 from . import modes
 from .levels import Level, LevelTensor
 
-__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+__all__ = [
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
+    "unpack_dual"]
 
 
 class DualTensor(LevelTensor):
     """A primal (`value`) with its tangent; None is a tangent of zeros.
 
-    A tangent is never written to: a new one takes its place. A view whose base got another tangent takes its part of that.
+    A tangent is never written to: a new one takes its place. A view whose base got another tangent
+    takes its part of that.
     """
     __slots__ = ("_tangent", "_base_tangent")
 
@@ -34,7 +38,8 @@ class DualTensor(LevelTensor):
         base = self._base
         if base is not None and base._tangent is not self._base_tangent:
             self._base_tangent = base._tangent
-            self._tangent = None if base._tangent is None else self.level.derive(_part, (base._tangent,), self.place(base))[0]
+            self._tangent = (None if base._tangent is None else self.level.derive(
+                _part, (base._tangent,), self.place(base))[0])
         return self._tangent
 
     @tangent.setter
@@ -50,7 +55,8 @@ class DualTensor(LevelTensor):
         """Where in the base this view lies."""
         where = ip.geometry(self, base)
         if where is None:
-            raise RuntimeError("forward mode: a view of another type than its base cannot be written to")
+            raise RuntimeError(
+                "forward mode: a view of another type than its base cannot be written to")
         return where
 
 
@@ -86,13 +92,16 @@ class ForwardLevel(Level):
         t.value, t._tangent = r.value, r._tangent
 
     def __call__(self, op, inputs, attrs):
-        if not any([registry.is_tensor(x) for x in inputs]):           # a new tensor, which may be written to in place
+        # a new tensor, which may be written to in place
+        if not any([registry.is_tensor(x) for x in inputs]):
             return self.tensor(self.beneath(registry.apply, op, inputs, attrs))
         return super().__call__(op, inputs, attrs)
 
     def compute(self, op, inputs, attrs):
-        values = tuple([x.value if isinstance(x, LevelTensor) and x.level is self else x for x in inputs])
-        tangents = tuple([x.tangent if isinstance(x, LevelTensor) and x.level is self else None for x in inputs])
+        values = tuple([
+            x.value if isinstance(x, LevelTensor) and x.level is self else x for x in inputs])
+        tangents = tuple([
+            x.tangent if isinstance(x, LevelTensor) and x.level is self else None for x in inputs])
         outs, tangents = self.beneath(_run, op, values, tangents, attrs)
         if type(outs) is tuple:
             return tuple([self.tensor(y, t) for y, t in zip(outs, tangents)])
@@ -144,7 +153,7 @@ def _laid_like(tangents, shape, dtype):
     return (tangent if tangent.dtype is dtype else tangent.to(dtype),)
 
 
-# ---- the public calls ------------------------------------------------------------------------------------------------
+# ---- the public calls ----------------------------------------------------------------------------
 class UnpackedDualTensor(NamedTuple):
     """What `unpack_dual` gives."""
     primal: object
@@ -152,7 +161,8 @@ class UnpackedDualTensor(NamedTuple):
 
 
 class dual_level:
-    """`with dual_level():` tensors made by `make_dual` inside carry tangents along, which `unpack_dual` reads.
+    """`with dual_level():` tensors made by `make_dual` inside carry tangents along, which
+    `unpack_dual` reads.
 
     >>> import whet
     >>> import whet.autograd.forward_ad as fw
@@ -184,7 +194,8 @@ def exit_dual_level(*, level=None):
     """End the innermost level."""
     level = level or _innermost()
     if level is None:
-        raise RuntimeError("exit_dual_level: Trying to exit a forward AD level when no level is active.")
+        raise RuntimeError(
+            "exit_dual_level: Trying to exit a forward AD level when no level is active.")
     level.__exit__(None, None, None)
 
 
@@ -192,14 +203,21 @@ def make_dual(tensor, tangent, *, level=None):
     """A tensor with a tangent."""
     level = level or _innermost()
     if level is None:
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first.")
     if not (tensor.is_floating_point() or tensor.is_complex()):
-        raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
+        raise ValueError(
+            f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
     if not (tangent.is_floating_point() or tangent.is_complex()):
-        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
+        raise ValueError(
+            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
     if tensor.shape != tangent.shape:
-        raise RuntimeError(f"make_dual: Expected primal and tangent to have the same shape, got {list(tensor.shape)} and {list(tangent.shape)}")
-    plain = [t.value if level.owns(t) else t for t in (tensor, tangent)]         # they may have been made inside of the level
+        raise RuntimeError(
+            "make_dual: Expected primal and tangent to have the same shape, got "
+            f"{list(tensor.shape)} and {list(tangent.shape)}")
+    # they may have been made inside of the level
+    plain = [t.value if level.owns(t) else t for t in (tensor, tangent)]
     dual = level.tensor(*plain)
     return dual.requires_grad_() if tensor.requires_grad and modes.is_grad_enabled() else dual
 

@@ -20,28 +20,36 @@ class _FunctionOp:
         gs = list(g) if isinstance(g, list) else [g]
         if ctx._materialize:
             from ..ops.creation import zeros
-            gs = [zeros(shape, dtype=d) if x is None and d.kind >= 2 else x for x, (shape, d) in zip(gs, node.metadata)]
+            gs = [
+                zeros(shape, dtype=d) if x is None and d.kind >= 2 else x
+                for x, (shape, d) in zip(gs, node.metadata)]
         r = cls.backward(ctx, *gs)
         r = r if isinstance(r, tuple) else (r,)
         n = len(node.edges)
         if len(r) > n and all(x is None for x in r[n:]):
             r = r[:n]
         if len(r) != n:
-            raise RuntimeError(f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {n}, got {len(r)})")
+            raise RuntimeError(
+                f"function {cls.__name__}Backward returned an incorrect number of gradients "
+                f"(expected {n}, got {len(r)})")
         out = []
         for i, (x, e, meta) in enumerate(zip(r, node.edges, ctx._inputs)):
             if x is None or e is None:
                 out.append(None)
                 continue
             if not hasattr(x, "_array"):
-                raise TypeError(f"{cls.__name__}.backward: expected a Tensor or None as gradient {i}, got {type(x).__name__}")
+                raise TypeError(
+                    f"{cls.__name__}.backward: expected a Tensor or None as gradient {i}, got "
+                    f"{type(x).__name__}")
             shape, dtype = meta
             if x._array.shape != shape:
                 try:
                     x = x.sum_to_size(shape)
                 except RuntimeError:
-                    raise RuntimeError(f"Function {cls.__name__}Backward returned an invalid gradient at index {i} - got {list(x.shape)} but "
-                                       f"expected shape compatible with {list(shape)}") from None
+                    raise RuntimeError(
+                        f"Function {cls.__name__}Backward returned an invalid gradient at index "
+                        f"{i} - got {list(x.shape)} but expected shape compatible with "
+                        f"{list(shape)}") from None
             if x.dtype is not dtype:
                 x = x.real.to(dtype) if x.dtype.kind == 3 and dtype.kind != 3 else x.to(dtype)
             out.append(x)
@@ -98,10 +106,12 @@ class FunctionCtx:
         """What `save_for_backward` kept; raises if one was changed in place since."""
         if self._saved is None:
             if self._node is not None:
-                raise RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-                                   "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-                                   "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-                                   "saved tensors after calling backward.")
+                raise RuntimeError(
+                    "Trying to backward through the graph a second time (or directly access saved "
+                    "tensors after they have already been freed). Saved intermediate values of "
+                    "the graph are freed when you call .backward() or autograd.grad(). Specify "
+                    "retain_graph=True if you need to backward through the graph a second time or "
+                    "if you need to access saved tensors after calling backward.")
             return tuple(self._to_save)
         node = self._node()
         out = []
@@ -140,19 +150,25 @@ class Function:
 
     @staticmethod
     def forward(*args, **kwargs):
-        """Compute the results: forward(ctx, *args), or forward(*args) beside a `setup_context(ctx, inputs, output)`."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        """Compute the results: forward(ctx, *args), or forward(*args) beside a
+        `setup_context(ctx, inputs, output)`."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def backward(ctx, *grads):
         """The gradients of the inputs, given those of the outputs."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with "
-                                  "backward mode AD.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD.")
 
     @staticmethod
     def jvp(ctx, *tangents):
-        """The tangents of the outputs, given those of the inputs (None: zero). Where there is none, the backward is transposed."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        """The tangents of the outputs, given those of the inputs (None: zero). Where there is
+        none, the backward is transposed."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD.")
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -170,7 +186,8 @@ def call(cls, args, kwargs):
     recording = modes.state.flags & modes.GRAD
     tensors = [a if hasattr(a, "_array") else None for a in args]
     ctx = FunctionCtx()
-    ctx.needs_input_grad = tuple(t is not None and bool(recording) and t.requires_grad for t in tensors)
+    ctx.needs_input_grad = tuple(t is not None and bool(recording) and t.requires_grad
+                                 for t in tensors)
     edges = tuple(edge_of(t) if t is not None and recording else None for t in tensors)
     return attach(cls, ctx, evaluate(cls, ctx, args, kwargs), args, edges)
 
@@ -196,7 +213,8 @@ def attach(cls, ctx, result, args, edges):
         node = FunctionNode(op, edges, {}, len(outs))
         node.ctx, ctx._node, ctx._cls = ctx, weakref.ref(node), cls
         ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
-        node.metadata = tuple((t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
+        node.metadata = tuple(
+            (t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
     outs = [_output(t, i, node, ctx, tensors, len(outs)) for i, t in enumerate(outs)]
     for t in ctx._dirty:
         t._bump(cls.__name__)
@@ -215,15 +233,17 @@ def methods(cls):
 
 
 def _output(t, i, node, ctx, inputs, n):
-    """An output with its history. An input that is returned as it came becomes a tensor of its own."""
+    """An output with its history. An input that is returned as it came becomes a tensor of its
+    own."""
     if not hasattr(t, "_array"):
         return t
     if any(t is d for d in ctx._dirty):
         if node is not None:
             inplace.check_writable(t, node.op.name)
             if t._base is not None and n > 1:
-                raise RuntimeError("If your Function modifies inplace an Input that is a view of another Tensor, your Function cannot return "
-                                   "more than one Tensor.")
+                raise RuntimeError(
+                    "If your Function modifies inplace an Input that is a view of another Tensor, "
+                    "your Function cannot return more than one Tensor.")
             at = next((k for k, x in enumerate(inputs) if x is t), None)
             if at is None:
                 raise RuntimeError("mark_dirty: a tensor that was not an input of the Function")
@@ -260,10 +280,12 @@ def _save(ctx, outs, node):
         if x is None:
             kept.append((None, 0))
             continue
-        at = next((i for i, o in enumerate(outs) if o is x or (hasattr(o, "_array") and o._array is x._array and o._node is not None
-                                                               and x._node is None)), None)
+        at = next((i for i, o in enumerate(outs)
+                   if o is x or (hasattr(o, "_array") and o._array is x._array
+                                 and o._node is not None and x._node is None)), None)
         made_here = at is not None and outs[at]._node is not None and (
-            outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node or any(outs[at] is d for d in ctx._dirty))
+            outs[at]._node is node or getattr(outs[at]._node, "parent", None) is node
+            or any(outs[at] is d for d in ctx._dirty))
         if hooks and is_of_this_layer(x):
             kept.append((Packed(x, hooks[-1]), _Output(at) if made_here else edge_of(x)))
         else:
@@ -288,10 +310,13 @@ def once_differentiable(fn):
 
                 @staticmethod
                 def backward(ctx, *gs):
-                    raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+                    raise RuntimeError(
+                        "trying to differentiate twice a function that was marked with "
+                        "@once_differentiable")
             many = r if isinstance(r, tuple) else (r,)
             live = [x.requires_grad_() for x in many if x is not None]
-            done = iter(Refuse.apply(*live, *[a for a in args if hasattr(a, "_array") and a.requires_grad]))
+            done = iter(
+                Refuse.apply(*live, *[a for a in args if hasattr(a, "_array") and a.requires_grad]))
             many = tuple(None if x is None else next(done) for x in many)
             return many if isinstance(r, tuple) else many[0]
         return r

@@ -1,8 +1,9 @@
 """`autograd.Function` inside of function transforms.
 
-A level makes the call in the layer beneath, by a Function made for it: its forward and backward are those of the user's, run in a level of
-the same kind (a batch) or as they are (forward mode). So each layer that differentiates goes by the user's backward. The level's own
-history is a node with a context of its own, whose saved tensors are of the level.
+A level makes the call in the layer beneath, by a Function made for it: its forward and backward are
+those of the user's, run in a level of the same kind (a batch) or as they are (forward mode). So
+each layer that differentiates goes by the user's backward. The level's own history is a node with a
+context of its own, whose saved tensors are of the level.
 """
 import copy
 import warnings
@@ -19,11 +20,13 @@ from .levels import LevelTensor, NeedsNumbers, variable
 def level_of(args):
     """The innermost of the levels that the arguments are tensors of; None where there is none."""
     levels = [a.level for a in args if isinstance(a, LevelTensor)]
-    return next((o for o in reversed(modes.state.observers) if any(o is x for x in levels)), None) if levels else None
+    return (next((o for o in reversed(modes.state.observers)
+                  if any(o is x for x in levels)), None) if levels else None)
 
 
 class _Inside:
-    """Where the user's code of one call runs: in the layer beneath itself, or in a batch (`inner`) on top of it."""
+    """Where the user's code of one call runs: in the layer beneath itself, or in a batch
+    (`inner`) on top of it."""
 
     def __init__(self, inner=None):
         self.inner = inner
@@ -34,7 +37,9 @@ class _Inside:
     def wrap(self, values, batched):
         if self.inner is None:
             return tuple(values)
-        return tuple([self.inner.tensor(v, True) if b and v is not None else v for v, b in zip(values, batched)])
+        return tuple([
+            self.inner.tensor(v, True) if b and v is not None else v
+            for v, b in zip(values, batched)])
 
     def unwrap(self, x):
         """(the value of a tensor beneath, is it batched?)"""
@@ -65,11 +70,13 @@ class _Call:
         self.__name__ = cls.__name__
 
     def apply(self, values):
-        """(results, saved tensors, those saved for jvp) in the layer beneath. What was saved and is neither argument nor result comes as a
-        further result, to have it there. None of them is kept here: a node of theirs holds this call."""
+        """(results, saved tensors, those saved for jvp) in the layer beneath. What was saved and is
+        neither argument nor result comes as a further result, to have it there. None of them is
+        kept here: a node of theirs holds this call."""
         made = call(self, values, {})
         saved = self.found(self.at, values, made)
-        return made[:self.count], saved, saved if self.at_forward is None else self.found(self.at_forward, values, made)
+        return (made[:self.count], saved,
+                saved if self.at_forward is None else self.found(self.at_forward, values, made))
 
     @staticmethod
     def found(at, values, made):
@@ -86,14 +93,18 @@ class _Call:
             made = list(result) if self.many else [result]
             self.count = len(made)
             self.at = [_place(x, args, made) for x in own._to_save]
-            self.at_forward = None if own._for_forward is None else [_place(x, args, made) for x in own._for_forward]
+            self.at_forward = (None if own._for_forward is None else [
+                _place(x, args, made) for x in own._for_forward])
             self.dirty = [(_index(x, args), _index(x, made)) for x in own._dirty]
             self.nondiff = [_index(x, made) for x in own._nondiff]
             dirty = [j for _, j in self.dirty]
-            lowered = [self.inside.unwrap(o)[0] if j in dirty else self.inside.full(o) for j, o in enumerate(made)]
+            lowered = [
+                self.inside.unwrap(o)[0] if j in dirty else self.inside.full(o)
+                for j, o in enumerate(made)]
         ctx.save_for_backward(*self.found(self.at, values, lowered))
         ctx.mark_dirty(*[lowered[j] for j in dirty])
-        ctx.mark_non_differentiable(*[lowered[j] for j in [*self.nondiff, *range(self.count, len(lowered))]])
+        ctx.mark_non_differentiable(
+            *[lowered[j] for j in [*self.nondiff, *range(self.count, len(lowered))]])
         ctx.set_materialize_grads(own._materialize)
         own._to_save = own._dirty = own._nondiff = ()
         return tuple(lowered)
@@ -117,7 +128,8 @@ class _Call:
 
 
 def _place(x, args, made):
-    """Where a saved tensor is found: (0, which argument), (1, which result); one that is neither becomes a further result."""
+    """Where a saved tensor is found: (0, which argument), (1, which result); one that is neither
+    becomes a further result."""
     if x is None:
         return None
     i = _index(x, args)
@@ -135,7 +147,8 @@ def _index(x, among):
 
 
 def _finished(level, done, cls, args, outs, saved, others):
-    """The results as tensors of the level, with its history. `others` makes a tensor of the level of a saved one."""
+    """The results as tensors of the level, with its history. `others` makes a tensor of the
+    level of a saved one."""
     edges = level.edges(args) if modes.state.flags & modes.GRAD else (None,) * len(args)
     outs = list(outs)
     for i, j in done.dirty:
@@ -143,14 +156,16 @@ def _finished(level, done, cls, args, outs, saved, others):
         outs[j] = args[i]
     ctx = done.context(())
     ctx.needs_input_grad = tuple([e is not None for e in edges])
-    ctx._to_save = tuple([None if at is None else args[at[1]] if at[0] == 0 else outs[at[1]] if at[1] < len(outs) else others(x)
-                          for at, x in zip(done.at, saved)])
+    ctx._to_save = tuple([
+        None if at is None else
+        args[at[1]] if at[0] == 0 else outs[at[1]] if at[1] < len(outs) else others(x)
+        for at, x in zip(done.at, saved)])
     ctx._dirty = tuple([args[i] for i, _ in done.dirty])
     ctx._nondiff = tuple([outs[j] for j in done.nondiff])
     return attach(cls, ctx, tuple(outs) if done.many else outs[0], args, edges)
 
 
-# ---- in a batch ------------------------------------------------------------------------------------------------------
+# ---- in a batch ----------------------------------------------------------------------------------
 class VmapInfo:
     """What a Function's `vmap` is told of the batch."""
 
@@ -159,12 +174,14 @@ class VmapInfo:
 
 
 def batched(level, cls, args, kwargs):
-    """A call with arguments of a batch: by the Function's own rule, or its code run on the whole batch, or on each example."""
+    """A call with arguments of a batch: by the Function's own rule, or its code run on the whole
+    batch, or on each example."""
     values = [a.value if level.owns(a) else a for a in args]
     flags = [level.has_batch(a) for a in args]
     if "vmap" in methods(cls):
         return _by_rule(level, cls, args, values, flags)
-    made = _Call(cls, kwargs, _Inside(type(level)(level.size, level.randomness) if any(flags) else None), flags)
+    made = _Call(cls, kwargs,
+                 _Inside(type(level)(level.size, level.randomness) if any(flags) else None), flags)
     try:
         outs, saved, _ = level.beneath(made.apply, values)
     except NeedsNumbers:
@@ -174,20 +191,23 @@ def batched(level, cls, args, kwargs):
 
 
 def _by_rule(level, cls, args, values, flags):
-    """`cls.vmap(info, in_dims, *args)` in the layer beneath gives (outputs, their batch dimensions)."""
+    """`cls.vmap(info, in_dims, *args)` in the layer beneath gives (outputs, their batch
+    dimensions)."""
     in_dims = tuple([0 if b else None for b in flags])
     result, dims = level.beneath(cls.vmap, VmapInfo(level.size, level.randomness), in_dims, *values)
     many = isinstance(result, tuple)
     parts = result if many else (result,)
     dims = dims if isinstance(dims, tuple) else (dims,) * len(parts)
-    outs = [level.tensor(x if not d else level.beneath(x.movedim, d, 0), d is not None) if registry.is_tensor(x) else x
-            for x, d in zip(parts, dims)]
+    outs = [
+        level.tensor(x if not d else level.beneath(x.movedim, d, 0), d is not None)
+        if registry.is_tensor(x) else x for x, d in zip(parts, dims)]
     result, ctx = tuple(outs) if many else outs[0], FunctionCtx()
     edges = level.edges(args) if modes.state.flags & modes.GRAD else (None,) * len(args)
     if any(e is not None for e in edges):
         if "setup_context" not in methods(cls):
-            raise RuntimeError(f"{cls.__name__}: a Function with a `vmap` is differentiated inside of vmap by its `setup_context`: define it, and a "
-                               "forward without `ctx`")
+            raise RuntimeError(
+                f"{cls.__name__}: a Function with a `vmap` is differentiated inside of vmap by "
+                "its `setup_context`: define it, and a forward without `ctx`")
         ctx.needs_input_grad = tuple([e is not None for e in edges])
         with modes.no_grad():
             cls.setup_context(ctx, args, result)
@@ -201,14 +221,20 @@ def _each(level, cls, args, kwargs, values, flags):
     """The Function for each example in turn: its code looks at numbers."""
     if cls not in _warned:
         _warned.add(cls)
-        warnings.warn(f"vmap: {cls.__name__} looks at the numbers of its arguments, so it runs for each example in turn. A static method "
-                      "`vmap(info, in_dims, *args)` says how to do all of them at once.", UserWarning, stacklevel=5)
+        warnings.warn(
+            f"vmap: {cls.__name__} looks at the numbers of its arguments, so it runs for each "
+            "example in turn. A static method `vmap(info, in_dims, *args)` says how to do all of "
+            "them at once.",
+            UserWarning,
+            stacklevel=5)
     calls = [_Call(cls, kwargs, _Inside(), [False] * len(args)) for _ in range(level.size)]
 
     kept = []
 
     def every():
-        made = [c.apply([v.select(0, i) if b else v for v, b in zip(values, flags)]) for i, c in enumerate(calls)]
+        made = [
+            c.apply([v.select(0, i) if b else v for v, b in zip(values, flags)])
+            for i, c in enumerate(calls)]
         kept.extend([saved for _, saved, _ in made])
         return [_stack(column) for column in zip(*[outs for outs, _, _ in made])]
 
@@ -219,7 +245,8 @@ def _each(level, cls, args, kwargs, values, flags):
         def rows():
             found = []
             for i, (c, saved) in enumerate(zip(calls, kept)):
-                r = c.cls.backward(c.context(saved), *[p.select(0, i) if b else p for p, b in zip(parts, split)])
+                r = c.cls.backward(c.context(saved),
+                                   *[p.select(0, i) if b else p for p, b in zip(parts, split)])
                 found.append(r if isinstance(r, tuple) else (r,))
             return [None if column[0] is None else _stack(column) for column in zip(*found)]
         return tuple([None if x is None else level.tensor(x, True) for x in level.beneath(rows)])
@@ -234,7 +261,7 @@ def _stack(column):
     return stack(column)
 
 
-# ---- in forward mode -------------------------------------------------------------------------------------------------
+# ---- in forward mode -----------------------------------------------------------------------------
 def with_tangents(level, cls, args, kwargs):
     """A call with dual tensors: tangents by the Function's `jvp`, or by its backward transposed."""
     values = [a.value if level.owns(a) else a for a in args]
@@ -254,12 +281,15 @@ def _tangents(tangents, done, outs, saved, saved_for_jvp):
         return r if isinstance(r, tuple) else (r,)
     recorded = bool(modes.state.flags & modes.GRAD)
     with modes.enable_grad():
-        live = [j for j, o in enumerate(outs) if registry.is_tensor(o) and o.dtype.kind >= 2 and j not in done.nondiff]
+        live = [
+            j for j, o in enumerate(outs)
+            if registry.is_tensor(o) and o.dtype.kind >= 2 and j not in done.nondiff]
         us = [variable(o.new_zeros(o.shape)) if j in live else None for j, o in enumerate(outs)]
         context = done.context(saved)
         context.needs_input_grad = tuple([t is not None for t in tangents])
         gs = done.cls.backward(context, *us)
         gs = gs if isinstance(gs, tuple) else (gs,)
-        pairs = [(g, t) for g, t in zip(gs, tangents) if g is not None and t is not None and g.requires_grad]
+        pairs = [(g, t) for g, t in zip(gs, tangents)
+                 if g is not None and t is not None and g.requires_grad]
         found = iter(forward_product(pairs, [us[j] for j in live], recorded))
     return [next(found) if j in live else None for j in range(len(outs))]

@@ -11,16 +11,20 @@ def _as_tuple(x, what, fn):
     xs = (x,) if single else x
     for i, t in enumerate(xs):
         if not isinstance(t, Tensor):
-            raise TypeError(f"The {what} given to {fn} must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
-                            f"{type(t)}." if not single else
-                            f"The {what} given to {fn} must be either a Tensor or a tuple of Tensors but got {type(x)}")
+            raise TypeError(
+                f"The {what} given to {fn} must be either a Tensor or a tuple of Tensors but the "
+                f"value at index {i} has type {type(t)}." if not single else
+                f"The {what} given to {fn} must be either a Tensor or a tuple of Tensors but got "
+                f"{type(x)}")
     return xs, single
 
 
 def _call(func, inputs, create_graph, fn):
     """(inputs to differentiate by, were they one tensor, outputs, is it one tensor)"""
     inputs, one_in = _as_tuple(inputs, "inputs", fn)
-    inputs = tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs])
+    inputs = tuple([
+        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
+        for x in inputs])
     outputs, one_out = _as_tuple(func(*inputs), "outputs of the user-provided function", fn)
     return inputs, one_in, outputs, one_out
 
@@ -29,26 +33,36 @@ def _checked(v, like, what, fn):
     """The vector(s) `v`, of the shapes of `like`; ones for a single number."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if the {what} is a single Tensor with a single element.")
+            raise RuntimeError(
+                f"The vector v can only be None if the {what} is a single Tensor with a single "
+                "element.")
         return tuple([t.new_ones(t.shape) for t in like])
     v, _ = _as_tuple(v, "v", fn)
     if len(v) != len(like):
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.")
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.")
     for i, (a, b) in enumerate(zip(v, like)):
         if a.shape != b.shape:
-            raise RuntimeError(f"Entry {i} of v has invalid size: should be {tuple(b.shape)} but got {tuple(a.shape)}.")
+            raise RuntimeError(
+                f"Entry {i} of v has invalid size: should be {tuple(b.shape)} but got "
+                f"{tuple(a.shape)}.")
     return v
 
 
 def _gradients(outputs, inputs, vectors, create_graph, strict=False):
-    """Gradients of outputs, zero where an output does not depend on an input (an error if `strict`)."""
+    """Gradients of outputs, zero where an output does not depend on an input (an error if
+    `strict`)."""
     pairs = [(y, v) for y, v in zip(outputs, vectors) if y.requires_grad]
     if strict and len(pairs) < len(outputs):
-        raise RuntimeError("An output of the user-provided function is independent of the inputs. This is not allowed in strict mode.")
+        raise RuntimeError(
+            "An output of the user-provided function is independent of the inputs. This is not "
+            "allowed in strict mode.")
     gs = grad([y for y, _ in pairs], inputs, [v for _, v in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True) \
         if pairs else [None] * len(inputs)
     if strict and any(g is None for g in gs):
-        raise RuntimeError("The output of the user-provided function is independent of an input. This is not allowed in strict mode.")
+        raise RuntimeError(
+            "The output of the user-provided function is independent of an input. This is not "
+            "allowed in strict mode.")
     return tuple([x.new_zeros(x.shape) if g is None else g for g, x in zip(gs, inputs)])
 
 
@@ -57,11 +71,14 @@ def _finished(tensors, single, create_graph):
     return tensors[0] if single else tuple(tensors)
 
 
-def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The derivative of each element of the outputs by each element of the inputs: (*output shape, *input shape).
+def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False,
+             strategy="reverse-mode"):
+    """The derivative of each element of the outputs by each element of the inputs: (*output shape,
+    *input shape).
 
-    With several outputs or inputs, a tuple (of tuples). `vectorize` makes one backward for all elements of an output, and the strategy
-    "forward-mode" one forward product for all elements of an input.
+    With several outputs or inputs, a tuple (of tuples). `vectorize` makes one backward for all
+    elements of an output, and the strategy "forward-mode" one forward product for all elements of
+    an input.
 
     >>> import whet
     >>> whet.autograd.functional.jacobian(lambda x: x ** 2, whet.tensor([1., 2.]))
@@ -69,9 +86,12 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             [0., 4.]])
     """
     if strict and vectorize:
-        raise RuntimeError("jacobian: strict mode and vectorize=True are not supported together. Please either set vectorize=False or strict=False.")
+        raise RuntimeError(
+            "jacobian: strict mode and vectorize=True are not supported together. Please either "
+            "set vectorize=False or strict=False.")
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
+        raise ValueError(
+            f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
     with enable_grad():
         if strategy == "forward-mode" and not strict:
             return _by_columns(func, inputs, create_graph)
@@ -79,7 +99,9 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         rows = _rows_at_once if vectorize else _rows_in_turn
         table = []
         for y in outputs:
-            columns = [r.reshape(y.shape + x.shape) for r, x in zip(rows(y, inputs, create_graph, strict), inputs)]
+            columns = [
+                r.reshape(y.shape + x.shape)
+                for r, x in zip(rows(y, inputs, create_graph, strict), inputs)]
             table.append(_finished(columns, one_in, create_graph))
     return table[0] if one_out else tuple(table)
 
@@ -109,7 +131,8 @@ def _rows_at_once(y, inputs, create_graph, strict):
     return rows(y, inputs, create_graph, None)
 
 
-def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
+def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
+            outer_jacobian_strategy="reverse-mode"):
     """The second derivatives of a function that returns one number.
 
     >>> import whet
@@ -121,7 +144,8 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
     def slope(*xs):
         from .levels import variable
-        xs = tuple([x if x.requires_grad else variable(x) for x in xs])         # in forward mode nobody has asked for gradients yet
+        # in forward mode nobody has asked for gradients yet
+        xs = tuple([x if x.requires_grad else variable(x) for x in xs])
         y = func(*xs)
         _one_number(y, "hessian")
         g = _gradients((y.reshape(()),), xs, (y.new_ones(()),), True, strict)
@@ -134,7 +158,8 @@ def _one_number(y, fn):
     if not isinstance(y, Tensor):
         raise RuntimeError(f"The function given to {fn} should return a single Tensor")
     if y.numel() != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {fn} should contain a single element")
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {fn} should contain a single element")
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
@@ -146,7 +171,8 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(outputs, J v): the derivative of the outputs in the direction `v`, as the gradient of a gradient."""
+    """(outputs, J v): the derivative of the outputs in the direction `v`, as the gradient of a
+    gradient."""
     with enable_grad():
         inputs, _, outputs, one_out = _call(func, inputs, create_graph, "jvp")
         v = _checked(v, inputs, "input", "jvp")

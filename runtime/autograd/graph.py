@@ -15,7 +15,9 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor):
     """Where the gradient of `tensor` flows to."""
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients")
     from .accumulate import AccumulateGrad
     fn = tensor.grad_fn
     return GradientEdge(AccumulateGrad(tensor) if fn is None else fn, tensor.output_nr)
@@ -28,4 +30,6 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda x: x, lambda x: x)
 
 
-__all__ = ["GradientEdge", "Node", "RemovableHandle", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge", "Node", "RemovableHandle", "get_gradient_edge", "save_on_cpu",
+    "saved_tensors_hooks"]

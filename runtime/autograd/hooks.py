@@ -5,7 +5,8 @@ _ids = itertools.count()
 
 
 class RemovableHandle:
-    """What a `register_..._hook` returns: `handle.remove()` takes the hook away (also as a context manager)."""
+    """What a `register_..._hook` returns: `handle.remove()` takes the hook away (also as a
+    context manager)."""
     __slots__ = ("hooks", "id", "__weakref__")
 
     def __init__(self, hooks):

@@ -1,8 +1,9 @@
 """Writing in place to tensors that are part of the recorded graph.
 
-A write to a tensor gives it a new node. A write to a view also rewrites its base: the base's new node is a `CopySlices`, which
-sends the gradient through the written region to the op and the rest to the old base. Other views of the same base find out by
-the history count of their common cell and are re-derived from the base when next asked.
+A write to a tensor gives it a new node. A write to a view also rewrites its base: the base's new
+node is a `CopySlices`, which sends the gradient through the written region to the op and the rest
+to the old base. Other views of the same base find out by the history count of their common cell and
+are re-derived from the base when next asked.
 """
 from .. import tensor_base
 from ..ir.spans import address
@@ -18,49 +19,61 @@ def check_writable(t, name, part=None):
     if not a.flags.writeable:
         raise RuntimeError(f"{name}: the tensor's memory is read-only")
     if 0 in a.strides and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape)) and a.size:
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                           "Please clone() the tensor before performing the operation.")
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation.")
     if t._rg & 2 and not flags & modes.INFERENCE:
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-                           "tensor before doing inplace update.")
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make "
+            "a clone to get a normal tensor before doing inplace update.")
     if not flags & modes.GRAD:
         return
     if t._base is None:
         if t._rg & 1 and t._node is None:
-            raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation ({name}).")
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation "
+                f"({name}).")
         return
     b = t._base
     if b._rg & 1:
         check_view_for_history(t, name)
     if b._rg & 1 and b._node is None:
-        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation ({name}).")
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation "
+            f"({name}).")
 
 
 def writes_at_once(t):
-    """May `t` be written without a record: no gradient flows to it, nobody watches, and it is no tensor of inference mode?"""
+    """May `t` be written without a record: no gradient flows to it, nobody watches, and it is no
+    tensor of inference mode?"""
     flags = modes.state.flags
-    return not flags & (modes.INFERENCE | modes.SPECIAL) and not t._rg & 2 and not (flags & modes.GRAD and t.requires_grad)
+    return (not flags & (modes.INFERENCE | modes.SPECIAL) and not t._rg & 2
+            and not (flags & modes.GRAD and t.requires_grad))
 
 
 def check_view_for_history(t, name):
     """Views whose kind forbids recorded writes."""
     if t._rg & 8:
-        raise RuntimeError(f"Output 0 of {t.grad_fn.name() if t.grad_fn is not None else 'a multi-view function'} is a view and is being "
-                           f"modified inplace ({name}). This view is the output of a function that returns multiple views. Such functions "
-                           "do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-                           "out-of-place one.")
+        raise RuntimeError(
+            f"Output 0 of {t.grad_fn.name() if t.grad_fn is not None else 'a multi-view function'} is a view and is being "
+            f"modified inplace ({name}). This view is the output of a function that returns "
+            "multiple views. Such functions do not allow the output views to be modified inplace. "
+            "You should replace the inplace operation by an out-of-place one.")
     if t._rg & 4:
-        raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace ({name}) with grad mode enabled. Given that "
-                           "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-                           "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
-                           "outside (if you want the inplace to be tracked).")
+        raise RuntimeError(
+            f"A view was created in no_grad mode and is being modified inplace ({name}) with grad "
+            "mode enabled. Given that this use case is ambiguous and error-prone, it is "
+            "forbidden. You can clarify your code by moving both the view "
+            "and the inplace either both inside the no_grad block (if you don't want the inplace "
+            "to be tracked) or both outside (if you want the inplace to be tracked).")
 
 
 def geometry(t, base):
-    """The view as shape, strides and offset over the base's memory, in elements; None where elements are not the same numbers.
+    """The view as shape, strides and offset over the base's memory, in elements; None where
+    elements are not the same numbers.
 
-    via: "real" if the view shows parts of complex numbers, "complex" if it shows pairs of the base's numbers as complex ones; the
-    geometry counts real numbers then.
+    via: "real" if the view shows parts of complex numbers, "complex" if it shows pairs of the
+    base's numbers as complex ones; the geometry counts real numbers then.
     """
     a, b, via = t._array, base._array, None
     if a.dtype != b.dtype:
@@ -72,8 +85,8 @@ def geometry(t, base):
             return None
     n = a.itemsize
     offset = (address(a) - address(b)) // n
-    return dict(size=a.shape, stride=tuple(s // n for s in a.strides), offset=offset, base_shape=b.shape,
-                base_stride=tuple(s // n for s in b.strides), via=via)
+    return dict(size=a.shape, stride=tuple(s // n for s in a.strides), offset=offset,
+                base_shape=b.shape, base_stride=tuple(s // n for s in b.strides), via=via)
 
 
 def _plain_node(op, edge, source, **attrs):
@@ -83,7 +96,8 @@ def _plain_node(op, edge, source, **attrs):
 
 
 def view_node(t, base_edge):
-    """A node (or two) that says: t is this region of the base. None for a view whose elements are other numbers than the base's."""
+    """A node (or two) that says: t is this region of the base. None for a view whose elements
+    are other numbers than the base's."""
     g = geometry(t, t._base)
     if g is None:
         return None
@@ -91,8 +105,8 @@ def view_node(t, base_edge):
     if g["via"] == "real":
         base_edge = _plain_node(REGISTRY["view_as_real"], base_edge, source)
         source = source[..., None].view(t._array.dtype)
-    n = _plain_node(REGISTRY["as_strided"], base_edge, source, size=g["size"], stride=g["stride"], offset=g["offset"],
-                    base_stride=g["base_stride"])
+    n = _plain_node(REGISTRY["as_strided"], base_edge, source, size=g["size"], stride=g["stride"],
+                    offset=g["offset"], base_stride=g["base_stride"])
     if g["via"] == "complex":
         n = _plain_node(REGISTRY["view_as_complex"], n, t._array[..., None].view(source.dtype))
     return n
@@ -121,7 +135,8 @@ def edge_of(t):
 
 
 class _CopySlicesOp:
-    """Gradient of base-with-a-region-replaced: the region's part goes through the op that wrote it."""
+    """Gradient of base-with-a-region-replaced: the region's part goes through the op that wrote
+    it."""
     name = "copy_slices"
     saves_output = False
     nondiff_outputs: frozenset = frozenset()
@@ -148,15 +163,16 @@ _copy_slices = _CopySlicesOp()
 
 
 def rebase(t, op, inputs, edges, attrs, save):
-    """Give `t`, just written in place by `op`, its new history. `save(node)` stores what the op's backward needs."""
+    """Give `t`, just written in place by `op`, its new history. `save(node)` stores what the
+    op's backward needs."""
     fn = Node(op, edges, attrs)
     save(fn)
     adopt(t, fn, fn)
 
 
 def adopt(t, fn, made, at=0):
-    """Make node `fn` the history of `t`, into whose memory it wrote: `made` is `fn` or the one of its outputs that `t` is, `at` the
-    number of the input that `t` was."""
+    """Make node `fn` the history of `t`, into whose memory it wrote: `made` is `fn` or the one of
+    its outputs that `t` is, `at` the number of the input that `t` was."""
     op = fn.op
     cell = t._shared()
     cell.h += 1
@@ -168,8 +184,11 @@ def adopt(t, fn, made, at=0):
     base = t._base
     where = geometry(t, base)
     if where is None:
-        raise RuntimeError(f"{op.name}: writing in place through a view of another dtype cannot be recorded for gradients")
-    node = Node(_copy_slices, (edge_of(base), *fn.edges[:at], *fn.edges[at + 1:]), dict(fn=fn, where=where, at=at))
+        raise RuntimeError(
+            f"{op.name}: writing in place through a view of another dtype cannot be recorded for "
+            "gradients")
+    node = Node(_copy_slices, (edge_of(base), *fn.edges[:at], *fn.edges[at + 1:]),
+                dict(fn=fn, where=where, at=at))
     base._node = node
     base._rg |= 1
     base._hist = cell.h

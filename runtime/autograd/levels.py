@@ -1,11 +1,14 @@
 """Levels: how a function transform sees every op that runs inside of it.
 
-A call of `vmap`, or of forward mode, is a *level*: an observer on the stack of `modes.state.observers`. Its tensors stand for values of
-the layer beneath, which are tensors of an outer level or plain ones. An op on them comes to the innermost level. That computes the result
-with ops of the layer beneath, which come to the next level in turn, and at last to whoever records, or to nobody.
+A call of `vmap`, or of forward mode, is a *level*: an observer on the stack of
+`modes.state.observers`. Its tensors stand for values of the layer beneath, which are tensors of an
+outer level or plain ones. An op on them comes to the innermost level. That computes the result with
+ops of the layer beneath, which come to the next level in turn, and at last to whoever records, or
+to nobody.
 
-Each layer has a history of its own. The nodes of a level's tensors hold tensors of that level, so a backward inside of it is batched (or
-carries tangents) like any other code; the values beneath have nodes in their layer at the same time, for who differentiates outside.
+Each layer has a history of its own. The nodes of a level's tensors hold tensors of that level, so a
+backward inside of it is batched (or carries tangents) like any other code; the values beneath have
+nodes in their layer at the same time, for who differentiates outside.
 """
 from ..ops import pointwise_family, registry, view
 from ..ops.random import draw_op
@@ -17,7 +20,8 @@ state, GRAD, INFERENCE, SPECIAL = modes.state, modes.GRAD, modes.INFERENCE, mode
 
 
 class LevelTensor(Tensor):
-    """A tensor inside of a level. What it says of itself (shape, type, strides) is that of one tensor of the function that is transformed."""
+    """A tensor inside of a level. What it says of itself (shape, type, strides) is that of one
+    tensor of the function that is transformed."""
     __slots__ = ("level", "value")
     _stands_for_another = True
 
@@ -29,7 +33,8 @@ class LevelTensor(Tensor):
 
     @_array.setter
     def _array(self, array):
-        raise RuntimeError(f"{self.level.name}: the memory of a tensor inside of it cannot be replaced")
+        raise RuntimeError(
+            f"{self.level.name}: the memory of a tensor inside of it cannot be replaced")
 
     def _bare(self):
         t = self.level.twin(self)
@@ -44,13 +49,16 @@ class LevelTensor(Tensor):
         return self.detach()
 
     def _as(self, cls):
-        raise RuntimeError(f"{self.level.name}: a tensor inside of it cannot become a {cls.__name__}")
+        raise RuntimeError(
+            f"{self.level.name}: a tensor inside of it cannot become a {cls.__name__}")
 
     def __repr__(self, **_):
         return f"{type(self).__name__}({self.value!r})"
 
     def __reduce_ex__(self, protocol):
-        raise RuntimeError(f"{self.level.name}: a tensor inside of it cannot be saved or copied with Python's means")
+        raise RuntimeError(
+            f"{self.level.name}: a tensor inside of it cannot be saved or copied with Python's "
+            "means")
 
     def __deepcopy__(self, memo):
         return self.clone()
@@ -67,11 +75,13 @@ class Level(registry.Observer):
 
     def __init__(self):
         self.flags, self.hooks = 0, ()
-        self.quiet = False              # does a backward run here that records nothing, though the layer beneath may?
+        # does a backward run here that records nothing, though the layer beneath may?
+        self.quiet = False
 
     def __enter__(self):
         self.flags, self.hooks = state.flags, state.saved_hooks
-        state.saved_hooks = ()               # hooks are those of the layer that they were set in: what a level saves does not outlive it
+        # hooks are those of the layer that they were set in: what a level saves does not outlive it
+        state.saved_hooks = ()
         state.observers += (self,)
         modes.refresh()
         return self
@@ -82,8 +92,9 @@ class Level(registry.Observer):
 
     @property
     def escaped(self):
-        return (f"a tensor that was made inside of a {self.name} is used outside of it: return it from the function that is transformed, "
-                "instead of storing it elsewhere")
+        return (
+            f"a tensor that was made inside of a {self.name} is used outside of it: return it "
+            "from the function that is transformed, instead of storing it elsewhere")
 
     # ---- what a level defines ----
     def tensor(self, value):
@@ -91,11 +102,13 @@ class Level(registry.Observer):
         raise NotImplementedError
 
     def twin(self, t):
-        """Another tensor of this level that stands for what `t` does, without its history at this level."""
+        """Another tensor of this level that stands for what `t` does, without its history at
+        this level."""
         raise NotImplementedError
 
     def compute(self, op, inputs, attrs):
-        """The op's result (or a tuple of results) as tensors of this level. Some inputs are of this level."""
+        """The op's result (or a tuple of results) as tensors of this level. Some inputs are of
+        this level."""
         raise NotImplementedError
 
     def write(self, op, t, args, attrs):
@@ -114,7 +127,8 @@ class Level(registry.Observer):
         try:
             return f(*args)
         finally:
-            state.observers += observers[at:]            # whoever beneath stopped observing stays away
+            # whoever beneath stopped observing stays away
+            state.observers += observers[at:]
             state.saved_hooks = hooks
             modes.set_flags(flags)
 
@@ -149,15 +163,19 @@ class Level(registry.Observer):
                 registry.record(op, inputs, attrs, outs, edges)
 
     def edges(self, inputs):
-        """What gradients flow to within this level. Tensors of outer layers have a history elsewhere."""
-        return tuple([registry.edge_of(x) if self.owns(x) and x.requires_grad else None for x in inputs])
+        """What gradients flow to within this level. Tensors of outer layers have a history
+        elsewhere."""
+        return tuple([
+            registry.edge_of(x) if self.owns(x) and x.requires_grad else None for x in inputs])
 
     def inplace(self, op, t, args, attrs):
         """An op that writes to `t`."""
         if not self.owns(t):
             if any(self.owns(x) for x in args):
-                raise RuntimeError(f"{self.name}: {op.name}_ writes a tensor of the {self.name} into one from outside of it. Make the tensor that "
-                                   "is written to from one inside (x.new_zeros, zeros_like), or use the op that is not in place.")
+                raise RuntimeError(
+                    f"{self.name}: {op.name}_ writes a tensor of the {self.name} into one from "
+                    "outside of it. Make the tensor that is written to from one inside "
+                    "(x.new_zeros, zeros_like), or use the op that is not in place.")
             return self.beneath(_inplace, op, t, args, attrs)
         if op.name == "resize":
             raise RuntimeError(f"{self.name}: a tensor inside of it cannot be resized in place")
@@ -166,18 +184,22 @@ class Level(registry.Observer):
         return pointwise_family.inplace_now(op, t, args, attrs, ip, self)
 
     def computed_for(self, op, t, args, attrs):
-        """The result of an op that is about to be written to `t`. What the layers beneath save of it must outlive the write."""
+        """The result of an op that is about to be written to `t`. What the layers beneath save
+        of it must outlive the write."""
         before = t._bare().clone()
         result = self.compute(op, tuple([before if x is t else x for x in (t, *args)]), attrs)
         pointwise_family.check_fits(result._array, t, op.name + "_")
         return result
 
     def reshape(self, op, t, attrs):
-        """A view of `t` takes its place: the same tensor object shows its memory in another shape."""
+        """A view of `t` takes its place: the same tensor object shows its memory in another
+        shape."""
         history = state.flags & GRAD and t.requires_grad
         r = self(op, (t,), attrs)
         if history and t._base is None and t._node is None:
-            raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation ({op.name}_).")
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation "
+                f"({op.name}_).")
         self.replace(t, r)
         if history:
             t._node = r._node
@@ -200,7 +222,9 @@ class Level(registry.Observer):
 
     def exposed(self, t):
         if self.owns(t):
-            raise NeedsNumbers(f"{self.name}: .numpy() of a tensor inside of it would show what the {self.name} cannot follow: use whet's ops")
+            raise NeedsNumbers(
+                f"{self.name}: .numpy() of a tensor inside of it would show what the {self.name} "
+                "cannot follow: use whet's ops")
         if self.below() is not None:
             self.beneath(_exposed, t)
 
@@ -246,13 +270,15 @@ class Level(registry.Observer):
         return made
 
     def cond(self, pred, true_fn, false_fn, operands):
-        """The branch that the predicate says, of which a recording has one for each way; both, where it says another for each example."""
+        """The branch that the predicate says, of which a recording has one for each way; both,
+        where it says another for each example."""
         if not self.differs(pred):
             return (true_fn if pred else false_fn)(*operands)
         from ..func.trees import like, tensors
         pred = pred.reshape(()) != 0
         yes, no = true_fn(*operands), false_fn(*operands)
-        return like(yes, [_chosen(pred, a, b) for a, b in zip(tensors(yes), tensors(no), strict=True)])
+        return like(yes,
+                    [_chosen(pred, a, b) for a, b in zip(tensors(yes), tensors(no), strict=True)])
 
     def while_loop(self, cond_fn, body_fn, carried):
         """Rounds for all examples, as long as there is one that goes on."""
@@ -269,7 +295,8 @@ class Level(registry.Observer):
 
     def any_of(self, t):
         """Is it true for any example?"""
-        return bool(t) if isinstance(t, bool) else self.beneath(_any_of, t.value if self.owns(t) else t)
+        return (bool(t)
+                if isinstance(t, bool) else self.beneath(_any_of, t.value if self.owns(t) else t))
 
     def function(self, cls, args, kwargs):
         """A call of an `autograd.Function`."""
@@ -277,7 +304,8 @@ class Level(registry.Observer):
 
     # ---- differentiating inside ----
     def variable(self, t):
-        """A tensor of this level for `t`, to be differentiated by: a leaf, or a function of `t` where that has a history at this level."""
+        """A tensor of this level for `t`, to be differentiated by: a leaf, or a function of `t`
+        where that has a history at this level."""
         if not self.owns(t):
             return self.tensor(t).requires_grad_()
         return t.view_as(t) if t.requires_grad else t._bare().requires_grad_()
@@ -320,7 +348,8 @@ def _chosen(pred, a, b):
 
 def innermost():
     """The level that the code which runs now is in; None where it is in none."""
-    return state.observers[-1] if state.observers and isinstance(state.observers[-1], Level) else None
+    return (state.observers[-1]
+            if state.observers and isinstance(state.observers[-1], Level) else None)
 
 
 def variable(t):

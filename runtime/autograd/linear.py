@@ -55,9 +55,8 @@ class Step:
     def check(self):
         if _versions(self.known) != self.versions:
             raise RuntimeError(
-                "linearize: a tensor that the linear function needs has been modified by an inplace operation since the function was "
-                "evaluated"
-            )
+                "linearize: a tensor that the linear function needs has been modified by an "
+                "inplace operation since the function was evaluated")
 
 
 def _each(f, x):

@@ -6,7 +6,8 @@ import warnings
 from .. import declarations
 
 declarations.only_computes(globals())
-GRAD, INFERENCE, SPECIAL = 1, 2, 4         # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op
+# SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op
+GRAD, INFERENCE, SPECIAL = 1, 2, 4
 
 
 class _State(threading.local):
@@ -15,7 +16,8 @@ class _State(threading.local):
     check_nan = True
     saved_hooks = ()                       # innermost last: (pack, unpack)
     observers: tuple = ()                         # innermost last: see ops/registry.apply
-    pending = None                         # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
+    # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
+    pending = None
     autocast = None                        # the type that products are made in: see amp.py
 
 
@@ -23,7 +25,8 @@ state = _State()
 
 
 def tell(flags):
-    """Tell the native entries, which keep a copy for the current thread, the new flags: replaced where there are any."""
+    """Tell the native entries, which keep a copy for the current thread, the new flags: replaced
+    where there are any."""
 
 
 def set_flags(flags):
@@ -32,7 +35,8 @@ def set_flags(flags):
 
 
 def enter(flags):
-    """Begin a mode: set the flags and give back what they were; or, where an interrupt comes in the midst of it, leave them as they were."""
+    """Begin a mode: set the flags and give back what they were; or, where an interrupt comes in
+    the midst of it, leave them as they were."""
     before = state.flags
     try:
         set_flags(flags)
@@ -44,7 +48,8 @@ def enter(flags):
 
 def refresh():
     """Work out SPECIAL again after anomaly mode, hooks or observers changed."""
-    special = SPECIAL if state.anomaly or state.saved_hooks or state.observers or state.autocast else 0
+    special = (SPECIAL
+               if state.anomaly or state.saved_hooks or state.observers or state.autocast else 0)
     set_flags(state.flags & ~SPECIAL | special)
 
 
@@ -90,7 +95,8 @@ class _Mode:
     def __call__(self, fn):
         import inspect
         if inspect.isclass(fn):
-            raise TypeError(f"{type(self).__name__}: decorate functions, not the class {fn.__name__}")
+            raise TypeError(
+                f"{type(self).__name__}: decorate functions, not the class {fn.__name__}")
         again = self._clone
         if inspect.isgeneratorfunction(fn):
             @functools.wraps(fn)
@@ -194,11 +200,13 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self):
-        self._before = enter((state.flags & ~GRAD | INFERENCE) if self.mode else (state.flags | GRAD) & ~INFERENCE)
+        self._before = enter((state.flags & ~GRAD
+                              | INFERENCE) if self.mode else (state.flags | GRAD) & ~INFERENCE)
 
 
 class set_detect_anomaly(_Mode):
-    """Remember the forward line of every recorded op, and stop at the first NaN that a backward produces."""
+    """Remember the forward line of every recorded op, and stop at the first NaN that a backward
+    produces."""
     __slots__ = ("mode", "check_nan", "_anomaly")
 
     def __init__(self, mode, check_nan=True):
@@ -233,7 +241,8 @@ class detect_anomaly(set_detect_anomaly):
 
 
 class saved_tensors_hooks:
-    """Call `pack(tensor)` for each tensor saved for backward inside, and `unpack(packed)` when it is needed."""
+    """Call `pack(tensor)` for each tensor saved for backward inside, and `unpack(packed)` when
+    it is needed."""
 
     def __init__(self, pack_hook, unpack_hook):
         self.hooks = pack_hook, unpack_hook

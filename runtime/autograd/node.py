@@ -1,6 +1,8 @@
-"""The recorded graph: each result knows the node that made it, a node knows its inputs' nodes. Nothing points forward.
+"""The recorded graph: each result knows the node that made it, a node knows its inputs' nodes.
+Nothing points forward.
 
-An *edge* is what an input leads to: the node that made it, the leaf tensor itself where gradients end, or None.
+An *edge* is what an input leads to: the node that made it, the leaf tensor itself where gradients
+end, or None.
 """
 import traceback
 
@@ -12,9 +14,12 @@ from .input_shape import Shape as Shape
 next_number = tensor_base.next_number
 
 
-RELEASED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
-            "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
-            "to backward through the graph a second time or if you need to access saved tensors after calling backward.")
+RELEASED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you "
+    "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+    "through the graph a second time or if you need to access saved tensors after calling backward."
+)
 
 
 class Meta(Shape):
@@ -27,13 +32,15 @@ class Meta(Shape):
 
 
 class SavedOutput:
-    """An output's memory without the output itself: a node that held its own result would be a cycle."""
+    """An output's memory without the output itself: a node that held its own result would be a
+    cycle."""
     __slots__ = ("array", "cell", "version", "index", "inside")
 
     def __init__(self, t, index):
         self.array, self.cell, self.index = t._array, t._shared(), index
         self.version = self.cell.v
-        self.inside = t._bare() if t._stands_for_another else None      # the array is not all of such a tensor
+        # the array is not all of such a tensor
+        self.inside = t._bare() if t._stands_for_another else None
 
     @classmethod
     def of(cls, array, cell, version, index=0):
@@ -44,7 +51,8 @@ class SavedOutput:
 
 
 def is_of_this_layer(x):
-    """Is a tensor of the transform that the code which runs now is in? The history of others lies in outer layers: hooks would cut it off."""
+    """Is a tensor of the transform that the code which runs now is in? The history of others
+    lies in outer layers: hooks would cut it off."""
     observers = modes.state.observers
     owns = getattr(observers[-1], "owns", None) if observers else None
     return owns is None or owns(x)
@@ -62,7 +70,9 @@ class Packed:
         """The tensor again, with the history (an edge) of the one that was packed."""
         t = self.hook(self.value)
         if not isinstance(t, tensor_base.Base):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
+                f"type {type(t).__name__}")
         return t if edge is None or not modes.state.flags & modes.GRAD else with_history(t, edge)
 
 
@@ -85,8 +95,8 @@ def with_history(t, edge):
 
 class Node:
     """One recorded call of an op."""
-    __slots__ = ("op", "edges", "inputs", "outputs", "attrs", "seq", "versions", "pre_hooks", "post_hooks", "trace", "released",
-                 "nout", "metadata", "__weakref__")
+    __slots__ = ("op", "edges", "inputs", "outputs", "attrs", "seq", "versions", "pre_hooks",
+                 "post_hooks", "trace", "released", "nout", "metadata", "__weakref__")
 
     def __init__(self, op, edges, attrs, nout=1):
         self.op, self.edges, self.attrs, self.nout = op, edges, attrs, nout
@@ -106,11 +116,13 @@ class Node:
     def next_functions(self):
         """The nodes (with output numbers) that gradients flow to."""
         from .accumulate import AccumulateGrad
-        return tuple((None, 0) if e is None else (e.parent, e.index) if type(e) is OutputOf else
-                     (e, 0) if hasattr(e, "edges") else (AccumulateGrad(e), 0) for e in map(in_full, self.edges))
+        return tuple((None, 0) if e is None else (e.parent, e.index) if type(e) is OutputOf else (
+            e, 0) if hasattr(e, "edges") else (AccumulateGrad(e), 0)
+                     for e in map(in_full, self.edges))
 
     def register_hook(self, fn):
-        """Call `fn(grad_inputs, grad_outputs)` after this node ran; what it returns replaces grad_inputs."""
+        """Call `fn(grad_inputs, grad_outputs)` after this node ran; what it returns replaces
+        grad_inputs."""
         from .hooks import add_hook
         if self.post_hooks is None:
             self.post_hooks = {}
@@ -124,7 +136,8 @@ class Node:
 
         def hook(g):
             r = fn(tuple(g) if isinstance(g, list) else (g,))
-            return r if r is None or not isinstance(r, tuple | list) else list(r) if isinstance(g, list) else r[0]
+            return (r if r is None or not isinstance(r, tuple | list) else
+                    list(r) if isinstance(g, list) else r[0])
         hook.turn = 2
         return add_hook(self.pre_hooks, hook)
 
@@ -139,8 +152,9 @@ class Node:
                 versions.append(0)
             elif keep is None or i in keep:
                 if x._rg & 2:
-                    raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
-                                       "tensor and use it in autograd.")
+                    raise RuntimeError(
+                        "Inference tensors cannot be saved for backward. To work around you can "
+                        "make a clone to get a normal tensor and use it in autograd.")
                 versions.append(x._version)
                 kept.append(Packed(x, hooks[-1]) if hooks and is_of_this_layer(x) else x)
             else:
@@ -149,8 +163,10 @@ class Node:
         self.inputs, self.versions = tuple(kept), tuple(versions)
         if op.saves_output:
             outs, only = result if isinstance(result, tuple) else (result,), op.nondiff_outputs
-            self.outputs = tuple([None if only and i not in only else Packed(t, hooks[-1]) if hooks else SavedOutput(t, i)
-                                  for i, t in enumerate(outs)])
+            self.outputs = tuple([
+                None
+                if only and i not in only else Packed(t, hooks[-1]) if hooks else SavedOutput(t, i)
+                for i, t in enumerate(outs)])
 
     def saved_inputs(self):
         """The inputs as the backward sees them; raises if one was changed since."""
@@ -160,9 +176,12 @@ class Node:
         for i, (x, v) in enumerate(zip(self.inputs, self.versions)):
             if type(x) is Packed:
                 packed = True
-            elif v is not None and hasattr(x, "_array") and x._version != v and self.op.reads(i, self.edges):
+            elif (v is not None and hasattr(x, "_array") and x._version != v
+                  and self.op.reads(i, self.edges)):
                 raise changed(self.op, x._array, x._version, v, x)
-        return tuple([x.unpack(e) if type(x) is Packed else x for x, e in zip(self.inputs, self.edges)]) if packed else self.inputs
+        return (tuple([
+            x.unpack(e) if type(x) is Packed else x
+            for x, e in zip(self.inputs, self.edges)]) if packed else self.inputs)
 
     def saved_outputs(self):
         """The outputs, tied to this node again so that a second derivative flows through them."""
@@ -183,7 +202,9 @@ class Node:
 
     def release(self):
         """Drop what was saved. A node that saved no tensor stays as it is, and can run again."""
-        if self.outputs or any([type(x) is Packed or isinstance(x, tensor_base.Base) for x in self.inputs]):
+        if (self.outputs
+                or any([type(x) is Packed or isinstance(x, tensor_base.Base)
+                        for x in self.inputs])):
             self.inputs = self.outputs = ()
             self.released = True
 
@@ -205,7 +226,8 @@ class Shortcut(Node):
     __slots__ = ()
 
     def open(self):
-        """Become the last node of that graph (whoever holds this node as an edge then holds that one)."""
+        """Become the last node of that graph (whoever holds this node as an edge then holds that
+        one)."""
         raise NotImplementedError
 
     def stale(self):
@@ -213,11 +235,13 @@ class Shortcut(Node):
         raise NotImplementedError
 
     def shares(self):
-        """Could a gradient that it gives lie in the memory of one that it is given, or of another that it gives?"""
+        """Could a gradient that it gives lie in the memory of one that it is given, or of
+        another that it gives?"""
         return False
 
     def broke_off(self):
-        """Its backward raised: drop what those nodes of the graph there saved that ran before the one that did (an opened one: none)."""
+        """Its backward raised: drop what those nodes of the graph there saved that ran before
+        the one that did (an opened one: none)."""
 
 
 def in_full(edge):
@@ -234,16 +258,18 @@ def backward_name(op):
 
 
 def changed(op, array, now, then, what):
-    """The error of a saved tensor that was modified in place, naming the op that needs it and the one that wrote."""
+    """The error of a saved tensor that was modified in place, naming the op that needs it and
+    the one that wrote."""
     from ..dtypes import from_numpy
     cell = what.cell if type(what) is SavedOutput else what._cell
     writer = cell.writer
     by = f", by `{writer}`" if writer else ""
     return RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation{by}: "
-        f"[{from_numpy(array.dtype)} {list(array.shape)}], which `{op.name}` saved for its backward, is at version {now}; "
-        f"expected version {then} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
-        f"with whet.autograd.set_detect_anomaly(True).")
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation{by}: [{from_numpy(array.dtype)} {list(array.shape)}], which `{op.name}` saved "
+        f"for its backward, is at version {now}; expected version {then} instead. Hint: enable "
+        "anomaly detection to find the operation that failed to compute its gradient, with "
+        "whet.autograd.set_detect_anomaly(True).")
 
 
 def tied(saved, node):
@@ -259,12 +285,13 @@ def tied(saved, node):
     return t
 
 
-# ---- the native node -------------------------------------------------------------------------------------------------
+# ---- the native node -----------------------------------------------------------------------------
 _NAMES = [[f"{k}{i}" for i in range(5)] for k in ("saved", "version")]
 
 
 def stale_inputs(node):
-    """`saved_inputs` of a native node that was released, or one of whose inputs was written to (or is of a class of its own)."""
+    """`saved_inputs` of a native node that was released, or one of whose inputs was written to
+    (or is of a class of its own)."""
     if node.released_:
         raise RuntimeError(RELEASED)
     xs = node.inputs

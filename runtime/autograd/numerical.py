@@ -19,9 +19,10 @@ def _directions(t):
     return (1.0, 1j) if t.dtype.kind == 3 else (1.0,)
 
 
-def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, check_undefined_grad=True,
-              check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False, check_forward_ad=False,
-              check_backward_ad=True, fast_mode=False, masked=None):
+def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
+              check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+              check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True,
+              fast_mode=False, masked=None):
     """Are the gradients of `func` at `inputs` those that finite differences give?
 
     >>> import whet
@@ -41,7 +42,9 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 def _check(func, inputs, eps, atol, rtol, nondet_tol):
     wanted = [(i, t) for i, t in enumerate(inputs) if hasattr(t, "_array") and t.requires_grad]
     if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the "
+            "them have requires_grad=True.")
     outs = _outputs(func, inputs)
     live = [k for k, o in enumerate(outs) if o.requires_grad]
     for i, t in wanted:
@@ -52,13 +55,15 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol):
             if nondet_tol == 0.0:
                 again = _analytical(outs[k], t)
                 if not np.array_equal(analytical, again, equal_nan=True):
-                    raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                                         "different values")
+                    raise GradcheckError(
+                        "Backward is not reentrant, i.e., running backward with same input and "
+                        "grad_output multiple times gives different values")
             numerical = _numerical(func, inputs, t, k, eps)
             if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
                 worst = np.abs(analytical - numerical).max()
-                raise GradcheckError(f"Jacobian mismatch for output {k} with respect to input {i} (largest difference {worst:.3g}),\nnumerical:"
-                                     f"{numerical}\nanalytical:{analytical}\n")
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {k} with respect to input {i} (largest "
+                    f"difference {worst:.3g}),\nnumerical:{numerical}\nanalytical:{analytical}\n")
     return True
 
 
@@ -71,8 +76,11 @@ def _analytical(out, t):
         for j in range(flat.size):
             flat[:] = 0
             flat[j] = d
-            g, = engine.grad((out,), (t,), (wrap(flat.reshape(out._array.shape).copy()),), retain_graph=True, allow_unused=True)
-            rows.append(np.zeros(t._array.size, t._array.dtype) if g is None else np.asarray(g._array).reshape(-1).copy())
+            g, = engine.grad((out,), (t,), (wrap(flat.reshape(out._array.shape).copy()),),
+                             retain_graph=True, allow_unused=True)
+            rows.append(
+                np.zeros(t._array.size, t._array.dtype) if g is
+                None else np.asarray(g._array).reshape(-1).copy())
     return np.array(rows).reshape(len(_directions(out)) * flat.size, t._array.size)
 
 
@@ -100,9 +108,10 @@ def _numerical(func, inputs, t, k, eps):
     return j
 
 
-def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False, raise_exception=True,
-                  nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False, check_fwd_over_rev=False,
-                  check_rev_over_rev=True, fast_mode=False, masked=False):
+def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3,
+                  gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0,
+                  check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+                  check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
     """Are the second derivatives those that finite differences of the first give?"""
     inputs = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     outs = [o for o in _outputs(func, inputs) if o.requires_grad]
@@ -115,7 +124,8 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
             if o.dtype.kind == 3:
                 r = r + 1j * rng.standard_normal(o._array.shape)
             grad_outputs.append(wrap(np.asarray(r, o._array.dtype)).requires_grad_())
-    grad_outputs = tuple(grad_outputs) if isinstance(grad_outputs, tuple | list) else (grad_outputs,)
+    grad_outputs = (tuple(grad_outputs) if isinstance(grad_outputs, tuple | list) else
+                    (grad_outputs,))
     n = len(inputs)
     wanted = [i for i, t in enumerate(inputs) if hasattr(t, "_array") and t.requires_grad]
 
@@ -125,4 +135,6 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
             ys = [o for o in _outputs(func, xs) if o.requires_grad]
             r = engine.grad(ys, [xs[i] for i in wanted], gs, create_graph=True, allow_unused=True)
         return tuple(x for x in r if x is not None)
-    return gradcheck(first, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol)
+
+    return gradcheck(first, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol,
+                     raise_exception=raise_exception, nondet_tol=nondet_tol)

@@ -1,4 +1,5 @@
-"""Compiled code on disk, so that a process compiles nothing that an earlier one has compiled, and does not even load LLVM.
+"""Compiled code on disk, so that a process compiles nothing that an earlier one has compiled, and
+does not even load LLVM.
 
     <root>/key                  this user's secret: every file is authenticated with it before a byte of it is believed
     <root>/sources              which source files have which contents, so that they are not read at every start
@@ -6,10 +7,11 @@
                          *.new  compiled since (loaded at start too); packed when the process ends
                          *.old  what no longer fits the pack: looked up when asked for
 
-A fingerprint stands for everything that decides what a key's code is: our sources, LLVM, the machine and the Python version.
-A file that is truncated, altered, of another user or writable by others is as good as absent; where nothing can be written there
-is no cache. Files appear by rename, so that a reader sees all of one or none. `WHET_CACHE_DIR` moves the root, `WHET_CACHE=0`
-turns the cache off.
+A fingerprint stands for everything that decides what a key's code is: our sources, LLVM, the
+machine and the Python version. A file that is truncated, altered, of another user or writable by
+others is as good as absent; where nothing can be written there is no cache. Files appear by rename,
+so that a reader sees all of one or none. `WHET_CACHE_DIR` moves the root, `WHET_CACHE=0` turns the
+cache off.
 """
 import marshal
 import os
@@ -26,7 +28,8 @@ except ImportError:
 MAC, MAX_FILE = 32, 1 << 26
 PACK_BYTES = 4 << 20                     # read at every start, at about 1 ms a megabyte
 ROOT_BYTES, MAX_FINGERPRINTS = 512 << 20, 8
-LOOK_SECONDS = 0.1                       # how often a process that compiles looks whether the sources are still the same, 1 ms
+# how often a process that compiles looks whether the sources are still the same, 1 ms
+LOOK_SECONDS = 0.1
 PACKAGES = ("whet", "whet.ir", "whet.passes", "whet.jit")
 
 
@@ -76,10 +79,13 @@ def _read(path):
 
 
 def _write(path, data, new=False):
-    """Put a file in place all at once; False where that fails, or where it exists and should be `new`."""
+    """Put a file in place all at once; False where that fails, or where it exists and should be
+    `new`."""
     temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = os.open(temporary,
+                     os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+                     0o600)
     except OSError:
         return False
     try:
@@ -125,11 +131,13 @@ def _directory(path, follow):
 
 
 def root():
-    """The folder of this user's cache, or None. In a folder shared with others everyone has a folder of their own."""
+    """The folder of this user's cache, or None. In a folder shared with others everyone has a
+    folder of their own."""
     if os.environ.get("WHET_CACHE") == "0" or not hasattr(os, "geteuid"):
         return None
     asked = os.environ.get("WHET_CACHE_DIR")
-    path = asked or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "whet")
+    path = (asked or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "whet"))
     if not os.path.isabs(path):
         path = os.path.abspath(path) if asked else None
     if path is None or _directory(path, follow=True):
@@ -142,7 +150,8 @@ def _secret(folder):
     path = os.path.join(folder, "key")
     found = _read(path)
     if found is None or len(found) != MAC:
-        # What is no key is replaced. Of two processes that start together in an empty folder the first wins.
+        # What is no key is replaced. Of two processes that start together in an empty folder the
+        # first wins.
         _write(path, os.urandom(MAC), new=not os.path.lexists(path))
         found = _read(path)
     return found if found is not None and len(found) == MAC else None
@@ -173,7 +182,8 @@ def _sources():
     spec = find_spec("llvmlite")
     for folder in spec.submodule_search_locations if spec else ():
         for entry in [*_scan(os.path.join(folder, "binding")), *_scan(folder)]:
-            if entry.name == "_version.py" or entry.name.startswith(("libllvmlite", "llvmlite.dll")):
+            if (entry.name == "_version.py" or entry.name.startswith(
+                ("libllvmlite", "llvmlite.dll"))):
                 st = entry.stat()
                 listing.append((f"llvmlite/{entry.name}", entry.path, st.st_mtime_ns, st.st_size))
     return sorted(listing)
@@ -186,7 +196,8 @@ class Cache:
         self.root, self.secret = folder, secret
         self.sources, self.looked, self.unchanged = _sources(), 0.0, True
         self.path = os.path.join(folder, self.fingerprint())
-        self.fresh, self.met = [], []            # entries that belong into the pack, and found ones that it had no room for
+        # entries that belong into the pack, and found ones that it had no room for
+        self.fresh, self.met = [], []
 
     # authenticated files
 
@@ -205,7 +216,8 @@ class Cache:
         return marshal.loads(body)
 
     def fingerprint(self):
-        """Names what decides the code of a key. Contents are hashed once, then recognised by time and size, as Python does."""
+        """Names what decides the code of a key. Contents are hashed once, then recognised by
+        time and size, as Python does."""
         from whet.passes.lower_llvm import targets
         seen = _hash(self.sources)
         path = os.path.join(self.root, "sources")
@@ -218,8 +230,8 @@ class Cache:
                     parts += [name, f.read() if name.endswith(".py") else size]
             known = {**dict(list(known.items())[-63:]), seen: _hash(*parts)}
             _write(path, self.seal(("sources", known)))
-        return _hash("whet 1", known[seen], sys.implementation.cache_tag, targets.current().name, targets.identity(),
-                     targets.CHECKED)
+        return _hash("whet 1", known[seen], sys.implementation.cache_tag,
+                     targets.current().name, targets.identity(), targets.CHECKED)
 
     # entries
 
@@ -232,7 +244,8 @@ class Cache:
 
     def save(self, path, entries):
         fields = [(e.kind, e.names, tuple(e.slots), e.code, e.used) for e in entries]
-        return _directory(self.path, follow=False) and _write(path, self.seal(("entries", os.path.basename(self.path), fields)))
+        return (_directory(self.path, follow=False)
+                and _write(path, self.seal(("entries", os.path.basename(self.path), fields))))
 
     def file(self, key, ending):
         return os.path.join(self.path, _hash(key) + ending)
@@ -258,7 +271,8 @@ class Cache:
         return None
 
     def put(self, entry):
-        """Keep new code, unless its generator may have been loaded before or after the sources changed."""
+        """Keep new code, unless its generator may have been loaded before or after the sources
+        changed."""
         now = time.monotonic()
         if now - self.looked > LOOK_SECONDS:
             self.looked, self.unchanged = now, self.unchanged and _sources() == self.sources
@@ -276,19 +290,23 @@ class Cache:
                     pass
 
     def pack(self, used):
-        """Write what this process used, and what fits of what others did, to the file that is read at start."""
+        """Write what this process used, and what fits of what others did, to the file that is
+        read at start."""
         if not self.fresh or not _directory(self.path, follow=False):
             return
         import fcntl
         try:
-            lock = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            lock = os.open(os.path.join(self.path, "lock"),
+                           os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+                           0o600)
         except OSError:
             return
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._pack(used)
         except OSError:
-            pass                         # another process is at it: what is new stays in its files until the next time
+            # another process is at it: what is new stays in its files until the next time
+            pass
         finally:
             os.close(lock)
 
@@ -322,7 +340,8 @@ class Cache:
 
 
 def prune(folder, current):
-    """Keep the cache within its bounds: the oldest folders go first, then the oldest files of the current one."""
+    """Keep the cache within its bounds: the oldest folders go first, then the oldest files of
+    the current one."""
     def age(entry):
         try:
             st = entry.stat(follow_symlinks=False)
@@ -334,7 +353,8 @@ def prune(folder, current):
     for f in _scan(folder):
         if f.is_dir(follow_symlinks=False) and len(f.name) == 32:
             files = [(*age(x), x.path) for x in _scan(f.path)]
-            folders.append((f.name == current, max([t for t, _, _ in files], default=0), f.path, files))
+            folders.append(
+                (f.name == current, max([t for t, _, _ in files], default=0), f.path, files))
         elif f.name.endswith(".tmp") and age(f)[0] < time.time() - 3600:
             _remove(f.path)
     for rank, (mine, _, path, files) in enumerate(sorted(folders, reverse=True)):
@@ -358,7 +378,7 @@ def connect():
         store = Cache(folder, secret) if secret else None
     except OSError:
         return None
-    # A source that changed while this process was starting may have been imported as it was before. (A time in the future says
-    # nothing of when that was.)
+    # A source that changed while this process was starting may have been imported as it was before.
+    # (A time in the future says nothing of when that was.)
     recent = lambda when: _started - 2_000_000_000 <= when <= time.time_ns()
     return store if store and not any(recent(when) for _, _, when, _ in store.sources) else None

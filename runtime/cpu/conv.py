@@ -1,9 +1,10 @@
 """Convolution and its two gradients on arrays (N, C, *spatial), 1 to 3 spatial dimensions.
 
-f32 and f64 run on compiled kernels, f16 and bf16 through f32 with one rounding, everything else in NumPy. A float result is the
-contraction of the weights with the unfolded image in the contraction's canonical order (one chain of fused multiply-adds per
-256 steps, in the order channel, tap; the blocks' sums added in order), with zeros in the padding. In f32, 3x3 taps with stride 1
-are done by Winograd's method where `conv_plan.winograd_pays`. So bits depend on shapes and types only.
+f32 and f64 run on compiled kernels, f16 and bf16 through f32 with one rounding, everything else in
+NumPy. A float result is the contraction of the weights with the unfolded image in the contraction's
+canonical order (one chain of fused multiply-adds per 256 steps, in the order channel, tap; the
+blocks' sums added in order), with zeros in the padding. In f32, 3x3 taps with stride 1 are done by
+Winograd's method where `conv_plan.winograd_pays`. So bits depend on shapes and types only.
 """
 from dataclasses import dataclass
 
@@ -24,7 +25,8 @@ class Packed:
 
 
 def pack_weight(w, x_shape, stride, padding, dilation, groups):
-    """Weights prepared for `conv` with inputs of this shape (any number of images): what each call would transform is kept.
+    """Weights prepared for `conv` with inputs of this shape (any number of images): what each call
+    would transform is kept.
 
     The array is not watched: pack again when it changes.
     """
@@ -40,7 +42,8 @@ def pack_weight(w, x_shape, stride, padding, dilation, groups):
 
 
 def _launch(plan, x, w, y, *operands):
-    """Run a plan; w is an array or Packed. The epilogue's operands follow the geometry in the kernel's arguments."""
+    """Run a plan; w is an array or Packed. The epilogue's operands follow the geometry in the
+    kernel's arguments."""
     packed, pack = None, plan.pack
     if type(w) is Packed:
         packed, w = w, w.weight
@@ -62,17 +65,20 @@ def _launch(plan, x, w, y, *operands):
 
 
 def conv(x, w, bias, stride, padding, dilation, groups):
-    """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap * dilation - padding].
+    """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap *
+    dilation - padding].
 
-    w may be `Packed`, bias None; the attributes are tuples with a number for each spatial dimension.
+    w may be `Packed`, bias None; the attributes are tuples with a number for each spatial
+    dimension.
     """
     weight = w.weight if type(w) is Packed else w
-    key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding, dilation, groups, bias is None,
-           pool.get_num_threads())
+    key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding,
+           dilation, groups, bias is None, pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
         if x.dtype not in ELEM or REFERENCE:
-            return _through(conv, reference_conv, x, weight, bias, stride, padding, dilation, groups)
+            return _through(conv, reference_conv, x, weight, bias, stride, padding, dilation,
+                            groups)
         if elements(x) is None:
             return conv(x.copy(), w, bias, stride, padding, dilation, groups)
         plan = remember(key, conv_plan(x, weight, _bias(bias), stride, padding, dilation, groups))
@@ -89,14 +95,18 @@ def conv(x, w, bias, stride, padding, dilation, groups):
 def _check(a, x, shape):
     """An epilogue's operand is read without further looking."""
     if a.shape != shape or a.dtype != x.dtype:
-        raise RuntimeError(f"conv: an operand of the epilogue must be {x.dtype}{list(shape)}, but is {a.dtype}{list(a.shape)}")
+        raise RuntimeError(
+            f"conv: an operand of the epilogue must be {x.dtype}{list(shape)}, but is "
+            f"{a.dtype}{list(a.shape)}")
 
 
 def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=None):
-    """`conv` (f32 or f64) followed by an expression of its sums: `epilogue` is a `lower_llvm.conv.Epilogue`.
+    """`conv` (f32 or f64) followed by an expression of its sums: `epilogue` is a
+    `lower_llvm.conv.Epilogue`.
 
-    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel", () for "one". The result may be given, also as one
-    of the "pixel" operands. The bits are those of the separate operations.
+    `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel", ()
+    for "one". The result may be given, also as one of the "pixel" operands. The bits are those of
+    the separate operations.
     """
     weight = w.weight if type(w) is Packed else w
     if elements(x) is None:
@@ -107,25 +117,30 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     if out is None:
         out = memory.empty(plan.out, x.dtype)
     elif out.shape != plan.out or out.dtype != x.dtype or not out.flags.c_contiguous:
-        raise RuntimeError(f"conv_fused: out must be contiguous {x.dtype}{list(plan.out)}, but is {out.dtype}{list(out.shape)}")
+        raise RuntimeError(
+            f"conv_fused: out must be contiguous {x.dtype}{list(plan.out)}, but is "
+            f"{out.dtype}{list(out.shape)}")
     if plan.units:
         _launch(plan, x, w, out, *[np.ascontiguousarray(a) for a in operands])
     return out
 
 
 def plan_of(x, w, epilogue, stride, padding, dilation, groups, kept=False):
-    """The plan of a convolution with an epilogue, for arrays like these as they lie; None where it cannot be launched alone. `kept`: the
-    plan may want packed weights that are costly to make."""
-    if x.dtype not in ELEM or REFERENCE or w.dtype != x.dtype or elements(x) is None or not w.flags.c_contiguous:
+    """The plan of a convolution with an epilogue, for arrays like these as they lie; None where it
+    cannot be launched alone. `kept`: the plan may want packed weights that are costly to make."""
+    if (x.dtype not in ELEM or REFERENCE or w.dtype != x.dtype or elements(x) is None
+            or not w.flags.c_contiguous):
         return None
     plan = _plan(x, w, epilogue, stride, padding, dilation, groups, kept)
     return None if plan.pack is not None and x.strides[-1] != x.itemsize else plan
 
 
 def _plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
-    key = ("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding, dilation, groups, epilogue.key, pool.get_num_threads(), kept)
+    key = (("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding, dilation,
+            groups, epilogue.key, pool.get_num_threads(), kept))
     plan = known.get(key)
-    return plan if plan is not None else remember(key, conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept))
+    return (plan if plan is not None else remember(
+        key, conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept)))
 
 
 def _bias(bias):
@@ -138,13 +153,15 @@ def _bias(bias):
 
 
 def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
-    """The gradient of `conv` with respect to x, of shape `x_shape`; also the transposed convolution of gy."""
-    key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, w.dtype, x_shape, stride, padding, dilation, groups,
-           pool.get_num_threads())
+    """The gradient of `conv` with respect to x, of shape `x_shape`; also the transposed
+    convolution of gy."""
+    key = ("input_grad", gy.shape, gy.strides, gy.dtype, w.shape, w.dtype, x_shape, stride, padding,
+           dilation, groups, pool.get_num_threads())
     plans = known.get(key)
     if plans is None:
         if gy.dtype not in ELEM or REFERENCE:
-            return _through(conv_input_grad, reference_conv_input_grad, gy, w, x_shape, stride, padding, dilation, groups)
+            return _through(conv_input_grad, reference_conv_input_grad, gy, w, x_shape, stride,
+                            padding, dilation, groups)
         if elements(gy) is None:
             return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
         plans = remember(key, input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
@@ -157,21 +174,24 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
 
 def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
     """The gradient of `conv` with respect to w, of shape `w_shape`."""
-    key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, x.dtype, w_shape, stride, padding, dilation, groups,
-           pool.get_num_threads())
+    key = ("weight_grad", gy.shape, gy.dtype, x.shape, x.strides, x.dtype, w_shape, stride, padding,
+           dilation, groups, pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
         if gy.dtype not in ELEM or REFERENCE:
-            return _through(conv_weight_grad, reference_conv_weight_grad, gy, x, w_shape, stride, padding, dilation, groups)
+            return _through(conv_weight_grad, reference_conv_weight_grad, gy, x, w_shape, stride,
+                            padding, dilation, groups)
         if elements(x) is None:
             return conv_weight_grad(gy, x.copy(), w_shape, stride, padding, dilation, groups)
         plan = remember(key, weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups))
     if not gy.flags.c_contiguous:
         gy = np.ascontiguousarray(gy)
-    if not plan.units:                                              # no weights, or no outputs to sum over
+    # no weights, or no outputs to sum over
+    if not plan.units:
         return np.zeros(w_shape, gy.dtype)
     gw = memory.empty(w_shape, gy.dtype)
-    native.launch(plan.kernel, plan.units, plan.grain, gy, x, gw, scratch(plan.scratch), plan.geometry)
+    native.launch(plan.kernel, plan.units, plan.grain, gy, x, gw, scratch(plan.scratch),
+                  plan.geometry)
     return gw
 
 
@@ -180,4 +200,5 @@ def _through(f, reference, *args):
     dtype = args[0].dtype
     if wide(dtype) == dtype or REFERENCE:
         return reference(*args)
-    return f(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in args]).astype(dtype)
+    return f(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a
+               for a in args]).astype(dtype)

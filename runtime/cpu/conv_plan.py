@@ -1,4 +1,5 @@
-"""What a convolution needs beyond its operands: which kernel, over how many units, with which geometry and how much scratch.
+"""What a convolution needs beyond its operands: which kernel, over how many units, with which
+geometry and how much scratch.
 
 All of it follows from shapes, strides and the number of threads (which no result depends on).
 """
@@ -16,13 +17,18 @@ from .window import out_sizes
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 PLANS = 4096                   # kept at most; then all are forgotten
-DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4       # with more taps or outputs per group they run as other convolutions do
-WINOGRAD_SCRATCH = 1 << 17     # bytes for the transformed pixels of a unit: they and weights that go by stay in the second-level cache
+# with more taps or outputs per group they run as other convolutions do
+DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4
+# bytes for the transformed pixels of a unit: they and weights that go by stay in the second-level
+# cache
+WINOGRAD_SCRATCH = 1 << 17
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
-TURNED_VECTORS, TURNED_PIXELS = 2, 256       # vectors of channels in a register tile, pixels of a unit
+# vectors of channels in a register tile, pixels of a unit
+TURNED_VECTORS, TURNED_PIXELS = 2, 256
 PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads
 TRANSFORM = 14                 # such rows for the transform of pixels by Winograd's method
-COPY = 5                       # rows of a register tile whose products take as long as copying the pixels under a step's tap
+# rows of a register tile whose products take as long as copying the pixels under a step's tap
+COPY = 5
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
 known: dict = {}                # key -> Plan or what else a call needs
@@ -31,7 +37,8 @@ _local = threading.local()
 
 @dataclass(slots=True)
 class Plan:
-    """How to run one shape: a kernel over `units`, with its geometry and `scratch` bytes; first, weights may have to be packed."""
+    """How to run one shape: a kernel over `units`, with its geometry and `scratch` bytes; first,
+    weights may have to be packed."""
     kernel: int
     units: int
     grain: int
@@ -75,7 +82,8 @@ def elements(a):
 
 @dataclass(slots=True)
 class Gathered:
-    """One kernel run: out[n, o, p] = sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + offset of tap]."""
+    """One kernel run: out[n, o, p] = sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride +
+    offset of tap]."""
     elem: str
     groups: int
     channels: int              # of x, per group
@@ -87,7 +95,8 @@ class Gathered:
     out_strides: tuple         # n, o, depth, height, width
     stride: tuple
     offsets: tuple             # per axis, of each tap
-    w_strides: tuple           # of w in elements: group, row, channel (a row's steps are channels x taps)
+    # of w in elements: group, row, channel (a row's steps are channels x taps)
+    w_strides: tuple
     taps_at: tuple = ()        # where each tap lies in the weights, if not side by side
 
 
@@ -126,13 +135,14 @@ def _runs_bytes(limit, taps):
 def _geometry(fields, offsets, taps_at=()):
     from whet.passes.lower_llvm.windows.window_tiles import FIELDS
     depth, rows, cols = offsets
-    return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows] + list(rows) * len(depth)
-                    + list(cols) + list(taps_at), np.int64)
+    return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows]
+                    + list(rows) * len(depth) + list(cols) + list(taps_at),
+                    np.int64)
 
 
 def shares(grain, units, threads):
-    """(grain, parts): how a launch gives units to threads (see `launch.word`), of which one takes `grain` at least, and how many threads
-    it has scratch memory for."""
+    """(grain, parts): how a launch gives units to threads (see `launch.word`), of which one takes
+    `grain` at least, and how many threads it has scratch memory for."""
     grain = max(1, grain)
     parts = max(1, min(threads, units // grain))
     return share_out.word(grain, parts), parts
@@ -143,11 +153,14 @@ def _shares(work, lanes, units, threads):
     return shares(GRAIN * lanes // max(work, 1), units, threads)
 
 
-def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY, by_rows=False):
-    """(blocks of panels, blocks of tiles) that are not too large, cut so that the thread with the most work has as little as can be.
+def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY,
+         by_rows=False):
+    """(blocks of panels, blocks of tiles) that are not too large, cut so that the thread with the
+    most work has as little as can be.
 
-    A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels, which takes as long as the work for `copy`
-    rows; the last panel is `last` of one. There are `others` for each two blocks. `by_rows`: in the order that `runs.blocks` means by that.
+    A unit is `rows` of work for each of its panels and tiles, and copies the pixels of its panels,
+    which takes as long as the work for `copy` rows; the last panel is `last` of one. There are
+    `others` for each two blocks. `by_rows`: in the order that `runs.blocks` means by that.
     """
     fewest = split(panels, most_panels)[0], split(tiles, most_tiles)[0]
     if threads == 1 or others * fewest[0] * fewest[1] >= 32 * threads:
@@ -155,33 +168,43 @@ def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0
     even = [min(n, -(-few // threads) * threads) for n, few in zip((panels, tiles), fewest)]
 
     def longest(blocks):
-        across, down = (np.diff(np.arange(b + 1.0) * n // b) for n, b in zip((panels, tiles), blocks))
+        across, down = (np.diff(np.arange(b + 1.0) * n // b)
+                        for n, b in zip((panels, tiles), blocks))
         across[-1] -= 1 - last
         work = across[:, None] * (down * rows + copy)
         work = np.tile((work.T if by_rows else work).ravel(), others)
         parts = min(threads, len(work))
         each, over = divmod(len(work), parts)                    # as the pool has it
-        return max(np.add.reduceat(work, [i * each + min(i, over) for i in range(parts)])), blocks[0] * blocks[1]
+        return (max(np.add.reduceat(work, [i * each + min(i, over)
+                                           for i in range(parts)])), blocks[0] * blocks[1])
     finest = [panels] if panels < 8 * threads else []
-    return min(itertools.product(dict.fromkeys([fewest[0], even[0], *finest]), dict.fromkeys([fewest[1], even[1]])), key=longest)
+    return min(
+        itertools.product(dict.fromkeys([fewest[0], even[0], *finest]),
+                          dict.fromkeys([fewest[1], even[1]])),
+        key=longest)
 
 
 def _finer(blocks, panels, tiles, rows, others, threads, last):
-    """Such blocks, or smaller ones where threads have few units each: of more, a thread that is slower or busy does fewer, and the others wait
-    less for the last unit. For kernels that go `by_rows`: the weights of neighbouring units stay in the cache."""
+    """Such blocks, or smaller ones where threads have few units each: of more, a thread that is
+    slower or busy does fewer, and the others wait less for the last unit. For kernels that go
+    `by_rows`: the weights of neighbouring units stay in the cache."""
     if threads == 1 or others * blocks[0] * blocks[1] >= 8 * threads:
         return blocks
 
     def time(cut):
         across, down = (-(-n // b) for n, b in zip((panels, tiles), cut))
-        return ((panels - 1 + last) * (tiles * rows + cut[1] * COPY) * others / threads + across * (down * rows + COPY), cut[0] * cut[1])
-    downs = range(blocks[1], max(blocks[1], min(tiles * rows // 24, 8 * threads)) + 1)         # (copied pixels are worth a few rows)
-    return min(((across, down) for down in downs
-                for across in {blocks[0], max(blocks[0], min(panels, -(-16 * threads // (others * down))))}), key=time)
+        return (((panels - 1 + last) * (tiles * rows + cut[1] * COPY) * others / threads + across *
+                 (down * rows + COPY), cut[0] * cut[1]))
+    # (copied pixels are worth a few rows)
+    downs = range(blocks[1], max(blocks[1], min(tiles * rows // 24, 8 * threads)) + 1)
+    return min(((across, down) for down in downs for across in {
+        blocks[0], max(blocks[0], min(panels, -(-16 * threads // (others * down))))}),
+               key=time)
 
 
 def _last(pixels, tile):
-    """The part of a panel that the last one is: where its pixels fit into one vector, only that is computed."""
+    """The part of a panel that the last one is: where its pixels fit into one vector, only that
+    is computed."""
     return 1 / tile.vectors if 0 < pixels % tile.panel <= tile.lanes else 1.0
 
 
@@ -191,7 +214,8 @@ def _whole(pixels, lanes):
 
 
 def _band(r, lanes, size, taps):
-    """Fields for a depthwise kernel's bands: max_tiles rows of outputs and what they read; None if that takes too much scratch."""
+    """Fields for a depthwise kernel's bands: max_tiles rows of outputs and what they read; None
+    if that takes too much scratch."""
     depth, height, width = r.offsets
     _, oh, ow = r.out
     _, sh, sw = r.stride
@@ -199,16 +223,20 @@ def _band(r, lanes, size, taps):
     span = max(height) - min(height) + 1                         # rows under one window
     outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))
     rows = (outputs - 1) * sh + span
-    fields = _layout(in_at=(len(depth) * rows * cols + lanes + 4 * sw) * lanes * size, out_at=(ow + lanes + 4) * lanes * size,
-                     y_at=(taps + lanes) * lanes * size, b_at=(taps + lanes) * lanes * size)
+    fields = _layout(in_at=(len(depth) * rows * cols + lanes + 4 * sw) * lanes * size,
+                     out_at=(ow + lanes + 4) * lanes * size,
+                     y_at=(taps + lanes) * lanes * size,
+                     b_at=(taps + lanes) * lanes * size)
     if fields["scratch"] > 16 << 20:
         return None
-    return {**fields, "band_rows": rows, "band_cols": cols, "left": min(width), "top": min(height), "bottom": max(height),
-            "max_tiles": outputs}
+    return {
+        **fields, "band_rows": rows, "band_cols": cols, "left": min(width), "top": min(height),
+        "bottom": max(height), "max_tiles": outputs}
 
 
 def gathered_plan(r, epilogue, out_shape, kept=False):
-    """The plan of a `Gathered` run; an epilogue of None stores the sums. `kept`: weights are packed once for many calls."""
+    """The plan of a `Gathered` run; an epilogue of None stores the sums. `kept`: weights are
+    packed once for many calls."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import window_tiles
     if 0 in (*r.out, r.images, r.groups, r.rows):
@@ -232,10 +260,11 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
     near = sw * xw if sw * xw in (1, 2) else 0
     flat = yw == 1 and (od == 1 or yd == oh * ow) and (oh == 1 or yh == ow)
     far = 1 if flat else 2 if yw == 2 else 0
-    fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw, xn=xn, xg=xc * r.channels, xc=xc,
-                  xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows, yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
-                  wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps, coltaps=coltaps, steps=steps,
-                  channels=r.channels)
+    fields = dict(pixels=pixels, image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh, sw=sw,
+                  xn=xn, xg=xc * r.channels, xc=xc, xd=xd, xh=xh, xw=xw, yn=yn, yg=yo * r.rows,
+                  yo=yo, yd=yd, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1],
+                  wk=r.w_strides[2], rows=r.rows, outs=r.rows * r.groups, rowtaps=rowtaps,
+                  coltaps=coltaps, steps=steps, channels=r.channels)
     how = f"{'listed' if r.taps_at else 'rows'}/{far}/{epilogue.key}"
     if r.channels == 1 and r.rows <= DEPTHWISE_ROWS and 1 <= steps <= DEPTHWISE_TAPS:
         band = _band(r, lanes, size, steps) if 2 * fields["outs"] >= lanes else None
@@ -250,7 +279,8 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
             return _planes_plan(r, band, lanes, threads, epilogue, out_shape)
         kernel, units, work = _contraction(r, fields, lanes, threads, how, epilogue, near, far)
     grain, parts = _shares(work, lanes, units, threads)
-    return Plan(kernel, units, grain, _geometry(fields, r.offsets, r.taps_at), fields["scratch"] * parts, out_shape)
+    return Plan(kernel, units, grain, _geometry(fields, r.offsets, r.taps_at),
+                fields["scratch"] * parts, out_shape)
 
 
 def _depthwise_band(r, fields, band, lanes, threads, how, epilogue, near, far):
@@ -258,18 +288,22 @@ def _depthwise_band(r, fields, band, lanes, threads, how, epilogue, near, far):
     from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, panels, oh = fields["steps"], -(-fields["outs"] // lanes), fields["oh"]
     others = panels * r.images * r.out[0]
-    while threads > 1 and -(-oh // band["max_tiles"]) * others < 2 * threads and band["max_tiles"] > 8:
-        band["max_tiles"] = -(-band["max_tiles"] // 2)            # a band for every thread, if there are so few units
+    while (threads > 1 and -(-oh // band["max_tiles"]) * others < 2 * threads
+           and band["max_tiles"] > 8):
+        # a band for every thread, if there are so few units
+        band["max_tiles"] = -(-band["max_tiles"] // 2)
     row_blocks = -(-oh // band["max_tiles"])
     fields.update(band, steps=r.rows, rows=len(r.offsets[1]), panels=panels, row_blocks=row_blocks)
     tile, near = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at)), int(r.x_strides[-1] == 1)
-    kernel = native.kernel(f"conv_depthwise/{r.elem}/{lanes}/{taps}/{near}/{how}",
-                           lambda m, symbol: depthwise.forward(m, symbol, tile, taps, epilogue, near, far))
+    kernel = native.kernel(
+        f"conv_depthwise/{r.elem}/{lanes}/{taps}/{near}/{how}",
+        lambda m, symbol: depthwise.forward(m, symbol, tile, taps, epilogue, near, far))
     return kernel, row_blocks * others, band["max_tiles"] * fields["ow"] * taps * lanes
 
 
 def _depthwise_few(r, fields, _, lanes, threads, how, epilogue, near, far):
-    """The same with a vector of neighbouring pixels, for few channels or bands of which one would not fit."""
+    """The same with a vector of neighbouring pixels, for few channels or bands of which one
+    would not fit."""
     from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, outs = fields["steps"], fields["outs"]
     tile = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
@@ -277,10 +311,13 @@ def _depthwise_few(r, fields, _, lanes, threads, how, epilogue, near, far):
     pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
     row_blocks = min(outs, -(-threads * 4 // pixel_blocks))
     limit = max_panels * tile.panel
-    fields.update(_layout(in_at=_runs_bytes(limit, fields["rowtaps"] + fields["coltaps"]), list_at=limit * taps * 4),
-                  panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, max_panels=max_panels)
-    kernel = native.kernel(f"conv_depthwise_few/{r.elem}/{lanes}/{taps}/{near}/{how}",
-                           lambda m, symbol: depthwise.forward_few(m, symbol, tile, taps, epilogue, near, far))
+    fields.update(
+        _layout(in_at=_runs_bytes(limit, fields["rowtaps"] + fields["coltaps"]),
+                list_at=limit * taps * 4), panels=panels, pixel_blocks=pixel_blocks,
+        row_blocks=row_blocks, max_panels=max_panels)
+    kernel = native.kernel(
+        f"conv_depthwise_few/{r.elem}/{lanes}/{taps}/{near}/{how}",
+        lambda m, symbol: depthwise.forward_few(m, symbol, tile, taps, epilogue, near, far))
     return kernel, pixel_blocks * row_blocks, limit * taps * -(-outs // row_blocks)
 
 
@@ -296,42 +333,50 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     panels = -(-pixels // panel)
     last = _last(pixels, tile)
     pixel_blocks, row_blocks = _finer(
-        _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads, last, by_rows=True),
-        panels, tiles, rows, r.groups, threads, last)
+        _cut(panels, max(1, 128 // panel), tiles, max(1, 512 // rows), rows, r.groups, threads,
+             last, by_rows=True), panels, tiles, rows, r.groups, threads, last)
     max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
-    fields.update(_layout(
-        in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), list_at=window_tiles.KC * 8,
-        tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
-        y_at=((max_panels * max_tiles if fields["steps"] > window_tiles.KC else 1) * rows * panel + lanes) * size,
-        b_at=max_panels * window_tiles.KC * panel * size), panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks,
-        tiles=tiles, max_panels=max_panels, max_tiles=max_tiles)
+    fields.update(
+        _layout(
+            in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0),
+            list_at=window_tiles.KC * 8, tap_at=fields["rowtaps"] * fields["coltaps"] * 8, y_at=(
+                (max_panels * max_tiles if fields["steps"] > window_tiles.KC else 1) * rows * panel
+                + lanes) * size, b_at=max_panels * window_tiles.KC * panel * size), panels=panels,
+        pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels,
+        max_tiles=max_tiles)
     kernel = native.kernel(f"conv/{r.elem}/{rows}x{vectors}x{lanes}/{near}/{how}",
                            lambda m, symbol: lower.forward(m, symbol, tile, epilogue, near, far))
-    return kernel, r.groups * pixel_blocks * row_blocks, rows * panel * max_panels * max_tiles * fields["steps"]
+    return (kernel, r.groups * pixel_blocks * row_blocks,
+            rows * panel * max_panels * max_tiles * fields["steps"])
 
 
 def planes_band(r, lanes, threads):
-    """How many rows of outputs a unit of `lower_llvm.planes` should have; None where that does not pay, or gives some threads nothing to do."""
+    """How many rows of outputs a unit of `lower_llvm.planes` should have; None where that does
+    not pay, or gives some threads nothing to do."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import few_channels, window_tiles
     (od, oh, ow), (_, sh, sw), (depth, height, width) = r.out, r.stride, r.offsets
     if od != 1 or depth != (0,) or not r.channels or not height or not width:
         return None
     line, span = _plane_line(r, lanes), max(height) - min(height) + 1
-    tall = PLANES_SCRATCH // (r.channels * sw * line * window_tiles.BYTES[r.elem])               # rows of the planes
+    # rows of the planes
+    tall = PLANES_SCRATCH // (r.channels * sw * line * window_tiles.BYTES[r.elem])
     band = min(oh, (tall - span) // sh + 1)
     high = few_channels.registers_for(r.rows)[0]
     if band < 1 or r.groups * r.images * oh * -(-r.rows // high) < threads:
         return None
-    copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)           # of a pixel, for one under each tap
+    # of a pixel, for one under each tap
+    copies = sw * ((band - 1) * sh + span) / (len(height) * len(width) * band)
     tiled, here = (-(-r.rows // n) * n for n in (lower.tile_rows(r.rows), high))
     usual = _whole(r.images * oh * ow, lanes) * (tiled + COPY)
-    return band if r.images * oh * -(-ow // lanes) * lanes * (here + COPY * copies) < usual else None
+    return (band if r.images * oh * -(-ow // lanes) * lanes *
+            (here + COPY * copies) < usual else None)
 
 
 def _plane_line(r, lanes):
-    """Columns of a row of a plane. An odd number of vectors, so that rows do not meet in one set of the cache."""
+    """Columns of a row of a plane. An odd number of vectors, so that rows do not meet in one set
+    of the cache."""
     *_, width = r.offsets
     vectors = -(-r.out[2] // lanes) + -(-((max(width) - min(width)) // r.stride[2]) // lanes)
     return (vectors | 1) * lanes
@@ -341,70 +386,92 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
     from whet.passes.lower_llvm.windows import few_channels, window_tiles
     (_, oh, ow), (_, h, w), (_, sh, sw), (_, height, width) = r.out, r.x_size, r.stride, r.offsets
     (xn, xc, _, xh, _), (yn, yo, _, yh, yw) = r.x_strides, r.out_strides
-    size, top, left, line = window_tiles.BYTES[r.elem], min(height), min(width), _plane_line(r, lanes)
+    size, top, left, line = (window_tiles.BYTES[r.elem], min(height), min(width),
+                             _plane_line(r, lanes))
     rows, across = few_channels.registers_for(r.rows)
-    tile, far = window_tiles.Tile(r.elem, rows, lanes, across, bool(r.taps_at)), yw if yw in (1, 2) else 0
+    tile, far = (window_tiles.Tile(r.elem, rows, lanes, across,
+                                   bool(r.taps_at)), yw if yw in (1, 2) else 0)
     others, tiles = r.groups * r.images, -(-r.rows // rows)
     bands, row_blocks = _cut(oh, band, tiles, tiles, rows, others, threads)
     units = others * bands * row_blocks
     band = -(-oh // bands)
     band_rows, vectors = (band - 1) * sh + max(height) - top + 1, -(-ow // lanes)
     fill = -(-(ow + (max(width) - left) // sw) // lanes)
-    layout = _layout(in_at=r.channels * band_rows * sw * line * size, out_at=3 * 8 * (band * vectors + across), y_at=rows * tile.panel * size)
-    fields = dict(images=r.images, oh=oh, ow=ow, h=h, w=w, sh=sh, left=left, top=top, xn=xn, xg=xc * r.channels, xc=xc, xh=xh, yn=yn,
-                  yg=yo * r.rows, yo=yo, yh=yh, yw=yw, wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
-                  steps=r.channels * len(height) * len(width), channels=r.channels, tiles=tiles, row_blocks=row_blocks,
-                  band=band, bands=bands, band_rows=band_rows, line=line, vectors=vectors, fill=fill, **layout)
-    channel, i, j = np.arange(r.channels)[:, None, None], np.array(height)[:, None] - top, np.array(width) - left
+    layout = _layout(in_at=r.channels * band_rows * sw * line * size, out_at=3 * 8 *
+                     (band * vectors + across), y_at=rows * tile.panel * size)
+    fields = dict(images=r.images, oh=oh, ow=ow, h=h, w=w, sh=sh, left=left, top=top, xn=xn,
+                  xg=xc * r.channels, xc=xc, xh=xh, yn=yn, yg=yo * r.rows, yo=yo, yh=yh, yw=yw,
+                  wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
+                  steps=r.channels * len(height) * len(width), channels=r.channels, tiles=tiles,
+                  row_blocks=row_blocks, band=band, bands=bands, band_rows=band_rows, line=line,
+                  vectors=vectors, fill=fill, **layout)
+    channel, i, j = (np.arange(r.channels)[:, None, None], np.array(height)[:, None] - top,
+                     np.array(width) - left)
     away = ((channel * band_rows + i) * sw + j % sw) * line + j // sw
     places = channel * r.w_strides[2] + np.array(r.taps_at, np.int64)
-    kernel = native.kernel(f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{'listed' if r.taps_at else 'rows'}/{epilogue.key}",
-                           lambda m, symbol: few_channels.forward(m, symbol, tile, epilogue, sw, far))
-    grain, parts = _shares(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes, units, threads)
-    geometry = np.concatenate([[fields[name] for name in few_channels.FIELDS], away.ravel(), places.ravel()]).astype(np.int64)
+    kernel = native.kernel(
+        f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{'listed' if r.taps_at else 'rows'}/{epilogue.key}",
+        lambda m, symbol: few_channels.forward(m, symbol, tile, epilogue, sw, far))
+    grain, parts = _shares(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes,
+                           units, threads)
+    geometry = np.concatenate([[fields[name] for name in few_channels.FIELDS],
+                               away.ravel(),
+                               places.ravel()]).astype(np.int64)
     return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, out_shape)
 
 
 def turned_rows(r, pixels, lanes):
-    """How many pixels a register tile should have for a convolution by `lower_llvm.turned`; None where that does not pay."""
+    """How many pixels a register tile should have for a convolution by `lower_llvm.turned`; None
+    where that does not pay."""
     from whet.passes.lower_llvm.windows import conv as lower
     most = 14 if lower.tile_rows(12) == 12 else 6
     rows = min(range(most, most // 2, -1), key=lambda n: -(-pixels // n) * (n + 0.25))
     panel = TURNED_VECTORS * lanes
     wasted = -(-pixels // rows) * rows * -(-r.rows // panel) * panel
     usual = lower.tile_rows(r.rows)
-    return rows if r.channels and 1.05 * wasted < _whole(pixels, lanes) * -(-r.rows // usual) * usual else None
+    return (rows if r.channels
+            and 1.05 * wasted < _whole(pixels, lanes) * -(-r.rows // usual) * usual else None)
 
 
 def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     from whet.passes.lower_llvm.windows import turned_weights, window_tiles
     size, tile = window_tiles.BYTES[r.elem], window_tiles.Tile(r.elem, rows, lanes, TURNED_VECTORS)
     panels, tiles = -(-fields["pixels"] // rows), -(-r.rows // tile.panel)
-    pixel_blocks, row_blocks = _cut(panels, max(1, TURNED_PIXELS // rows), tiles, max(1, 512 // tile.panel), rows, r.groups, threads,
+    pixel_blocks, row_blocks = _cut(panels, max(1, TURNED_PIXELS // rows), tiles,
+                                    max(1, 512 // tile.panel), rows, r.groups, threads,
                                     by_rows=True)
     max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
-    limit, taps, padded = max_panels * rows, fields["rowtaps"] + fields["coltaps"], -(-fields["steps"] // lanes) * lanes
-    fields.update(_layout(
-        in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0), tap_at=fields["rowtaps"] * fields["coltaps"] * 8,
-        a_at=lanes * lanes * size, y_at=(max_tiles if fields["steps"] > window_tiles.KC else 1) * (limit + lanes) * tile.panel * size,
-        b_at=(limit * window_tiles.KC + lanes) * size),
-        panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles,
-        wk=padded, wg=tiles * TURNED_VECTORS * padded * lanes)
+    limit, taps, padded = (max_panels * rows, fields["rowtaps"] + fields["coltaps"],
+                           -(-fields["steps"] // lanes) * lanes)
+    fields.update(
+        _layout(
+            in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0),
+            tap_at=fields["rowtaps"] * fields["coltaps"] * 8, a_at=lanes * lanes * size,
+            y_at=(max_tiles if fields["steps"] > window_tiles.KC else 1) *
+            (limit + lanes) * tile.panel * size, b_at=(limit * window_tiles.KC + lanes) * size),
+        panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles,
+        max_panels=max_panels, max_tiles=max_tiles, wk=padded,
+        wg=tiles * TURNED_VECTORS * padded * lanes)
     group, row, _ = r.w_strides
-    kernel = native.kernel(f"conv_turned/{r.elem}/{rows}x{TURNED_VECTORS}x{lanes}/{near}/{epilogue.key}",
-                           lambda m, symbol: turned_weights.forward(m, symbol, tile, epilogue, near))
-    pack = native.kernel(f"conv_turned_weights/{r.elem}/{lanes}", lambda m, symbol: turned_weights.weights(m, symbol, tile))
+    kernel = native.kernel(
+        f"conv_turned/{r.elem}/{rows}x{TURNED_VECTORS}x{lanes}/{near}/{epilogue.key}",
+        lambda m, symbol: turned_weights.forward(m, symbol, tile, epilogue, near))
+    pack = native.kernel(f"conv_turned_weights/{r.elem}/{lanes}",
+                         lambda m, symbol: turned_weights.weights(m, symbol, tile))
     vectors = tiles * TURNED_VECTORS
     units = r.groups * pixel_blocks * row_blocks
     grain, parts = _shares(limit * max_tiles * tile.panel * fields["steps"], lanes, units, threads)
-    return Plan(kernel, units, grain, _geometry(fields, r.offsets), fields["scratch"] * parts, out_shape,
-                Pack(pack, r.groups * vectors, max(1, (1 << 14) // padded), (r.rows, vectors, fields["steps"], padded, row, group),
-                     r.groups * vectors * padded * lanes))
+    return Plan(
+        kernel, units, grain, _geometry(fields, r.offsets), fields["scratch"] * parts, out_shape,
+        Pack(pack, r.groups * vectors, max(1, (1 << 14) // padded),
+             (r.rows, vectors, fields["steps"], padded, row, group),
+             r.groups * vectors * padded * lanes))
 
 
 @dataclass(slots=True)
 class Pack:
-    """How to transform weights: a kernel over `units` rows with its `numbers`, to an array of `size` elements."""
+    """How to transform weights: a kernel over `units` rows with its `numbers`, to an array of
+    `size` elements."""
     kernel: int
     units: int
     grain: int
@@ -413,24 +480,30 @@ class Pack:
 
 
 def winograd_pays(r):
-    """Whether a convolution is done by Winograd's method: a matter of its shape alone, whatever the number of images.
+    """Whether a convolution is done by Winograd's method: a matter of its shape alone, whatever the
+    number of images.
 
-    Of fewer pixels one image would pay less than transforming the weights costs. Half-filled tiles waste.
+    Of fewer pixels one image would pay less than transforming the weights costs. Half-filled tiles
+    waste.
     """
     _, rows, cols = r.offsets
     _, oh, ow = r.out
-    if (r.elem != "float" or r.stride != (1, 1, 1) or r.offsets[0] != (0,) or r.x_size[0] != 1 or len(rows) != 3 or len(cols) != 3
-            or {rows[1] - rows[0], rows[2] - rows[1], cols[1] - cols[0], cols[2] - cols[1]} not in ({1}, {-1})):
+    if (r.elem != "float" or r.stride != (1, 1, 1) or r.offsets[0] != (0,) or r.x_size[0] != 1
+            or len(rows) != 3 or len(cols) != 3
+            or {rows[1] - rows[0], rows[2] - rows[1], cols[1] - cols[0], cols[2] - cols[1]
+                } not in ({1}, {-1})):
         return False
     pixels, tiles = oh * ow, -(-oh // 2) * -(-ow // 2)
     return min(r.channels, r.rows) >= 16 and pixels >= 49 and 4 * tiles <= 1.35 * pixels
 
 
 def winograd_plan(r, epilogue, out_shape):
-    """The plan of a `Gathered` run with one image plane, taps 3x3 and x's pixels side by side, by Winograd's method."""
+    """The plan of a `Gathered` run with one image plane, taps 3x3 and x's pixels side by side,
+    by Winograd's method."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import window_tiles, winograd
-    threads, lanes, size = pool.get_num_threads(), lower.lanes_for(r.elem), window_tiles.BYTES[r.elem]
+    threads, lanes, size = (pool.get_num_threads(), lower.lanes_for(r.elem),
+                            window_tiles.BYTES[r.elem])
     (_, oh, ow), (_, h, w) = r.out, r.x_size
     xn, xc, _, xh, _ = r.x_strides
     yn, yo, *_ = r.out_strides
@@ -440,30 +513,38 @@ def winograd_plan(r, epilogue, out_shape):
     pixels = r.images * th * tw
     rows = lower.tile_rows(r.rows)
     tiles = -(-r.rows // rows)
-    tile, line = window_tiles.Tile(r.elem, rows, lanes, 1 if pixels <= lanes else 2), r.channels + winograd.PAD
+    tile, line = (window_tiles.Tile(r.elem, rows, lanes,
+                                    1 if pixels <= lanes else 2), r.channels + winograd.PAD)
     panel = tile.panel
     panels = -(-pixels // panel)
     pixel_blocks, row_blocks = _cut(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)), tiles, tiles, rows, r.groups, threads,
                                     _last(pixels, tile), TRANSFORM)
     max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
-    layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16, a_at=panel * 16 * lanes * size, y_at=(max_panels * 16 * rows * panel + lanes) * size,
+    layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16,
+                     a_at=panel * 16 * lanes * size,
+                     y_at=(max_panels * 16 * rows * panel + lanes) * size,
                      b_at=max_panels * 16 * (r.channels + 1) * panel * size)
     geometry = _geometry(
-        dict(pixels=pixels, image=th * tw, oh=th, ow=tw, d=1, h=h, w=w, sd=1, sh=2, sw=2, xn=xn, xg=xc * r.channels, xc=xc, xd=0,
-             xh=xh, xw=1, yn=yn, yg=yo * r.rows, yo=yo, yd=0, yh=2 * ow, yw=2, wg=16 * tiles * rows * line, rows=r.rows, rowtaps=4,
-             coltaps=2, steps=r.channels, panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks, tiles=tiles,
-             max_panels=max_panels, band_rows=oh, band_cols=ow, **layout), ((0,), range(top, top + 4), (left, left + 2)))
+        dict(pixels=pixels, image=th * tw, oh=th, ow=tw, d=1, h=h, w=w, sd=1, sh=2, sw=2, xn=xn,
+             xg=xc * r.channels, xc=xc, xd=0, xh=xh, xw=1, yn=yn, yg=yo * r.rows, yo=yo, yd=0,
+             yh=2 * ow, yw=2, wg=16 * tiles * rows * line, rows=r.rows, rowtaps=4, coltaps=2,
+             steps=r.channels, panels=panels, pixel_blocks=pixel_blocks, row_blocks=row_blocks,
+             tiles=tiles, max_panels=max_panels, band_rows=oh, band_cols=ow, **layout),
+        ((0,), range(top, top + 4), (left, left + 2)))
     kernel = native.kernel(f"conv_winograd/{r.elem}/{rows}x{tile.vectors}x{lanes}/{epilogue.key}",
                            lambda m, symbol: winograd.forward(m, symbol, tile, epilogue))
     pack = native.kernel(f"conv_winograd_weights/{r.elem}/{rows}/{lanes}/{turned}",
                          lambda m, symbol: winograd.weights(m, symbol, tile, turned))
     units = r.groups * pixel_blocks * row_blocks
-    grain, parts = _shares(16 * rows * panel * max_panels * tiles // row_blocks * r.channels, lanes, units, threads)
+    grain, parts = _shares(16 * rows * panel * max_panels * tiles // row_blocks * r.channels, lanes,
+                           units, threads)
     group, row, step = r.w_strides
     numbers = (r.rows, tiles, r.channels, row, step, group)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, out_shape,
-                Pack(pack, r.groups * tiles * rows, max(1, 4096 // r.channels), numbers, 16 * r.groups * tiles * rows * line))
+    return Plan(
+        kernel, units, grain, geometry, layout["scratch"] * parts, out_shape,
+        Pack(pack, r.groups * tiles * rows, max(1, 4096 // r.channels), numbers,
+             16 * r.groups * tiles * rows * line))
 
 
 def dense(shape):
@@ -475,22 +556,28 @@ def dense(shape):
 
 
 def conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
-    """The plan of a convolution of f32 or f64 arrays of these shapes and strides (their values do not matter).
+    """The plan of a convolution of f32 or f64 arrays of these shapes and strides (their values do
+    not matter).
 
-    Its kernel's arguments: x, w (packed by `plan.pack`, if there is one), the result, scratch, geometry, the epilogue's operands.
+    Its kernel's arguments: x, w (packed by `plan.pack`, if there is one), the result, scratch,
+    geometry, the epilogue's operands.
     """
     nd = x.ndim - 2
     same_type("conv", x, w)
     if x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
-        raise RuntimeError(f"conv: input {x.shape} and weight {w.shape} do not fit with {groups} groups")
+        raise RuntimeError(
+            f"conv: input {x.shape} and weight {w.shape} do not fit with {groups} groups")
     out = out_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation)
     shape = (x.shape[0], w.shape[0], *out)
     xs, ys = elements(x), dense(shape)
-    offsets = tuple(tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
-    r = Gathered(ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, three(x.shape[2:], 1),
-                 (*xs[:2], *three(xs[2:], 0)), x.shape[0], three(out, 1), (*ys[:2], *three(ys[2:], 0)),
-                 three(stride, 1), (*[(0,)] * (3 - nd), *offsets), tuple(
-                     math.prod(a) for a in ((w.shape[0] // groups, *w.shape[1:]), w.shape[1:], w.shape[2:])))
+    offsets = tuple(
+        tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
+    r = Gathered(
+        ELEM[x.dtype], groups, x.shape[1] // groups, w.shape[0] // groups, three(x.shape[2:], 1),
+        (*xs[:2], *three(xs[2:], 0)), x.shape[0], three(out, 1), (*ys[:2], *three(ys[2:], 0)),
+        three(stride, 1), (*[(0,)] * (3 - nd), *offsets),
+        tuple(
+            math.prod(a) for a in ((w.shape[0] // groups, *w.shape[1:]), w.shape[1:], w.shape[2:])))
     return gathered_plan(r, epilogue, shape, kept)
 
 

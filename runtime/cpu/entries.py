@@ -1,8 +1,10 @@
 """Calls that were made before, made again by machine code: see passes/lower_llvm/calls/op_calls.py.
 
-Here are the native types' Python side, and `first`, which runs a call the ordinary way while listening to what it launches, and
-turns a call that was one launch (or a view) into a recipe. Only ops that say so (`memo`) are remembered: their forward must be a
-function of shapes, strides, types, attributes and numbers, with one launch at most, and no check of the data but the kernel's (`verdict`).
+Here are the native types' Python side, and `first`, which runs a call the ordinary way while
+listening to what it launches, and turns a call that was one launch (or a view) into a recipe. Only
+ops that say so (`memo`) are remembered: their forward must be a function of shapes, strides, types,
+attributes and numbers, with one launch at most, and no check of the data but the kernel's
+(`verdict`).
 """
 import ctypes as C
 import functools
@@ -43,9 +45,11 @@ def load():
     if not own_layouts.proved(L, *types):
         object_layouts.warn(["the fields of native types"], object_layouts.PLAIN)
         return None
-    functions = {name: native.function(at[name], name, flags=flags) for name, flags in (
-        ("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS), ("set_flags", native.METH_O), ("wrap", native.METH_O),
-        ("view_of", native.METH_FASTCALL))}
+    functions = {
+        name: native.function(at[name], name, flags=flags)
+        for name, flags in (("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS),
+                            ("set_flags", native.METH_O), ("wrap", native.METH_O),
+                            ("view_of", native.METH_FASTCALL))}
     _set(L.ASARRAY, np.asarray)
     return (*types, functions, at)
 
@@ -57,18 +61,21 @@ def _set(offset, thing):
 
 
 class _Member(C.Structure):
-    _fields_ = [("name", C.c_char_p), ("type", C.c_int), ("offset", C.c_ssize_t), ("flags", C.c_int), ("doc", C.c_char_p)]
+    _fields_ = [("name", C.c_char_p), ("type", C.c_int), ("offset", C.c_ssize_t),
+                ("flags", C.c_int), ("doc", C.c_char_p)]
 
 
 def _members(fields):
     """A PyMemberDef table: name -> (type, offset, read-only?)."""
-    table = (_Member * (len(fields) + 1))(*[_Member(n.encode(), t, o, ro, None) for n, (t, o, ro) in fields.items()])
+    table = (_Member * (len(fields) + 1))(
+        *[_Member(n.encode(), t, o, ro, None) for n, (t, o, ro) in fields.items()])
     native._forever(table)
     return C.addressof(table)
 
 
 class _GetSet(C.Structure):
-    _fields_ = [("name", C.c_char_p), ("get", C.c_void_p), ("set", C.c_void_p), ("doc", C.c_char_p), ("closure", C.c_void_p)]
+    _fields_ = [("name", C.c_char_p), ("get", C.c_void_p), ("set", C.c_void_p), ("doc", C.c_char_p),
+                ("closure", C.c_void_p)]
 
 
 def _getset(name, get, set_=None):
@@ -80,27 +87,52 @@ def _getset(name, get, set_=None):
 
 def _dict_getset():
     """`__dict__` of a native type with a dictionary."""
-    return _getset(b"__dict__", *[C.cast(getattr(C.pythonapi, f), C.c_void_p) for f in ("PyObject_GenericGetDict", "PyObject_GenericSetDict")])
+    return _getset(
+        b"__dict__", *[
+            C.cast(getattr(C.pythonapi, f), C.c_void_p)
+            for f in ("PyObject_GenericGetDict", "PyObject_GenericSetDict")])
 
 
 def _methods(table):
     """A PyMethodDef table: name -> (address, flags)."""
-    made = (native.MethodDef * (len(table) + 1))(*[native.MethodDef(n.encode(), a, fl, None) for n, (a, fl) in table.items()])
+    made = (native.MethodDef * (len(table) + 1))(
+        *[native.MethodDef(n.encode(), a, fl, None) for n, (a, fl) in table.items()])
     native._forever(made)
     return C.addressof(made)
 
 
 def _types(L, at):
     obj, i64, size = 6, 17, 19                          # Py_T_OBJECT, Py_T_LONGLONG, Py_T_PYSSIZET
-    free, mem, nb = 52, 72, dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75, negative=30, absolute=6)
+    free, mem, nb = (52, 72,
+                     dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75,
+                          negative=30, absolute=6))
     T, K, N = L.T, L.C, L.N
-    tensor = dict(_array=(obj, T["array"], 0), _node=(obj, T["node"], 0), _grad=(obj, T["grad"], 0), _cell=(obj, T["cell"], 0),
-                  _base=(obj, T["base"], 0), _extra=(obj, T["extra"], 0), _hist=(i64, T["hist"], 0), _rg=(i64, T["rg"], 0),
-                  __dictoffset__=(size, T["dict"], 1), __weaklistoffset__=(size, T["weak"], 1))
-    cell = dict(v=(i64, K["v"], 0), h=(i64, K["h"], 0), writer=(obj, K["writer"], 0), shown=(i64, K["shown"], 0), aside=(obj, K["aside"], 0))
-    node = dict(op=(obj, N["op"], 1), attrs=(obj, N["attrs"], 1), seq=(i64, N["seq"], 0), nin=(i64, N["nin"], 1), pre_hooks=(obj, N["pre_hooks"], 0),
-                post_hooks=(obj, N["post_hooks"], 0), trace=(obj, N["trace"], 0), released_=(i64, N["released"], 0),
-                out_array=(obj, N["out_array"], 0), out_cell=(obj, N["out_cell"], 0), out_version=(i64, N["out_version"], 0),
+    tensor = dict(_array=(obj, T["array"], 0),
+                  _node=(obj, T["node"], 0),
+                  _grad=(obj, T["grad"], 0),
+                  _cell=(obj, T["cell"], 0),
+                  _base=(obj, T["base"], 0),
+                  _extra=(obj, T["extra"], 0),
+                  _hist=(i64, T["hist"], 0),
+                  _rg=(i64, T["rg"], 0),
+                  __dictoffset__=(size, T["dict"], 1),
+                  __weaklistoffset__=(size, T["weak"], 1))
+    cell = dict(v=(i64, K["v"], 0),
+                h=(i64, K["h"], 0),
+                writer=(obj, K["writer"], 0),
+                shown=(i64, K["shown"], 0),
+                aside=(obj, K["aside"], 0))
+    node = dict(op=(obj, N["op"], 1),
+                attrs=(obj, N["attrs"], 1),
+                seq=(i64, N["seq"], 0),
+                nin=(i64, N["nin"], 1),
+                pre_hooks=(obj, N["pre_hooks"], 0),
+                post_hooks=(obj, N["post_hooks"], 0),
+                trace=(obj, N["trace"], 0),
+                released_=(i64, N["released"], 0),
+                out_array=(obj, N["out_array"], 0),
+                out_cell=(obj, N["out_cell"], 0),
+                out_version=(i64, N["out_version"], 0),
                 __weaklistoffset__=(size, N["weak"], 1),
                 **{f"edge{i}": (obj, N["edges"] + 8 * i, 0) for i in range(L.MAX_IN)},
                 **{f"saved{i}": (obj, N["saved"] + 8 * i, 0) for i in range(L.MAX_IN)},
@@ -115,7 +147,7 @@ def _types(L, at):
     return base, cells, nodes
 
 
-# ---- recipes --------------------------------------------------------------------------------------------------------
+# ---- recipes -------------------------------------------------------------------------------------
 _recipes: list = []
 _retired: list = []
 _known: set = set()
@@ -129,11 +161,13 @@ _finish: Any = None
 def first(op, inputs, attrs):
     """Run a call the ordinary way; remember it where that is possible."""
     state = modes.state
-    if state.flags & (modes.SPECIAL | modes.INFERENCE) or not op.memo or type(inputs) is not tuple or len(inputs) > L.MAX_IN:
+    if (state.flags & (modes.SPECIAL | modes.INFERENCE) or not op.memo or type(inputs) is not tuple
+            or len(inputs) > L.MAX_IN):
         return _run(op, inputs, attrs)
     kinds = []
     for x in inputs:
-        if type(x) in _tensor_types and type(x._array) is np.ndarray and x._array.ndim <= L.MAX_DIMS and x._array.flags.aligned:
+        if (type(x) in _tensor_types and type(x._array) is np.ndarray
+                and x._array.ndim <= L.MAX_DIMS and x._array.flags.aligned):
             kinds.append(L.TENSOR)
         elif type(x) is float:
             kinds.append(L.FLOAT)
@@ -144,15 +178,18 @@ def first(op, inputs, attrs):
         else:
             return _run(op, inputs, attrs)
     arrays = [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)]
-    layout = tuple([(x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays])
+    layout = tuple([
+        (x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays])
     if attrs:
         layout += tuple(attrs.items())
-    if op.refused and layout in op.refused or not (op.is_view or op.dynamic_numbers or _apart(arrays, kinds)):
+    if (op.refused and layout in op.refused
+            or not (op.is_view or op.dynamic_numbers or _apart(arrays, kinds))):
         return _run(op, inputs, attrs)
     tape = Tape()
     result = tape.listen(op.forward, *arrays, **attrs)
     made = result if type(result) is tuple else (result,)
-    recipe = None if type(result) is tuple and len(result) == 1 else _recipe(op, attrs, kinds, arrays, made, tape)
+    recipe = (None if type(result) is tuple and len(result) == 1 else _recipe(
+        op, attrs, kinds, arrays, made, tape))
     if recipe is not None:
         _insert(op, attrs, kinds, arrays, recipe)
     else:
@@ -163,12 +200,18 @@ def first(op, inputs, attrs):
 
 
 def learn(op, inputs, attrs):
-    """Have a recipe for a call that is about to be made in place; False where it had one already."""
-    if not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE) or len(inputs) > L.MAX_IN:
+    """Have a recipe for a call that is about to be made in place; False where it had one
+    already."""
+    if (not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
+            or len(inputs) > L.MAX_IN):
         return False
-    if not all(type(x) in _tensor_types and x._array.flags.c_contiguous and x._array.ndim <= L.MAX_DIMS or type(x) in (float, int) for x in inputs):
+    if (not all(
+            type(x) in _tensor_types and x._array.flags.c_contiguous and x._array.ndim <= L.MAX_DIMS
+            or type(x) in (float, int) for x in inputs)):
         return False
-    kinds = [L.TENSOR if type(x) in _tensor_types else L.FLOAT if type(x) is float else L.INT for x in inputs]
+    kinds = [
+        L.TENSOR if type(x) in _tensor_types else L.FLOAT if type(x) is float else L.INT
+        for x in inputs]
     h = _hash(op, kinds, [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)])
     if (h, id(attrs) if attrs else 0) in _known:
         return False
@@ -178,7 +221,8 @@ def learn(op, inputs, attrs):
 
 
 def _apart(arrays, kinds):
-    """Make each operand's memory its own, so that a launch's arguments tell which operand they are; False where that cannot be."""
+    """Make each operand's memory its own, so that a launch's arguments tell which operand they
+    are; False where that cannot be."""
     seen: list = []
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         if k != L.TENSOR:
@@ -194,14 +238,16 @@ def _apart(arrays, kinds):
 def _recipe(op, attrs, kinds, arrays, made, tape):
     """The words of a recipe, or None where the call was not one launch of known arguments."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
-    if not tensors or any(type(m) is not np.ndarray or m.ndim > L.MAX_DIMS for m in made) or len(made) > L.MAX_OUT:
+    if (not tensors or any(type(m) is not np.ndarray or m.ndim > L.MAX_DIMS for m in made)
+            or len(made) > L.MAX_OUT):
         return None
     words = [0] * (L.RECIPE_BYTES // 8)
 
     def put(offset, value):
         words[offset // 8] = value
     by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
-    flags = (L.DIFF if op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV") else 0) | (L.BY_VALUE if by_value else 0)
+    flags = ((L.DIFF if op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV") else 0)
+             | (L.BY_VALUE if by_value else 0))
     if flags & L.DIFF and op.saves_output:
         flags |= L.SAVES_OUT
     owned = [op, attrs]
@@ -219,7 +265,8 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         if len(tape.launches) != 1:
             return None
         kernel, total, grain, *args = tape.launches[0]
-        if any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int) or total <= 0:
+        if (any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int)
+                or total <= 0):
             return None
         slots = _slots(op, tensors, made, tape)
         if slots is None or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
@@ -291,10 +338,11 @@ def _layout(put, at, a):
 
 
 def _slots(op, tensors, made, tape):
-    """Each argument of a call's one launch as a pair, (kind, value); None where one of them is no such thing.
+    """Each argument of a call's one launch as a pair, (kind, value); None where one of them is no
+    such thing.
 
-    The arguments of a pointwise kernel are its operands themselves, in order, so that operands may share memory; elsewhere an address
-    tells (`_apart` saw to that)."""
+    The arguments of a pointwise kernel are its operands themselves, in order, so that operands may
+    share memory; elsewhere an address tells (`_apart` saw to that)."""
     found = Reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers).launches()
     if found is None:
         return None
@@ -318,7 +366,8 @@ def _slot(x, tensors):
     return (L.CONST, address(x.array)) if type(x) is Table else None
 
 
-_NUMBERS = {"f4": "F32", "f8": "F64", "i8": "I64"}     # the kinds of slots by the types of numbers that kernels read
+# the kinds of slots by the types of numbers that kernels read
+_NUMBERS = {"f4": "F32", "f8": "F64", "i8": "I64"}
 
 
 def _mix(h, x):
@@ -363,12 +412,14 @@ def _insert(op, attrs, kinds, arrays, recipe):
 
 
 def forget():
-    """Drop all recipes: they hold kernels' cuts for a number of threads, plans' tables, and result types that follow the default."""
+    """Drop all recipes: they hold kernels' cuts for a number of threads, plans' tables, and
+    result types that follow the default."""
     if "L" not in globals():
         return
     for k in range(L.BUCKETS):
         ctx[L.CTX["table"] // 8 + k] = 0
-    if ctx[L.CTX["away"] // 8]:                     # a thread that runs a kernel now comes back to its recipe
+    # a thread that runs a kernel now comes back to its recipe
+    if ctx[L.CTX["away"] // 8]:
         _retired.extend(_recipes)
     else:
         _retired.clear()
@@ -376,7 +427,7 @@ def forget():
     _known.clear()
 
 
-# ---- setting up --------------------------------------------------------------------------------------------------------
+# ---- setting up ----------------------------------------------------------------------------------
 _tensor_types: tuple = ()
 _empty: dict = {}
 
@@ -420,7 +471,8 @@ _next = {"method": 0, "function": 0}
 
 
 def _door(k, op, attrs, count, slow, writer=None, reflected=None):
-    """Fill descriptor k: `op` called on `count` positional operands, `slow` for all other calls. With `writer` (a name) in place."""
+    """Fill descriptor k: `op` called on `count` positional operands, `slow` for all other calls.
+    With `writer` (a name) in place."""
     at = L.CTX["desc"] + L.DESC["size"] * k
     _set(at + L.DESC["op"], op)
     _set(at + L.DESC["attrs"], attrs or _empty)
@@ -440,7 +492,8 @@ def operator(slot, op, count, slow, reflected):
 def _take(kind, first, end):
     k = first + _next[kind]
     if k >= end:
-        raise RuntimeError(f"there are more native {kind}s than descriptors: raise the number in the generator")
+        raise RuntimeError(
+            f"there are more native {kind}s than descriptors: raise the number in the generator")
     _next[kind] += 1
     return k
 
@@ -456,7 +509,10 @@ def function(at, op, attrs, count, slow, doc):
     """A native function in front of the Python function `slow`."""
     k = _take("function", L.THUNKS, L.DOORS)
     _door(k, op, attrs, count, slow)
-    definition = native.MethodDef(slow.__name__.encode(), at["function"], native.METH_FASTCALL | native.METH_KEYWORDS, doc.encode())
+    definition = native.MethodDef(slow.__name__.encode(),
+                                  at["function"],
+                                  native.METH_FASTCALL | native.METH_KEYWORDS,
+                                  doc.encode())
     native._forever(definition)
     make = C.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = C.py_object, [C.c_void_p, C.py_object, C.py_object]
@@ -472,6 +528,8 @@ def _descr_new():
 
 def plain_method(base, address, name, doc):
     """A method descriptor of `base` made of machine code."""
-    definition = native.MethodDef(name.encode(), address, native.METH_FASTCALL | native.METH_KEYWORDS, (doc or "").encode())
+    definition = native.MethodDef(name.encode(),
+                                  address,
+                                  native.METH_FASTCALL | native.METH_KEYWORDS, (doc or "").encode())
     native._forever(definition)
     return _descr_new()(base, C.addressof(definition))

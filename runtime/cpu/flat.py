@@ -1,8 +1,9 @@
 """Flat images: object code that is loaded with mmap alone, without LLVM.
 
-`flatten` lays out the sections of an x86-64 ELF object once and resolves what refers to the object itself. What refers to the
-outside (libc, CPython, our own tables) goes through slots at the end of the image, one address each, that `load` fills before
-it makes the memory executable and read-only. Anything else is refused: LLVM loads such an object.
+`flatten` lays out the sections of an x86-64 ELF object once and resolves what refers to the object
+itself. What refers to the outside (libc, CPython, our own tables) goes through slots at the end of
+the image, one address each, that `load` fills before it makes the memory executable and read-only.
+Anything else is refused: LLVM loads such an object.
 """
 import ctypes as C
 import functools
@@ -18,7 +19,8 @@ SUPPORTED = sys.platform == "linux" and platform.machine() == "x86_64" and C.siz
 
 
 class Image:
-    """Position-independent code and constants; where its functions start; where addresses of the outside belong."""
+    """Position-independent code and constants; where its functions start; where addresses of the
+    outside belong."""
     __slots__ = ("code", "names", "slots")
 
     def __init__(self, code, names, slots):
@@ -41,8 +43,10 @@ def flatten(obj):
     code, base = bytearray(), {}
     for i, (name, kind, flags, _, offset, length, *_, align, _) in enumerate(sections):
         if not flags & 2 or not length or text_at(names_at, name).startswith(".eh_frame"):
-            continue                                         # not loaded (2 is SHF_ALLOC), or for unwinding only
-        if kind != 1 or flags & 1 and text_at(names_at, name) != ".operands" or align > ALIGN:       # (see `Fn.from_memory`)
+            # not loaded (2 is SHF_ALLOC), or for unwinding only
+            continue
+        # (see `Fn.from_memory`)
+        if kind != 1 or flags & 1 and text_at(names_at, name) != ".operands" or align > ALIGN:
             return None                                      # zero-filled or writable data
         code += b"\0" * (-len(code) % max(align, 1))
         base[i] = len(code)
@@ -81,7 +85,8 @@ def flatten(obj):
             continue
         for k in range(s[5] // 24):
             offset, info, add = struct.unpack_from("<QQq", obj, s[4] + 24 * k)
-            kind, (name, to, section), at = info & 0xFFFFFFFF, symbols[info >> 32], base[s[7]] + offset
+            kind, (name, to,
+                   section), at = info & 0xFFFFFFFF, symbols[info >> 32], base[s[7]] + offset
             outside = to is None and section == 0 and name
             if kind in (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX) and outside:
                 to = slot(name)
@@ -106,7 +111,8 @@ def join(images):
 @functools.lru_cache(None)
 def _libc():
     libc = C.CDLL(None, use_errno=True)
-    libc.mmap.restype, libc.mmap.argtypes = C.c_void_p, [C.c_void_p, C.c_size_t, C.c_int, C.c_int, C.c_int, C.c_long]
+    libc.mmap.restype, libc.mmap.argtypes = (C.c_void_p, [
+        C.c_void_p, C.c_size_t, C.c_int, C.c_int, C.c_int, C.c_long])
     libc.mprotect.argtypes = [C.c_void_p, C.c_size_t, C.c_int]
     libc.munmap.argtypes = [C.c_void_p, C.c_size_t]
     libc.madvise.argtypes = [C.c_void_p, C.c_size_t, C.c_int]
@@ -115,14 +121,16 @@ def _libc():
 
 def reserve(size):
     """Zeroed memory that is never given back, at a page's start."""
-    at = _libc().mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    at = _libc().mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE,
+                      mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     if at in (None, C.c_void_p(-1).value):
         raise OSError(C.get_errno(), "mmap")
     return at
 
 
 def wipe_on_fork(at, size):
-    """Have the kernel zero this memory in the child of any fork, also of one that Python does not see; False where it cannot."""
+    """Have the kernel zero this memory in the child of any fork, also of one that Python does
+    not see; False where it cannot."""
     return sys.platform == "linux" and _libc().madvise(at, size, 18) == 0
 
 
@@ -133,7 +141,8 @@ def executable(at, size):
 
 
 def load(code, slots, resolve):
-    """Map code, fill its slots with `resolve(name)`, make it executable; its address. Never writable and executable at once.
+    """Map code, fill its slots with `resolve(name)`, make it executable; its address. Never
+    writable and executable at once.
 
     The mapping stays for ever: threads may be in it even when the interpreter has gone."""
     at = reserve(max(len(code), 1))

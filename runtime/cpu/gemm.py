@@ -1,9 +1,10 @@
 """Matrix multiplication on the CPU: which kernel, cut into which work units, for which arrays.
 
-What a call needs beyond its data pointers depends on dtypes, shapes and strides only. It is worked out once, as a `Plan`, and
-found again by them, so that a small product costs a dictionary look-up and a launch. No choice made here changes a bit of a
-result: the order of the sums is the kernels' (`passes/lower_llvm/products/gemm.py`, and for one row or column `one_row.py`), and it knows
-only the sizes.
+What a call needs beyond its data pointers depends on dtypes, shapes and strides only. It is worked
+out once, as a `Plan`, and found again by them, so that a small product costs a dictionary look-up
+and a launch. No choice made here changes a bit of a result: the order of the sums is the kernels'
+(`passes/lower_llvm/products/gemm.py`, and for one row or column `one_row.py`), and it knows only
+the sizes.
 """
 import functools
 import itertools
@@ -28,25 +29,32 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from . import haste, memory, native, pool, taped_launches
 from .pointwise import move
 
-SHORT = {np.dtype(t): s for t, s in (
-    ("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"), ("i1", "i8"), ("i2", "i16"), ("i4", "i32"),
-    ("i8", "i64"), ("u1", "u8"), ("u2", "u16"), ("u4", "u32"), ("u8", "u64"), ("?", "bool"))}
+SHORT = {
+    np.dtype(t): s
+    for t, s in (("f4", "f32"), ("f8", "f64"), ("f2", "f16"), (ml_dtypes.bfloat16, "bf16"),
+                 ("i1", "i8"), ("i2", "i16"), ("i4", "i32"), ("i8", "i64"), ("u1", "u8"),
+                 ("u2", "u16"), ("u4", "u32"), ("u8", "u64"), ("?", "bool"))}
 DTYPE = {s: d for d, s in SHORT.items()}
 MAX_COLS = 2048                          # of a unit: 256 rows of them are packed at a time
 MAX_PLANS = 8192
 ROWS_EACH = 112                          # that a thread should have below each other
-UNIT_STEPS = 1 << 20                     # multiply-adds that are worth a thread of their own: some microseconds
+# multiply-adds that are worth a thread of their own: some microseconds
+UNIT_STEPS = 1 << 20
 FEW = 8                                  # rows for which `gemv` is quicker than packing
-IN_PLACE = 28                            # rows for which a matrix with adjacent columns is read where it is
-LINES = 1 << 24                          # bytes read of a matrix of which a tile reads a line here, a line there
+# rows for which a matrix with adjacent columns is read where it is
+IN_PLACE = 28
+# bytes read of a matrix of which a tile reads a line here, a line there
+LINES = 1 << 24
 MANY = 1024                              # rows beside which packing costs nothing
 NEAR = 1 << 15                           # bytes of a matrix that costs the same in any order
 NEAR_ROWS = 64                           # of a matrix that may be read in columns
-MIRRORED = 1 << 23                       # multiply-adds of a matrix with its own transpose of which half are worth several launches
+# multiply-adds of a matrix with its own transpose of which half are worth several launches
+MIRRORED = 1 << 23
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
 _plans: dict = {}
-_quick: dict = {}                        # of plans that are one launch: what `matmul` and `linear` look up
+# of plans that are one launch: what `matmul` and `linear` look up
+_quick: dict = {}
 _scratch: list = []                      # buffers that no call uses now
 
 
@@ -60,18 +68,22 @@ class Plan(NamedTuple):
     table: np.ndarray                    # the kernel's DIMS
     scratch: int                         # bytes, for all threads
     swapped: bool                        # the kernel computes the transpose: its A is our b
-    parts: tuple                         # of each launch, the byte offsets of all arrays; () is one launch at 0
+    # of each launch, the byte offsets of all arrays; () is one launch at 0
+    parts: tuple
 
 
 def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
-    """a (..., M, K) @ b (..., K, N) of one dtype and any strides; batch dimensions broadcast, vectors as in NumPy.
+    """a (..., M, K) @ b (..., K, N) of one dtype and any strides; batch dimensions broadcast,
+    vectors as in NumPy.
 
-    `epilogue` is a scalar expression of the rounded product (argument 0) and of the `operands` (arguments 1...), arrays that
-    broadcast to the result; it is applied as the product is stored. `bias` (N,) stands for the epilogue that adds it.
-    `out` has the result's shape and dtype, any strides, and may overlap the operands.
+    `epilogue` is a scalar expression of the rounded product (argument 0) and of the `operands`
+    (arguments 1...), arrays that broadcast to the result; it is applied as the product is stored.
+    `bias` (N,) stands for the epilogue that adds it. `out` has the result's shape and dtype, any
+    strides, and may overlap the operands.
     """
     if bias is None and epilogue is None and out is None:
-        quick = _quick.get((a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads))
+        quick = _quick.get(
+            (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool._threads))
         if quick is None:
             return _product(a, b)
         shape, dtype, kernel, total, grain, table, swapped = quick
@@ -93,10 +105,12 @@ def linear(x, w, bias=None):
     if bias is None:
         key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, pool._threads, "linear")
     else:
-        key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, pool._threads, bias.dtype, bias.shape, bias.strides)
+        key = ((x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, pool._threads, bias.dtype,
+                bias.shape, bias.strides))
     quick = _quick.get(key)
     if quick is None:
-        return _product(x, w.T, None if bias is None else PLUS_BIAS, () if bias is None else (bias,), key)
+        return _product(x, w.T, None if bias is None else PLUS_BIAS, () if bias is None else
+                        (bias,), key)
     shape, dtype, kernel, total, grain, table, swapped = quick
     c = memory.empty(shape, dtype)
     if swapped:
@@ -116,7 +130,8 @@ def _into(out, r):
 
 
 def _product(a, b, epilogue=None, operands=(), quick=None):
-    """The product and its epilogue, in one kernel where there is one. A plan that is nothing but a launch is kept in `_quick`."""
+    """The product and its epilogue, in one kernel where there is one. A plan that is nothing but
+    a launch is kept in `_quick`."""
     if a.ndim < 2 or b.ndim < 2:
         r = _special(a, b)
         return r if epilogue is None else _after(r, epilogue, operands)
@@ -128,14 +143,18 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
         if c is not None:
             return c
     elif not plan.scratch and not plan.parts and (epilogue is None or quick):
-        _keep(_quick, quick or key[:-2], (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
+        _keep(
+            _quick,
+            quick or key[:-2],
+            (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
     c = memory.empty(plan.shape, plan.dtype)
     _run(plan, (b, a, c, *operands) if plan.swapped else (a, b, c, *operands))
     return c
 
 
 def _found(a, b, epilogue, operands, to=None):
-    """(key, plan) of a product; the plan is None where no kernel computes it. `to`: the strides of a result that is there."""
+    """(key, plan) of a product; the plan is None where no kernel computes it. `to`: the strides
+    of a result that is there."""
     key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(),
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)], epilogue, to)
     plan = _plans.get(key)
@@ -147,17 +166,20 @@ def _found(a, b, epilogue, operands, to=None):
 
 
 def _cuts(a, b, operands):
-    """Where the columns of a product are cut of which half is enough, were b the transpose of a; () where that does not pay."""
+    """Where the columns of a product are cut of which half is enough, were b the transpose of a;
+    () where that does not pay."""
     if a.ndim != 2 or a.strides != b.strides[::-1] or any(o.size != 1 for o in operands):
         return ()
     m, k = a.shape
     blocks = min(6, m // 32, m * m * k // (4 * UNIT_STEPS))
-    return tuple(m * i // blocks for i in range(blocks + 1)) if blocks > 1 and m * m * k >= MIRRORED else ()
+    return (tuple(m * i // blocks
+                  for i in range(blocks + 1)) if blocks > 1 and m * m * k >= MIRRORED else ())
 
 
 def _mirrored(a, b, epilogue, operands, plan, cuts):
-    """The product of a matrix with its own transpose: what lies above the diagonal, a block of columns after the other, and its mirror image,
-    which is the same to the bit. None where b is something else."""
+    """The product of a matrix with its own transpose: what lies above the diagonal, a block of
+    columns after the other, and its mirror image, which is the same to the bit. None where b is
+    something else."""
     if address(a) != address(b):
         return None
     c = memory.empty(plan.shape, plan.dtype)
@@ -184,7 +206,8 @@ def _keep(plans, key, plan):
 
 
 def _run(plan, arrays):
-    """The launches of a plan that is more than one of them, needs scratch memory, or has an epilogue."""
+    """The launches of a plan that is more than one of them, needs scratch memory, or has an
+    epilogue."""
     scratch = None
     if plan.scratch:
         try:
@@ -197,7 +220,8 @@ def _run(plan, arrays):
         at = [address(x) for x in arrays]
         for part in plan.parts:
             a, b, c, *operands = map(int.__add__, at, part)
-            native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch, *operands)
+            native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch,
+                          *operands)
     else:
         a, b, c, *operands = arrays
         native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch, *operands)
@@ -210,13 +234,15 @@ def _special(a, b):
     if b.dtype != a.dtype:
         raise TypeError(f"matmul: the operands have different dtypes: {a.dtype} and {b.dtype}")
     if a.ndim == 0 or b.ndim == 0:
-        raise ValueError(f"matmul: both operands need at least one dimension: {a.shape} @ {b.shape}")
+        raise ValueError(
+            f"matmul: both operands need at least one dimension: {a.shape} @ {b.shape}")
     if a.ndim == 1:
         return matmul(a[None], b)[..., 0, :] if b.ndim > 1 else matmul(a[None], b[:, None])[0, 0, ...]
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
-        real, imag = ([np.ascontiguousarray(p) for p in parts] for parts in ((a.real, b.real), (a.imag, b.imag)))
+        real, imag = ([np.ascontiguousarray(p) for p in parts]
+                      for parts in ((a.real, b.real), (a.imag, b.imag)))
         c = memory.empty(_shape(a, b), a.dtype)
         c.real = matmul(real[0], real[1]) - matmul(imag[0], imag[1])
         c.imag = matmul(real[0], imag[1]) + matmul(imag[0], real[1])
@@ -237,7 +263,7 @@ def _shape(a, b):
         raise ValueError(f"matmul: batch sizes do not broadcast: {a.shape} @ {b.shape}") from None
 
 
-# ---- weights that stay -----------------------------------------------------------------------------------------------
+# ---- weights that stay ---------------------------------------------------------------------------
 class Packed(NamedTuple):
     """A matrix B, and its elements in the order in which the kernels read them."""
     data: np.ndarray
@@ -253,8 +279,8 @@ def pack(b):
 
 
 def _packing(b):
-    """What packs b, a matrix or several: (elements of the result, their type, kernel, units, grain, table); None where they are too far
-    apart for one launch."""
+    """What packs b, a matrix or several: (elements of the result, their type, kernel, units, grain,
+    table); None where they are too far apart for one launch."""
     short = SHORT[b.dtype]
     wide = kernels.WIDE.get(short, short)
     (k, n), (outer, inner) = b.shape[-2:], _collapse(b.shape[:-2], [b.strides[:-2]])
@@ -263,9 +289,11 @@ def _packing(b):
     (_, many), (outer_step, inner_step) = [1, 1, *outer][-2:], [0, 0, *inner[0]][-2:]
     width, s = kernels.shape(short).width, b.dtype.itemsize
     b_mode = "rows" if b.strides[-1] == s else "cols"
-    kernel = native.kernel(f"gemm/pack/many/{short}/{b_mode}", lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
+    kernel = native.kernel(f"gemm/pack/many/{short}/{b_mode}",
+                           lambda mod, symbol: kernels.pack_b(mod, symbol, short, b_mode))
     count, panels = math.prod(b.shape[:-2]), -(-n // width)
-    return (count * panels * width * max(k, 1), DTYPE[wide], kernel, count * panels, max(1, (1 << 18) // max(1, k * width)),
+    return (count * panels * width * max(k, 1), DTYPE[wide], kernel, count * panels,
+            max(1, (1 << 18) // max(1, k * width)),
             numbers_of([k, n, *b.strides[-2:], many, outer_step, inner_step]))
 
 
@@ -296,9 +324,10 @@ def _packed_plan(a, b, epilogue, operands):
 
 
 def kept_plan(a, b, epilogue, operands):
-    """(plan, what packs b) of a product with a matrix that is packed once for many; None where each product may as well pack it itself, or
-    need not."""
-    if a.ndim < 2 or b.ndim != 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not b.size or _one_row(a.shape, b.shape):
+    """(plan, what packs b) of a product with a matrix that is packed once for many; None where each
+    product may as well pack it itself, or need not."""
+    if (a.ndim < 2 or b.ndim != 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not b.size
+            or _one_row(a.shape, b.shape)):
         return None
     if not (IN_PLACE if b.strides[1] == b.itemsize else FEW) < math.prod(a.shape[:-1]) <= MANY:
         return None
@@ -307,9 +336,11 @@ def kept_plan(a, b, epilogue, operands):
 
 
 class Rows(NamedTuple):
-    """A product whose units are tiles of whole rows, so that any rows of it may be computed at any time."""
+    """A product whose units are tiles of whole rows, so that any rows of it may be computed at
+    any time."""
     plan: Plan
-    packing: tuple                       # what packs the second operand first (see `_packing`), or None: it is read where it is
+    # what packs the second operand first (see `_packing`), or None: it is read where it is
+    packing: tuple
     tile: int                            # rows of a unit
     rows: int                            # of each of so many
     matrices: int
@@ -317,7 +348,8 @@ class Rows(NamedTuple):
 
 def by_rows(a, b, epilogue, operands):
     """`matmul(a, b, ...)` as `Rows`; None where it cannot be done so."""
-    if a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not a.size or not b.size or _one_row(a.shape, b.shape):
+    if (a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not a.size
+            or not b.size or _one_row(a.shape, b.shape)):
         return None
     plan, packing = _make_plan(a, b, epilogue, operands, whole=True), None
     place = kernels.DIMS.index
@@ -337,12 +369,13 @@ def by_rows(a, b, epilogue, operands):
     return Rows(plan, packing, tile, rows, matrices) if whole else None
 
 
-# ---- plans -----------------------------------------------------------------------------------------------------------
+# ---- plans ---------------------------------------------------------------------------------------
 def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
-    """The plan for arrays like these; None where they are no single product of ours. `whole`: units are not made for many threads. `to`: the
-    strides of a result that is there."""
+    """The plan for arrays like these; None where they are no single product of ours. `whole`: units
+    are not made for many threads. `to`: the strides of a result that is there."""
     threads = pool.get_num_threads()
-    if a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2 or b.ndim < 2:
+    if (a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2
+            or b.ndim < 2):
         return None
     shape = _shape(a, b)
     if not kernels.supported(SHORT[a.dtype]) or any(o.dtype not in SHORT for o in operands):
@@ -355,34 +388,40 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
         return None
     try:
         with haste.work(math.prod(shape) * a.shape[-1] >> 4):
-            return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads, to)
+            return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads,
+                         to)
     except Unsupported:
         return None
 
 
 def _one_row(a, b):
-    """Has the product of these shapes one row or one column? Its sums have an order of their own: no stride may decide this."""
+    """Has the product of these shapes one row or one column? Its sums have an order of their
+    own: no stride may decide this."""
     rows = math.prod(a[:-1]) if math.prod(b[:-2]) == 1 else a[-2]
     return rows == 1 or b[-1] == 1
 
 
 def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
-    """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take the units, `to` are the result's strides if
-    they are not dense."""
+    """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take
+    the units, `to` are the result's strides if they are not dense."""
     batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
     short, one = SHORT[a.dtype], _one_row(a.shape, b.shape)
     dst = short
     if epilogue is not None:
         dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
-    c_strides = list(to) if to else [DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))]
-    sides = [K.spread(x, (*batch, *x.shape[-2:])) for x in (a, b)] + [c_strides] + [o.strides for o in operands]
+    c_strides = (list(to) if to else [
+        DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))])
+    sides = ([K.spread(x, (*batch, *x.shape[-2:]))
+              for x in (a, b)] + [c_strides] + [o.strides for o in operands])
     batch, batches = _collapse(batch, [x[:-2] for x in sides])
     a, b, c, *more = (tuple(x[-2:]) for x in sides)
     swapped = False
-    if batch and batches[1][-1] == 0 and (n == 1 or not one) and all(m == 1 or y[-1] == m * x[0]
-                                             for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True)):
+    if batch and batches[1][-1] == 0 and (n == 1 or not one) and all(
+            m == 1 or y[-1] == m * x[0]
+            for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True)):
         if m == 1:                       # one B for many A: a taller A
-            a, *more = ((y[-1], x[1]) for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True))
+            a, *more = ((y[-1], x[1])
+                        for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True))
         m *= batch.pop()
         for y in batches:
             y.pop()
@@ -395,7 +434,8 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
         more = [x[::-1] for x in more]
     tail = None
     if epilogue is not None:
-        kinds = (kernels.Operand(SHORT[o.dtype], x[1] != 0) for x, o in zip(more, operands, strict=True))
+        kinds = (kernels.Operand(SHORT[o.dtype], x[1] != 0)
+                 for x, o in zip(more, operands, strict=True))
         tail = kernels.Epilogue(epilogue, tuple(kinds))
     parts = tuple(tuple(sum(map(int.__mul__, at, y)) for y in batches)
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
@@ -403,20 +443,24 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
     batches = [[0, 0, *y][-2:] for y in batches]
     key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, one, packed, sharing)
     total = outer * inner * -(-m // rows) * -(-n // cols) if m and n else 0
-    facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows, cols=cols, inner=inner,
-                 in_place=in_place, scratch=scratch)
+    facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows,
+                 cols=cols, inner=inner, in_place=in_place, scratch=scratch)
     for x, (x_outer, x_inner) in zip("abc", batches[:3], strict=True):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
-    numbers = [facts[x] for x in kernels.DIMS] + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)]
-    grain = at_least((UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // at_least(rows * cols * k, 1), 1)
+    numbers = ([facts[x] for x in kernels.DIMS]
+               + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)])
+    grain = at_least((UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // at_least(rows * cols * k, 1),
+                     1)
     if not in_place:                         # a thread packs B for each piece that it takes
         grain = at_least(grain, at_most(total // sharing, ROWS_EACH // rows))
     kernel, table = native.kernel(key, emit), numbers_of(numbers)
-    return Plan(shape, DTYPE[dst], kernel, total, share_out.word(grain, threads if scratch else 0), table, scratch * threads, swapped, parts)
+    return Plan(shape, DTYPE[dst], kernel, total, share_out.word(grain, threads if scratch else 0),
+                table, scratch * threads, swapped, parts)
 
 
 def _collapse(sizes, sides):
-    """Batch dimensions with neighbours merged where every side allows it, and those of one element left out: (sizes, strides)."""
+    """Batch dimensions with neighbours merged where every side allows it, and those of one
+    element left out: (sizes, strides)."""
     merged: list = []
     for n, *steps in zip(sizes, *sides, strict=True):
         if n == 1:
@@ -425,14 +469,17 @@ def _collapse(sizes, sides):
             merged[-1] = merged[-1][0] * n, *steps
         else:
             merged.append((n, *steps))
-    sizes, *sides = (list(x) for x in zip(*merged, strict=True)) if merged else [[] for _ in range(1 + len(sides))]
+    sizes, *sides = ((list(x) for x in zip(*merged, strict=True))
+                     if merged else [[] for _ in range(1 + len(sides))])
     return sizes, sides
 
 
 def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
-    """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and columns of a unit, scratch bytes)."""
+    """The kernel, as (key, emit), and how it is used: (whether B is read in place, rows and
+    columns of a unit, scratch bytes)."""
     s, lanes = DTYPE[short].itemsize, kernels.shape(short).lanes
-    few = 1 if n * k * s <= 1 << 16 else FEW if s >= 4 else 3          # B in the first-level cache is as good in any order
+    # B in the first-level cache is as good in any order
+    few = 1 if n * k * s <= 1 << 16 else FEW if s >= 4 else 3
     if one or (0 < m <= few and count and not packed and (b[1] == s or (b[0] == s and n >= lanes))):
         parts = min(8 * threads, n * k * count // (UNIT_STEPS // 8)) // max(1, count)
         cols = max(4 * lanes, -(-n // max(1, parts) // lanes) * lanes)
@@ -440,18 +487,23 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
             near = k <= NEAR_ROWS or (k <= one_row.BLOCK and n * k * s <= NEAR)
             kind, emit = f"one_row{'/near' if near else ''}", partial(one_row.one_row, near=near)
         elif one:
-            most = 4 if _page_apart(b[1]) else 8           # columns a page apart meet in one cache set
+            # columns a page apart meet in one cache set
+            most = 4 if _page_apart(b[1]) else 8
             side = next(x for x in (8, 4, 2, 1) if x <= max(1, min(n, most)))
             kind = f"one_col/{side}{'' if b[0] == s else '/any'}"
             emit = partial(one_row.one_col, count=side, adjacent=b[0] == s)
         else:
             kind, emit = ("rows", few_rows.few_rows) if b[1] == s else ("cols", few_rows.few_cols)
             kind, emit = f"{kind}/{(m := fixed(m))}", partial(emit, m=m)
-        return f"gemv/{short}/{kind}/{tail or ''}", partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0
-    a_mode, small = "place", kernels.shape(short).lanes * s < 64         # vectors, and with them caches
-    # Rows a page apart would all meet in one cache set; and of a transposed A a register tile reads a line of each step.
+        return (f"gemv/{short}/{kind}/{tail or ''}",
+                partial(emit, dtype=short, dst=dst, epilogue=tail), 0, m, cols, 0)
+    # vectors, and with them caches
+    a_mode, small = "place", kernels.shape(short).lanes * s < 64
+    # Rows a page apart would all meet in one cache set; and of a transposed A a register tile reads
+    # a line of each step.
     apart = _page_apart(a[0]) if a[1] == s else not small or _page_apart(a[1])
-    if short in kernels.WIDE or (apart and m > 28 or small and m > kernels.MC) and n > 96 and k > 64:
+    if (short in kernels.WIDE
+            or (apart and m > 28 or small and m > kernels.MC) and n > 96 and k > 64):
         a_mode = "rows" if a[1] == s else "cols"
     b_mode = "packed" if packed else "rows" if b[1] == s else "cols"
     near = m * n * k * s <= LINES if small else n * k * s <= few_rows.FAR
@@ -472,7 +524,9 @@ def _bring(part, dtype):
         module.writing = f"gemm/part/{part}/{dtype}"
         kernels.emit_part(module, part, dtype)
         return module.text()
-    for name, place in native.image(f"gemm/part/{part}/{dtype}", text, kernels.part_names(part, dtype)).items():
+
+    for name, place in native.image(f"gemm/part/{part}/{dtype}", text,
+                                    kernels.part_names(part, dtype)).items():
         native.export(name, place)
 
 
@@ -481,8 +535,9 @@ def _page_apart(stride):
 
 
 def _units(short, m, n, k, count, threads):
-    """Rows and columns of a work unit. A thread's units are neighbours, and those below each other it does as one: so a unit is one
-    tile high. The columns are cut where a thread would get too few rows to make up for the packing of all columns of B."""
+    """Rows and columns of a work unit. A thread's units are neighbours, and those below each other
+    it does as one: so a unit is one tile high. The columns are cut where a thread would get too few
+    rows to make up for the packing of all columns of B."""
     tile = kernels.shape(short)
     useful = min(threads, m * n * k * count // UNIT_STEPS)
     across = -(-n // (MAX_COLS if short not in kernels.WIDE else MAX_COLS // 4)) or 1

@@ -1,8 +1,11 @@
-"""Buffers beside pages that nobody may touch: an access outside of one is a signal, where it happens.
+"""Buffers beside pages that nobody may touch: an access outside of one is a signal, where it
+happens.
 
-With `WHET_GUARD=end` (or 1) every buffer from `memory.empty` ends where such a page begins, with `WHET_GUARD=begin` it begins where one
-ends; so does every piece of a program's arena. A dead buffer's pages are given back at once, so that a late access is a signal, too. What
-is in a new buffer is all ones: NaN as a float, so that whatever is computed from memory that was never written shows.
+With `WHET_GUARD=end` (or 1) every buffer from `memory.empty` ends where such a page begins, with
+`WHET_GUARD=begin` it begins where one ends; so does every piece of a program's arena. A dead
+buffer's pages are given back at once, so that a late access is a signal, too. What is in a new
+buffer is all ones: NaN as a float, so that whatever is computed from memory that was never written
+shows.
 """
 import ctypes as C
 import mmap
@@ -25,7 +28,8 @@ def _side():
     return "begin" if asked == "begin" else "end"
 
 
-SIDE = _side()                           # where the page that nobody may touch is: at the "end", at the "begin", or nowhere
+# where the page that nobody may touch is: at the "end", at the "begin", or nowhere
+SIDE = _side()
 
 
 def pages(size):
@@ -42,14 +46,16 @@ class Fenced:
         libc.munmap.argtypes, libc.mprotect.argtypes = [C.c_void_p, C.c_size_t], [C.c_void_p, C.c_size_t, C.c_int]
         room = pages(size)
         self.free, self.whole = libc.munmap, room + 2 * PAGE
-        self.start = libc.mmap(None, self.whole, 0, _PRIVATE_ANONYMOUS, -1, 0) if size < HUGE else C.c_void_p(-1).value
+        self.start = (libc.mmap(None, self.whole, 0, _PRIVATE_ANONYMOUS, -1, 0)
+                      if size < HUGE else C.c_void_p(-1).value)
         if self.start == C.c_void_p(-1).value:
             self.start = None
             raise MemoryError(f"cannot map {size} bytes")
         libc.mprotect(self.start + PAGE, room, _READ_WRITE)
         at = self.start + PAGE + (room - size if side == "end" else 0)
         C.memset(at, POISON, size)
-        self.__array_interface__ = {"data": (at, False), "shape": (size,), "typestr": "|u1", "version": 3}
+        self.__array_interface__ = {
+            "data": (at, False), "shape": (size,), "typestr": "|u1", "version": 3}
 
     def __del__(self):
         if self.start is not None:
@@ -57,7 +63,8 @@ class Fenced:
 
 
 def fenced(size, side="end"):
-    """An array of so many bytes that ends where a page begins that nobody may touch, or begins after one.
+    """An array of so many bytes that ends where a page begins that nobody may touch, or begins
+    after one.
 
     >>> from whet.cpu.guard import PAGE, fenced
     >>> a = fenced(6)
@@ -67,7 +74,8 @@ def fenced(size, side="end"):
     return np.asarray(Fenced(size, side))
 
 
-# The same for machine code: what `memory.py` gets blocks from, and what a program's arena is divided by.
+# The same for machine code: what `memory.py` gets blocks from, and what a program's arena is
+# divided by.
 SYSTEM = """
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
 declare i32 @munmap(ptr, i64)
@@ -113,12 +121,17 @@ define internal void @release(ptr %p, i64 %size) nounwind {
   ret void
 }
 """
-WORDS = {"PAGE_SIZE": PAGE, "PAGE_LESS_1": PAGE - 1, "MINUS_PAGE": -PAGE, "TWO_PAGES": 2 * PAGE, "AT_END": str(SIDE == "end").lower()}
+WORDS = {
+    "PAGE_SIZE": PAGE, "PAGE_LESS_1": PAGE - 1, "MINUS_PAGE": -PAGE, "TWO_PAGES": 2 * PAGE,
+    "AT_END": str(SIDE == "end").lower()}
 
 
 def forbid(m, symbol):
-    """Emit the kernel whose arguments are pages that nobody may touch from now on: their number, then their addresses."""
+    """Emit the kernel whose arguments are pages that nobody may touch from now on: their number,
+    then their addresses."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     m.declare("mprotect", "i32", ["ptr", "i64", "i32"])
-    f.loop(0, f.load("i64", f.args[0]), 1, lambda i: f.raw(
-        f"call i32 @mprotect(ptr {f.load('ptr', f.at(f.args[0], i + 1, 'i64')).ref}, i64 {PAGE}, i32 0)"))
+    f.loop(
+        0, f.load("i64", f.args[0]), 1, lambda i: f.
+        raw(f"call i32 @mprotect(ptr {f.load('ptr', f.at(f.args[0], i + 1, 'i64')).ref}, i64 "
+            f"{PAGE}, i32 0)"))

@@ -1,8 +1,10 @@
-"""Kernels in haste: a run that is recorded asks for kernels that it may need this once, while somebody waits for its result.
+"""Kernels in haste: a run that is recorded asks for kernels that it may need this once, while
+somebody waits for its result.
 
-Those that have little to do are compiled as they stand, without optimisation, in a quarter of the time. Who asks gets the address of a
-door, one jump to the kernel behind it; when the process is quiet, or when times are going to be compared, each is compiled well and the
-door leads there. Both compute the same bits: generators write every operation and its order, and LLVM may change neither.
+Those that have little to do are compiled as they stand, without optimisation, in a quarter of the
+time. Who asks gets the address of a door, one jump to the kernel behind it; when the process is
+quiet, or when times are going to be compared, each is compiled well and the door leads there. Both
+compute the same bits: generators write every operation and its order, and LLVM may change neither.
 """
 import atexit
 import ctypes as C
@@ -14,15 +16,21 @@ import time
 from ..ir.extent import value
 from . import flat
 
-LIGHT = 1 << 15                          # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better code
-QUIET, MOST = 0.3, 3.0                   # seconds without a new kernel until those there are compiled well; so long one waits for that at most
+# elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
+# code
+LIGHT = 1 << 15
+# seconds without a new kernel until those there are compiled well; so long one waits for that at
+# most
+QUIET, MOST = 0.3, 3.0
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
 settle_one = None                        # how one is compiled well: set by native
 _local = threading.local()
-_pending: dict = {}                      # key -> (what gives its IR text and symbols, its door, the place of the address that this leads to)
-_behind: dict = {}                       # the address of a door -> the key of what is put off behind it
+# key -> (what gives its IR text and symbols, its door, the place of the address that this leads to)
+_pending: dict = {}
+# the address of a door -> the key of what is put off behind it
+_behind: dict = {}
 _free: list = []                         # doors that nobody has, with those places
 _state = {"last": 0.0, "first": 0.0, "thread": None, "over": False, "form": "usual"}
 
@@ -60,7 +68,8 @@ def wanted():
 
 
 class form:
-    """Inside, all kernels that are new are "brief" until somebody says `settle`, or all are "full", or it is as "usual": for tests."""
+    """Inside, all kernels that are new are "brief" until somebody says `settle`, or all are
+    "full", or it is as "usual": for tests."""
 
     def __init__(self, name):
         self.name = name
@@ -76,17 +85,21 @@ def door(target):
     """A door that leads to an address: its own, and the place that holds where it leads."""
     if not _free:
         at = flat.reserve(2 * PAGE)      # jumps, and behind them the addresses that they go to
-        jumps = b"".join(b"\xff\x25" + struct.pack("<i", PAGE - 6) + b"\xcc\xcc" for _ in range(PAGE // 8))       # jmp *4090(%rip)
+        # jmp *4090(%rip)
+        jumps = b"".join(b"\xff\x25" + struct.pack("<i", PAGE - 6) + b"\xcc\xcc"
+                         for _ in range(PAGE // 8))
         C.memmove(at, jumps, PAGE)
         flat.executable(at, PAGE)
-        _free.extend((at + k, C.c_uint64.from_address(at + PAGE + k)) for k in reversed(range(0, PAGE, 8)))
+        _free.extend(
+            (at + k, C.c_uint64.from_address(at + PAGE + k)) for k in reversed(range(0, PAGE, 8)))
     address, place = _free.pop()
     place.value = target
     return address, place
 
 
 def put_off(key, write, address, place):
-    """Have the kernel behind a door compiled well later; `write()` gives its IR text, and the symbols there by key."""
+    """Have the kernel behind a door compiled well later; `write()` gives its IR text, and the
+    symbols there by key."""
     _pending[key], _behind[address] = (write, address, place), key
     _state["last"] = time.monotonic()
     if len(_pending) == 1:
@@ -101,7 +114,8 @@ def _wake():
             t.start()
         except BaseException as e:           # (whoever asks next wakes another)
             _state["thread"] = None
-            if not isinstance(e, RuntimeError):              # that is what the system says that has no thread to give: nobody has to know
+            # that is what the system says that has no thread to give: nobody has to know
+            if not isinstance(e, RuntimeError):
                 raise
 
 

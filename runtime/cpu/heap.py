@@ -1,4 +1,5 @@
-"""The allocator of large memory as machine code needs it: its words, what it asks of NumPy and Python, and what is called where it is off."""
+"""The allocator of large memory as machine code needs it: its words, what it asks of NumPy and
+Python, and what is called where it is off."""
 import ctypes as C
 import functools
 import math
@@ -12,7 +13,8 @@ from ..ir.outline import Outline
 from . import flat, guard, pool
 from .heap_layout import BLOCK_TYPE, HEAP_BYTES, LIMIT, SLOW
 
-Block = None                     # the type of what large memory belongs to, once there is machine code
+# the type of what large memory belongs to, once there is machine code
+Block = None
 machine_empty = None             # `empty` as machine code, once there is that
 FASTCALL_KEYWORDS = 0x80 | 0x2
 
@@ -32,8 +34,12 @@ def exports():
     capsule.restype, capsule.argtypes = C.c_void_p, [C.py_object, C.c_char_p]
     table = capsule(np._core._multiarray_umath._ARRAY_API, None)
     entry = lambda i: C.c_void_p.from_address(table + 8 * i).value
-    return {"whet_heap": flat.reserve(HEAP_BYTES), "whet_dtype": id(np.dtype),
-            "whet_NewFromDescr": entry(94), "whet_SetBaseObject": entry(282), "whet_DescrConverter": entry(174)}
+    return {
+        "whet_heap": flat.reserve(HEAP_BYTES),
+        "whet_dtype": id(np.dtype),
+        "whet_NewFromDescr": entry(94),
+        "whet_SetBaseObject": entry(282),
+        "whet_DescrConverter": entry(174)}
 
 
 def _word(offset):
@@ -47,8 +53,12 @@ def begin(found, make_type, function):
 
     def other_arguments(shape, dtype, strides=None):
         """What the code calls with arguments that it does not take."""
-        return _empty(shape, dtype, strides) if _plain(shape, dtype) or _unknown(shape, strides) else machine(*_made_plain(shape, dtype, strides))
-    Block = block = make_type("whet.memory.Block", object.__basicsize__ + 16, [(52, found["block_dealloc"])], flags=1 << 18 | 1 << 7)
+        return (_empty(shape, dtype, strides) if _plain(shape, dtype) or _unknown(shape, strides)
+                else machine(*_made_plain(shape, dtype, strides)))
+
+    Block = block = make_type("whet.memory.Block",
+                              object.__basicsize__ + 16, [(52, found["block_dealloc"])],
+                              flags=1 << 18 | 1 << 7)
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, other_arguments)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever
         _word(offset).value = id(thing)
@@ -69,7 +79,8 @@ def available():
 
 def _plain(shape, dtype):
     """Are these arguments as machine code takes them?"""
-    return type(shape) is tuple and isinstance(dtype, np.dtype) and all(type(n) is int for n in shape)
+    return (type(shape) is tuple and isinstance(dtype, np.dtype)
+            and all(type(n) is int for n in shape))
 
 
 def _unknown(shape, strides):
@@ -83,16 +94,20 @@ def _made_plain(shape, dtype, strides):
         sizes = shape if np.iterable(shape) else (shape,)
         shape, dtype = tuple(int(operator.index(n)) for n in sizes), np.dtype(dtype)
     if strides is not None:
-        strides = tuple(int(operator.index(s)) for s in (strides if np.iterable(strides) else (strides,)))
+        strides = tuple(
+            int(operator.index(s)) for s in (strides if np.iterable(strides) else (strides,)))
         if len(strides) != len(shape) or min(strides, default=0) < 0:
-            raise ValueError(f"empty: strides {strides} for shape {shape}: one for each dimension is needed, none of them negative")
+            raise ValueError(
+                f"empty: strides {strides} for shape {shape}: one for each dimension is needed, "
+                "none of them negative")
     return shape, dtype, strides
 
 
 def _empty(shape, dtype, strides=None):
     """empty(shape, dtype, strides=None)
 
-    A new array, its contents undefined; with strides, in bytes and not negative, it takes what they reach."""
+    A new array, its contents undefined; with strides, in bytes and not negative, it takes what they
+    reach."""
     if _unknown(shape, strides):
         return Outline(shape, dtype, strides)
     shape, dtype, strides = _made_plain(shape, dtype, strides)
@@ -101,7 +116,9 @@ def _empty(shape, dtype, strides=None):
         return np.empty(shape, dtype)
     if min(shape, default=1) < 0:
         raise ValueError(f"empty: negative dimensions are not allowed: {shape}")
-    reach = [(n - 1) * s for n, s in zip(shape, strides, strict=True)] if strides else [(math.prod(shape) - 1) * dtype.itemsize]
+    reach = ([(n - 1) * s for n, s in zip(shape, strides, strict=True)] if strides else [
+        (math.prod(shape) - 1) * dtype.itemsize])
     span = dtype.itemsize + sum(reach) if all(shape) else 0
-    block = guard.fenced(span, guard.SIDE) if fenced else np.empty(max(span, dtype.itemsize), np.uint8)
+    block = (guard.fenced(span, guard.SIDE)
+             if fenced else np.empty(max(span, dtype.itemsize), np.uint8))
     return np.ndarray(shape, dtype, block, strides=strides)

@@ -511,10 +511,12 @@ define internal void @release(ptr %p, i64 %size) nounwind {
 
 
 def source():
-    """IR text of the allocator; it goes into one module with the launcher's, whose declarations it uses."""
+    """IR text of the allocator; it goes into one module with the launcher's, whose declarations
+    it uses."""
     words = {**vars(heap_layout), "HEAD": HEAD, "SIZE_AT": HEAD + 8, "BLOCK_BYTES": HEAD + 16,
              "DTYPE_FLAGS": DTYPE_FLAGS, "DTYPE_SIZE": DTYPE_SIZE, "HUGE_LESS_1": HUGE_PAGE - 1,
              "MINUS_HUGE": -HUGE_PAGE, **guard.WORDS}
-    system = guard.SYSTEM if guard.SIDE else _CLASSES + (_MAPPED if sys.platform == "linux" else _PLAIN)
+    system = (guard.SYSTEM if guard.SIDE else _CLASSES +
+              (_MAPPED if sys.platform == "linux" else _PLAIN))
     text = _SOURCE.replace("SYSTEM", system)
     return re.sub(r"\b[A-Z][A-Z_1]{3,}\b", lambda m: str(words[m[0]]), text)

@@ -1,4 +1,5 @@
-"""The machine code of `launch`, and the text of the whole runtime: the pool, the allocator and the launcher."""
+"""The machine code of `launch`, and the text of the whole runtime: the pool, the allocator and
+the launcher."""
 import re
 
 from whet.passes.lower_llvm.calls import share_out as launching
@@ -282,9 +283,13 @@ _MESSAGES = {
 
 def _runtime_text():
     texts = {name: text.format(number="%zd", kind="%R") for name, text in _MESSAGES.items()}
-    messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"' for name, text in texts.items())
-    words = {"MESSAGES": messages, "GRAIN_MASK": str(launching.grain(-1)), "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
-             "INT_DIGITS": _INT_DIGITS[int_layout()]}
-    text = pool.source() + heap.source() + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH)
+    messages = "\n".join(f'@{name} = internal constant [{len(text) + 1} x i8] c"{text}\\00"'
+                         for name, text in texts.items())
+    words = {
+        "MESSAGES": messages, "GRAIN_MASK": str(launching.grain(-1)),
+        "MAX_SLOTS": str(MAX_ARGS + 3), "HEAD": str(HEAD), "DIGITS": str(HEAD + 8),
+        "INT_DIGITS": _INT_DIGITS[int_layout()]}
+    text = (pool.source() + heap.source()
+            + re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], _LAUNCH))
     declared = dict.fromkeys(re.findall(r"^declare .*$", text, re.M))            # (each once)
     return "\n".join([*declared, re.sub(r"^declare .*$", "", text, flags=re.M)])

@@ -1,8 +1,10 @@
-"""Memory for large CPU arrays, kept when they die and handed out again: page faults cost more than a large eager op's arithmetic.
+"""Memory for large CPU arrays, kept when they die and handed out again: page faults cost more than
+a large eager op's arithmetic.
 
-Blocks of 64 KiB and more come in sizes of a quarter power of two, aligned to 64 bytes; those of 4 MiB and more are mapped on
-their own with huge pages asked for. A block belongs to a small object that is its array's base; when the last view is gone the
-block goes to the list of its size, or back to the system once `limit` bytes lie there. All of it runs under the GIL.
+Blocks of 64 KiB and more come in sizes of a quarter power of two, aligned to 64 bytes; those of 4
+MiB and more are mapped on their own with huge pages asked for. A block belongs to a small object
+that is its array's base; when the last view is gone the block goes to the list of its size, or back
+to the system once `limit` bytes lie there. All of it runs under the GIL.
 """
 import ctypes as C
 import functools
@@ -23,10 +25,12 @@ empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 
 
 def scratch(size, found=None):
-    """Memory for `size` bytes, aligned to 64 bytes: `found`, if that is large enough, or new. (Under a guard it ends where they do.)"""
+    """Memory for `size` bytes, aligned to 64 bytes: `found`, if that is large enough, or new.
+    (Under a guard it ends where they do.)"""
     if type(size) is Extent:
         return Outline((size,), np.uint8)
-    if found is not None and (found.size >= size if guard.SIDE is None else size <= found.size < size + 64):
+    if (found is not None
+            and (found.size >= size if guard.SIDE is None else size <= found.size < size + 64)):
         return found
     if guard.SIDE or size >= SMALLEST and native.enabled():
         return sys.modules[__name__].empty((-(-max(size, 1) // 64) * 64,), np.uint8)
@@ -44,9 +48,12 @@ def __getattr__(name):
 
 
 def stats():
-    """Bytes in large blocks that are alive, that were at most, and that are kept for reuse; the limit of those kept; how many
-    blocks were reused and how many are new. All zero where the allocator is off."""
-    names = {"live": LIVE, "peak": PEAK, "cached": CACHED, "limit": LIMIT, "reused": REUSED, "fresh": FRESH}
+    """Bytes in large blocks that are alive, that were at most, and that are kept for reuse; the
+    limit of those kept; how many blocks were reused and how many are new. All zero where the
+    allocator is off."""
+    names = {
+        "live": LIVE, "peak": PEAK, "cached": CACHED, "limit": LIMIT, "reused": REUSED,
+        "fresh": FRESH}
     return {name: _word(offset).value if native.enabled() else 0 for name, offset in names.items()}
 
 
@@ -65,7 +72,8 @@ def reset_peak():
 
 
 def growth(call):
-    """How many bytes in large blocks `call()` adds to those that are alive, at most; the peak stays what it was."""
+    """How many bytes in large blocks `call()` adds to those that are alive, at most; the peak
+    stays what it was."""
     if not native.enabled():
         call()
         return 0
@@ -87,7 +95,8 @@ def empty_cache():
 
 def _trim():
     """Let the C library give back what it holds of those below `MAPPED`, which lie in its heap."""
-    trim = getattr(_library(), "malloc_trim", None)          # (glibc's; others give back by themselves)
+    # (glibc's; others give back by themselves)
+    trim = getattr(_library(), "malloc_trim", None)
     if trim is not None:
         trim(C.c_size_t(0))
 

@@ -1,11 +1,14 @@
-"""Machine code called from Python: compile IR text, find kernels by key, launch them over a range of work.
+"""Machine code called from Python: compile IR text, find kernels by key, launch them over a range
+of work.
 
 Every kernel has one signature,  void kernel(i64* args, i64 begin, i64 end, i64 worker):
-`args` holds one 8-byte slot per operand (data pointers, i64 integers, doubles as bits), `begin..end` is the part of the work
-units this call does, `worker` the number of the thread that runs it (0 = the caller).
+`args` holds one 8-byte slot per operand (data pointers, i64 integers, doubles as bits),
+`begin..end` is the part of the work units this call does, `worker` the number of the thread that
+runs it (0 = the caller).
 
-`launch` is a builtin function made of LLVM code, and so is the thread pool behind it. Where that cannot be (`WHET_NATIVE=0`,
-an interpreter whose objects look different), a Python function of the same meaning calls the same kernels through ctypes.
+`launch` is a builtin function made of LLVM code, and so is the thread pool behind it. Where that
+cannot be (`WHET_NATIVE=0`, an interpreter whose objects look different), a Python function of the
+same meaning calls the same kernels through ctypes.
 """
 import atexit
 import ctypes as C
@@ -26,13 +29,17 @@ from .object_layouts import int_layout
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
-_loaded: dict = {}                       # the same for what the cache brought and nobody has asked for
+# the same for what the cache brought and nobody has asked for
+_loaded: dict = {}
 _waiting: dict = {}                      # key -> entry of the cache that is loaded when asked for
 _asked: set = set()                      # keys of the bytes that were asked for
-on_compile: list = []                    # functions that are called with the IR text of what is compiled
-_exports: dict = {}                      # addresses that code may name and the process does not export
+# functions that are called with the IR text of what is compiled
+on_compile: list = []
+# addresses that code may name and the process does not export
+_exports: dict = {}
 _lock = threading.RLock()
-_tape = C.c_void_p()                     # what is called with the arguments of each launch, while somebody records them
+# what is called with the arguments of each launch, while somebody records them
+_tape = C.c_void_p()
 METH_FASTCALL, METH_KEYWORDS, METH_NOARGS, METH_O = 0x80, 0x2, 0x4, 0x8
 
 
@@ -43,8 +50,11 @@ def _new_lock():
     _lock = threading.RLock()            # in the child of a fork the thread that held it is gone
 
 
-if hasattr(os, "register_at_fork"):      # (not while another thread is in LLVM: its locks would never be free again in the child)
-    os.register_at_fork(before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(), after_in_child=_new_lock)
+# (not while another thread is in LLVM: its locks would never be free again in the child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=lambda: _lock.acquire(),
+                        after_in_parent=lambda: _lock.release(),
+                        after_in_child=_new_lock)
 
 
 def build(text, names):
@@ -54,7 +64,8 @@ def build(text, names):
 
 
 def kernel(key, emit):
-    """The address of the kernel that `key` describes completely; `emit(module, symbol)` writes it if it is in no cache."""
+    """The address of the kernel that `key` describes completely; `emit(module, symbol)` writes
+    it if it is in no cache."""
     address = _found.get(key)
     if address is None:
         return _in_haste(key, emit) if haste.wanted() else kernels([(key, emit)])[0]
@@ -62,9 +73,11 @@ def kernel(key, emit):
 
 
 def kernels(wanted):
-    """Addresses of many kernels, given as (key, emit): those in no cache are compiled together, which is quicker.
+    """Addresses of many kernels, given as (key, emit): those in no cache are compiled together,
+    which is quicker.
 
-    They share one module: what they call their helpers and tables must mean the same in all of them."""
+    They share one module: what they call their helpers and tables must mean the same in all of
+    them."""
     return _obtain([key for key, _ in wanted], lambda missing: _module(missing, dict(wanted)))
 
 
@@ -102,7 +115,8 @@ haste.lock, haste.settle_one = lambda: _lock, _settled
 
 
 def image(key, write, names):
-    """Addresses of the functions `names` in the IR text that `write()` gives if it is in no cache: name -> address.
+    """Addresses of the functions `names` in the IR text that `write()` gives if it is in no cache:
+    name -> address.
 
     The code may name functions and objects of CPython and libc, and what `export` announced."""
     def all_of_it(missing):
@@ -125,7 +139,8 @@ def _obtain(keys, write, opt=2):
 
 
 class _unwatched:
-    """Inside, a profile function that judges the user's calls alone is not called: to write a kernel takes thousands of calls of our own."""
+    """Inside, a profile function that judges the user's calls alone is not called: to write a
+    kernel takes thousands of calls of our own."""
 
     def __enter__(self):
         profile = sys.getprofile()
@@ -140,7 +155,8 @@ class _unwatched:
 
 @functools.lru_cache(None)
 def _store():
-    """The cache on disk, or None. What it held at the start is loaded: as one image what stands alone, the rest when asked for."""
+    """The cache on disk, or None. What it held at the start is loaded: as one image what stands
+    alone, the rest when asked for."""
     store = cache.connect()
     if store is not None:
         alone = []
@@ -220,14 +236,17 @@ def _load(entry):
     else:
         from whet.passes.lower_llvm import compile
         itself = next(iter(entry.names)).startswith("support:")
-        at = compile.load_object(entry.code, entry.names.values(), _exports if itself else {**_exports, **_support()})
+        at = compile.load_object(entry.code,
+                                 entry.names.values(),
+                                 _exports if itself else {**_exports, **_support()})
         _found.update({key: at[name] for key, name in entry.names.items()})
 
 
 @functools.lru_cache(None)
 def _libraries():
     found = [C.pythonapi, C.CDLL(None)]
-    for name in ("libm.so.6", "libgcc_s.so.1"):      # what LLVM calls where the machine has no instruction
+    # what LLVM calls where the machine has no instruction
+    for name in ("libm.so.6", "libgcc_s.so.1"):
         try:
             found.append(C.CDLL(name))
         except OSError:
@@ -284,12 +303,13 @@ class TypeSlot(C.Structure):
 
 class TypeSpec(C.Structure):
     """CPython's PyType_Spec."""
-    _fields_ = [("name", C.c_char_p), ("basicsize", C.c_int), ("itemsize", C.c_int), ("flags", C.c_uint),
-                ("slots", C.POINTER(TypeSlot))]
+    _fields_ = [("name", C.c_char_p), ("basicsize", C.c_int), ("itemsize", C.c_int),
+                ("flags", C.c_uint), ("slots", C.POINTER(TypeSlot))]
 
 
 def make_type(name, size, slots, flags=1 << 18 | 1 << 10):
-    """A native type of `size` bytes; `slots` are (number, address) as in CPython's typeslots.h. It and its code live for ever."""
+    """A native type of `size` bytes; `slots` are (number, address) as in CPython's typeslots.h.
+    It and its code live for ever."""
     table = (TypeSlot * (len(slots) + 1))(*(TypeSlot(number, address) for number, address in slots))
     spec = TypeSpec(name.encode(), size, 0, flags, table)
     make = C.pythonapi.PyType_FromSpec
@@ -301,7 +321,8 @@ def make_type(name, size, slots, flags=1 << 18 | 1 << 10):
 
 
 def _obstacle():
-    """Why this process cannot call machine code as builtins; empty where nothing speaks against it."""
+    """Why this process cannot call machine code as builtins; empty where nothing speaks against
+    it."""
     if os.environ.get("WHET_NATIVE") == "0":
         return "WHET_NATIVE=0"
     if os.environ.get("WHET_CPU") == "numpy":
@@ -321,7 +342,8 @@ def _proved():
     return not unknown
 
 
-_runtime: dict | None = None            # the runtime's own functions: name -> address; empty where it is off
+# the runtime's own functions: name -> address; empty where it is off
+_runtime: dict | None = None
 _status = "not loaded yet"
 
 
@@ -340,20 +362,27 @@ def _start():
                     _runtime = _load_runtime()
                 except Exception as error:       # whatever it is, everything works without
                     why = f"{type(error).__name__}: {error}"
-                    warnings.warn(f"whet calls its kernels through ctypes, which is slower: {why}", RuntimeWarning, stacklevel=3)
+                    warnings.warn(f"whet calls its kernels through ctypes, which is slower: {why}",
+                                  RuntimeWarning,
+                                  stacklevel=3)
             _status = f"off: {why}" if why else "on"
         return _runtime
 
 
 def _load_runtime():
     pool.get_num_threads()
-    for name, address in {**pool.state(), **heap.exports(), "whet_ndarray": id(np.ndarray), "whet_tape": C.addressof(_tape)}.items():
+    for name, address in {
+            **pool.state(), **heap.exports(), "whet_ndarray": id(np.ndarray),
+            "whet_tape": C.addressof(_tape)}.items():
         export(name, address)
-    found = image(f"runtime/{int_layout()}/{guard.SIDE}", _runtime_text, ["launch", "proof", *pool.NAMES, *heap.NAMES])
+    found = image(f"runtime/{int_layout()}/{guard.SIDE}",
+                  _runtime_text, ["launch", "proof", *pool.NAMES, *heap.NAMES])
     ints = [0, -1, 1, 2**30, -2**30, 2**45 + 7, 2**60 - 1, 2**60, 2**63 - 1, -2**63]
     numbers = np.zeros(len(ints) + 5, np.int64)
-    function(found["launch"], "launch")(found["proof"], 1, 1, numbers, len(numbers), 1.5, None, 2**64 - 1, *ints)
-    start, one_and_a_half = numbers.__array_interface__["data"][0], struct.unpack("<q", struct.pack("<d", 1.5))[0]
+    function(found["launch"], "launch")(found["proof"], 1, 1, numbers, len(numbers), 1.5, None,
+                                        2 ** 64 - 1, *ints)
+    start, one_and_a_half = (numbers.__array_interface__["data"][0],
+                             struct.unpack("<q", struct.pack("<d", 1.5))[0])
     if numbers.tolist() != [start, len(numbers), one_and_a_half, 0, -1, *ints]:
         raise RuntimeError("arguments are not passed as they should be")
     heap.begin(found, make_type, function)
@@ -365,7 +394,8 @@ def _load_runtime():
 
 
 def enabled():
-    """Can this process call machine code as builtins? Else everything works through ctypes, slower, with the same results."""
+    """Can this process call machine code as builtins? Else everything works through ctypes,
+    slower, with the same results."""
     return bool(_start())
 
 
@@ -376,8 +406,9 @@ def status():
 
 
 class taping:
-    """Inside, `tape(*args)` is called with the arguments of each launch. Where it gives True, nothing is launched. Entered twice, one within the
-    other: an interrupt may end the first leaving midway, and machine code would call a tape that is no more."""
+    """Inside, `tape(*args)` is called with the arguments of each launch. Where it gives True,
+    nothing is launched. Entered twice, one within the other: an interrupt may end the first leaving
+    midway, and machine code would call a tape that is no more."""
 
     def __init__(self, tape):
         self.tape = tape
@@ -390,7 +421,8 @@ class taping:
 
 
 def symbol(name):
-    """The address of one of the runtime's own functions, for machine code to call: `pool_run(kernel, args, total, grain)`."""
+    """The address of one of the runtime's own functions, for machine code to call:
+    `pool_run(kernel, args, total, grain)`."""
     try:
         return _start()[name]
     except KeyError:
@@ -401,16 +433,18 @@ def __getattr__(name):
     # Made at first use: `import whet` alone compiles nothing.
     if name != "launch":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()["launch"] = made = function(symbol("launch"), "launch", _launch.__doc__) if enabled() else _launch
+    globals()["launch"] = made = (function(symbol("launch"), "launch", _launch.__doc__)
+                                  if enabled() else _launch)
     return made
 
 
 def _launch(addr, total, grain, *args):
     """launch(addr, total, grain, *args)
 
-    Run kernel `addr` over work units 0..total, split over the threads in pieces of at least `grain` units. An argument is an
-    ndarray (its data pointer), an int (64 bits), a float (a double's bits) or None (0). From 2 grains on the work is split,
-    from 5 on the GIL is released. `grain` may bound how many threads take part (passes/lower_llvm/calls/share_out.py)."""
+    Run kernel `addr` over work units 0..total, split over the threads in pieces of at least `grain`
+    units. An argument is an ndarray (its data pointer), an int (64 bits), a float (a double's bits)
+    or None (0). From 2 grains on the work is split, from 5 on the GIL is released. `grain` may
+    bound how many threads take part (passes/lower_llvm/calls/share_out.py)."""
     head = []
     for i, a in enumerate((addr, total, grain)):
         try:

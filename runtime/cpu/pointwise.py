@@ -1,7 +1,9 @@
-"""Pointwise ops on arrays: a scalar expression, called on NumPy arrays, through a compiled kernel made at the first call.
+"""Pointwise ops on arrays: a scalar expression, called on NumPy arrays, through a compiled kernel
+made at the first call.
 
-A call looks its operands' types, sizes and strides up in a table of plans. A plan is a kernel, the numbers it needs to walk the
-operands, and how to make the results; an expression or type without a compiled form is planned as a run of the NumPy reference.
+A call looks its operands' types, sizes and strides up in a table of plans. A plan is a kernel, the
+numbers it needs to walk the operands, and how to make the results; an expression or type without a
+compiled form is planned as a run of the NumPy reference.
 """
 import functools
 import math
@@ -24,10 +26,12 @@ PLAIN_COPY = 1 << 19            # and bytes, if they are contiguous
 
 
 class Pointwise:
-    """One pointwise op: `roots` are expressions over the elements of `nin` inputs, and give one result each.
+    """One pointwise op: `roots` are expressions over the elements of `nin` inputs, and give one
+    result each.
 
-    Nothing is done before the first call. Inputs are arrays of any strides that broadcast to one shape, with types as the op wants
-    them; a result has the type of its expression. With `anyhow`, one kernel does for operands of all strides, an element at a time.
+    Nothing is done before the first call. Inputs are arrays of any strides that broadcast to one
+    shape, with types as the op wants them; a result has the type of its expression. With `anyhow`,
+    one kernel does for operands of all strides, an element at a time.
     """
     __slots__ = ("name", "roots", "nin", "anyhow", "_flat", "_plans", "_typed")
 
@@ -39,7 +43,8 @@ class Pointwise:
         return f"Pointwise({self.name}: {', '.join(map(str, self.roots))})"
 
     def __call__(self, inputs, outs=None):
-        """The results, as a list of arrays: new ones, or `outs`, which may be inputs but must not overlap one in another way.
+        """The results, as a list of arrays: new ones, or `outs`, which may be inputs but must not
+        overlap one in another way.
 
         New results are dense, in the order in memory of the first input that has one.
         """
@@ -51,10 +56,13 @@ class Pointwise:
                 if other == shape:
                     flat = self._flat.get((a.dtype, b.dtype)) if b.flags.c_contiguous else None
                 else:
-                    flat = self._flat.get((a.dtype, b.dtype, "number")) if other == () and b.__class__ is np.ndarray else None
+                    flat = (self._flat.get(
+                        (a.dtype, b.dtype,
+                         "number")) if other == () and b.__class__ is np.ndarray else None)
                 if flat is not None:
                     addr, most, grain, dtype = flat
-                    out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
+                    out = (memory.empty(shape, dtype) if outs is None else _fitting(
+                        outs, shape, dtype))
                     if out is not None and a.size <= most:
                         native.launch(addr, a.size, grain, a, b, out)
                         return [out]
@@ -65,7 +73,8 @@ class Pointwise:
                 flat = self._flat.get(a.dtype)
                 if flat is not None:
                     addr, most, grain, dtype = flat
-                    out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
+                    out = (memory.empty(shape, dtype) if outs is None else _fitting(
+                        outs, shape, dtype))
                     if out is not None and a.size <= most:
                         native.launch(addr, a.size, grain, a, out)
                         return [out]
@@ -86,7 +95,8 @@ class Pointwise:
                 flat = self._flat.get(tuple(types))
                 if flat is not None and shape:
                     addr, most, grain, dtype = flat
-                    out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
+                    out = (memory.empty(shape, dtype) if outs is None else _fitting(
+                        outs, shape, dtype))
                     if out is not None and out.size <= most:
                         native.launch(addr, out.size, grain, *inputs, out)
                         return [out]
@@ -97,7 +107,8 @@ class Pointwise:
         else:
             key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
         plan = self._plans.get(key) or self._make(key, inputs, outs)
-        if plan.numbers:                                     # NumPy scalars have no address of their own
+        # NumPy scalars have no address of their own
+        if plan.numbers:
             inputs = [a if a.__class__ is np.ndarray else np.asarray(a) for a in inputs]
         if outs is None:
             outs = [memory.empty(*new) for new in plan.news]
@@ -121,8 +132,11 @@ class Pointwise:
         if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             shape = plan.news[0][0]
             # of one element nothing can be told apart: its plan is no pattern for longer ones
-            if prod(shape) > 1 and all(a.shape == () or a.shape == shape and a.flags.c_contiguous for a in inputs):
-                types = [x for a in inputs for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
+            if (prod(shape) > 1 and all(a.shape == () or a.shape == shape and a.flags.c_contiguous
+                                        for a in inputs)):
+                types = [
+                    x for a in inputs
+                    for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
                 self._flat[types[0] if self.nin == 1 else tuple(types)] = plan.addr, plan.most, plan.grain, plan.news[0][1]
         return plan
 
@@ -134,31 +148,39 @@ def _fitting(outs, shape, dtype):
 
 
 class _Typed:
-    """An op on operands of known types: its expressions, the types of its results, and the kernels used so far."""
+    """An op on operands of known types: its expressions, the types of its results, and the
+    kernels used so far."""
     __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled")
 
     def __init__(self, op, inputs, outs):
-        self.names: tuple[Any, ...] = tuple(FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None for a in inputs)
+        self.names: tuple[Any,
+                          ...] = tuple(FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None
+                                       for a in inputs)
         known = S.types(op.roots, self.names)
         types = [known[id(r)] for r in op.roots]
         if None in types:
-            raise TypeError(f"{op.name}: the result {op.roots[types.index(None)]} has no type: cast it to one")
+            raise TypeError(
+                f"{op.name}: the result {op.roots[types.index(None)]} has no type: cast it to one")
         self.roots, self.dtypes = op.roots, [SHORT[t].np for t in types]
-        if outs is not None:                                 # a result is cast to the type of its place
+        # a result is cast to the type of its place
+        if outs is not None:
             self.dtypes = [o.dtype for o in outs]
             wanted = [FROM_NUMPY[o.dtype].short for o in outs]
-            self.roots = tuple(r if t == w else S.cast(r, w) for r, t, w in zip(op.roots, types, wanted, strict=True))
+            self.roots = tuple(r if t == w else S.cast(r, w)
+                               for r, t, w in zip(op.roots, types, wanted, strict=True))
         self.sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in self.dtypes]
         self.compiled = None not in self.names and os.environ.get("WHET_CPU") != "numpy"
         self.kernels = {}
 
     def kernel(self, walk, stream):
-        """(the kernel's address, its time for one element in nanoseconds), or None if there is no compiled form."""
+        """(the kernel's address, its time for one element in nanoseconds), or None if there is
+        no compiled form."""
         key = walk.space, walk.access, stream
         if key not in self.kernels:
             from whet.passes.lower_llvm.elements import pointwise as lower
             from whet.passes.lower_llvm.scalar import Unsupported
-            k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes), *key)
+            k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
+                            *key)
             try:
                 address = native.kernel(k.key, lambda module, symbol: lower.emit(k, module, symbol))
                 self.kernels[key] = address, lower.nanoseconds(k)
@@ -183,8 +205,10 @@ class _Plan:
             return
         given = [a.strides if a.shape == shape else K.spread(a, shape) for a in inputs]
         sizes = typed.sizes
-        walk = K.anyhow(shape, given + strides, len(inputs)) if anyhow else K.near(K.plan(shape, given + strides, sizes, len(inputs)), sizes)
-        run = walk.shape[-1] * sizes[-1] if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0
+        walk = (K.anyhow(shape, given + strides, len(inputs)) if anyhow else K.near(
+            K.plan(shape, given + strides, sizes, len(inputs)), sizes))
+        run = (walk.shape[-1] * sizes[-1]
+               if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0)
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
         kernel = typed.kernel(walk, stream)
         if kernel is None:
@@ -231,7 +255,8 @@ def _results(shape, inputs, dtypes):
 
 
 def _order(shape, inputs):
-    """The dimensions from the outermost in memory: of two, the one with larger steps in the first input that tells them apart."""
+    """The dimensions from the outermost in memory: of two, the one with larger steps in the
+    first input that tells them apart."""
     given = [K.spread(a, shape) for a in inputs if a.ndim]
 
     def inside(i, j):
@@ -254,7 +279,8 @@ def _order(shape, inputs):
 
 
 def _dense(shape, order, itemsize):
-    """The byte strides of a dense array whose dimensions, from the outermost in memory, are `order`."""
+    """The byte strides of a dense array whose dimensions, from the outermost in memory, are
+    `order`."""
     strides, step = [0] * len(shape), itemsize
     for d in reversed(order):
         strides[d] = step
@@ -262,18 +288,21 @@ def _dense(shape, order, itemsize):
     return tuple(strides)
 
 
-# ---- copying ---------------------------------------------------------------------------------------------------------
+# ---- copying -------------------------------------------------------------------------------------
 _CAST = {t: Pointwise(f"copy to {t}", (S.cast(S.arg(0), t),), 1) for t in SHORT}
 _MOVE = Pointwise("copy", (S.arg(0),), 1)
-_BITS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+_BITS = {
+    1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 
 
 def copy(dst, src):
-    """Write `src`, broadcast and cast, into `dst`: any strides on both sides, overlapping or not. Gives dst."""
+    """Write `src`, broadcast and cast, into `dst`: any strides on both sides, overlapping or
+    not. Gives dst."""
     t = dst.dtype
     if src.dtype == t:
         plain = dst.size < SMALL_COPY or t.itemsize not in _BITS or (
-            dst.nbytes < PLAIN_COPY and dst.flags.c_contiguous and (src.flags.c_contiguous or not src.ndim))
+            dst.nbytes < PLAIN_COPY and dst.flags.c_contiguous and
+            (src.flags.c_contiguous or not src.ndim))
     else:
         plain = t.kind == "c" or src.dtype.kind == "c"
     if plain:
@@ -289,7 +318,8 @@ def copy(dst, src):
 
 
 def move(dst, src):
-    """The same by a kernel alone, between arrays of one type (no complex128) that do not overlap."""
+    """The same by a kernel alone, between arrays of one type (no complex128) that do not
+    overlap."""
     bits = _BITS[dst.dtype.itemsize]
     _MOVE([src.view(bits)], [dst.view(bits)])
 

@@ -1,19 +1,24 @@
-"""The thread pool: fork-join over parts that threads take from each other, in machine code from end to end.
+"""The thread pool: fork-join over parts that threads take from each other, in machine code from end
+to end.
 
-`pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first for the caller; `grain` may bound how
-many take part (passes/lower_llvm/calls/share_out.py). Workers spin for a while, then sleep on a futex; they touch no Python. Where the pool is in
-use already (a nested call, another Python thread) or has one thread, the caller runs everything: a kernel's bits do not depend on the
-partition.
+`pool_run(kernel, args, total, grain)` cuts 0..total into one contiguous part per thread, the first
+for the caller; `grain` may bound how many take part (passes/lower_llvm/calls/share_out.py). Workers
+spin for a while, then sleep on a futex; they touch no Python. Where the pool is in use already (a
+nested call, another Python thread) or has one thread, the caller runs everything: a kernel's bits
+do not depend on the partition.
 
-A thread takes half of what is left of its part each time, from the front, but no less than the grain; when nothing is left, it takes
-half of what is left of another's, from the back. So a processor that is slower than others, or shared with somebody, does less, and a
-worker that does not get one, or needs long to wake up, costs no more than its help. Workers keep off the caller's processor, and move
-when the caller does: the scheduler would leave them waiting behind it for milliseconds.
+A thread takes half of what is left of its part each time, from the front, but no less than the
+grain; when nothing is left, it takes half of what is left of another's, from the back. So a
+processor that is slower than others, or shared with somebody, does less, and a worker that does not
+get one, or needs long to wake up, costs no more than its help. Workers keep off the caller's
+processor, and move when the caller does: the scheduler would leave them waiting behind it for
+milliseconds.
 
-What is left of a part is one word, (number of the job, begin, end), which only a compare-and-swap shortens: who comes late, for a job
-that is over, finds another number there.
+What is left of a part is one word, (number of the job, begin, end), which only a compare-and-swap
+shortens: who comes late, for a job that is over, finds another number there.
 
-The state lies in memory that a fork leaves zeroed in the child, where no workers exist: its first use starts new ones.
+The state lies in memory that a fork leaves zeroed in the child, where no workers exist: its first
+use starts new ones.
 """
 import atexit
 import ctypes as C
@@ -26,7 +31,8 @@ from .pool_layout import CPUS, MAX_THREADS, STATE_BYTES, SUPPORTED, THREADS
 
 _threads = None
 _stop = None
-on_change: list = []                     # told when the number of threads changes: what was cut for the old one is dropped
+# told when the number of threads changes: what was cut for the old one is dropped
+on_change: list = []
 
 
 NAMES = ["pool_run", "pool_stop"] if SUPPORTED else ["pool_run"]
@@ -55,7 +61,8 @@ def set_num_threads(n):
         raise RuntimeError(f"set_num_threads: expected a positive number of threads, got {n}")
     n = min(n, MAX_THREADS)
     if n != _threads:
-        stop()                           # where workers run and how long they wait depends on how many they are
+        # where workers run and how long they wait depends on how many they are
+        stop()
         for f in on_change:
             f()
     _threads = n
@@ -81,8 +88,9 @@ def affinity():
 
 
 def control_group(controller, old, new, root="/"):
-    """The words in the files of this process's control group and of its parents, whose limits hold too: `old` are the names of the
-    files in version 1, which has a tree for each controller, `new` those in version 2, which has one tree."""
+    """The words in the files of this process's control group and of its parents, whose limits hold
+    too: `old` are the names of the files in version 1, which has a tree for each controller, `new`
+    those in version 2, which has one tree."""
     def read(*path):
         try:
             with open(os.path.join(root, *path)) as f:
@@ -94,7 +102,8 @@ def control_group(controller, old, new, root="/"):
     for _, controllers, path in (line for line in lines if len(line) == 3):
         if controllers and controller not in controllers.split(","):
             continue
-        tree, files = ("sys/fs/cgroup/" + controller, old) if controllers else ("sys/fs/cgroup", new)
+        tree, files = (("sys/fs/cgroup/" + controller, old) if controllers else
+                       ("sys/fs/cgroup", new))
         parts = path.strip("/").split("/")
         for depth in range(len(parts), -1, -1):
             words = [word for file in files for word in read(tree, *parts[:depth], file)]
@@ -105,14 +114,19 @@ def control_group(controller, old, new, root="/"):
 def quota(root="/"):
     """Processors that the control group grants, rounded up; None where there is no limit."""
     found = control_group("cpu", ["cpu.cfs_quota_us", "cpu.cfs_period_us"], ["cpu.max"], root)
-    limits = [-(-int(words[0]) // int(words[1])) for words in found if len(words) == 2 and words[0].isdigit() and int(words[1])]
+    limits = [
+        -(-int(words[0]) // int(words[1])) for words in found
+        if len(words) == 2 and words[0].isdigit() and int(words[1])]
     return max(1, min(limits)) if limits else None
 
 
 def default_threads():
     """The least of what affinity, the control group and OMP_NUM_THREADS allow."""
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return min([affinity(), quota() or MAX_THREADS, *([int(asked)] if asked.isdigit() and int(asked) else []), MAX_THREADS])
+    return min([
+        affinity(),
+        quota() or MAX_THREADS, *([int(asked)] if asked.isdigit() and int(asked) else []),
+        MAX_THREADS])
 
 
 def started(pool_stop):
@@ -123,7 +137,8 @@ def started(pool_stop):
 
 
 def stop(seconds=1.0):
-    """Send the workers home; the next launch that wants them starts new ones. While another thread's launch runs they stay."""
+    """Send the workers home; the next launch that wants them starts new ones. While another
+    thread's launch runs they stay."""
     limit = time.monotonic() + seconds
     while _stop is not None and _stop() > 0 and time.monotonic() < limit:
         time.sleep(0.0001)

@@ -1,4 +1,5 @@
-"""The machine code of the pool: `pool_run`, which shares a job out and joins its threads, and `pool_stop`."""
+"""The machine code of the pool: `pool_run`, which shares a job out and joins its threads, and
+`pool_stop`."""
 import platform
 import re
 
@@ -230,9 +231,13 @@ def source():
     """IR text that defines `pool_run`, and `pool_stop` where the pool has threads."""
     if not SUPPORTED:
         return _SERIAL
-    words = {**vars(pool_layout), "FUTEX": FUTEX[platform.machine()], "PAUSE": PAUSE[platform.machine()], "REST": STATE_BYTES - 4,
-             "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS, "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS,
-             "GRAIN_BITS": share_out.GRAIN_BITS, "GRAIN_MASK": share_out.grain(-1), "FIRST_THREAD": LINES + THREAD, "CALLER_LEFT": CALLER + LEFT}
+    words = {
+        **vars(pool_layout), "FUTEX": FUTEX[platform.machine()], "PAUSE": PAUSE[platform.machine()],
+        "REST": STATE_BYTES - 4, "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS,
+        "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS, "GRAIN_BITS": share_out.GRAIN_BITS,
+        "GRAIN_MASK": share_out.grain(-1), "FIRST_THREAD": LINES + THREAD,
+        "CALLER_LEFT": CALLER + LEFT}
     text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), pool_workers.TEXT + _JOBS)
     foreign = "aarch64" if platform.machine() == "x86_64" else "x86"
-    return "\n".join(line for line in text.splitlines() if not line.startswith(f"declare void @llvm.{foreign}"))
+    return "\n".join(line for line in text.splitlines()
+                     if not line.startswith(f"declare void @llvm.{foreign}"))

@@ -1,4 +1,5 @@
-"""The machine code of the pool's threads: how they take work, wait for it, move between processors, are started and woken."""
+"""The machine code of the pool's threads: how they take work, wait for it, move between
+processors, are started and woken."""
 
 TEXT = """
 @whet_pool = external global i8

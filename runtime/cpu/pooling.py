@@ -1,6 +1,7 @@
 """Pools, unfold and fold on arrays (N, C, *spatial), 1 to 3 spatial dimensions.
 
-f32 and f64 run on compiled kernels, f16 and bf16 through f32 (rounded once), everything else in NumPy.
+f32 and f64 run on compiled kernels, f16 and bf16 through f32 (rounded once), everything else in
+NumPy.
 """
 import math
 
@@ -13,7 +14,8 @@ INDEXED = 1 << 31              # a plane with more pixels than this has indices 
 
 
 def _bounds(axes):
-    """Per axis (first tap inside, end inside, first tap, end) of each output's window, from (input size, (first, end, step))."""
+    """Per axis (first tap inside, end inside, first tap, end) of each output's window, from
+    (input size, (first, end, step))."""
     tables = []
     for size, (first, end, step) in axes:
         inside = np.where(first < 0, first + -(first // step) * step, first)
@@ -28,7 +30,8 @@ def _three_axes(spatial, windows):
 
 
 def _plan(key, x, windows, kind, divisors):
-    """A plan of `lower_llvm.pool`: windows are (first, end, step) per axis, divisors arrays per axis."""
+    """A plan of `lower_llvm.pool`: windows are (first, end, step) per axis, divisors arrays per
+    axis."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import pool as lower_pool
     from whet.passes.lower_llvm.windows import window_tiles
@@ -38,14 +41,16 @@ def _plan(key, x, windows, kind, divisors):
     if not planes * math.prod(out):
         return remember(key, (Plan(0, 0, 1, None, 0, shape), None))
     axes = _three_axes(x.shape[2:], windows)
-    by = None if divisors is None else np.concatenate([*[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64)
+    by = (None if divisors is None else np.concatenate([
+        *[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64))
     by = None if by is None else by.view(np.int64).copy()        # as all tables of plans are
     (d, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
     xs = elements(x)
     xd, xh, xw = three(xs[2:], 0)
     lanes, threads = lower.lanes_for(elem), pool.get_num_threads()
     if kind != "spread" and xw == 1 and 2 * ow >= lanes and _even(axes[2][1]):
-        return remember(key, (_row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape), by))
+        return remember(key,
+                        (_row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape), by))
     size = window_tiles.BYTES[elem]
     chunk = lower_pool.CHUNK
     chunk_cols, chunk_rows = min(max(w, 1), chunk), 1 if w > chunk else chunk // max(w, 1)
@@ -54,8 +59,10 @@ def _plan(key, x, windows, kind, divisors):
     rows = max(1, min(rows, -(-oh // max(1, -(-threads * 2 // blocks)))))
     row_blocks, col_blocks = -(-oh // rows), -(-ow // cols)
     layout, at = {}, 0
-    for name, n in (("planes_at", 8 * lanes), ("in_at", (chunk_rows * chunk_cols + lanes) * lanes * size),
-                    ("out_at", (rows * cols + lanes) * lanes * size), ("index_at", (rows * cols + lanes) * lanes * 4)):
+    for name, n in (("planes_at", 8 * lanes), ("in_at",
+                                               (chunk_rows * chunk_cols + lanes) * lanes * size),
+                    ("out_at", (rows * cols + lanes) * lanes * size),
+                    ("index_at", (rows * cols + lanes) * lanes * 4)):
         layout[name] = at
         at += -(-n // 64) * 64
     tables, starts = [], {}
@@ -63,16 +70,24 @@ def _plan(key, x, windows, kind, divisors):
         starts[name] = len(lower_pool.FIELDS) + sum(map(len, tables))
         tables += columns
     first, last = tables[-2:]
-    edges = np.arange(0, max(w, 1), chunk_cols)                  # outputs whose windows may touch each chunk of columns
-    tables.append(np.stack([np.searchsorted(last, edges, "right"), np.searchsorted(first, edges + chunk_cols, "left")], 1).ravel())
-    fields = dict(planes=planes, channels=x.shape[1], xn=xs[0], xc=xs[1], xd=xd, xh=xh, xw=xw, d=d, h=h, w=w, od=od, oh=oh, ow=ow,
-                  step_d=axes[0][1][2], step_h=axes[1][1][2], step_w=axes[2][1][2], rows=rows, cols=cols, row_blocks=row_blocks,
-                  col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols, scratch=at, **layout, **starts)
-    geometry = np.concatenate([np.array([fields[name] for name in lower_pool.FIELDS], np.int64)] + tables).astype(np.int64)
+    # outputs whose windows may touch each chunk of columns
+    edges = np.arange(0, max(w, 1), chunk_cols)
+    tables.append(
+        np.stack([
+            np.searchsorted(last, edges, "right"),
+            np.searchsorted(first, edges + chunk_cols, "left")], 1).ravel())
+    fields = dict(planes=planes, channels=x.shape[1], xn=xs[0], xc=xs[1], xd=xd, xh=xh, xw=xw, d=d,
+                  h=h, w=w, od=od, oh=oh, ow=ow, step_d=axes[0][1][2], step_h=axes[1][1][2],
+                  step_w=axes[2][1][2], rows=rows, cols=cols, row_blocks=row_blocks,
+                  col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols, scratch=at,
+                  **layout, **starts)
+    geometry = np.concatenate([np.array([fields[name] for name in lower_pool.FIELDS], np.int64)]
+                              + tables).astype(np.int64)
     units = blocks * row_blocks * col_blocks
     tile = window_tiles.Tile(elem, 1, lanes, 1)
     near = 1 if xw == 1 or w == 1 else 0
-    kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}", lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
+    kernel = native.kernel(f"pool/{kind}/{elem}/{lanes}/{near}",
+                           lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
     work = (x.size + 8 * planes * math.prod(out)) / units
     grain, parts = shares(int(GRAIN * lanes / max(work, 1) / 4), units, threads)
     return remember(key, (Plan(kernel, units, grain, geometry, at * parts, shape), by))
@@ -91,21 +106,30 @@ def _row_plan(kind, elem, lanes, axes, xs, channels, planes, shape):
     (_, h, w), (od, oh, ow) = (a for a, _ in axes), (len(b[0]) for _, b in axes)
     xd, xh, _ = three(xs[2:], 0)
     (step_d, step_h, step_w), (first, end, _) = (b[2] for _, b in axes), axes[2][1]
-    stride, first, taps = int(first[1] - first[0]) if ow > 1 else 1, int(first[0]), -(-int(end[0] - first[0]) // step_w)
+    stride, first, taps = (int(first[1] - first[0]) if ow > 1 else 1, int(first[0]),
+                           -(-int(end[0] - first[0]) // step_w))
     depth, height, _ = _bounds(axes)
     left = -(-max(-(first // stride), 0) // lanes) * lanes
     whole = max(0, min(ow, (w - 1 - first - (taps - 1) * step_w) // stride + 1))
     threads = pool.get_num_threads()
-    rows = max(1, min(oh, GRAIN // max(1, -(-ow // lanes) * taps * 4), -(-oh // max(1, -(-threads * 2 // (planes * od))))))
+    rows = max(
+        1,
+        min(oh, GRAIN // max(1, -(-ow // lanes) * taps * 4),
+            -(-oh // max(1, -(-threads * 2 // (planes * od))))))
     row_blocks = -(-oh // rows)
-    fields = dict(channels=channels, xn=xs[0], xc=xs[1], xd=xd, xh=xh, h=h, w=w, od=od, oh=oh, ow=ow, step_d=step_d, step_h=step_h,
-                  step_w=step_w, taps=taps, stride=stride, first=first, left=left, whole=whole, rows=rows, row_blocks=row_blocks,
+    fields = dict(channels=channels, xn=xs[0], xc=xs[1], xd=xd, xh=xh, h=h, w=w, od=od, oh=oh,
+                  ow=ow, step_d=step_d, step_h=step_h, step_w=step_w, taps=taps, stride=stride,
+                  first=first, left=left, whole=whole, rows=rows, row_blocks=row_blocks,
                   z_at=len(lower.FIELDS), y_at=len(lower.FIELDS) + sum(map(len, depth)))
-    geometry = np.concatenate([np.array([fields[name] for name in lower.FIELDS], np.int64), *depth, *height]).astype(np.int64)
+    geometry = np.concatenate([
+        np.array([fields[name] for name in lower.FIELDS], np.int64), *depth,
+        *height]).astype(np.int64)
     form = stride if stride in (1, 2) else 0, taps if taps <= 3 else 0
-    kernel = native.kernel(f"pool_rows/{kind}/{elem}/{lanes}/{form}", lambda m, symbol: lower.emit(m, symbol, elem, lanes, kind, *form))
+    kernel = native.kernel(f"pool_rows/{kind}/{elem}/{lanes}/{form}",
+                           lambda m, symbol: lower.emit(m, symbol, elem, lanes, kind, *form))
     units = planes * od * row_blocks
-    window = taps * max(1, int((height[1] - height[0]).max())) * max(1, int((depth[1] - depth[0]).max()))
+    window = (taps * max(1, int(
+        (height[1] - height[0]).max())) * max(1, int((depth[1] - depth[0]).max())))
     grain = max(1, GRAIN // max(1, rows * -(-ow // lanes) * window))
     return Plan(kernel, units, grain, geometry, 0, shape)
 
@@ -118,12 +142,14 @@ def _run(plan, by, x, indices=False):
     y = memory.empty(plan.out, x.dtype)
     index = memory.empty(plan.out, np.int64) if indices else None
     if plan.units:
-        native.launch(plan.kernel, plan.units, plan.grain, x, y, index, scratch(plan.scratch), plan.geometry, by)
+        native.launch(plan.kernel, plan.units, plan.grain, x, y, index, scratch(plan.scratch),
+                      plan.geometry, by)
     return y, index
 
 
 def _compiled(x):
-    return x.dtype in ELEM and not REFERENCE and elements(x) is not None and math.prod(x.shape[2:]) < INDEXED
+    return (x.dtype in ELEM and not REFERENCE and elements(x) is not None
+            and math.prod(x.shape[2:]) < INDEXED)
 
 
 def _windows(n, out, kernel, stride, padding, dilation=1):
@@ -144,15 +170,18 @@ def _halves(x):
 
 
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True):
-    """(largest of each window, its int64 index in the flattened input plane, or None without `indices`).
+    """(largest of each window, its int64 index in the flattened input plane, or None without
+    `indices`).
 
-    The first of equals; a NaN wins, the last of several. A window without taps inside gives -inf and index -1.
+    The first of equals; a NaN wins, the last of several. A window without taps inside gives -inf
+    and index -1.
     """
     key = _key("max", x, kernel, stride, padding, dilation, ceil_mode, indices)
     found = known.get(key)
     if found is None:
         if _halves(x):
-            y, index = max_pool(x.astype(np.float32), kernel, stride, padding, dilation, ceil_mode, indices)
+            y, index = max_pool(x.astype(np.float32), kernel, stride, padding, dilation, ceil_mode,
+                                indices)
             return y.astype(x.dtype), index
         if not _compiled(x):
             y, index = window.reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode)
@@ -164,26 +193,32 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True
 
 
 def max_pool_grad(gy, index, x_shape):
-    """The gradient of `max_pool` and `adaptive_max_pool`: outputs that share an input add in their order."""
+    """The gradient of `max_pool` and `adaptive_max_pool`: outputs that share an input add in
+    their order."""
     if gy.shape != index.shape or gy.shape[:2] != tuple(x_shape[:2]) or index.dtype != np.int64:
-        raise RuntimeError(f"max_pool_grad: gradient {gy.shape}, indices {index.dtype}{list(index.shape)} (int64 expected) and "
-                           f"input {x_shape} do not fit")
+        raise RuntimeError(
+            f"max_pool_grad: gradient {gy.shape}, indices {index.dtype}{list(index.shape)} (int64 "
+            f"expected) and input {x_shape} do not fit")
     if _halves(gy):
         return max_pool_grad(gy.astype(np.float32), index, x_shape).astype(gy.dtype)
     if gy.dtype not in ELEM or REFERENCE:
         return window.reference_max_pool_grad(gy, index, x_shape)
     from whet.passes.lower_llvm.windows import pool as lower_pool
     elem = ELEM[gy.dtype]
-    kernel = native.kernel(f"max_pool_grad/{elem}", lambda m, symbol: lower_pool.max_grad(m, symbol, elem))
+    kernel = native.kernel(f"max_pool_grad/{elem}",
+                           lambda m, symbol: lower_pool.max_grad(m, symbol, elem))
     gx = memory.empty(x_shape, gy.dtype)
     outputs, inputs = math.prod(gy.shape[2:]), math.prod(x_shape[2:])
     grain = max(1, 2 * GRAIN // max(outputs, 1))
-    native.launch(kernel, math.prod(x_shape[:2]), grain, np.ascontiguousarray(gy), np.ascontiguousarray(index), gx, outputs, inputs)
+    native.launch(kernel, math.prod(x_shape[:2]), grain, np.ascontiguousarray(gy),
+                  np.ascontiguousarray(index), gx, outputs, inputs)
     return gx
 
 
-def avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """The mean of each window; its divisor counts the padding (not what hangs over it), or not, or is given."""
+def avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
+             divisor_override=None):
+    """The mean of each window; its divisor counts the padding (not what hangs over it), or not,
+    or is given."""
     key = _key("avg", x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
     found = known.get(key)
     if found is None:
@@ -193,14 +228,18 @@ def avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True
         if not _compiled(x):
             return window.reference_avg_pool(x, *args)
         out = window.out_sizes(x.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
-        found = _plan(key, x, [_windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding)], "mean",
-                      window.pool_divisors(x.shape[2:], out, kernel, stride, padding, count_include_pad, divisor_override))
+        found = _plan(
+            key, x, [_windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding)], "mean",
+            window.pool_divisors(x.shape[2:], out, kernel, stride, padding, count_include_pad,
+                                 divisor_override))
     return _run(*found, x)[0]
 
 
-def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
+                  divisor_override=None):
     """The gradient of `avg_pool`: for each input, the divided gradients of its windows in order."""
-    key = _key("avg_grad", gy, x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    key = _key("avg_grad", gy, x_shape, kernel, stride, padding, ceil_mode, count_include_pad,
+               divisor_override)
     found = known.get(key)
     if found is None:
         args = x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -209,9 +248,12 @@ def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_i
         if not _compiled(gy):
             return window.reference_avg_pool_grad(gy, *args)
         out = gy.shape[2:]
-        windows = [_covering(_windows(*a), a[0]) for a in zip(x_shape[2:], out, kernel, stride, padding)]
-        found = _plan(key, gy, windows, "spread",
-                      window.pool_divisors(x_shape[2:], out, kernel, stride, padding, count_include_pad, divisor_override))
+        windows = [
+            _covering(_windows(*a), a[0]) for a in zip(x_shape[2:], out, kernel, stride, padding)]
+        found = _plan(
+            key, gy, windows, "spread",
+            window.pool_divisors(x_shape[2:], out, kernel, stride, padding, count_include_pad,
+                                 divisor_override))
     return _run(*found, gy)[0]
 
 
@@ -221,7 +263,8 @@ def _adaptive(n_in, n_out):
 
 
 def adaptive_avg_pool(x, output_size):
-    """The mean of each of `output_size` windows that cover the input evenly (they overlap where sizes do not divide)."""
+    """The mean of each of `output_size` windows that cover the input evenly (they overlap where
+    sizes do not divide)."""
     key = _key("adaptive_avg", x, output_size)
     found = known.get(key)
     if found is None:
@@ -250,7 +293,8 @@ def adaptive_avg_pool_grad(gy, x_shape):
 
 
 def adaptive_max_pool(x, output_size, indices=True):
-    """(largest of each of `output_size` windows, its int64 index in the flattened input plane, or None without `indices`)."""
+    """(largest of each of `output_size` windows, its int64 index in the flattened input plane,
+    or None without `indices`)."""
     key = _key("adaptive_max", x, output_size, indices)
     found = known.get(key)
     if found is None:
@@ -260,7 +304,10 @@ def adaptive_max_pool(x, output_size, indices=True):
         if not _compiled(x):
             y, index = window.reference_adaptive_max_pool(x, output_size)
             return y, index if indices else None
-        found = _plan(key, x, [_adaptive(*a) for a in zip(x.shape[2:], output_size)], "max_index" if indices else "max", None)
+        found = _plan(key,
+                      x, [_adaptive(*a) for a in zip(x.shape[2:], output_size)],
+                      "max_index" if indices else "max",
+                      None)
     return _run(*found, x, indices)
 
 
@@ -270,19 +317,22 @@ def unfold(x, kernel, dilation, padding, stride):
 
 
 def fold(cols, output_size, kernel, dilation, padding, stride):
-    """The transpose of `unfold`: (N, C, *output_size), every column element added where it came from (col2im)."""
+    """The transpose of `unfold`: (N, C, *output_size), every column element added where it came
+    from (col2im)."""
     return window.reference_fold(cols, output_size, kernel, dilation, padding, stride)
 
 
 def max_unpool(x, index, output_size):
-    """Each element at its index of the flattened output plane, zeros elsewhere; of several at one index the last stays."""
+    """Each element at its index of the flattened output plane, zeros elsewhere; of several at
+    one index the last stays."""
     n = math.prod(x.shape[:2])
     plane = math.prod(output_size)
     count = math.prod(x.shape[2:])
     at = index.reshape(n, count)
     if at.size and (at.min() < 0 or at.max() >= plane):
-        raise RuntimeError(f"max_unpool: indices must lie in 0..{plane - 1} for the output {tuple(output_size)}, "
-                           f"but go from {at.min()} to {at.max()}")
+        raise RuntimeError(
+            f"max_unpool: indices must lie in 0..{plane - 1} for the output {tuple(output_size)}, "
+            f"but go from {at.min()} to {at.max()}")
     y = np.zeros((n, plane), x.dtype)
     np.put_along_axis(y, at, x.reshape(n, count), axis=1)
     return y.reshape(*x.shape[:2], *output_size)

@@ -19,9 +19,10 @@ pool.on_change.append(_plans.clear)
 def reduce(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
     """Reduce an array over `axes` (a tuple of axes >= 0, or None for all).
 
-    kind: sum, prod, mean (in `out_dtype`; sums of integers are i64), max, min, any, all; argmax, argmin and max_index, min_index,
-    which return (values, indices): positions are those in the reduced axes, taken as one in row-major order. `pre` is a scalar
-    expression of arg(0) that is applied to each element first."""
+    kind: sum, prod, mean (in `out_dtype`; sums of integers are i64), max, min, any, all; argmax,
+    argmin and max_index, min_index, which return (values, indices): positions are those in the
+    reduced axes, taken as one in row-major order. `pre` is a scalar expression of arg(0) that is
+    applied to each element first."""
     key = (kind, x.dtype, x.shape, x.strides, axes, keepdims, out_dtype, pre)
     plan = _plans.get(key)
     if plan is None:
@@ -36,14 +37,16 @@ def accumulator(name):
 
 @functools.lru_cache(None)
 def reduction_program(kind, dtype, out=None, pre=None):
-    """The program of one reduction of a `dtype` array; sums, products and means end as type `out`."""
+    """The program of one reduction of a `dtype` array; sums, products and means end as type
+    `out`."""
     e = sc.arg(0) if pre is None else pre
     return program_of(f"{kind}_{dtype}", kind, e, (R.Operand(dtype),), out)
 
 
 @functools.lru_cache(4096)
 def program_of(name, kind, e, operands, out=None):
-    """The program that reduces an expression of operands. A mean has one more, the number of elements."""
+    """The program that reduces an expression of operands. A mean has one more, the number of
+    elements."""
     n = len(operands)
     t = sc.typeof(e, [o.dtype for o in operands])
     value, index = sc.arg(n), sc.arg(n + 1)
@@ -54,7 +57,10 @@ def program_of(name, kind, e, operands, out=None):
         operands = (*operands, R.Operand(acc, "scalar")) if kind == "mean" else operands
         total = sc.arg(len(operands))
         last = total / sc.arg(n) if kind == "mean" else total
-        return R.Program(name, operands, (R.Reduce("prod" if kind == "prod" else "sum", e), R.StoreRow(_cast(last, acc, out))))
+        return R.Program(
+            name,
+            operands,
+            (R.Reduce("prod" if kind == "prod" else "sum", e), R.StoreRow(_cast(last, acc, out))))
     if kind in ("any", "all"):
         return R.Program(name, operands, (R.Reduce(kind, _cast(e, t, "bool")), R.StoreRow(value)))
     if kind in ("max", "min"):
@@ -77,7 +83,8 @@ def _plan(kind, x, axes, keepdims, out_dtype, pre):
     try:
         if REFERENCE or name[0] == "c":
             raise Unsupported(name)
-        program = reduction_program(kind, name, None if out_dtype is None else NAMES[np.dtype(out_dtype)], pre)
+        program = reduction_program(kind, name,
+                                    None if out_dtype is None else NAMES[np.dtype(out_dtype)], pre)
         scalars = (1.0 * n,) if kind == "mean" else ()
         shape = tuple(1 if a in ax else s for a, s in enumerate(x.shape)) if keepdims else None
         plan = Plan(program, (x, *scalars), ax, shape)
@@ -90,14 +97,16 @@ def _plan(kind, x, axes, keepdims, out_dtype, pre):
 
 
 def reference(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
-    """`reduce` with NumPy: the same results up to the order of sums. Complex numbers are always reduced here."""
+    """`reduce` with NumPy: the same results up to the order of sums. Complex numbers are always
+    reduced here."""
     if pre is not None:
         x = np.asarray(sc.evaluate((pre,), [x], DTYPES.__getitem__)[0])
     ax = tuple(range(x.ndim)) if axes is None else tuple(sorted(axes)) if x.ndim else ()
     with np.errstate(all="ignore"):
         if kind in ("sum", "prod", "mean"):
             name = NAMES[x.dtype]
-            out = np.dtype(out_dtype) if out_dtype is not None else x.dtype if name[0] in "fc" or name == "bf16" else np.dtype("i8")
+            out = (np.dtype(out_dtype) if out_dtype is not None else
+                   x.dtype if name[0] in "fc" or name == "bf16" else np.dtype("i8"))
             acc = DTYPES[accumulator(NAMES[out])]
             x = x.astype(out, copy=False).astype(acc, copy=False)
             r = (np.prod if kind == "prod" else np.sum)(x, ax, dtype=acc, keepdims=keepdims)
@@ -108,7 +117,9 @@ def reference(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
             return np.asarray((np.any if kind == "any" else np.all)(x.astype(bool), ax, keepdims=keepdims), order="C")
         wide = x.astype("f4") if x.dtype == BF16 else x
         if kind in ("max", "min"):
-            return np.asarray((np.max if kind == "max" else np.min)(wide, ax, keepdims=keepdims), x.dtype, order="C")
+            return np.asarray((np.max if kind == "max" else np.min)(wide, ax, keepdims=keepdims),
+                              x.dtype,
+                              order="C")
         outer = tuple(a for a in range(x.ndim) if a not in ax)
         shape = tuple(1 if a in ax else s for a, s in enumerate(x.shape) if keepdims or a not in ax)
         flat = wide.transpose(outer + ax).reshape(math.prod(x.shape[a] for a in outer), math.prod(x.shape[a] for a in ax))

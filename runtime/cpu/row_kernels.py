@@ -1,4 +1,5 @@
-"""Kernels of row programs: which there is for which way through memory, and the walks that long rows are taken in."""
+"""Kernels of row programs: which there is for which way through memory, and the walks that long
+rows are taken in."""
 import functools
 
 from whet.cpu import native
@@ -11,22 +12,28 @@ DTYPES = {d.short: d.np for d in FROM_NUMPY.values()}
 BF16 = DTYPES["bf16"]
 LONG = 1 << 20                  # a row of so many bytes is worth more than one thread
 FEW = 4                         # so many short rows are worth folding together
-DENSE = 64                      # so many columns without gaps are added up as long lines of some elements each
-SHORT = 12                      # rows of so few elements that lie apart are taken many at a time, their elements gathered
-NARROW = 16                     # rows of so few elements that follow each other are read many at once, and their lanes sorted (half as many
-MANY = 512                      # where vectors are short), if a row takes no more than so many instructions, all of which are written out
+# so many columns without gaps are added up as long lines of some elements each
+DENSE = 64
+# rows of so few elements that lie apart are taken many at a time, their elements gathered
+SHORT = 12
+# rows of so few elements that follow each other are read many at once, and their lanes sorted (half
+# as many
+NARROW = 16
+# where vectors are short), if a row takes no more than so many instructions, all of which are
+# written out
+MANY = 512
 
 
 def span_of(columns):
-    """How many elements of a row a thread takes at once: 2**k blocks, which are combined with each other first; 64 Ki elements in
-    all."""
+    """How many elements of a row a thread takes at once: 2**k blocks, which are combined with each
+    other first; 64 Ki elements in all."""
     return R.BLOCK << max(0, ((1 << 16) // (R.BLOCK * columns)).bit_length() - 1)
 
 
 SUPPORTED = {n for n in DTYPES if n[0] != "c"}
 
 
-# ---- kernels ------------------------------------------------------------------------------------------------------
+# ---- kernels -------------------------------------------------------------------------------------
 def row_kernel(program, rank, partial=False, pieces=False):
     def emit(module, symbol):
         from whet.passes.lower_llvm.rows.contiguous import RowKernel
@@ -45,11 +52,13 @@ def short_kernel(program, rank, vectors, rest):
 
 @functools.lru_cache(4096)
 def short_rows(program, n):
-    """(vectors of a row, elements of a last one that is not full) for a kernel of short rows; None where there is none, or rows are too long."""
+    """(vectors of a row, elements of a last one that is not full) for a kernel of short rows;
+    None where there is none, or rows are too long."""
     from whet.passes.lower_llvm.rows.short import MOST, walk_lanes
     lanes = walk_lanes(program)
     vectors = -(-n // min(lanes, default=1))
-    return (vectors, n % max(lanes)) if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None
+    return ((vectors, n % max(lanes))
+            if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None)
 
 
 def narrow_kernel(program, size, pieces, how):
@@ -70,7 +79,8 @@ def column_kernel(program, vectors, mode, masked, partial, still=()):
         from whet.passes.lower_llvm.rows.across import ColKernel
         ColKernel(program, vectors, mode, masked, partial, still).emit(module, symbol)
     apart = f"/still {still}" if still else ""
-    return native.kernel(f"cols/{vectors}/{mode}{'/masked' * masked}{'/part' * partial}{apart}/{program.key}", emit)
+    return native.kernel(
+        f"cols/{vectors}/{mode}{'/masked' * masked}{'/part' * partial}{apart}/{program.key}", emit)
 
 
 @functools.lru_cache(None)
@@ -82,9 +92,11 @@ def column_shape(program):
 
 @functools.lru_cache(None)
 def dense(program):
-    """Is it one sum of one operand, in one walk, so that many short lines can be added up as few long ones?"""
+    """Is it one sum of one operand, in one walk, so that many short lines can be added up as few
+    long ones?"""
     reduced = [s for s in program.stages if isinstance(s, R.Reduce)]
-    return (len(reduced) == 1 and reduced[0].kind in R.SUMS and all(isinstance(s, R.Reduce | R.StoreRow) for s in program.stages)
+    return (len(reduced) == 1 and reduced[0].kind in R.SUMS
+            and all(isinstance(s, R.Reduce | R.StoreRow) for s in program.stages)
             and sc.uses(reduced[0].expr) == [0])
 
 
@@ -92,21 +104,26 @@ def dense(program):
 def span_program(kind, dtype):
     """The best of results of spans: its value, or for positions which span it is in."""
     x, value, index = sc.args(3)
-    return R.Program(kind, (R.Operand(dtype),), (R.Reduce(kind, x), R.StoreRow(index if kind in R.INDEXED else value)))
+    return R.Program(kind, (R.Operand(dtype),),
+                     (R.Reduce(kind, x), R.StoreRow(index if kind in R.INDEXED else value)))
 
 
 class Walk:
-    """One walk of a program as a program of its own: earlier row scalars are row operands, values kept in an output full ones."""
+    """One walk of a program as a program of its own: earlier row scalars are row operands,
+    values kept in an output full ones."""
 
     def __init__(self, plan, w):
         program = plan.program
         stages = [k for k in plan.passes[w].stages if plan.work(k)]
         exprs = [plan.expression(k) for k in stages]
         used = sc.uses(*exprs)
-        self.args = [i for i, o in enumerate(program.operands)] + [a for a in used if a >= len(program.operands)]
+        self.args = ([i for i, o in enumerate(program.operands)]
+                     + [a for a in used if a >= len(program.operands)])
         new = {a: sc.arg(i) for i, a in enumerate(self.args)}
-        operands = tuple(program.operands[a] if a < len(program.operands) else R.Operand(
-            program.values[a][0], "full" if program.values[a][1] == "kept" else "row") for a in self.args)
+        operands = tuple(
+            program.operands[a] if a < len(program.operands) else R.
+            Operand(program.values[a][0], "full" if program.values[a][1] == "kept" else "row")
+            for a in self.args)
         self.reads_out = [(a, plan.kept[a]) for a in self.args if a in plan.kept]
         made, self.stores, self.results = [], {}, {}
         for i, (k, e) in enumerate(zip(stages, exprs, strict=True)):
@@ -129,13 +146,16 @@ def _walks(program):
 
 @functools.lru_cache(None)
 def _final(program):
-    """What a program does with its row scalars at the end: (kernel, arguments, their sizes, stages); None if it does nothing."""
+    """What a program does with its row scalars at the end: (kernel, arguments, their sizes,
+    stages); None if it does nothing."""
     stages = [k for k, s in enumerate(program.stages) if isinstance(s, R.StoreRow)]
     if not stages:
         return None
     used = sc.uses(*(program.stages[k].expr for k in stages))
     new = {a: sc.arg(i) for i, a in enumerate(used)}
     operands = tuple(R.Operand(program.values[a][0], program.values[a][1]) for a in used)
-    last = R.Program(program.name, operands, tuple(R.StoreRow(sc.substitute(program.stages[k].expr, new)) for k in stages))
+    last = R.Program(program.name,
+                     operands,
+                     tuple(R.StoreRow(sc.substitute(program.stages[k].expr, new)) for k in stages))
     sizes = [DTYPES[o.dtype].itemsize for o in operands if o.kind == "row"]
     return row_kernel(last, 1), used, sizes, stages

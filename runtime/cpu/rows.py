@@ -1,7 +1,8 @@
 """Row programs on NumPy arrays: which kernel, over which axes, in which order of memory.
 
-What follows from shapes and strides (orientation, copies, long rows split over threads) is decided once and kept. It never
-changes a bit of a result: every way through here adds in the order that `ir.rows` states. """
+What follows from shapes and strides (orientation, copies, long rows split over threads) is decided
+once and kept. It never changes a bit of a result: every way through here adds in the order that
+`ir.rows` states. """
 import functools
 import math
 import os
@@ -41,12 +42,15 @@ pool.on_change.append(_plans.clear)      # (what is shared out depends on the th
 
 
 def rows(program, operands, axes=(-1,)):
-    """Run a row program along `axes` (one axis, or several taken as one in row-major order): the list of its outputs.
+    """Run a row program along `axes` (one axis, or several taken as one in row-major order): the
+    list of its outputs.
 
-    Full operands have one shape. Row operands have that shape without the axes, or with size 1 there (then with any strides); column
-    operands have the axes' sizes; scalars are Python numbers; an index operand is None. Full outputs have the full shape, row outputs
-    that without the axes."""
-    key = (program, axes, *[(x.shape, x.strides, x.dtype) if isinstance(x, np.ndarray) else None for x in operands])
+    Full operands have one shape. Row operands have that shape without the axes, or with size 1
+    there (then with any strides); column operands have the axes' sizes; scalars are Python numbers;
+    an index operand is None. Full outputs have the full shape, row outputs that without the
+    axes."""
+    key = ((program, axes, *[
+        (x.shape, x.strides, x.dtype) if isinstance(x, np.ndarray) else None for x in operands]))
     plan = _plans.get(key)
     if plan is None:
         plan = remember(_plans, key, Plan(program, operands, axes))
@@ -67,8 +71,8 @@ def contiguous(x):
 
 
 class _Dims:
-    """The outer or the reduced dimensions: sizes, and strides of every array; neighbours are one dimension where every array
-    allows it."""
+    """The outer or the reduced dimensions: sizes, and strides of every array; neighbours are one
+    dimension where every array allows it."""
 
     def __init__(self, sizes, strides):
         self.sizes, self.strides = [], []                     # strides[dimension][array]
@@ -103,14 +107,16 @@ class Plan:
         self.shape = shape = lead.shape
         self.axes = tuple(sorted(a % len(shape) for a in axes)) if shape else ()
         self.outer = tuple(a for a in range(len(shape)) if a not in self.axes)
-        self.n, self.count = math.prod(shape[a] for a in self.axes), math.prod(shape[a] for a in self.outer)
+        self.n, self.count = (math.prod(shape[a] for a in self.axes),
+                              math.prod(shape[a] for a in self.outer))
         self.plain_rows = tuple(shape[a] for a in self.outer)
         self.row_shape = self.plain_rows if row_shape is None else row_shape
         self.full_out = [isinstance(program.stages[k], R.Store) for k, _ in program.outputs]
         self.out_types = [DTYPES[t] for _, t in program.outputs]
         self.out_shapes = [shape if full else self.row_shape for full in self.full_out]
         self.passed = [i for i, o in enumerate(program.operands) if o.kind != "index"]
-        self.by_row = None                   # (kernel, its last arguments) of a plan that is one launch whose units are the rows
+        # (kernel, its last arguments) of a plan that is one launch whose units are the rows
+        self.by_row = None
         with haste.work(self.n * self.count):
             self.run = self._choose(operands)
 
@@ -122,7 +128,8 @@ class Plan:
         if REFERENCE or any(o.dtype not in SUPPORTED for o in self.program.operands):
             return self._reference
         if not self.count or (not self.n and all(self.full_out)):
-            return lambda *operands: [memory.empty(s, t) for s, t in zip(self.out_shapes, self.out_types, strict=True)]
+            return lambda *operands: [
+                memory.empty(s, t) for s, t in zip(self.out_shapes, self.out_types, strict=True)]
         if not self.n:                       # kernels have nothing to go over
             return self._reference
         if any(self._must_copy(x, o) for x, o in zip(operands, self.program.operands, strict=True)):
@@ -132,7 +139,8 @@ class Plan:
 
     def _must_copy(self, x, o):
         if o.kind == "row":
-            return x.shape != self._kept_shape() and (x.shape != self.plain_rows or not x.flags.c_contiguous)
+            return (x.shape != self._kept_shape()
+                    and (x.shape != self.plain_rows or not x.flags.c_contiguous))
         return o.kind == "col" and (x.size != self.n or not x.flags.c_contiguous)
 
     def _kept_shape(self):
@@ -140,7 +148,8 @@ class Plan:
 
     def _order_free(self):
         """May elements be taken in any order? Then memory's own is best."""
-        return self._only_values() and all(s.kind in R.EXACT or self._type(k) == "i64" for k, s in enumerate(self.program.stages)
+        return self._only_values() and all(s.kind in R.EXACT or self._type(k) == "i64"
+                                           for k, s in enumerate(self.program.stages)
                                            if isinstance(s, R.Reduce))
 
     def _only_values(self):
@@ -154,7 +163,8 @@ class Plan:
     def _orient(self, operands):
         """The way to run without copies; None if there is none."""
         program, shape = self.program, self.shape
-        arrays = [(x.strides, x.itemsize) for x, o in zip(operands, program.operands, strict=True) if o.kind == "full"]
+        arrays = [(x.strides, x.itemsize) for x, o in zip(operands, program.operands, strict=True)
+                  if o.kind == "full"]
         natural = _row_strides(shape, 1)
         arrays += [([s * t.itemsize for s in natural], t.itemsize)
                    for full, t in zip(self.full_out, self.out_types, strict=True) if full]
@@ -165,19 +175,23 @@ class Plan:
             return sorted(dims, key=lambda a: -sum(abs(st[a]) for st, _ in arrays))
         outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
         inside = by_memory(self.axes) if self._order_free() else list(self.axes)
-        row_steps = [x.strides if x.ndim == len(shape) else dict(zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
-                     for x in each]
+        row_steps = [
+            x.strides if x.ndim == len(shape) else dict(
+                zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
+            for x in each]
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
         rest = _Dims([shape[a] for a in outer],
-                     [[*(st[a] for st, _ in arrays), *(steps[a] for steps in row_steps)] for a in outer])
+                     [[*(st[a] for st, _ in arrays), *(steps[a] for steps in row_steps)]
+                      for a in outer])
         if len(rest.sizes) > 2:
             return None
         chosen = self._narrow(reduced, rest, arrays, rows_at, [self.outer.index(a) for a in outer])
         if chosen is not None:
             return chosen
         if self.n and len(reduced.sizes) > 1:
-            pieces = len(reduced.sizes) == 2 and not any(getattr(s, "kind", None) in R.INDEXED for s in program.stages) and all(
-                s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
+            pieces = len(reduced.sizes) == 2 and not any(
+                getattr(s, "kind", None) in R.INDEXED for s in program.stages) and all(
+                    s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
             order = [self.outer.index(a) for a in outer]
             return self._by_rows(rest, len(arrays), order, reduced) if pieces else None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
@@ -186,25 +200,29 @@ class Plan:
         beside = together and self.n > 3 and short_rows(self.program, self.n)
         if self.n <= SHORT and self.count >= 16 and len(rest.sizes) == 1 and not beside:
             steps = rest.strides[0]
-            if all(s == size for s, (_, size) in zip(steps[len(arrays):], rows_at, strict=True)) and any(
-                    s != size for s, (_, size) in zip(steps, arrays, strict=False)):
+            if all(s == size
+                   for s, (_, size) in zip(steps[len(arrays):], rows_at, strict=True)) and any(
+                       s != size for s, (_, size) in zip(steps, arrays, strict=False)):
                 return self._by_columns(step, rest, len(arrays), order, "apart")
         if together:
             return self._by_rows(rest, len(arrays), order)
         if rest.sizes and self.n < 2**31:
             steps, sizes = rest.strides[-1], [size for _, size in (*arrays, *rows_at)]
-            still = [i for i, s in enumerate(steps) if not s and s != sizes[i]]      # (results have steps)
-            if all(s == size for i, (s, size) in enumerate(zip(steps, sizes, strict=True)) if i not in still) and 0 in [
-                    i in still for i in range(len(arrays))]:
+            # (results have steps)
+            still = [i for i, s in enumerate(steps) if not s and s != sizes[i]]
+            if all(s == size for i, (s, size) in enumerate(zip(steps, sizes, strict=True))
+                   if i not in still) and 0 in [i in still for i in range(len(arrays))]:
                 return self._by_columns(step, rest, len(arrays), order, still=still)
         return None
 
     def _narrow(self, reduced, rest, arrays, rows_at, order):
-        """The way for rows of a few elements that follow each other in memory; None where they are not that."""
+        """The way for rows of a few elements that follow each other in memory; None where they
+        are not that."""
         program, size, pieces = self.program, (reduced.sizes or [1])[-1], 1
         if len(reduced.sizes) == 2:
             pieces = reduced.sizes[0]
-        if not 1 < self.n <= R.LANES or len(reduced.sizes) > 2 or not rest.sizes or self.n * weight(program) > MANY:
+        if (not 1 < self.n <= R.LANES or len(reduced.sizes) > 2 or not rest.sizes
+                or self.n * weight(program) > MANY):
             return None
         far, lanes = rest.strides[-1], column_shape(program)[1]
         steps = reduced.strides[-1]
@@ -213,7 +231,8 @@ class Plan:
             return None
 
         def how(i, itemsize, m, step, out):
-            """How the columns of array i lie, m elements of each together; None where no kernel reads that."""
+            """How the columns of array i lie, m elements of each together; None where no kernel
+            reads that."""
             if far[i] in (0, itemsize):
                 return None if out and not far[i] else far[i] and -1
             k = far[i] // itemsize
@@ -230,13 +249,18 @@ class Plan:
 
         def full(i):
             return [strides[i], steps[i], reduced.strides[0][i] if pieces > 1 else 0]
-        numbers = [self.n, columns, *self._strides_in_order(len(arrays), full, lambda i: [strides[i]])]
-        kernel = narrow_kernel(program, size, pieces, tuple(self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])))
+
+        numbers = [
+            self.n, columns, *self._strides_in_order(len(arrays), full, lambda i: [strides[i]])]
+        kernel = narrow_kernel(
+            program, size, pieces,
+            tuple(self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])))
         grain = at_least(self._per_grain() // (self.n * lanes), 1)
         return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, order)
 
     def _strides_in_order(self, arrays, full, row):
-        """The strides as kernels want them: of operands, then of outputs. `full(i)`, `row(i)` give those of array i."""
+        """The strides as kernels want them: of operands, then of outputs. `full(i)`, `row(i)`
+        give those of array i."""
         at, row_at, numbers = 0, arrays, []
         for o in self.program.operands:
             if o.kind == "full":
@@ -266,9 +290,11 @@ class Plan:
             return [size] if rank == 1 else [size * rest.sizes[1], size]
         sizes = [*([rest.sizes[1]] if rank == 2 else []), *([reduced.sizes[1]] if reduced else [])]
         if self._splits(self.count):
-            return self._split(lambda p: row_kernel(p, rank, True, reduced is not None),
-                               lambda walk: [*sizes, *self._walk_strides(walk, arrays, full, row, plain)],
-                               lambda walk: self.count, (self.count, 1), order)
+            return self._split(
+                lambda p: row_kernel(p, rank, True, reduced is not None),
+                lambda walk: [*sizes, *self._walk_strides(walk, arrays, full, row, plain)],
+                lambda walk: self.count, (self.count, 1),
+                order)
         grain = at_least(self._per_grain() // at_least(self.n, 1), 1)
         numbers = [self.n, *sizes, *self._strides_in_order(arrays, full, row)]
         short = short_rows(self.program, self.n) if not reduced and self.count >= FEW else None
@@ -286,12 +312,14 @@ class Plan:
         strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(rest.strides[0])
 
         def of(i):
-            return [strides[i], step[i], rest.strides[-1][i]] if mode == "apart" else [strides[i], step[i]]
+            return ([strides[i], step[i], rest.strides[-1][i]] if mode == "apart" else [
+                strides[i], step[i]])
 
         def row_of(i):
             return [strides[i]]
         still = self._operands_of(still, arrays)
-        mode = mode or (self._column_mode(step, columns, outer) if not still else "sequential" if max(map(abs, step)) <= 512 else "lanes")
+        mode = (mode or (self._column_mode(step, columns, outer)
+                         if not still else "sequential" if max(map(abs, step)) <= 512 else "lanes"))
         vectors, panels = self._panels(self.program, columns, outer)
         units = outer * panels
         if self._splits(units, columns // panels):
@@ -299,19 +327,25 @@ class Plan:
                 return None
 
             def kernel(p):
-                how = mode if mode != "dense" or self._one_panel(p, columns, outer) else "sequential"
-                return column_kernel(p, self._panels(p, columns, outer)[0], how, self._masked(p, columns, outer), True)
+                how = (mode
+                       if mode != "dense" or self._one_panel(p, columns, outer) else "sequential")
+                return (column_kernel(p,
+                                      self._panels(p, columns, outer)[0], how,
+                                      self._masked(p, columns, outer), True))
             return self._split(kernel,
                                lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
                                lambda walk: outer * self._panels(walk.program, columns, outer)[1], (outer, columns), order)
         grain = at_least(self._per_grain() // at_least(self.n * -(-columns // panels), 1), 1)
         numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
-        addr = column_kernel(self.program, vectors, mode, self._masked(self.program, columns, outer), False, still)
+        addr = column_kernel(self.program, vectors, mode,
+                             self._masked(self.program, columns, outer), False, still)
         return self._direct(addr, units, grain, numbers, order)
 
     def _operands_of(self, at, arrays):
-        """The operands that are these arrays, which are numbered as full ones first, then (from `arrays` on) those of rows."""
-        fulls, rows_ = ([i for i, o in enumerate(self.program.operands) if o.kind == kind] for kind in ("full", "row"))
+        """The operands that are these arrays, which are numbered as full ones first, then (from
+        `arrays` on) those of rows."""
+        fulls, rows_ = ([i for i, o in enumerate(self.program.operands) if o.kind == kind]
+                        for kind in ("full", "row"))
         return tuple(sorted(fulls[i] if i < arrays else rows_[i - arrays] for i in at))
 
     def _column_mode(self, step, columns, outer):
@@ -321,15 +355,18 @@ class Plan:
         return "sequential" if abs(step[0]) <= 512 else "lanes"
 
     def _one_panel(self, program, columns, outer):
-        """May lines be added up as few long ones? (What follows the sum may take so many registers that a panel holds less than a line.)"""
+        """May lines be added up as few long ones? (What follows the sum may take so many
+        registers that a panel holds less than a line.)"""
         return dense(program) and self._panels(program, columns, outer)[1] == 1
 
     def _masked(self, program, columns, outer):
         width = self._panels(program, columns, outer)[0] * column_shape(program)[1]
-        return columns % width != 0 and (columns < width or any(isinstance(s, R.Keep) for s in program.stages))
+        return (columns % width != 0
+                and (columns < width or any(isinstance(s, R.Keep) for s in program.stages)))
 
     def _panels(self, program, columns, outer):
-        """(vectors in a panel, panels): as wide as registers allow, evenly, but enough for a few threads."""
+        """(vectors in a panel, panels): as wide as registers allow, evenly, but enough for a few
+        threads."""
         most, lanes = column_shape(program)
         chunks = -(-columns // lanes)
         panels = -(-chunks // most)
@@ -339,7 +376,8 @@ class Plan:
         return vectors, -(-chunks // vectors)
 
     def _walk_strides(self, walk, arrays, full, row, plain):
-        """As `_strides_in_order`, for the program of one walk; `plain(itemsize)` are the strides of a row result."""
+        """As `_strides_in_order`, for the program of one walk; `plain(itemsize)` are the strides
+        of a row result."""
         array, at, row_at = {}, 0, arrays
         for i, o in enumerate(self.program.operands):
             if o.kind == "full":
@@ -371,8 +409,10 @@ class Plan:
 
     def _splits(self, units, columns=1):
         """Are there threads, too few units for them, and rows long enough to share?"""
-        size = self.n * columns * max(DTYPES[o.dtype].itemsize for o in self.program.operands if o.kind == "full")
-        return size >= LONG and units < 16 and self.n >= 2 * span_of(columns) and pool.get_num_threads() > 1
+        size = (self.n * columns * max(DTYPES[o.dtype].itemsize
+                                       for o in self.program.operands if o.kind == "full"))
+        return (size >= LONG and units < 16 and self.n >= 2 * span_of(columns)
+                and pool.get_num_threads() > 1)
 
     # ---- running
     def _direct(self, addr, units, grain, numbers, order):
@@ -404,7 +444,8 @@ class Plan:
 
         def run(*operands):
             outs = [empty(s, t) for s, t in specs]
-            launch(addr, units, grain, *(operands if every else [operands[i] for i in passed]), *outs, *numbers)
+            launch(addr, units, grain, *(operands if every else [operands[i] for i in passed]),
+                   *outs, *numbers)
             return outs if back is None else [in_order(y) for y in outs]
         return run
 
@@ -413,11 +454,12 @@ class Plan:
         return self.run(x, *scalars)[0]
 
     def _split(self, kernel_of, numbers_of, units, shape, order):
-        """Spans of rows in parallel, one walk after the other; each walk's results of spans are combined before the next.
+        """Spans of rows in parallel, one walk after the other; each walk's results of spans are
+        combined before the next.
 
-        `kernel_of(program)` is the kernel for spans of a walk's program, `numbers_of(walk)` what it wants to know after the
-        length of a span, `units(walk)` how many parts of a row's space there are; results of spans have `shape` with the spans in
-        its middle."""
+        `kernel_of(program)` is the kernel for spans of a walk's program, `numbers_of(walk)` what it
+        wants to know after the length of a span, `units(walk)` how many parts of a row's space
+        there are; results of spans have `shape` with the spans in its middle."""
         program, span, empty, launch = self.program, span_of(shape[1]), memory.empty, native.launch
         spans = -(-self.n // span)
         shape = (shape[0], spans, shape[1])
@@ -437,7 +479,8 @@ class Plan:
             steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts,
                           (self.n, spans, span, *numbers_of(walk)), combiners))
         finish = _final(program)
-        out_specs = [(self.shape if full else kernel_rows, t) for full, t in zip(self.full_out, self.out_types, strict=True)]
+        out_specs = [(self.shape if full else kernel_rows, t)
+                     for full, t in zip(self.full_out, self.out_types, strict=True)]
         place = {k: j for j, (k, _) in enumerate(program.outputs)}
 
         def run(*operands):
@@ -446,16 +489,21 @@ class Plan:
             for addr, total, args, reads_out, parts, numbers, combiners in steps:
                 for a, j in reads_out:
                     known[a] = outs[j]
-                made = [taped_launches.partial(empty(shape, t)) if j is None else outs[j] for j, t in parts]
+                made = [
+                    taped_launches.partial(empty(shape, t)) if j is None else outs[j]
+                    for j, t in parts]
                 launch(addr, total, grain, *[known[a] for a in args], *made, *numbers)
                 for a, at, combined in combiners:
                     for j, y in enumerate(combined(*made[at:at + 2])):
                         known[a + j] = y
             if finish is not None:
                 addr, args, sizes, results = finish
-                launch(addr, self.count, 1 << 14, *[known[a] for a in args], *[outs[place[k]] for k in results], 0, *sizes)
-            return [y if full else (y if back is None else contiguous(y.transpose(back))).reshape(self.row_shape)
-                    for y, full in zip(outs, self.full_out, strict=True)]
+                launch(addr, self.count, 1 << 14, *[known[a] for a in args],
+                       *[outs[place[k]] for k in results], 0, *sizes)
+            return [
+                y if full else
+                (y if back is None else contiguous(y.transpose(back))).reshape(self.row_shape)
+                for y, full in zip(outs, self.full_out, strict=True)]
         return run
 
     def _with_contiguous(self, *operands):
@@ -463,20 +511,26 @@ class Plan:
         def plain(x, o):
             if o.kind == "row":
                 kept = x.reshape(self._kept_shape()) if x.size == self.count else np.broadcast_to(
-                    x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes), self._kept_shape())
+                    x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes),
+                    self._kept_shape())
                 return contiguous(kept).reshape(self.plain_rows)
             if o.kind == "col":
                 return contiguous(np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)))
             return x
-        return rows(self.program, [plain(x, o) for x, o in zip(operands, self.program.operands, strict=True)], self.axes)
+
+        return rows(self.program,
+                    [plain(x, o) for x, o in zip(operands, self.program.operands, strict=True)],
+                    self.axes)
 
     def _copied(self, *operands):
         """Every full operand copied to (outer, reduced) order first."""
         order = self.outer + self.axes
         back = np.argsort(order).tolist()
-        flat = [contiguous(x.transpose(order)).reshape(self.count, self.n) if o.kind == "full"
-                else x.reshape(self.count) if o.kind == "row" else x.reshape(self.n) if o.kind == "col" else x
-                for x, o in zip(operands, self.program.operands, strict=True)]
+        flat = [
+            contiguous(x.transpose(order)).reshape(self.count, self.n)
+            if o.kind == "full" else x.reshape(self.count)
+            if o.kind == "row" else x.reshape(self.n) if o.kind == "col" else x
+            for x, o in zip(operands, self.program.operands, strict=True)]
         outs = rows(self.program, flat, (1,))
         moved = tuple(self.shape[a] for a in order)
         return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
@@ -490,10 +544,13 @@ class Plan:
             if o.kind == "full":
                 return x.transpose(order).reshape(self.count, self.n)
             if o.kind == "row":
-                kept = np.broadcast_to(x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes), self._kept_shape())
+                kept = np.broadcast_to(
+                    x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes),
+                    self._kept_shape())
                 return kept.reshape(self.count, 1)
             if o.kind == "col":
-                return np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)).reshape(1, self.n)
+                return np.broadcast_to(x,
+                                       tuple(self.shape[a] for a in self.axes)).reshape(1, self.n)
             return None if o.kind == "index" else DTYPES[o.dtype].type(x)
         flat = [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)]
         outs = R.run(self.program, flat, self.n, DTYPES.__getitem__)
@@ -503,9 +560,11 @@ class Plan:
 
 
 def combiner(kind, dtype, shape):
-    """A function that combines results of spans (outer, spans, columns) over the spans: the list of the row results.
+    """A function that combines results of spans (outer, spans, columns) over the spans: the list of
+    the row results.
 
-    It gets the results, and for positions those too. Sums and products are combined in pairs, in place."""
+    It gets the results, and for positions those too. Sums and products are combined in pairs, in
+    place."""
     outer, spans, columns = shape
     if kind in R.SUMS:
         wide, out_type = columns >= 8, DTYPES[dtype]

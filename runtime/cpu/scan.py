@@ -1,4 +1,5 @@
-"""Running reductions along an axis of a NumPy array; the order of additions is stated in `passes.lower_llvm.scan`."""
+"""Running reductions along an axis of a NumPy array; the order of additions is stated in
+`passes.lower_llvm.scan`."""
 import math
 
 import numpy as np
@@ -38,9 +39,11 @@ def logcumsumexp(x, axis):
 def _sums(kind, x, axis, out_dtype):
     name = NAMES[x.dtype]
     floats = ("f16", "bf16", "f32", "f64")
-    out = np.dtype(out_dtype) if out_dtype is not None else x.dtype if name[0] == "c" or name in floats else np.dtype("i8")
+    out = (np.dtype(out_dtype) if out_dtype is not None else
+           x.dtype if name[0] == "c" or name in floats else np.dtype("i8"))
     if x.dtype != out and NAMES[out] in (*floats, "bool"):
-        x = x.astype(out)                             # element by element, first; integers may as well be cut at the end
+        # element by element, first; integers may as well be cut at the end
+        x = x.astype(out)
     return _run(kind, x, axis, out)[0]
 
 
@@ -50,7 +53,8 @@ def _run(kind, x, axis, out):
     n, name = x.shape[axis], NAMES[x.dtype]
     if REFERENCE or name[0] == "c" or n >= 2**31:
         return reference(kind, x, axis, out)
-    results = [memory.empty(x.shape, out)] + ([memory.empty(x.shape, np.dtype(np.int64))] if kind in ("max", "min") else [])
+    results = ([memory.empty(x.shape, out)] +
+               ([memory.empty(x.shape, np.dtype(np.int64))] if kind in ("max", "min") else []))
     if not x.size:
         return results
     axis %= x.ndim
@@ -58,10 +62,13 @@ def _run(kind, x, axis, out):
     rows = x.size // (n * columns)
     addr = _kernel(kind, name, NAMES[out], columns > 1)
     if not x.flags.c_contiguous:
-        x = contiguous(x)[None]          # (of more than one dimension, a copy is nothing that a recording knows: it could be no plan's table)
+        # (of more than one dimension, a copy is nothing that a recording knows: it could be no
+        # plan's table)
+        x = contiguous(x)[None]
     if columns > 1:
         panel = 4 * _lanes()
-        native.launch(addr, rows * -(-columns // panel), max(1, (1 << 15) // (n * panel)), x, *results, n, columns)
+        native.launch(addr, rows * -(-columns // panel), max(1, (1 << 15) // (n * panel)), x,
+                      *results, n, columns)
     else:
         native.launch(addr, rows, max(1, (1 << 16) // n), x, *results, n)
     return results

@@ -1,7 +1,9 @@
-"""Sorting and order statistics on NumPy arrays: sort, topk, kthvalue, median, mode, searchsorted, unique.
+"""Sorting and order statistics on NumPy arrays: sort, topk, kthvalue, median, mode, searchsorted,
+unique.
 
-NaN is greater than everything; equal elements keep their order, also when sorting down, so positions are always well defined. NumPy
-sorts; its elements are packed with their positions (`passes.lower_llvm.sort`) where both fit in 64 bits.
+NaN is greater than everything; equal elements keep their order, also when sorting down, so
+positions are always well defined. NumPy sorts; its elements are packed with their positions
+(`passes.lower_llvm.sort`) where both fit in 64 bits.
 """
 import math
 
@@ -29,27 +31,32 @@ def argsort(x, axis=-1, descending=False, stable=False):
 
 
 def topk(x, k, axis=-1, largest=True, sorted=True):
-    """The k largest (or smallest) along an axis in order, with their positions; of equal ones the first."""
+    """The k largest (or smallest) along an axis in order, with their positions; of equal ones
+    the first."""
     return _along(x, axis, _first, k, largest)
 
 
 def kthvalue(x, k, axis=-1):
-    """The k-th smallest (from 1) along an axis and its position: (values, positions) with the axis at size 1."""
+    """The k-th smallest (from 1) along an axis and its position: (values, positions) with the
+    axis at size 1."""
     return _along(x, axis, _nth, k - 1)
 
 
 def median(x, axis=-1, ignore_nan=False):
-    """The lower of the middle elements along an axis and its position, the axis at size 1; a NaN if there is one and it counts."""
+    """The lower of the middle elements along an axis and its position, the axis at size 1; a NaN
+    if there is one and it counts."""
     return _along(x, axis, _median, ignore_nan)
 
 
 def mode(x, axis=-1):
-    """The most frequent element along an axis (the least of several) and its last position, the axis at size 1."""
+    """The most frequent element along an axis (the least of several) and its last position, the
+    axis at size 1."""
     return _along(x, axis, _mode)
 
 
 def searchsorted(sequence, values, right=False):
-    """Where values would go in sequences sorted along the last axis; both of rows, or one 1-d sequence for all values."""
+    """Where values would go in sequences sorted along the last axis; both of rows, or one 1-d
+    sequence for all values."""
     side = "right" if right else "left"
     if sequence.ndim == 1:
         return np.asarray(np.searchsorted(sequence, values, side)).astype(np.int64, copy=False)
@@ -60,7 +67,8 @@ def searchsorted(sequence, values, right=False):
 
 
 def unique(x):
-    """Of all elements: (each once, in order; for each element which; how many of each). NaNs are all different."""
+    """Of all elements: (each once, in order; for each element which; how many of each). NaNs are
+    all different."""
     flat = x.reshape(-1)
     values, positions = _sort_rows(flat[None], False)
     return _runs(values[0], positions[0], x.shape)
@@ -80,10 +88,11 @@ def _runs(values, positions, shape):
         inverse = np.empty_like(which)
         inverse[positions] = which
         which = inverse
-    return values[starts], which.astype(np.int64, copy=False).reshape(shape), np.diff(starts, append=values.size).astype(np.int64)
+    return (values[starts], which.astype(np.int64, copy=False).reshape(shape),
+            np.diff(starts, append=values.size).astype(np.int64))
 
 
-# ---- along an axis ------------------------------------------------------------------------------------------------
+# ---- along an axis -------------------------------------------------------------------------------
 def _along(x, axis, run, *choices):
     """`run` on contiguous rows (k, n), its (values, positions) put back in place."""
     nd = x.ndim
@@ -92,7 +101,8 @@ def _along(x, axis, run, *choices):
         return values[0], positions[0]
     if nd == 0:
         values, positions = run(x.reshape(1, 1), *choices)
-        return (values.reshape(()), positions.reshape(())) if values.size == 1 else (values[0], positions[0])
+        return ((values.reshape(()), positions.reshape(())) if values.size == 1 else
+                (values[0], positions[0]))
     axis %= nd
     n = x.shape[axis]
     rest = x.shape[:axis] + x.shape[axis + 1:]
@@ -102,7 +112,8 @@ def _along(x, axis, run, *choices):
     order = [*range(axis), *range(axis + 1, nd), axis]
     back = np.argsort(order)
     moved = contiguous(x.transpose(order)).reshape(count, n)
-    return tuple(contiguous(y.reshape(*rest, y.shape[1]).transpose(back)) for y in run(moved, *choices))
+    return tuple(
+        contiguous(y.reshape(*rest, y.shape[1]).transpose(back)) for y in run(moved, *choices))
 
 
 def _packs(x):
@@ -133,8 +144,8 @@ def _unpack(packed, x, descending):
     """(values, positions) of packed numbers made from x."""
     rows, k = packed.shape
     values, positions = memory.empty(packed.shape, x.dtype), memory.empty(packed.shape, _I64)
-    native.launch(_kernel("unpack", x.dtype, descending), rows, _grain(k), packed, x, values, positions, k, packed.strides[0],
-                  x.shape[1] * x.itemsize)
+    native.launch(_kernel("unpack", x.dtype, descending), rows, _grain(k), packed, x, values,
+                  positions, k, packed.strides[0], x.shape[1] * x.itemsize)
     return values, positions
 
 
@@ -154,8 +165,8 @@ def _order(x, descending):
     native.launch(_kernel("keys", x.dtype, descending), x.size, 1 << 14, x, keys)
     least = int(reduce("min", keys))
     room, width = (n - 1).bit_length(), (int(reduce("max", keys)) - least).bit_length()
-    native.launch(native.kernel("sort/squeeze", _squeeze), x.shape[0], _grain(n), keys, packed, n, least - (least >> 63 << 64),
-                  64 - width if width else 0, room)
+    native.launch(native.kernel("sort/squeeze", _squeeze), x.shape[0], _grain(n), keys, packed, n,
+                  least - (least >> 63 << 64), 64 - width if width else 0, room)
     packed.sort(1)
     order = (packed & np.uint64((1 << room) - 1)).view(np.int64)
     return order if width + room <= 64 else _repaired(order, packed >> np.uint64(room), keys)
@@ -167,7 +178,8 @@ def _squeeze(module, symbol):
 
 
 def _repaired(order, found, keys):
-    """The order, given that it is right but among those with equal `found`, of whose keys only the upper bits were looked at."""
+    """The order, given that it is right but among those with equal `found`, of whose keys only
+    the upper bits were looked at."""
     equal = found[:, 1:] == found[:, :-1]
     if not equal.any():
         return order
@@ -199,7 +211,8 @@ def _first(x, k, descending):
         return np.take_along_axis(x, order, 1), order
     if 0 < k * FEW <= n <= SHORT:
         best = memory.empty((x.shape[0], k), _U64)
-        native.launch(_kernel("first", x.dtype, descending), x.shape[0], _grain(n), x, best, n, n * x.itemsize, k)
+        native.launch(_kernel("first", x.dtype, descending), x.shape[0], _grain(n), x, best, n,
+                      n * x.itemsize, k)
         return _unpack(best, x, descending)
     packed = _pack(x, descending)
     if k < n // 2 and n > 64:

@@ -1,4 +1,5 @@
-"""Gathering along one dimension on NumPy arrays, and putting back, through kernels that check every index."""
+"""Gathering along one dimension on NumPy arrays, and putting back, through kernels that check
+every index."""
 import os
 from math import prod
 
@@ -11,7 +12,8 @@ REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 
 def fits(a, index):
     """Can the kernels do it?"""
-    return not REFERENCE and a.flags.c_contiguous and a.dtype.itemsize in (1, 2, 4, 8) and index.dtype == np.int64 and index.flags.c_contiguous
+    return (not REFERENCE and a.flags.c_contiguous and a.dtype.itemsize in (1, 2, 4, 8)
+            and index.dtype == np.int64 and index.flags.c_contiguous)
 
 
 def along(a, index, axis, wrap=False):
@@ -30,14 +32,19 @@ def along(a, index, axis, wrap=False):
     def emit(module, symbol):
         from ..passes.lower_llvm.elements import take
         take.emit(module, symbol, size, flat, wrap)
-    return out, _run(native.kernel(f"take/{size}/{'flat' if flat else 'inner'}/{wrap}", emit), a, index, out, outer, n, count, inner,
+
+    return out, _run(native.kernel(f"take/{size}/{'flat' if flat else 'inner'}/{wrap}", emit), a,
+                     index, out, outer, n, count, inner,
                      max(1, 8192 // (inner * (count if outer >= 16 else outer))))
 
 
 def rows(a, index, axis, wrap=False):
-    """(the slices of `a` that a vector of indices names along the axis, were all of them in range?)"""
-    outer, n, count, inner = prod(a.shape[:axis]), a.shape[axis], index.shape[0], prod(a.shape[axis + 1:])
-    out, item = memory.empty((*a.shape[:axis], count, *a.shape[axis + 1:]), a.dtype), a.dtype.itemsize
+    """(the slices of `a` that a vector of indices names along the axis, were all of them in
+    range?)"""
+    outer, n, count, inner = (prod(a.shape[:axis]), a.shape[axis], index.shape[0],
+                              prod(a.shape[axis + 1:]))
+    out, item = (memory.empty((*a.shape[:axis], count, *a.shape[axis + 1:]),
+                              a.dtype), a.dtype.itemsize)
     size = inner * item
     if not count or not outer or not n:
         return out, bool(n) or not count
@@ -50,8 +57,8 @@ def rows(a, index, axis, wrap=False):
         else:
             take.emit_rows(module, symbol, targets.current().lanes(1), wrap)
     if inner == 1:
-        return out, _run(native.kernel(f"take/{item}/one index/{wrap}", emit), a, index, out, outer, n, count, 1,
-                         max(1, 8192 // (count if outer >= 16 else outer)))
+        return out, _run(native.kernel(f"take/{item}/one index/{wrap}", emit), a, index, out, outer,
+                         n, count, 1, max(1, 8192 // (count if outer >= 16 else outer)))
     return out, _run(native.kernel(f"take/rows/{wrap}", emit), a, index, out, outer, n, count, size,
                      max(1, 65536 // max(1, size * (count if outer >= 16 else outer))))
 
@@ -60,20 +67,25 @@ def _run(kernel, a, index, out, outer, n, count, inner, grain):
     bad = np.zeros(1, np.int64)
     taped_launches.verdict(bad)
     by_outer = outer >= 16
-    native.launch(kernel, outer if by_outer else count, grain, a, index, out, bad, outer, n, count, inner, int(by_outer))
+    native.launch(kernel, outer if by_outer else count, grain, a, index, out, bad, outer, n, count,
+                  inner, int(by_outer))
     return not bad[0]
 
 
-ADDED = {np.dtype(t): e for t, e in (("f4", "float"), ("f8", "double"), ("i1", "i8"), ("u1", "i8"), ("i2", "i16"), ("u2", "i16"), ("i4", "i32"),
-                                     ("u4", "i32"), ("i8", "i64"), ("u8", "i64"))}
+ADDED = {
+    np.dtype(t): e
+    for t, e in (("f4", "float"), ("f8", "double"), ("i1", "i8"), ("u1", "i8"), ("i2", "i16"),
+                 ("u2", "i16"), ("i4", "i32"), ("u4", "i32"), ("i8", "i64"), ("u8", "i64"))}
 MOVED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
 def put(a, index, source, axis, add, each=False, wrap=False):
-    """Write `source` at the places of `a` that an index names along an axis, or add it, in the order of the index. False where the kernels
-    do not do it, or an index is out of range: nothing was written then.
+    """Write `source` at the places of `a` that an index names along an axis, or add it, in the
+    order of the index. False where the kernels do not do it, or an index is out of range: nothing
+    was written then.
 
-    `each`: the index has the shape of the source, which has that of `a` but along the axis; else it is a vector and names slices."""
+    `each`: the index has the shape of the source, which has that of `a` but along the axis; else it
+    is a vector and names slices."""
     shape, count = a.shape, index.shape[axis if each else 0] if index.ndim else 0
     elem = ADDED.get(a.dtype) if add else MOVED.get(a.dtype.itemsize)
     if not fits(a, index) or elem is None or source.dtype != a.dtype or not (source.size and source.flags.c_contiguous and a.size) \
@@ -93,10 +105,12 @@ def put(a, index, source, axis, add, each=False, wrap=False):
     kernel = native.kernel(f"take/put/{elem}/{add}/{each}/{wrap}", emit)
     bad = np.zeros(1, np.int64)
     taped_launches.verdict(bad)
-    native.launch(native.kernel("take/bounds", bounds), index.size, 1 << 14, index, n if wrap else 0, 2 * n if wrap else n, bad)
+    native.launch(native.kernel("take/bounds", bounds), index.size, 1 << 14, index,
+                  n if wrap else 0, 2 * n if wrap else n, bad)
     if bad[0]:
         return False
     by_outer = outer >= 16 or inner == 1
     units = outer if by_outer else inner
-    native.launch(kernel, units, max(1, (1 << 14) * units // source.size), a, index, source, outer, n, count, inner, int(by_outer))
+    native.launch(kernel, units, max(1, (1 << 14) * units // source.size), a, index, source, outer,
+                  n, count, inner, int(by_outer))
     return True

@@ -1,7 +1,9 @@
-"""Convolutions, pools, unfold and fold in NumPy: slow and sure, for any dtype and 1 to 3 spatial dimensions.
+"""Convolutions, pools, unfold and fold in NumPy: slow and sure, for any dtype and 1 to 3 spatial
+dimensions.
 
-Each function walks over the taps of the window; a tap is a strided view of the (padded) input, so nothing is copied k times.
-They are the oracle of the compiled kernels, and what runs where those do not apply (integers, complex numbers, `WHET_CPU=numpy`).
+Each function walks over the taps of the window; a tap is a strided view of the (padded) input, so
+nothing is copied k times. They are the oracle of the compiled kernels, and what runs where those do
+not apply (integers, complex numbers, `WHET_CPU=numpy`).
 """
 import itertools
 import math
@@ -10,7 +12,8 @@ import numpy as np
 
 
 def out_size(size, kernel, stride, padding, dilation=1, ceil_mode=False):
-    """Windows along one axis; with `ceil_mode` the last may hang over, if it starts inside the input or its left padding."""
+    """Windows along one axis; with `ceil_mode` the last may hang over, if it starts inside the
+    input or its left padding."""
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     n = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
     if ceil_mode and (n - 1) * stride >= size + padding:
@@ -34,7 +37,8 @@ def _tap(k, n_in, n_out, stride, padding, dilation):
 
 
 def taps(spatial, out, kernel, stride, padding, dilation):
-    """(tap, output slices, input slices) of every tap that touches the input, in the order of the kernel's elements."""
+    """(tap, output slices, input slices) of every tap that touches the input, in the order of
+    the kernel's elements."""
     for t in itertools.product(*map(range, kernel)):
         cut = [_tap(*a) for a in zip(t, spatial, out, stride, padding, dilation)]
         if all(cut):
@@ -42,7 +46,8 @@ def taps(spatial, out, kernel, stride, padding, dilation):
 
 
 def wide(dtype):
-    """The type in which sums of this type are formed: f32 for the 16-bit floats, else the type itself."""
+    """The type in which sums of this type are formed: f32 for the 16-bit floats, else the type
+    itself."""
     dtype = np.dtype(dtype)
     return np.dtype(np.float32) if dtype.itemsize <= 2 and dtype.kind in "fV" else dtype
 
@@ -56,7 +61,8 @@ def _grouped(a, groups, axis):
 
 
 def reference_conv(x, w, bias, stride, padding, dilation, groups):
-    """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap * dilation - padding]."""
+    """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap *
+    dilation - padding]."""
     dtype, acc = x.dtype, wide(x.dtype)
     out = out_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation)
     xg = _grouped(x.astype(acc, copy=False), groups, 1)
@@ -73,7 +79,8 @@ def reference_conv(x, w, bias, stride, padding, dilation, groups):
 
 
 def reference_conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
-    """The gradient of `conv` with respect to x (without conjugation: the transposed convolution)."""
+    """The gradient of `conv` with respect to x (without conjugation: the transposed
+    convolution)."""
     dtype, acc = gy.dtype, wide(gy.dtype)
     gg = _grouped(gy.astype(acc, copy=False), groups, 1)
     wg = _grouped(w.astype(acc, copy=False), groups, 0)
@@ -105,7 +112,8 @@ def _lowest(dtype):
 
 
 def reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode=False):
-    """(largest of each window, where it lies in the flattened input plane). The first of equals; a NaN wins, the last of several.
+    """(largest of each window, where it lies in the flattened input plane). The first of equals; a
+    NaN wins, the last of several.
 
     A window without a tap inside the input gives the lowest value and index -1."""
     spatial = x.shape[2:]
@@ -122,7 +130,8 @@ def reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode=False):
 
 
 def reference_max_pool_grad(gy, index, x_shape):
-    """Each output's gradient goes to the input it was taken from; several to one input add in the order of the outputs."""
+    """Each output's gradient goes to the input it was taken from; several to one input add in
+    the order of the outputs."""
     n = math.prod(x_shape[:2])
     plane = math.prod(x_shape[2:])
     acc = wide(gy.dtype)
@@ -135,14 +144,16 @@ def reference_max_pool_grad(gy, index, x_shape):
 
 
 def _windows(n_in, n_out, kernel, stride, padding):
-    """Along one axis: first and one past last input of each window, and its size counting the padding."""
+    """Along one axis: first and one past last input of each window, and its size counting the
+    padding."""
     lo = np.arange(n_out) * stride - padding
     hi = np.minimum(lo + kernel, n_in + padding)
     return np.clip(lo, 0, n_in), np.clip(hi, 0, n_in), hi - lo
 
 
 def pool_divisors(spatial, out, kernel, stride, padding, count_include_pad, divisor_override):
-    """What each window of an average pool is divided by, one array per axis (their product is the divisor)."""
+    """What each window of an average pool is divided by, one array per axis (their product is
+    the divisor)."""
     if divisor_override is not None:
         return [np.full(n, divisor_override if a == 0 else 1, np.int64) for a, n in enumerate(out)]
     per_axis = [_windows(*a) for a in zip(spatial, out, kernel, stride, padding)]
@@ -163,7 +174,8 @@ def _divide(total, divisor, dtype):
         return (total / divisor.astype(total.dtype)).astype(dtype, copy=False)
 
 
-def reference_avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def reference_avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
+                       divisor_override=None):
     """The mean of each window: its taps inside the input added in order, divided once."""
     ones = (1,) * len(kernel)
     spatial = x.shape[2:]
@@ -174,8 +186,10 @@ def reference_avg_pool(x, kernel, stride, padding, ceil_mode=False, count_includ
     return _divide(y, _divisor(pool_divisors(spatial, out, kernel, stride, padding, count_include_pad, divisor_override)), x.dtype)
 
 
-def reference_avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """The gradient of `avg_pool`: each output's gradient, divided, to every input of its window (outputs in descending taps)."""
+def reference_avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False,
+                            count_include_pad=True, divisor_override=None):
+    """The gradient of `avg_pool`: each output's gradient, divided, to every input of its window
+    (outputs in descending taps)."""
     ones = (1,) * len(kernel)
     spatial, out = x_shape[2:], gy.shape[2:]
     acc = wide(gy.dtype)
@@ -188,7 +202,8 @@ def reference_avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=Fals
 
 
 def adaptive_bounds(n_in, n_out):
-    """Window i of an adaptive pool covers floor(i * n_in / n_out) .. ceil((i + 1) * n_in / n_out)."""
+    """Window i of an adaptive pool covers floor(i * n_in / n_out) .. ceil((i + 1) * n_in /
+    n_out)."""
     i = np.arange(n_out)
     return i * n_in // n_out, -(-(i + 1) * n_in // n_out) if n_out else i
 
@@ -201,7 +216,8 @@ def reference_adaptive_avg_pool(x, output_size):
         cut = [b[k] for b, k in zip(bounds, o)]
         for i in itertools.product(*[range(lo, hi) for lo, hi in cut]):
             y[(..., *o)] += x[(..., *i)]
-        y[(..., *o)] = _divide(y[(..., *o)], np.asarray(np.prod([hi - lo for lo, hi in cut])), y.dtype)
+        y[(..., *o)] = _divide(y[(..., *o)], np.asarray(np.prod([hi - lo for lo, hi in cut])),
+                               y.dtype)
     return y.astype(x.dtype, copy=False)
 
 
@@ -218,7 +234,8 @@ def reference_adaptive_avg_pool_grad(gy, x_shape):
 
 
 def reference_adaptive_max_pool(x, output_size):
-    """(largest of each of `output_size` nearly equal windows, where it lies in the flattened input plane)."""
+    """(largest of each of `output_size` nearly equal windows, where it lies in the flattened
+    input plane)."""
     spatial = x.shape[2:]
     y = np.full((*x.shape[:2], *output_size), _lowest(x.dtype), x.dtype)
     index = np.full(y.shape, -1, np.int64)

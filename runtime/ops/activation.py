@@ -14,7 +14,9 @@ from .surface import FUNCTIONS, function
 
 def _act(op, input, numbers, write):
     if not is_tensor(input):
-        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
     return inplace(op, input, numbers) if write else apply(op, (input, *numbers), {})
 
 
@@ -22,8 +24,10 @@ def activation(name, op, params=""):
     """The functional form `name(input, <params>, inplace=False)` of a pointwise op."""
     from .surface import compile_function
     names = "".join(q.split("=")[0].strip() + ", " for q in params.split(",") if q.strip())
-    f = compile_function(name, f"def {name}(input, {params + ', ' if params else ''}inplace=False):\n"
-                         f"    return act(op, input, ({names}), inplace)", {"act": _act, "op": op})
+    f = compile_function(
+        name,
+        f"def {name}(input, {params + ', ' if params else ''}inplace=False):\n"
+        f"    return act(op, input, ({names}), inplace)", {"act": _act, "op": op})
     f.__doc__ = f"The activation {name}, elementwise."
     return f
 
@@ -51,7 +55,8 @@ def softplus(input, beta=1, threshold=20):
 
 
 def threshold(input, threshold, value, inplace=False):
-    """x where greater than the threshold, `value` elsewhere (of whole numbers both without their fractions)."""
+    """x where greater than the threshold, `value` elsewhere (of whole numbers both without their
+    fractions)."""
     if is_tensor(input) and input.dtype.kind < FLOAT:
         threshold, value = int(threshold), int(value)
     return _act(p.threshold_op, input, (threshold, value), inplace)
@@ -66,8 +71,9 @@ def prelu(input, weight):
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = input.shape[1] if input.ndim > 1 else 1
         if channels != n:
-            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} and channel size = "
-                               f"{channels}.")
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{n} and channel size = {channels}.")
     shape = [1] * input.ndim
     if input.ndim > 1:
         shape[1] = n
@@ -79,7 +85,8 @@ def glu(input, dim=-1):
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     if input.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
     a, b = input.chunk(2, dim)
     return a * b.sigmoid()
 
@@ -100,9 +107,10 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     return one - soft.detach() + soft
 
 
-# ---- dropout ---------------------------------------------------------------------------------------------------------
+# ---- dropout -------------------------------------------------------------------------------------
 R = reals(-3, 3)
-masked_scale_op = PointwiseOp("dropout", lambda input, keep, scale: s.where(keep, input * scale, 0), keep=(1,),
+masked_scale_op = PointwiseOp("dropout", lambda input, keep, scale: s.where(keep, input * scale, 0),
+                              keep=(1,),
                               samples=(R, booleans, reals(1, 2, grad=False)),
                               vjp=lambda g, y, x, k, c: [s.where(k, g * c, 0), None, None])
 
@@ -115,7 +123,8 @@ def _check_p(p):
 def _drop(input, p, shape, inplace_):
     keep = draw("uniform32", shape) >= p
     scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
-    return inplace(masked_scale_op, input, (keep, scale)) if inplace_ else apply(masked_scale_op, (input, keep, scale), {})
+    return inplace(masked_scale_op, input,
+                   (keep, scale)) if inplace_ else apply(masked_scale_op, (input, keep, scale), {})
 
 
 @function(method=False)
@@ -136,7 +145,9 @@ def _feature_dropout(n):
         shape = tuple(input.shape[:2 if batched else 1])
         shape += (1,) * (input.ndim - len(shape))
         return _drop(input, p, shape, inplace)
-    f.__name__, f.__doc__ = f"dropout{n}d", "Zero whole channels with probability p and scale the rest by 1 / (1 - p)."
+
+    f.__name__, f.__doc__ = (
+        f"dropout{n}d", "Zero whole channels with probability p and scale the rest by 1 / (1 - p).")
     return f
 
 
@@ -176,18 +187,23 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return input.mul_(slope) if inplace else input * slope
 
 
-# ---- attention -------------------------------------------------------------------------------------------------------
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+# ---- attention -----------------------------------------------------------------------------------
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
+                                 scale=None, enable_gqa=False):
     """softmax(query @ key.T * scale + mask) @ value"""
     for t in (query, key, value):
         if t.ndim < 2:
-            raise RuntimeError(f"scaled_dot_product_attention: expected at least 2 dimensions, got {tuple(t.shape)}")
+            raise RuntimeError(
+                "scaled_dot_product_attention: expected at least 2 dimensions, got "
+                f"{tuple(t.shape)}")
         if t.dtype is not query.dtype and modes.state.autocast is None:
-            raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} "
-                               f"and value.dtype: {value.dtype} instead.")
+            raise RuntimeError(
+                "Expected query, key, and value to have the same dtype, but got query.dtype: "
+                f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead.")
     if enable_gqa:
         n = query.shape[-3]
-        key, value = key.repeat_interleave(n // key.shape[-3], -3), value.repeat_interleave(n // value.shape[-3], -3)
+        key, value = (key.repeat_interleave(n // key.shape[-3],
+                                            -3), value.repeat_interleave(n // value.shape[-3], -3))
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
     if is_causal:
@@ -200,7 +216,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         else:
             scores = scores + attn_mask
     weights = FUNCTIONS["softmax"](scores, -1)
-    if attn_mask is not None and attn_mask.dtype.kind == 0:        # a row that may see nothing attends to nothing
+    # a row that may see nothing attends to nothing
+    if attn_mask is not None and attn_mask.dtype.kind == 0:
         weights = FUNCTIONS["where"](attn_mask.any(-1, keepdim=True), weights, 0.0)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
@@ -211,7 +228,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along `dim`."""
     if not (x1.dtype.kind >= FLOAT and x2.dtype.kind >= FLOAT):
-        raise RuntimeError("expected common dtype to be floating point, yet common dtype is integral")
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is integral")
     from .vector_norm import vector_norm
     x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
     n1, n2 = vector_norm(x1, 2, dim, True).clamp_min(eps), vector_norm(x2, 2, dim, True).clamp_min(eps)

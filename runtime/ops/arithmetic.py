@@ -1,4 +1,5 @@
-"""Functions whose signature is more than their formula: they choose a pointwise op, or bind its numbers."""
+"""Functions whose signature is more than their formula: they choose a pointwise op, or bind its
+numbers."""
 import math
 import operator
 
@@ -22,20 +23,27 @@ def _kind(x):
 
 
 def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True):
-    """Publish `name(signature, *, out)`, the method and the in-place form of a function that picks its op:
-    `choose(*args) -> (op, operands)`."""
+    """Publish `name(signature, *, out)`, the method and the in-place form of a function that picks
+    its op: `choose(*args) -> (op, operands)`."""
     from .surface import compile_function
     params = [q.strip() for q in signature.split(",")]
     names = ", ".join(q.split("=")[0].strip() for q in params if q != "*")
     env = {"choose": choose, "run": _run, "inplace": inplace, "math": math}
     star = "" if "*" in params else ", *"
-    fn = compile_function(name, f"def {name}({signature}{star}, out=None):\n    op, xs = choose({names})\n    return run(op, xs, out)\n", env)
+    fn = compile_function(
+        name,
+        f"def {name}({signature}{star}, out=None):\n    op, xs = choose({names})\n    return "
+        "run(op, xs, out)\n",
+        env)
     fn.__doc__ = choose.__doc__
     rest = ", ".join(["self", *params[1:]])
     selfnames = ", ".join(["self", *names.split(", ")[1:]])
-    m = compile_function(name, f"def {name}({rest}):\n    op, xs = choose({selfnames})\n    return run(op, xs)\n", env)
-    i = compile_function(f"{name}_", f"def {name}_({rest}):\n    op, xs = choose({selfnames})\n"
-                         "    return inplace(op, self, xs[1:]) if xs[0] is self else self.copy_(run(op, xs))\n", env)
+    m = compile_function(
+        name, f"def {name}({rest}):\n    op, xs = choose({selfnames})\n    return run(op, xs)\n",
+        env)
+    i = compile_function(
+        f"{name}_", f"def {name}_({rest}):\n    op, xs = choose({selfnames})\n"
+        "    return inplace(op, self, xs[1:]) if xs[0] is self else self.copy_(run(op, xs))\n", env)
     m.__doc__, i.__doc__ = f"See `whet.{name}`.", f"`{name}`, in place."
     for n in (name, *aliases):
         FUNCTIONS[n] = fn
@@ -49,7 +57,8 @@ def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_fo
 
 def _check_alpha(name, input, other, alpha):
     if isinstance(alpha, float) and _kind(input) < FLOAT and _kind(other) < FLOAT:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, bool) and (_kind(input) != BOOL or _kind(other) != BOOL):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
 
@@ -65,11 +74,13 @@ def _add(input, other, alpha):
 def _sub(input, other, alpha):
     """input - alpha * other"""
     if _kind(input) == BOOL and _kind(other) == BOOL:
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-                           "instead.")
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
+            "or `logical_xor()` operator instead.")
     if BOOL in (_kind(input), _kind(other)):
-        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
-                           "`~` or `logical_not()` operator instead.")
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+            "trying to invert a mask, use the `~` or `logical_not()` operator instead.")
     if alpha == 1:
         return p.sub_op, (input, other)
     _check_alpha("sub", input, other, alpha)
@@ -89,7 +100,9 @@ def _div(input, other, rounding_mode):
     if rounding_mode is None:
         return p.div_op, (input, other)
     if rounding_mode not in ("trunc", "floor"):
-        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'")
     _check_zero("div", input, other)
     return (p.div_floor if rounding_mode == "floor" else p.div_trunc), (input, other)
 
@@ -118,7 +131,8 @@ def _fmod(input, other):
 def _sign(input):
     """-1, 0 or 1"""
     if _kind(input) == COMPLEX:
-        raise NotImplementedError("Unlike NumPy, whet.sign doesn't return 0+0j for complex zero. Use whet.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, whet.sign doesn't return 0+0j for complex zero. Use whet.sgn instead.")
     return (p.sign_op if _kind(input) else p.to_bool), (input,)
 
 
@@ -131,7 +145,8 @@ _POWERS = {-1: p.reciprocal.op, -0.5: p.rsqrt_.op, **p.WHOLE_POWERS}
 
 
 def _exact_enough(n, short):
-    """May a power be taken by products? There is no type with more digits than f64, and none with more room is used for bf16."""
+    """May a power be taken by products? There is no type with more digits than f64, and none
+    with more room is used for bf16."""
     return n in (-1, -0.5, 3, 4) if short == "f64" else n >= -1 or short != "bf16"
 
 
@@ -140,15 +155,18 @@ def _pow(input, exponent):
     if not is_tensor(exponent):
         if not is_tensor(input):
             raise TypeError("pow(): at least one of 'input' and 'exponent' must be Tensor")
-        if exponent == 2 and type(exponent) is int and input.dtype.kind >= 1 or exponent == 2 and input.dtype.kind >= FLOAT:
+        if (exponent == 2 and type(exponent) is int and input.dtype.kind >= 1
+                or exponent == 2 and input.dtype.kind >= FLOAT):
             return _square, (input,)
         if exponent == 1 and type(exponent) is int and input.dtype.kind >= 1:
             return _positive, (input,)
         if exponent == 0.5 and input.dtype.kind >= FLOAT:
             return _sqrt, (input,)
-        if input.dtype.kind == FLOAT and (op := _POWERS.get(exponent)) is not None and _exact_enough(exponent, input.dtype.short):
+        if (input.dtype.kind == FLOAT and (op := _POWERS.get(exponent)) is not None
+                and _exact_enough(exponent, input.dtype.short)):
             return op, (input,)
-        if input.dtype.kind < FLOAT and isinstance(exponent, int) and exponent < 0:       # (asked of numbers that vary, too)
+        # (asked of numbers that vary, too)
+        if input.dtype.kind < FLOAT and isinstance(exponent, int) and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
     return p.pow_op, (input, exponent)
 
@@ -196,11 +214,14 @@ def _nan_to_num(input, nan, posinf, neginf):
     """NaN and the infinities replaced by numbers"""
     from ..dtypes import finfo
     if not is_tensor(input):
-        raise TypeError(f"nan_to_num(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            "nan_to_num(): argument 'input' (position 1) must be Tensor, not "
+            f"{type(input).__name__}")
     if input.dtype.kind < FLOAT:
         return _positive if input.dtype.kind else p.to_bool, (input,)
     limit = finfo(input.dtype)
-    numbers = 0.0 if nan is None else nan, limit.max if posinf is None else posinf, limit.min if neginf is None else neginf
+    numbers = (0.0 if nan is None else nan, limit.max if posinf is None else posinf,
+               limit.min if neginf is None else neginf)
     if input.dtype.kind == 3:                       # each part for itself
         parts = [apply(p.nan_to_num_op, (x, *numbers), {}) for x in (input.real, input.imag)]
         return _positive, (FUNCTIONS["complex"](*parts),)
@@ -233,8 +254,9 @@ def float_power_(self, exponent):
     """`float_power`, in place: of tensors in double precision."""
     op, (base, power) = _float_power(self, exponent)
     if base.dtype is not self.dtype:
-        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.letter} but the operation's result requires dtype "
-                           f"{base.dtype.letter}")
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {self.dtype.letter} but the operation's "
+            f"result requires dtype {base.dtype.letter}")
     return inplace(op, self, (power,))
 
 
@@ -270,7 +292,8 @@ def rsub(input, other, *, alpha=1):
 
 @function(method=False)
 def where(condition, input=None, other=None, *, out=None):
-    """Elements of `input` where the condition holds, of `other` elsewhere; with one argument, the indices where it holds.
+    """Elements of `input` where the condition holds, of `other` elsewhere; with one argument, the
+    indices where it holds.
 
     >>> import whet
     >>> whet.where(whet.tensor([True, False]), 1.0, 0.0)
@@ -279,10 +302,13 @@ def where(condition, input=None, other=None, *, out=None):
     if input is None and other is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
     if not is_tensor(condition):
-        raise TypeError(f"where(): argument 'condition' must be Tensor, not {type(condition).__name__}")
+        raise TypeError(
+            f"where(): argument 'condition' must be Tensor, not {type(condition).__name__}")
     if condition.dtype.kind != BOOL:
         if condition.dtype.short != "u8":
-            raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.letter}")
+            raise RuntimeError(
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{condition.dtype.letter}")
         condition = condition.to(bool)
     if not is_tensor(input) and not is_tensor(other):
         from .from_data import scalar_tensor
@@ -295,11 +321,13 @@ METHODS["where"] = lambda self, condition, other: where(condition, self, other)
 
 def _foreign(x):
     """An operand that is neither a tensor nor a number: NotImplemented unless it converts."""
-    return not (is_tensor(x) or isinstance(x, int | float | complex) or hasattr(x, "__array__") or hasattr(x, "dtype"))
+    return (not (is_tensor(x) or isinstance(x, int | float | complex) or hasattr(x, "__array__")
+                 or hasattr(x, "dtype")))
 
 
 def operator_method(choose, *, reflected=False, write=False):
-    """A Python operator from a `choose` function; NotImplemented for foreign operands, so that theirs is tried."""
+    """A Python operator from a `choose` function; NotImplemented for foreign operands, so that
+    theirs is tried."""
     def plain(self, other):
         if _foreign(other):
             return NotImplemented
@@ -319,14 +347,16 @@ def operator_method(choose, *, reflected=False, write=False):
 
 
 def as_operand(x):
-    """A NumPy array as a tensor; tensors and numbers (those that vary in a trace too) as they are."""
+    """A NumPy array as a tensor; tensors and numbers (those that vary in a trace too) as they
+    are."""
     if is_tensor(x) or type(x) in (int, float, bool, complex) or hasattr(x, "__whet_tensor__"):
         return x
     import numpy as np
     if isinstance(x, np.generic):
         return x.item() if x.dtype.kind in "biufc" else x
     if isinstance(x, int | float | complex):
-        return operator.index(x) if isinstance(x, int) else complex(x) if isinstance(x, complex) else float(x)
+        return (operator.index(x)
+                if isinstance(x, int) else complex(x) if isinstance(x, complex) else float(x))
     from .from_data import as_tensor
     return as_tensor(x)
 
@@ -337,10 +367,10 @@ def _op(name):
 
 
 OPERATORS = {
-    "add": lambda a, b: (p.add_op, (a, b)), "sub": lambda a, b: _sub(a, b, 1), "mul": _op("mul"), "truediv": lambda a, b: (p.div_op, (a, b)),
-    "floordiv": _floor_divide, "mod": _remainder, "pow": _pow, "and": _op("bitwise_and"), "or": _op("bitwise_or"),
-    "xor": _op("bitwise_xor"), "lshift": _op("bitwise_left_shift"), "rshift": _op("bitwise_right_shift"),
-}
+    "add": lambda a, b: (p.add_op, (a, b)), "sub": lambda a, b: _sub(a, b, 1), "mul": _op("mul"),
+    "truediv": lambda a, b: (p.div_op, (a, b)), "floordiv": _floor_divide, "mod": _remainder,
+    "pow": _pow, "and": _op("bitwise_and"), "or": _op("bitwise_or"), "xor": _op("bitwise_xor"),
+    "lshift": _op("bitwise_left_shift"), "rshift": _op("bitwise_right_shift"), }
 COMPARISONS = {n: _op(n) for n in ("lt", "le", "gt", "ge")}
 for _name, _choose in OPERATORS.items():
     METHODS[f"__{_name}__"] = operator_method(_choose)
@@ -369,7 +399,8 @@ METHODS["__abs__"] = METHODS["abs"]
 @method()
 def __invert__(self):
     if self.dtype.kind >= FLOAT:
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return apply(p.bitwise_not.op, (self,), NO_ATTRS)
 
 

@@ -1,8 +1,9 @@
 """Batching rules: what an op does with a dimension more.
 
-A rule is `op.batch(n, inputs, batched, attrs)`: inputs where `batched` says so are tensors with a dimension of size `n` in front of what the
-op is told of, the others are as the op is told. It gives the result (or a tuple of results) with that dimension in front, made by ops;
-or NotImplemented, where the op is run for each example in turn.
+A rule is `op.batch(n, inputs, batched, attrs)`: inputs where `batched` says so are tensors with a
+dimension of size `n` in front of what the op is told of, the others are as the op is told. It gives
+the result (or a tuple of results) with that dimension in front, made by ops; or NotImplemented,
+where the op is run for each example in turn.
 """
 import numpy as np
 
@@ -34,20 +35,24 @@ def all_batched(n, inputs, batched):
 
 
 def _more(value, by):
-    return value + by if isinstance(value, int) else None if value is None else tuple([v + by for v in value])
+    return (value + by if isinstance(value, int) else
+            None if value is None else tuple([v + by for v in value]))
 
 
 def shifted(*dims, sizes=(), least=1, adapt=None):
-    """The rule of an op whose attributes `dims` name dimensions (one or several) and whose attributes `sizes` are shapes: all operands get the
-    dimension in front. Examples that are numbers, where the op wants `least` one dimension, are taken as rows of one; tensors of fewer
+    """The rule of an op whose attributes `dims` name dimensions (one or several) and whose
+    attributes `sizes` are shapes: all operands get the dimension in front. Examples that are
+    numbers, where the op wants `least` one dimension, are taken as rows of one; tensors of fewer
     dimensions are left to the loop otherwise. `adapt(attrs)` changes the other attributes."""
     def rule(op, n, inputs, batched, attrs):
         ndims = {example_ndim(x, b) for x, b in zip(inputs, batched) if is_tensor(x)}
-        new = {k: _more(v, 1) if k in dims else (n, *v) if k in sizes else v for k, v in attrs.items()}
+        new = {
+            k: _more(v, 1) if k in dims else (n, *v) if k in sizes else v for k, v in attrs.items()}
         new = {**new, **adapt(attrs)} if adapt else new
         full = all_batched(n, inputs, batched)
         if least == 1 and ndims == {0}:
-            return as_numbers(apply(op, tuple([aligned(x, 1) if is_tensor(x) else x for x in full]), new), n)
+            return as_numbers(
+                apply(op, tuple([aligned(x, 1) if is_tensor(x) else x for x in full]), new), n)
         return NotImplemented if min(ndims) < least else apply(op, tuple(full), new)
     return rule
 
@@ -58,9 +63,10 @@ def as_numbers(outs, n):
 
 
 def at_index(within, slices=True):
-    """The rule of an op that writes to slices which its last operand, an index, names: the slices of all examples are those of one tensor, and
-    an index of each example's own is moved on to its part of them. `within(size, dim)` is the question whether that is within bounds, which
-    raises if not. `slices`: the second operand is slices; else one number for all of them."""
+    """The rule of an op that writes to slices which its last operand, an index, names: the slices
+    of all examples are those of one tensor, and an index of each example's own is moved on to its
+    part of them. `within(size, dim)` is the question whether that is within bounds, which raises if
+    not. `slices`: the second operand is slices; else one number for all of them."""
     def rule(op, n, inputs, batched, attrs):
         (x, source, index), dim = inputs, attrs["dim"] + 1
         number = not example_ndim(x, batched[0])
@@ -76,8 +82,10 @@ def at_index(within, slices=True):
         x, source = x.movedim(dim, 1), source.movedim(dim, 1) if slices else source
         shape = x._array.shape
         merged = (-1, *shape[2:]) if x._array.size else (n * size, *shape[2:])
-        out = apply(op, (x.reshape(merged), source.reshape((index._array.size, *shape[2:])) if slices else source, index.reshape(-1)),
-                    {**attrs, "dim": 0})
+        out = apply(op,
+                    (x.reshape(merged),
+                     source.reshape((index._array.size, *shape[2:])) if slices else source,
+                     index.reshape(-1)), {**attrs, "dim": 0})
         return as_numbers(out, n) if number else out.reshape(shape).movedim(1, dim)
     return rule
 
@@ -88,13 +96,17 @@ def _places(n):
 
 
 def folded(*sizes, first=None):
-    """The rule of an op whose operands (or the `first` so many) have a dimension of independent items in front: the examples are more of them.
-    `sizes`: attributes that are shapes which begin with the number of items."""
+    """The rule of an op whose operands (or the `first` so many) have a dimension of independent
+    items in front: the examples are more of them. `sizes`: attributes that are shapes which begin
+    with the number of items."""
     def rule(op, n, inputs, batched, attrs):
-        inputs = [*all_batched(n, inputs[:first], batched), *([] if first is None else inputs[first:])]
+        inputs = [
+            *all_batched(n, inputs[:first], batched), *([] if first is None else inputs[first:])]
         items = inputs[0]._array.shape[1]
-        merged = [x.reshape((n * items, *x._array.shape[2:])) if is_tensor(x) and (first is None or i < first) else x
-                  for i, x in enumerate(inputs)]
+        merged = [
+            x.reshape((n * items,
+                       *x._array.shape[2:])) if is_tensor(x) and (first is None or i < first) else x
+            for i, x in enumerate(inputs)]
         attrs = {k: (n * items, *v[1:]) if k in sizes else v for k, v in attrs.items()}
         return unfolded(apply(op, tuple(merged), attrs), n)
     return rule
@@ -121,7 +133,9 @@ def broadcast(op, n, inputs, batched, attrs):
 
 def looped(op, n, inputs, batched, attrs):
     """The op for each example in turn."""
-    rows = [apply(op, tuple([x.select(0, i) if b else x for x, b in zip(inputs, batched)]), attrs) for i in range(n)]
+    rows = [
+        apply(op, tuple([x.select(0, i) if b else x for x, b in zip(inputs, batched)]), attrs)
+        for i in range(n)]
     if isinstance(rows[0], tuple):
         return tuple([_stacked(op, column) for column in zip(*rows)])
     return _stacked(op, rows)
@@ -136,21 +150,27 @@ def _stacked(op, rows):
 def check_one_shape(op, shapes):
     """Results for the examples make a batch only if they have one shape."""
     if len(shapes) > 1:
-        raise RuntimeError(f"vmap: {op.name} gives results of different shapes for the examples ({sorted(map(list, shapes))[:2]}...): shapes that "
-                           "depend on data cannot be batched")
+        raise RuntimeError(
+            f"vmap: {op.name} gives results of different shapes for the examples "
+            f"({sorted(map(list, shapes))[:2]}...): shapes that depend on data cannot be batched")
 
 
 class HostRows(Op):
-    """A call of NumPy's for each example in turn, within one op. `apart` says which operands have the dimension of the examples in front."""
+    """A call of NumPy's for each example in turn, within one op. `apart` says which operands
+    have the dimension of the examples in front."""
     family = "host"
 
     def __init__(self, op):
         self.one = op
-        super().__init__(op.name + "_rows", samples=self._two_rows, doc=f"`{op.name}` for each example of a batch.")
+        super().__init__(op.name + "_rows",
+                         samples=self._two_rows,
+                         doc=f"`{op.name}` for each example of a batch.")
 
     def forward(self, *arrays, apart, **attrs):
         n = next(len(a) for a, each in zip(arrays, apart) if each)
-        rows = [self.one.forward(*[a[i, ...] if each else a for a, each in zip(arrays, apart)], **attrs) for i in range(n)]
+        rows = [
+            self.one.forward(*[a[i, ...] if each else a for a, each in zip(arrays, apart)], **attrs)
+            for i in range(n)]
         if isinstance(rows[0], tuple):
             return tuple([self._stacked(column) for column in zip(*rows)])
         return self._stacked(rows)
@@ -170,17 +190,24 @@ class HostRows(Op):
                 x = x if each else x.unsqueeze(1).expand((n, rows, *x._array.shape[1:]))
                 x = x.reshape((n * rows, *x._array.shape[2:]))
             merged.append(x)
-        return unfolded(apply(self, tuple(merged), {**attrs, "apart": tuple([b or each for b, each in zip(batched, apart)])}), n)
+        return unfolded(
+            apply(self, tuple(merged),
+                  {**attrs, "apart": tuple([b or each for b, each in zip(batched, apart)])}), n)
 
     def _two_rows(self, make):
         from .join import stack
         for s in self.one.samples(make):
             apart = tuple([is_tensor(x) for x in s.args])
-            yield Sample(*[stack([x.detach(), x.detach()]) if each else x for x, each in zip(s.args, apart)], apart=apart, **s.kwargs)
+            yield Sample(
+                *[stack([x.detach(), x.detach()]) if each else x for x, each in zip(s.args, apart)],
+                apart=apart,
+                **s.kwargs)
 
 
 def by_rows(*ops):
-    """Give host ops that no gradient flows through, and that NumPy has for one example alone, their rule."""
+    """Give host ops that no gradient flows through, and that NumPy has for one example alone,
+    their rule."""
     for op in ops:
         rows = HostRows(op)
-        op.batch_rule = lambda op, n, inputs, batched, attrs, rows=rows: apply(rows, inputs, {**attrs, "apart": tuple(batched)})
+        op.batch_rule = lambda op, n, inputs, batched, attrs, rows=rows: apply(
+            rows, inputs, {**attrs, "apart": tuple(batched)})

@@ -13,8 +13,9 @@ from .samples import reals
 
 
 def _cast_op(d):
-    return PointwiseOp(f"to_{d.name}", lambda input: s.cast(input, d.short), vjp=lambda g, y, x: [g], promote="none", kinds="bif",
-                       result=d.short, samples=reals(-3 if d.is_signed else 0, 3, grad=False))
+    return PointwiseOp(f"to_{d.name}", lambda input: s.cast(input, d.short),
+                       vjp=lambda g, y, x: [g], promote="none", kinds="bif", result=d.short,
+                       samples=reals(-3 if d.is_signed else 0, 3, grad=False))
 
 
 CASTS = {d: _cast_op(d) for d in dtypes.ALL.values() if d.kind in (INT, FLOAT)}
@@ -22,7 +23,8 @@ CASTS[dtypes.bool_] = p.to_bool
 
 
 def cast_array(a, dtype):
-    """An array's values in another type: towards zero for integers, real parts of complex numbers; order in memory kept."""
+    """An array's values in another type: towards zero for integers, real parts of complex
+    numbers; order in memory kept."""
     if a.dtype == dtype.np:
         return a
     if a.dtype.kind != "c" and dtype.kind != COMPLEX:

@@ -1,4 +1,5 @@
-"""Contractions: matmul and everything that is one. Sums run in the canonical order of `cpu.gemm`."""
+"""Contractions: matmul and everything that is one. Sums run in the canonical order of
+`cpu.gemm`."""
 import math
 
 import numpy as np
@@ -33,12 +34,14 @@ def _matmul_vjp(g, _y, a, b, *, needs):
 
 
 def _matmul_each(op, n, inputs, batched, attrs):
-    """A product of all rows at once where the matrices are the same for all examples, else the dimension in front is one more to go over."""
+    """A product of all rows at once where the matrices are the same for all examples, else the
+    dimension in front is one more to go over."""
     a, b = inputs
     ndim = max(example_ndim(a, batched[0]), example_ndim(b, batched[1]))
     if not batched[1] and b._array.ndim == 2:
         return matmul(a, b)
-    return apply(op, (aligned(a, ndim) if batched[0] else a, aligned(b, ndim) if batched[1] else b), attrs)
+    return apply(op, (aligned(a, ndim) if batched[0] else a, aligned(b, ndim) if batched[1] else b),
+                 attrs)
 
 
 def _linear_each(op, n, inputs, batched, attrs):
@@ -47,7 +50,8 @@ def _linear_each(op, n, inputs, batched, attrs):
         return apply(op, inputs, attrs)
     if batched[0]:
         ndim = max(x._array.ndim - 1, 2)
-        r = matmul(aligned(x, ndim), aligned(w, ndim).mT) if batched[1] else apply(op, (x, w), attrs)
+        r = (matmul(aligned(x, ndim),
+                    aligned(w, ndim).mT) if batched[1] else apply(op, (x, w), attrs))
         r = r.reshape((*x._array.shape[:-1], r._array.shape[-1]))
     elif batched[1]:
         r = linear(x, w.reshape((-1, w._array.shape[-1])))
@@ -84,7 +88,8 @@ COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}
 
 def _linear_vjp(g, _y, x, w, bias=None, *, needs):
     gx = gw = gb = None
-    if 0 in g._array.strides:                              # from a sum: products and sums of it are quicker in real memory
+    # from a sum: products and sums of it are quicker in real memory
+    if 0 in g._array.strides:
         g = g.contiguous()
     if w.dtype.kind == COMPLEX:
         x, w = x.conj(), w.conj()
@@ -106,7 +111,8 @@ def _linear_samples(make):
 
 
 def _linear(x, w, bias=None):
-    return gemm.linear(x, w, bias if bias is None or bias.flags.c_contiguous else np.ascontiguousarray(bias))
+    return gemm.linear(
+        x, w, bias if bias is None or bias.flags.c_contiguous else np.ascontiguousarray(bias))
 
 
 linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples, batch=_linear_each,
@@ -120,7 +126,9 @@ def _check(name, a, b):
         if not is_tensor(x):
             raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(x).__name__}")
     if a.dtype is not b.dtype and modes.state.autocast is None:
-        raise RuntimeError(f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and {b.dtype}")
+        raise RuntimeError(
+            f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and "
+            f"{b.dtype}")
     if a.dtype.kind == BOOL:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
@@ -140,19 +148,26 @@ def matmul(input, other):
     _check("matmul", input, other)
     m, n = input._array.ndim, other._array.ndim
     if m == 0 or n == 0:
-        raise RuntimeError(f"matmul: both arguments need at least 1 dimension, but they are {m}D and {n}D")
+        raise RuntimeError(
+            f"matmul: both arguments need at least 1 dimension, but they are {m}D and {n}D")
     ka, kb = input._array.shape[-1], other._array.shape[-2 if n > 1 else -1]
     if ka != kb:
-        raise RuntimeError(f"matmul: inner sizes differ, shapes cannot be multiplied ({_by(input.shape)} and {_by(other.shape)})")
+        raise RuntimeError(
+            f"matmul: inner sizes differ, shapes cannot be multiplied ({_by(input.shape)} and "
+            f"{_by(other.shape)})")
     if m > 1 and n > 1:
         if m > 2 and n > 2:
             try:
                 np.broadcast_shapes(input._array.shape[:-2], other._array.shape[:-2])
             except ValueError:
-                raise RuntimeError(f"matmul: batch sizes do not broadcast: {tuple(input.shape)} @ {tuple(other.shape)}") from None
-        if n == 2 and m > 2 and input._array.flags.c_contiguous:          # one large product instead of many small ones: same bits
+                raise RuntimeError(
+                    f"matmul: batch sizes do not broadcast: {tuple(input.shape)} @ "
+                    f"{tuple(other.shape)}") from None
+        # one large product instead of many small ones: same bits
+        if n == 2 and m > 2 and input._array.flags.c_contiguous:
             lead = input._array.shape[:-1]
-            return apply(matmul_op, (input.reshape(math.prod(lead), ka), other), {}).reshape(*lead, other._array.shape[1])
+            return apply(matmul_op, (input.reshape(math.prod(lead), ka), other),
+                         {}).reshape(*lead, other._array.shape[1])
         return apply(matmul_op, (input, other), {})
     if m == 1 and n == 1:
         return apply(matmul_op, (input.unsqueeze(0), other.unsqueeze(1)), {}).reshape(())
@@ -164,12 +179,16 @@ def matmul(input, other):
 def _exact_dims(name, a, na, b, nb):
     _check(name, a, b)
     if a._array.ndim != na:
-        raise RuntimeError(f"{name}: expected the first operand to have {na} dimensions, got {tuple(a.shape)}")
+        raise RuntimeError(
+            f"{name}: expected the first operand to have {na} dimensions, got {tuple(a.shape)}")
     if b._array.ndim != nb:
-        raise RuntimeError(f"{name}: expected the second operand to have {nb} dimensions, got {tuple(b.shape)}")
+        raise RuntimeError(
+            f"{name}: expected the second operand to have {nb} dimensions, got {tuple(b.shape)}")
     ka, kb = a._array.shape[-1], b._array.shape[-2 if nb > 1 else 0]
     if ka != kb:
-        raise RuntimeError(f"{name}: inner sizes differ, shapes cannot be multiplied ({_by(a.shape)} and {_by(b.shape)})")
+        raise RuntimeError(
+            f"{name}: inner sizes differ, shapes cannot be multiplied ({_by(a.shape)} and "
+            f"{_by(b.shape)})")
 
 
 @function(out=True)
@@ -216,7 +235,8 @@ def inner(input, other):
     if input.ndim == 0 or other.ndim == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(f"inner: the last sizes differ: {tuple(input.shape)} and {tuple(other.shape)}")
+        raise RuntimeError(
+            f"inner: the last sizes differ: {tuple(input.shape)} and {tuple(other.shape)}")
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -230,7 +250,8 @@ def outer(input, vec2):
             [6., 8.]])
     """
     if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D arguments, got {tuple(input.shape)} and {tuple(vec2.shape)}")
+        raise RuntimeError(
+            f"outer: Expected 1-D arguments, got {tuple(input.shape)} and {tuple(vec2.shape)}")
     return input.unsqueeze(1) * vec2
 
 
@@ -243,8 +264,11 @@ def _affine(name, product):
         except ValueError:
             fits = False
         if not fits:
-            raise RuntimeError(f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the product's {tuple(r.shape)}")
-        if r.dtype.kind == INT:                                   # the factors become whole numbers, as the operands are
+            raise RuntimeError(
+                f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the "
+                f"product's {tuple(r.shape)}")
+        # the factors become whole numbers, as the operands are
+        if r.dtype.kind == INT:
             alpha, beta = int(alpha), int(beta)
         if alpha != 1:
             r = r * alpha
@@ -266,8 +290,12 @@ for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", 
                                   f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)
     _fn.__doc__ = f"beta * input + alpha * ({_product.__name__.strip('_')} of {_a} and {_b})."
     function(out=True)(_fn)
-    METHODS[_name + "_"] = guard(compile_function(
-        _name + "_", f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return self.copy_(affine(self, {_a}, {_b}, beta, alpha))", _env))
+    METHODS[_name + "_"] = guard(
+        compile_function(
+            _name + "_",
+            f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return "
+            f"self.copy_(affine(self, {_a}, {_b}, beta, alpha))",
+            _env))
 
 
 def linear(input, weight, bias=None):
@@ -283,15 +311,20 @@ def linear(input, weight, bias=None):
     except AttributeError:
         check_tensors("linear", input=input, weight=weight)
         raise
-    if (a.dtype != w.dtype or bias is not None and bias._array.dtype != a.dtype) and modes.state.autocast is None:
-        raise RuntimeError(f"linear: expected input, weight and bias to have the same dtype, but got: {input.dtype}, {weight.dtype}"
-                           + (f" and {bias.dtype}" if bias is not None else ""))
+    if ((a.dtype != w.dtype or bias is not None and bias._array.dtype != a.dtype)
+            and modes.state.autocast is None):
+        raise RuntimeError(
+            "linear: expected input, weight and bias to have the same dtype, but got: "
+            f"{input.dtype}, {weight.dtype}"
+            + (f" and {bias.dtype}" if bias is not None else ""))
     if a.ndim == 0 or w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
         wants = f"the weight is for {w.shape[-1]}: " if a.ndim and w.ndim in (1, 2) else ""
-        raise RuntimeError(f"linear: the input has {a.shape[-1] if a.ndim else 'no'} features, {wants}mat1 and mat2 shapes cannot be "
-                           f"multiplied ({_by(a.shape)} and {_by(w.shape[::-1])})")
+        raise RuntimeError(
+            f"linear: the input has {a.shape[-1] if a.ndim else 'no'} features, {wants}mat1 and "
+            f"mat2 shapes cannot be multiplied ({_by(a.shape)} and {_by(w.shape[::-1])})")
     if bias is not None and w.ndim == 2 and bias._array.shape not in ((w.shape[0],), (1,), ()):
-        raise RuntimeError(f"linear: the bias must have shape ({w.shape[0]},), got {bias._array.shape}")
+        raise RuntimeError(
+            f"linear: the bias must have shape ({w.shape[0]},), got {bias._array.shape}")
     if w.ndim == 1:
         r = matmul(input, weight)
         return r if bias is None else r + bias
@@ -311,7 +344,8 @@ def bilinear(input1, input2, weight, bias=None):
 
 @function(method=False, out=True)
 def tensordot(a, b, dims=2):
-    """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two lists."""
+    """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two
+    lists."""
     if is_tensor(dims):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -325,15 +359,19 @@ def tensordot(a, b, dims=2):
     from . import dims as check
     da, db = [check.one(d, a.ndim) for d in da], [check.one(d, b.ndim) for d in db]
     if len(da) != len(db):
-        raise RuntimeError(f"both dimension lists should have same length, got {len(da)} and {len(db)}")
+        raise RuntimeError(
+            f"both dimension lists should have same length, got {len(da)} and {len(db)}")
     for i, j in zip(da, db):
         if a.shape[i] != b.shape[j]:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
-                               f"{b.shape[j]} in dim {j}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} "
+                f"and second has size {b.shape[j]} in dim {j}")
     fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
     k = int(np.prod([a.shape[i] for i in da], dtype=np.int64)) if da else 1
-    left = a.permute(fa + da).reshape(-1 if a.numel() and k else int(np.prod([a.shape[i] for i in fa], dtype=np.int64)), k)
-    right = b.permute(db + fb).reshape(k, -1 if b.numel() and k else int(np.prod([b.shape[i] for i in fb], dtype=np.int64)))
+    left = a.permute(fa + da).reshape(
+        -1 if a.numel() and k else int(np.prod([a.shape[i] for i in fa], dtype=np.int64)), k)
+    right = b.permute(db + fb).reshape(
+        k, -1 if b.numel() and k else int(np.prod([b.shape[i] for i in fb], dtype=np.int64)))
     return mm(left, right).reshape([a.shape[i] for i in fa] + [b.shape[i] for i in fb])
 
 
@@ -347,25 +385,29 @@ def chain_matmul(*matrices, out=None):
     return r if out is None else give_out("chain_matmul", r, out)
 
 
-# ---- einsum ---------------------------------------------------------------------------------------------------------
+# ---- einsum --------------------------------------------------------------------------------------
 def _parse(equation, operands):
-    """Index lists of the operands and of the result; letters are characters, the ellipsis' dimensions are negative ints."""
+    """Index lists of the operands and of the result; letters are characters, the ellipsis'
+    dimensions are negative ints."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
-        raise RuntimeError(f"einsum(): {'fewer' if len(operands) < len(terms) else 'more'} operands were provided than specified in the "
-                         f"equation {equation!r}")
+        raise RuntimeError(
+            f"einsum(): {'fewer' if len(operands) < len(terms) else 'more'} operands were "
+            f"provided than specified in the equation {equation!r}")
     width = 0
     inputs = []
     for t, x in zip(terms, operands):
         before, dots, after = t.partition("...")
         if not (before + after).isalpha() and before + after:
-            raise ValueError(f"einsum(): invalid subscript given in {t!r}, subscripts must be in [a-zA-Z]")
+            raise ValueError(
+                f"einsum(): invalid subscript given in {t!r}, subscripts must be in [a-zA-Z]")
         extra = x.ndim - len(before) - len(after)
         if extra < 0 or (extra and not dots):
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(before + after)}) does not match the number of "
-                               f"dimensions ({x.ndim}) for operand {terms.index(t)}")
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({len(before + after)}) does "
+                f"not match the number of dimensions ({x.ndim}) for operand {terms.index(t)}")
         width = max(width, extra)
         inputs.append((before, extra, after))
     lists = [[*b, *range(-n, 0), *a] for b, n, a in inputs]
@@ -375,12 +417,17 @@ def _parse(equation, operands):
         known = {i for q in lists for i in q}
         for i in out:
             if i not in known:
-                raise RuntimeError(f"einsum(): output subscript {i} does not appear in the equation for any input operand")
+                raise RuntimeError(
+                    f"einsum(): output subscript {i} does not appear in the equation for any "
+                    "input operand")
             if out.count(i) > 1:
-                raise RuntimeError(f"einsum(): output subscript {i} appears more than once in the output")
+                raise RuntimeError(
+                    f"einsum(): output subscript {i} appears more than once in the output")
     else:
         flat = [i for q in lists for i in q]
-        out = [*range(-width, 0), *sorted(i for i in set(flat) if isinstance(i, str) and flat.count(i) == 1)]
+        out = [
+            *range(-width, 0),
+            *sorted(i for i in set(flat) if isinstance(i, str) and flat.count(i) == 1)]
     return lists, out
 
 
@@ -392,8 +439,9 @@ def _diagonals(x, idx):
         if idx[k] in idx[:k]:
             first = idx.index(idx[k])
             if x.shape[first] != x.shape[k]:
-                raise RuntimeError(f"einsum(): subscript {idx[k]} is repeated for one operand but the sizes don't match, "
-                                   f"{x.shape[k]} != {x.shape[first]}")
+                raise RuntimeError(
+                    f"einsum(): subscript {idx[k]} is repeated for one operand but the sizes "
+                    f"don't match, {x.shape[k]} != {x.shape[first]}")
             x = x.diagonal(0, first, k).movedim(-1, first)
             del idx[k]
         else:
@@ -407,10 +455,12 @@ def _pair(a, ia, b, ib, keep):
         if x_idx in ib:
             m, n = a.shape[ia.index(x_idx)], b.shape[ib.index(x_idx)]
             if m != n and 1 not in (m, n):
-                raise RuntimeError(f"einsum(): operands do not broadcast: subscript {x_idx} has sizes {m} and {n}")
+                raise RuntimeError(
+                    f"einsum(): operands do not broadcast: subscript {x_idx} has sizes {m} and {n}")
 
     def size(i):
-        return max((x.shape[q.index(i)] for x, q in ((a, ia), (b, ib)) if i in q), key=lambda s: (s != 1, s))
+        return max((x.shape[q.index(i)] for x, q in ((a, ia), (b, ib)) if i in q),
+                   key=lambda s: (s != 1, s))
     shared = [i for i in ia if i in ib]
     batch = [i for i in shared if i in keep]
     summed = [i for i in shared if i not in keep]
@@ -428,14 +478,16 @@ def _pair(a, ia, b, ib, keep):
         full = [size(i) if i in shared else x.shape[k] for k, i in enumerate(order)]
         if tuple(full) != tuple(x.shape):
             x = x.expand(full)
-        return x.reshape([_count(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
+        return x.reshape([
+            _count(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
     left = arrange(a, ia, batch + only_a + summed, (batch, only_a, summed))
     right = arrange(b, ib, batch + summed + only_b, (batch, summed, only_b))
     if not batch:
         r = mm(left[0], right[0])
     else:
         r = bmm(left, right)
-    shape = [size(i) for i in batch] + [a.shape[ia.index(i)] for i in only_a] + [b.shape[ib.index(i)] for i in only_b]
+    shape = ([size(i) for i in batch] + [a.shape[ia.index(i)]
+                                         for i in only_a] + [b.shape[ib.index(i)] for i in only_b])
     return r.reshape(shape), batch + only_a + only_b
 
 
@@ -455,13 +507,17 @@ def einsum(equation, *operands):
     tensor([[3., 3.],
             [3., 3.]])
     """
-    if not isinstance(equation, str):                                     # einsum(x, [0, 1], y, [1, 2], [0, 2])
+    # einsum(x, [0, 1], y, [1, 2], [0, 2])
+    if not isinstance(equation, str):
         args = [equation, *operands]
         operands, lists = args[0:len(args) - len(args) % 2:2], args[1::2]
 
         def letters(q):
-            return "".join("..." if i is Ellipsis else chr(97 + i) if i < 26 else chr(39 + i) for i in q)
-        equation = ",".join(letters(q) for q in lists) + ("->" + letters(args[-1]) if len(args) % 2 else "")
+            return "".join("..." if i is Ellipsis else chr(97 + i) if i < 26 else chr(39 + i)
+                           for i in q)
+
+        equation = (",".join(letters(q) for q in lists) +
+                    ("->" + letters(args[-1]) if len(args) % 2 else ""))
     elif len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
     if not operands:
@@ -485,7 +541,7 @@ def einsum(equation, *operands):
     return x.permute([idx.index(i) for i in out])
 
 
-# ---- operators -------------------------------------------------------------------------------------------------------
+# ---- operators -----------------------------------------------------------------------------------
 @method("__matmul__")
 def __matmul__(self, other):
     if not is_tensor(other):
@@ -514,7 +570,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """p-norm distances between all pairs of rows."""
     from .vector_norm import vector_norm
     if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"cdist: X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+        raise RuntimeError(
+            f"cdist: X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: "
+            f"{x2.shape[-1]}")
     return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
-
-

@@ -19,7 +19,7 @@ from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
 from .surface import FUNCTIONS, METHODS, function, method
 
-# ---- conversion of types ---------------------------------------------------------------------------------------------
+# ---- conversion of types -------------------------------------------------------------------------
 
 
 def _cast_vjp(g, _y, _x, dtype):
@@ -31,7 +31,8 @@ cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
     Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128),
     Sample(make(0, 2), dtype=dtypes.complex128)], linear=(0,), batch=native)
 cast_complex_op.doc = "Conversion where one of the types is complex."
-clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none", samples=reals(-3, 3))
+clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none",
+                       samples=reals(-3, 3))
 
 
 def _copy_each_to_format(op, n, inputs, batched, attrs):
@@ -39,8 +40,11 @@ def _copy_each_to_format(op, n, inputs, batched, attrs):
     return rule(op, n, inputs, batched, attrs)
 
 
-copy_to_format_op = Op("clone_format", copy_array, lambda g, _y, _x, memory_format: [g], onnx=lambda b, x, memory_format: x, samples=lambda make: [
-    Sample(make(2, 3), memory_format=contiguous_format), Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))],
+copy_to_format_op = Op(
+    "clone_format", copy_array, lambda g, _y, _x, memory_format: [g],
+    onnx=lambda b, x, memory_format: x, samples=lambda make: [
+        Sample(make(2, 3), memory_format=contiguous_format),
+        Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))],
     batch=_copy_each_to_format, linear=(0,))
 copy_to_format_op.any_sizes = True
 copy_to_format_op.total = True
@@ -79,14 +83,17 @@ def contiguous(self, memory_format=contiguous_format):
 
 
 @method()
-def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=preserve_format):
-    """The tensor in another type, on another device or as another tensor has it: `to(dtype)`, `to(device)`, `to(other)`.
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
+       memory_format=preserve_format):
+    """The tensor in another type, on another device or as another tensor has it: `to(dtype)`,
+    `to(device)`, `to(other)`.
 
     >>> import whet
     >>> whet.tensor([1.7, -1.7]).to(whet.int32)
     tensor([ 1, -1], dtype=whet.int32)
     """
-    if len(args) == 1 and type(args[0]) is dtypes.dtype and not copy and device is None and memory_format is preserve_format:
+    if (len(args) == 1 and type(args[0]) is dtypes.dtype and not copy and device is None
+            and memory_format is preserve_format):
         if self.dtype.kind != COMPLEX:
             return cast(self, args[0])
     if args:
@@ -107,7 +114,9 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
                                 f"({', '.join(type(x).__name__ for x in args)})") \
                     from None
         if len(rest) > 2:
-            raise TypeError(f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got {len(args)}")
+            raise TypeError(
+                f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got "
+                f"{len(args)}")
         if len(rest) == 2:
             copy = rest[1]
     if device is not None:
@@ -116,9 +125,12 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     memory_format = as_format(memory_format)
     wanted = memory_format in (preserve_format, None) or self.is_contiguous(memory_format)
     if self.dtype is dtype:
-        return self if wanted and not copy else clone(self, memory_format=memory_format or preserve_format)
+        return (self if wanted and not copy else clone(
+            self, memory_format=memory_format or preserve_format))
     if self.dtype.kind == COMPLEX and dtype.kind < COMPLEX and dtype.kind != BOOL:
-        modes.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+        modes.warn("Casting complex values to real discards the imaginary part",
+                   UserWarning,
+                   stacklevel=2)
     r = cast(self, dtype)
     return r if wanted else clone(r, memory_format=memory_format)
 
@@ -133,7 +145,8 @@ def _type(self, dtype=None, non_blocking=False):
         if name not in by_letter and name not in dtypes.ALL:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = by_letter.get(name) or dtypes.ALL[name]
-    return to(self, dtypes.as_dtype(getattr(dtype, "dtype", dtype)))        # a type (whet.LongTensor) has a dtype
+    # a type (whet.LongTensor) has a dtype
+    return to(self, dtypes.as_dtype(getattr(dtype, "dtype", dtype)))
 
 
 METHODS["type"] = _type
@@ -148,10 +161,11 @@ def _named(name, dtype):
     METHODS[name] = convert
 
 
-for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
-                      ("bfloat16", dtypes.bfloat16),
-                      ("int", dtypes.int32), ("long", dtypes.int64), ("short", dtypes.int16), ("char", dtypes.int8),
-                      ("byte", dtypes.uint8), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128)):
+for _name, _dtype in (("float", dtypes.float32), ("double", dtypes.float64),
+                      ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16),
+                      ("int", dtypes.int32), ("long", dtypes.int64), ("short", dtypes.int16),
+                      ("char", dtypes.int8), ("byte", dtypes.uint8), ("bool", dtypes.bool_),
+                      ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128)):
     _named(_name, _dtype)
 
 
@@ -185,8 +199,9 @@ def to_dense(self, dtype=None, *, masked_grad=None):
     return self if dtype is None else to(self, dtype)
 
 
-# ---- without history -------------------------------------------------------------------------------------------------
-detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))], batch=native, onnx=lambda b, x: x)
+# ---- without history -----------------------------------------------------------------------------
+detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))], batch=native,
+               onnx=lambda b, x: x)
 detach_op.any_sizes = True
 
 
@@ -207,7 +222,8 @@ def numpy(self, *, force=False):
     array([1., 1.], dtype=float32)
     """
     if self.requires_grad and not force:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if modes.state.observers:
         array = modes.state.observers[-1].exposed(self)
         if array is not None:
@@ -215,7 +231,7 @@ def numpy(self, *, force=False):
     return shown(self)._array.view()
 
 
-# ---- copying into ----------------------------------------------------------------------------------------------------
+# ---- copying into --------------------------------------------------------------------------------
 class _CopyOp(Op):
     """self = other, broadcast and converted."""
 
@@ -245,9 +261,12 @@ def _copy_vjp(g, _y, _x, _src):
     return [None, cast_gradient(g, _src)]
 
 
-copy_op = _CopyOp("copy", None, _copy_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(2, 3)), Sample(make(2, 3), make(3)), Sample(make(2, 3), make()), Sample(make(0, 3), make(3))], batch=_copy_each,
-    onnx=in_onnx.copied_into)
+copy_op = _CopyOp(
+    "copy", None, _copy_vjp, samples=lambda make: [
+        Sample(make(2, 3), make(2, 3)),
+        Sample(make(2, 3), make(3)),
+        Sample(make(2, 3), make()),
+        Sample(make(0, 3), make(3))], batch=_copy_each, onnx=in_onnx.copied_into)
 copy_op.any_sizes = True
 copy_op.total = True
 
@@ -266,16 +285,20 @@ def copy_(self, src, non_blocking=False):
     if src is self:
         return self
     a, b = self._array.shape, src._array.shape
-    if a == b and ip.writes_at_once(self) and not (src.requires_grad and modes.state.flags & modes.GRAD):
+    if (a == b and ip.writes_at_once(self)
+            and not (src.requires_grad and modes.state.flags & modes.GRAD)):
         ip.check_writable(self, "copy_")
         copy_op.write(self._array, src._array)
         self._bump("copy_")
         return self
     if a != b and (len(b) > len(a) or any(n != m and n != 1 for n, m in zip(b[::-1], a[::-1]))):
-        raise RuntimeError(f"copy_: output with shape {list(a)} doesn't match the broadcast shape of source {list(b)}"
-                           if len(b) > len(a) else
-                           f"The size of tensor a ({_clash(a, b)[0]}) must match the size of tensor b ({_clash(a, b)[1]}) at "
-                           f"non-singleton dimension {_clash(a, b)[2]}: copy_ of {list(b)} into {list(a)}")
+        raise RuntimeError(
+            f"copy_: output with shape {list(a)} doesn't match the broadcast shape of source "
+            f"{list(b)}"
+            if len(b) > len(a) else
+            f"The size of tensor a ({_clash(a, b)[0]}) must match the size of tensor b "
+            f"({_clash(a, b)[1]}) at non-singleton dimension {_clash(a, b)[2]}: copy_ of "
+            f"{list(b)} into {list(a)}")
     if self.dtype.kind < FLOAT and src._rg & 1:
         src = src.detach()
     return inplace(copy_op, self, (src,))
@@ -300,7 +323,8 @@ def _resize_each(op, n, inputs, batched, attrs):
 def apply_(self, callable):
     """Replace every element by what a Python function makes of it. Slow."""
     if self.requires_grad:
-        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_(...)")
+        raise RuntimeError(
+            "Can't call apply_() on Variable that requires grad. Use var.detach().apply_(...)")
     flat = [callable(x) for x in self.detach().reshape(-1).tolist()]
     return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))
 
@@ -309,7 +333,8 @@ def apply_(self, callable):
 def map_(self, tensor, callable):
     """Replace every element by `callable(element, other element)`. Slow."""
     if self.requires_grad or tensor.requires_grad:
-        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_(...)")
+        raise RuntimeError(
+            "Can't call map_() on Variable that requires grad. Use var.detach().map_(...)")
     other = tensor.expand(self._array.shape).reshape(-1).tolist()
     flat = [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), other)]
     return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))

@@ -16,7 +16,7 @@ from .samples import Sample
 from .surface import function, method
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 def empty_array(shape, dtype):
     """An uninitialised row-major array; large ones come from blocks that are kept for reuse."""
     return memory.empty(shape, dtype)
@@ -30,18 +30,22 @@ def new_array(shape, dtype, memory_format=None):
         n = 4 if memory_format is channels_last else 5
         if len(shape) != n:
             raise RuntimeError(f"required rank {n} tensor to use {memory_format!r} format")
-        return empty_array((shape[0], *shape[2:], shape[1]), dtype).transpose(0, n - 1, *builtins.range(1, n - 1))
+        return empty_array((shape[0], *shape[2:], shape[1]),
+                           dtype).transpose(0, n - 1, *builtins.range(1, n - 1))
     raise RuntimeError(f"memory format {memory_format!r} is not supported here")
 
 
 def copied(array):
-    """A copy of a dense array, as it lies in memory (NumPy gives dimensions of size 1 strides of its own)."""
+    """A copy of a dense array, as it lies in memory (NumPy gives dimensions of size 1 strides of
+    its own)."""
     c = array.copy(order="K")
-    return c if c.strides == array.strides else np.lib.stride_tricks.as_strided(c, strides=array.strides)
+    return (c if c.strides == array.strides else np.lib.stride_tricks.as_strided(
+        c, strides=array.strides))
 
 
 def owned(array, new):
-    """A row-major copy of an array, or the array itself if it is new; what is large lies where vectors like it to begin."""
+    """A row-major copy of an array, or the array itself if it is new; what is large lies where
+    vectors like it to begin."""
     if array.nbytes < memory.SMALLEST:
         return array if new else array.copy()
     if new and address(array) % 64 == 0 and guard.SIDE is None:
@@ -52,7 +56,8 @@ def owned(array, new):
 
 
 def like_array(a, dtype, memory_format=preserve_format):
-    """An uninitialised array of the shape of `a`; `preserve_format` keeps the order of its dimensions in memory."""
+    """An uninitialised array of the shape of `a`; `preserve_format` keeps the order of its
+    dimensions in memory."""
     if memory_format is not preserve_format and memory_format is not None:
         return new_array(a.shape, dtype, memory_format)
     if a.ndim < 2 or a.flags.c_contiguous:
@@ -63,7 +68,11 @@ def like_array(a, dtype, memory_format=preserve_format):
     return empty_array([a.shape[d] for d in order], dtype).transpose(np.argsort(order))
 
 
-FORMATS = {"contiguous": contiguous_format, "preserve": preserve_format, "channels_last": channels_last, "channels_last_3d": channels_last_3d}
+FORMATS = {
+    "contiguous": contiguous_format,
+    "preserve": preserve_format,
+    "channels_last": channels_last,
+    "channels_last_3d": channels_last_3d}
 
 
 def as_format(memory_format):
@@ -75,21 +84,23 @@ def as_format(memory_format):
     return memory_format
 
 
-# ---- options that every constructor takes ----------------------------------------------------------------------------
+# ---- options that every constructor takes --------------------------------------------------------
 def check_options(op, layout, device, pin_memory=False):
     if device is not None:
         devices.as_device(device)
     if layout is not None and layout is not strided:
         raise RuntimeError(f"{op}: layout {layout!r} is not supported, only whet.strided is")
     if pin_memory:
-        raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available "
-                           "on this system.")
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+            "allocator is available on this system.")
 
 
 def require(t, requires_grad):
     if requires_grad:
         if t.dtype.kind < FLOAT:
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients")
         t._rg |= 1
     return t
 
@@ -106,7 +117,7 @@ def float_dtype(dtype):
     return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
 
 
-# ---- one value everywhere --------------------------------------------------------------------------------------------
+# ---- one value everywhere ------------------------------------------------------------------------
 def cast_number(value, dtype, op="full"):
     """A Python number as a 0-d array of the dtype; raises where the type cannot hold it."""
     if is_tensor(value):
@@ -123,12 +134,14 @@ def cast_number(value, dtype, op="full"):
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
         v = int(value)
         bits = 8 * dtype.itemsize
-        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (-(1 << bits) + 1, (1 << bits) - 1)
+        low, high = ((-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else
+                     (-(1 << bits) + 1, (1 << bits) - 1))
         if not low <= v <= high:
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
         return np.asarray(v if dtype.is_signed else v & high, dtype.np)
     a = np.asarray(value, np.complex128 if k == COMPLEX else np.float64)
-    if abs(value) < 65504:                                   # the largest float16: overflows in no type, and needs no `errstate`
+    # the largest float16: overflows in no type, and needs no `errstate`
+    if abs(value) < 65504:
         return a.astype(dtype.np)
     with np.errstate(over="ignore"):
         a = a.astype(dtype.np)
@@ -157,14 +170,18 @@ def _new_samples(make):
 
 zeros_op = Op("zeros", _zeros, samples=_new_samples,
               onnx=lambda b, size, dtype, memory_format=None: in_onnx.filled(b, size, 0, dtype))
-empty_op = Op("empty", lambda size, dtype, memory_format=None: new_array(size, dtype.np, memory_format),
+empty_op = Op("empty",
+              lambda size, dtype, memory_format=None: new_array(size, dtype.np, memory_format),
               samples=lambda make: [Sample(size=(0, 4), dtype=dtypes.float32)],
               onnx=lambda b, size, dtype, memory_format=None: in_onnx.filled(b, size, 0, dtype))
-full_op = Op("full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(value, dtype), dtype, memory_format),
-             samples=lambda make: [Sample(size=(2, 3), value=1.5, dtype=dtypes.float32),
-                                   Sample(size=(0,), value=True, dtype=dtypes.bool_)],
-             onnx=lambda b, size, value, dtype, memory_format=None: in_onnx.filled(b, size, value, dtype))
-constant_op = Op("constant", copied, samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))],
+full_op = Op(
+    "full", lambda size, value, dtype, memory_format=None: _full(size, cast_number(
+        value, dtype), dtype, memory_format), samples=lambda make: [
+            Sample(size=(2, 3), value=1.5, dtype=dtypes.float32),
+            Sample(size=(0,), value=True, dtype=dtypes.bool_)],
+    onnx=lambda b, size, value, dtype, memory_format=None: in_onnx.filled(b, size, value, dtype))
+constant_op = Op("constant", copied,
+                 samples=lambda make: [Sample(array=np.arange(6.0).reshape(2, 3))],
                  onnx=lambda b, array: b.constant(np.ascontiguousarray(array).reshape(array.shape)))
 zeros_op.fills, full_op.fills = lambda **_: 0, lambda value, **_: value
 zeros_op.any_sizes = full_op.any_sizes = constant_op.any_sizes = True
@@ -183,7 +200,8 @@ def _size_of(args, size, op):
 
 
 @function(method=False)
-def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+          pin_memory=False):
     """A tensor of zeros.
 
     >>> import whet
@@ -199,7 +217,8 @@ def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
 
 
 @function(method=False)
-def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+         pin_memory=False):
     """A tensor of ones.
 
     >>> import whet
@@ -209,13 +228,14 @@ def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requ
     check_options("ones", layout, device, pin_memory)
     if out is not None and dtype is None:
         dtype = out.dtype
-    t = apply(full_op, (), {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": float_dtype(dtype)})
+    t = apply(full_op, (),
+              {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": float_dtype(dtype)})
     return finish(t, "ones", out, requires_grad)
 
 
 @function(method=False)
-def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
-          memory_format=contiguous_format):
+def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+          pin_memory=False, memory_format=contiguous_format):
     """A tensor whose elements are whatever the memory holds."""
     check_options("empty", layout, device, pin_memory)
     size = _size_of(shape, size, "empty")
@@ -229,7 +249,8 @@ def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
 
 
 @function(method=False)
-def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+         pin_memory=False):
     """A tensor with one value everywhere, in the value's own type where none is given.
 
     >>> import whet
@@ -244,17 +265,20 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         dtype = out.dtype
     dtype = dtypes.of_number(fill_value) if dtype is None else dtypes.as_dtype(dtype)
     size = indexing.checked_size(indexing.sizes((size,), "full"), "full")
-    return finish(apply(full_op, (), {"size": size, "value": fill_value, "dtype": dtype}), "full", out, requires_grad)
+    return finish(apply(full_op, (), {"size": size, "value": fill_value, "dtype": dtype}), "full",
+                  out, requires_grad)
 
 
 def _like(input, op, value, dtype, layout, device, requires_grad, memory_format):
     if not is_tensor(input):
-        raise TypeError(f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     check_options(op, layout, device)
     dtype = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     a, attrs = input._array, {"size": input._array.shape, "dtype": dtype}
     memory_format = as_format(memory_format)
-    kind = zeros_op if value == 0 and value is not None and type(value) is int else empty_op if value is None else full_op
+    kind = (zeros_op if value == 0 and value is not None and type(value) is int else
+            empty_op if value is None else full_op)
     if kind is full_op:
         attrs["value"] = value
     if memory_format is preserve_format:
@@ -271,35 +295,44 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
 
 
 @function(method=False)
-def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
+               memory_format=preserve_format):
     """Zeros in the shape and type of `input`."""
     return _like(input, "zeros_like", 0, dtype, layout, device, requires_grad, memory_format)
 
 
 @function(method=False)
-def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
+              memory_format=preserve_format):
     """Ones in the shape and type of `input`."""
     return _like(input, "ones_like", 1, dtype, layout, device, requires_grad, memory_format)
 
 
 @function(method=False)
-def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False,
+               memory_format=preserve_format):
     """Uninitialised memory in the shape and type of `input`."""
     return _like(input, "empty_like", None, dtype, layout, device, requires_grad, memory_format)
 
 
 @function(method=False)
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=preserve_format):
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False,
+              memory_format=preserve_format):
     """One value everywhere, in the shape and type of `input`."""
     if is_tensor(fill_value):
         fill_value = fill_value.item()
-    return _like(input, "full_like", fill_value, dtype, layout, device, requires_grad, memory_format)
+    return _like(input, "full_like", fill_value, dtype, layout, device, requires_grad,
+                 memory_format)
 
 
 def _new_method(name, fill):
-    def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+
+    def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None,
+            pin_memory=False):
         check_options(name, layout, device, pin_memory)
-        attrs = {"size": _size_of(shape, size, name), "dtype": self.dtype if dtype is None else dtypes.as_dtype(dtype)}
+        attrs = {
+            "size": _size_of(shape, size, name),
+            "dtype": self.dtype if dtype is None else dtypes.as_dtype(dtype)}
         if fill == 1:
             attrs["value"] = 1
         made = apply((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], (), attrs)
@@ -315,21 +348,26 @@ _new_method("new_empty", None)
 
 
 @method()
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None,
+             pin_memory=False):
     """As `whet.full`, in the type of this tensor."""
-    made = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout, pin_memory=pin_memory)
+    made = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device,
+                layout=layout, pin_memory=pin_memory)
     return require(beside(self, made), requires_grad)
 
 
 @method()
-def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False,
+                      layout=None, pin_memory=False):
     """As `whet.empty_strided`, in the type of this tensor."""
-    made = empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, device=device, layout=layout, pin_memory=pin_memory)
+    made = empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, device=device,
+                         layout=layout, pin_memory=pin_memory)
     return require(beside(self, made), requires_grad)
 
 
 @function(method=False)
-def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False,
+                  pin_memory=False):
     """Uninitialised memory with the given strides (in elements)."""
     check_options("empty_strided", layout, device, pin_memory)
     size = indexing.checked_size(indexing.sizes((size,), "empty_strided"), "empty_strided")
@@ -337,7 +375,9 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {list(size)}, {list(stride)}")
     if any(s < 0 for s in stride):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and "
+            f"strides={list(stride)}")
     n = 1 + sum((s - 1) * k for s, k in zip(size, stride)) if math.prod(size) else 0
     indexing.checked_size((n,), "empty_strided")
     flat = empty_array((n,), float_dtype(dtype).np)
@@ -345,15 +385,20 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 
 
 @function(method=False)
-def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Uninitialised memory that is dense when its dimensions are taken in the order `physical_layout` (outermost first)."""
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None,
+                   requires_grad=False, pin_memory=False):
+    """Uninitialised memory that is dense when its dimensions are taken in the order
+    `physical_layout` (outermost first)."""
     check_options("empty_permuted", layout, device, pin_memory)
-    size, order = indexing.checked_size(indexing.sizes((size,), "empty_permuted"), "empty_permuted"), tuple(physical_layout)
+    size, order = (indexing.checked_size(indexing.sizes((size,), "empty_permuted"),
+                                         "empty_permuted"), tuple(physical_layout))
     if len(order) != len(size):
-        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
-                           f"{len(size)} is not equal to len(physical_layout) = {len(order)}")
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}")
     if sorted(order) != list(builtins.range(len(size))):
-        raise RuntimeError(f"Dimension out of range or duplicate dim in physical_layout: {list(order)}")
+        raise RuntimeError(
+            f"Dimension out of range or duplicate dim in physical_layout: {list(order)}")
     a = empty_array([size[d] for d in order], float_dtype(dtype).np).transpose(np.argsort(order)) if size else \
         empty_array((), float_dtype(dtype).np)
     return require(wrap(a), requires_grad)

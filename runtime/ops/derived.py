@@ -1,4 +1,5 @@
-"""Functions that are a few calls of others: comparisons with a tolerance, covariances, gradients of samples, cross products."""
+"""Functions that are a few calls of others: comparisons with a tolerance, covariances, gradients
+of samples, cross products."""
 import math
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ def _tensor(name, x, what="input"):
     return x
 
 
-# ---- comparisons -------------------------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------
 @function()
 def isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves only.
@@ -34,7 +35,8 @@ def isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
-        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
+        raise RuntimeError(
+            f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
     close = input == other
     if equal_nan and input.dtype.kind >= FLOAT:
         close = close | (F["isnan"](input) & F["isnan"](other))
@@ -70,7 +72,7 @@ def is_same_size(self, other):
     return self._array.shape == other._array.shape
 
 
-# ---- complex numbers ---------------------------------------------------------------------------------------------------
+# ---- complex numbers -----------------------------------------------------------------------------
 @function()
 def isreal(input):
     """Where the imaginary part is zero."""
@@ -85,10 +87,11 @@ def angle(input):
     if _tensor("angle", input).dtype.kind == COMPLEX:
         return F["atan2"](input.imag, input.real)
     x = input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype())
-    return F["where"](F["isnan"](x), x, F["where"](x < 0, math.pi, 0.0 * x.new_ones(()))).to(x.dtype)
+    return F["where"](F["isnan"](x), x, F["where"](x < 0, math.pi, 0.0 * x.new_ones(
+        ()))).to(x.dtype)
 
 
-# ---- parts of numbers --------------------------------------------------------------------------------------------------
+# ---- parts of numbers ----------------------------------------------------------------------------
 class frexp_result(NamedTuple):
     mantissa: object
     exponent: object
@@ -100,8 +103,11 @@ def _frexp(x):
     return np.asarray(m, x.dtype), np.asarray(e, np.int32)
 
 
-frexp_op = Op("frexp", _frexp, lambda g, y, _x: [g[0] / F["exp2"](y[1].to(_x.dtype))], nondiff_outputs=(1,),
-              samples=lambda make: [Sample(make(3, 4, low=0.6, high=0.9))], batch=native)
+frexp_op = Op("frexp",
+              _frexp, lambda g, y, _x: [g[0] / F["exp2"](y[1].to(_x.dtype))],
+              nondiff_outputs=(1,),
+              samples=lambda make: [Sample(make(3, 4, low=0.6, high=0.9))],
+              batch=native)
 
 
 @function(out=True)
@@ -129,7 +135,7 @@ def mvlgamma_(self, p):
     return self.copy_(mvlgamma(self, p))
 
 
-# ---- matrices and vectors ------------------------------------------------------------------------------------------------
+# ---- matrices and vectors ------------------------------------------------------------------------
 @function()
 def trace(input):
     """The sum of the diagonal of a matrix."""
@@ -140,7 +146,8 @@ def trace(input):
 
 @function(out=True)
 def cross(input, other, dim=None):
-    """The vector product of vectors of 3 elements along `dim` (by default the first dimension of size 3)."""
+    """The vector product of vectors of 3 elements along `dim` (by default the first dimension of
+    size 3)."""
     _tensor("cross", input), _tensor("cross", other, "other")
     if input.ndim != other.ndim:
         raise RuntimeError("cross: inputs must have the same number of dimensions.")
@@ -150,14 +157,17 @@ def cross(input, other, dim=None):
             raise RuntimeError("no dimension of size 3 in input")
     d = dims.one(dim, input.ndim, "cross")
     if input.shape[d] != 3 or other.shape[d] != 3:
-        raise RuntimeError(f"cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and {other.shape[d]}")
+        raise RuntimeError(
+            f"cross: inputs dimension {dim} must have length 3. Got {input.shape[d]} and "
+            f"{other.shape[d]}")
     (a, b, c), (x, y, z) = (t.unbind(d) for t in F["broadcast_tensors"](input, other))
     return F["stack"]((b * z - c * y, c * x - a * z, a * y - b * x), d)
 
 
 def _renorm(input, p, dim, maxnorm):
     if _tensor("renorm", input).ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     if p <= 0:
         raise RuntimeError("renorm: non-positive norm not supported")
     if maxnorm < 0:
@@ -180,16 +190,21 @@ def renorm_(self, p, dim, maxnorm):
     return self.copy_(_renorm(self.clone(), p, dim, maxnorm))
 
 
-# ---- statistics ----------------------------------------------------------------------------------------------------------
+# ---- statistics ----------------------------------------------------------------------------------
 def _check_weights(name, w, n, whole):
     check_tensors("cov", **{name: w})
     if w.ndim > 1:
-        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} "
+            "dimensions")
     if (w.dtype.kind != INT) if whole else (w.dtype.kind != FLOAT):
-        raise RuntimeError(f"cov(): expected {name} to have {'integral' if whole else 'floating point'} dtype "
-                           f"but got {name} with {w.dtype.letter} dtype")
+        raise RuntimeError(
+            f"cov(): expected {name} to have {'integral' if whole else 'floating point'} dtype "
+            f"but got {name} with {w.dtype.letter} dtype")
     if w.numel() != n:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.numel()} != {n}")
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the "
+            f"input but got {w.numel()} != {n}")
     if n and ask(has_negative, w):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
@@ -204,7 +219,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
             [-1.,  1.]])
     """
     if _tensor("cov", input).ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(
+            "cov(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.ndim} dimensions")
     if input.dtype.kind == 0:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.ndim == 2 else input.reshape(1, -1)
@@ -227,7 +244,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     freedom = F["clamp"](freedom, min=0)
     c = x - mean.unsqueeze(1)
     other = (c if w is None else c * w).mT
-    r = F["matmul"](c, (other.conj() if other.dtype.kind == COMPLEX else other).to(c.dtype)) / freedom
+    r = (F["matmul"](c, (other.conj() if other.dtype.kind == COMPLEX else other).to(c.dtype))
+         / freedom)
     return r.reshape(()) if x.shape[0] == 1 else r
 
 
@@ -235,7 +253,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(input):
     """The correlation coefficients of variables (rows), observed together (columns)."""
     if _tensor("corrcoef", input).ndim > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.ndim} dimensions")
     c = cov(input)
     if c.ndim == 0:
         return c / c
@@ -250,13 +270,14 @@ def corrcoef(input):
 F["trapz"] = F["trapezoid"]
 
 
-# ---- gradients of samples ------------------------------------------------------------------------------------------------
+# ---- gradients of samples ------------------------------------------------------------------------
 def _along(x, d, n):
     return x.reshape([-1 if i == d else 1 for i in range(n)])
 
 
 def _slope(f, d, step, edge_order):
-    """The derivative of samples along one dimension: `step` is a number, or the places of the samples."""
+    """The derivative of samples along one dimension: `step` is a number, or the places of the
+    samples."""
     n = f.shape[d]
     at = f.narrow
     if not is_tensor(step):
@@ -268,13 +289,16 @@ def _slope(f, d, step, edge_order):
         return F["cat"]([first, inner, last], d)
     h = step.diff()
     a, b = (_along(q, d, f.ndim) for q in (h[:-1], h[1:]))
-    inner = at(d, 0, n - 2) * (-b / (a * (a + b))) + at(d, 1, n - 2) * ((b - a) / (a * b)) + at(d, 2, n - 2) * (a / (b * (a + b)))
+    inner = (at(d, 0, n - 2) * (-b / (a * (a + b))) + at(d, 1, n - 2) *
+             ((b - a) / (a * b)) + at(d, 2, n - 2) * (a / (b * (a + b))))
     first, last = (at(d, 1, 1) - at(d, 0, 1)) / h[0], (at(d, n - 1, 1) - at(d, n - 2, 1)) / h[-1]
     if edge_order == 2:
         p, q = h[0], h[1]
-        first = at(d, 0, 1) * (-(2 * p + q) / (p * (p + q))) + at(d, 1, 1) * ((p + q) / (p * q)) - at(d, 2, 1) * (p / (q * (p + q)))
+        first = (at(d, 0, 1) * (-(2 * p + q) / (p * (p + q))) + at(d, 1, 1) *
+                 ((p + q) / (p * q)) - at(d, 2, 1) * (p / (q * (p + q))))
         p, q = h[-2], h[-1]
-        last = at(d, n - 3, 1) * (q / (p * (p + q))) - at(d, n - 2, 1) * ((p + q) / (p * q)) + at(d, n - 1, 1) * ((2 * q + p) / (q * (p + q)))
+        last = (at(d, n - 3, 1) * (q / (p * (p + q))) - at(d, n - 2, 1) *
+                ((p + q) / (p * q)) + at(d, n - 1, 1) * ((2 * q + p) / (q * (p + q))))
     return F["cat"]([first, inner, last], d)
 
 
@@ -288,31 +312,36 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """
     if edge_order not in (1, 2):
         raise RuntimeError("gradient only supports edge_order=1 and edge_order=2.")
-    along = range(_tensor("gradient", input).ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    along = (range(_tensor("gradient", input).ndim)
+             if dim is None else [dim] if isinstance(dim, int) else dim)
     along = [dims.one(d, input.ndim, "gradient") for d in along]
     if len(set(along)) != len(along):
         raise RuntimeError(f"dim {along[0]} appears multiple times in the list of dims")
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, list | tuple) else [spacing] * len(along)
     if len(steps) != len(along):
-        raise RuntimeError(f"gradient expected spacing to be unspecified, a scalar, or a list of length equal to {len(along)}, but got a list "
-                           f"of length {len(steps)}")
+        raise RuntimeError(
+            "gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
+            f"{len(along)}, but got a list of length {len(steps)}")
     for d, s in zip(along, steps):
         if input.shape[d] <= edge_order:
             raise RuntimeError("gradient expected each dimension size to be at least edge_order+1")
         if is_tensor(s) and (s.ndim != 1 or s.shape[0] != input.shape[d]):
-            raise RuntimeError(f"gradient expected the coordinates of dimension {d} to be one dimensional, with {input.shape[d]} elements")
+            raise RuntimeError(
+                f"gradient expected the coordinates of dimension {d} to be one dimensional, with "
+                f"{input.shape[d]} elements")
     f = input if input.dtype.kind >= FLOAT else input.to(dtypes.get_default_dtype())
     return tuple(_slope(f, d, s, edge_order) for d, s in zip(along, steps))
 
 
-# ---- switches ------------------------------------------------------------------------------------------------------------
+# ---- switches ------------------------------------------------------------------------------------
 _deterministic = [False, False]
 
 
 @function(method=False)
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Ask for results that do not change from run to run. They never do here: the answer is only remembered."""
+    """Ask for results that do not change from run to run. They never do here: the answer is only
+    remembered."""
     beyond("it sets whether results may change from run to run")
     _deterministic[:] = bool(mode), bool(warn_only)
 
@@ -328,7 +357,8 @@ _precision = ["highest"]
 
 @function(method=False)
 def set_float32_matmul_precision(precision):
-    """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium". They are exact to float32 at any setting."""
+    """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium". They
+    are exact to float32 at any setting."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
     beyond("it sets the precision of products")

@@ -7,10 +7,12 @@ def one(dim, ndim, name=None):
     try:
         d = operator.index(dim)
     except TypeError:
-        raise TypeError(f"{name or 'op'}(): argument 'dim' must be int, not {type(dim).__name__}") from None
+        raise TypeError(
+            f"{name or 'op'}(): argument 'dim' must be int, not {type(dim).__name__}") from None
     n = ndim or 1
     if not -n <= d < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
     return d + n if d < 0 else d
 
 

@@ -13,13 +13,14 @@ class DLDeviceType(enum.IntEnum):
 
 
 class _DLTensor(C.Structure):
-    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32), ("ndim", C.c_int32),
-                ("code", C.c_uint8),
-                ("bits", C.c_uint8), ("lanes", C.c_uint16), ("shape", C.c_void_p), ("strides", C.c_void_p),
+    _fields_ = [("data", C.c_void_p), ("device_type", C.c_int32), ("device_id", C.c_int32),
+                ("ndim", C.c_int32), ("code", C.c_uint8), ("bits", C.c_uint8),
+                ("lanes", C.c_uint16), ("shape", C.c_void_p), ("strides", C.c_void_p),
                 ("byte_offset", C.c_uint64)]
 
 
-_NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}          # capsule name -> where the DLTensor starts in what it points to
+# capsule name -> where the DLTensor starts in what it points to
+_NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}
 _UINT, _BFLOAT = 1, 4                                         # type codes
 _capsule_name = C.pythonapi.PyCapsule_GetName
 _capsule_name.restype, _capsule_name.argtypes = C.c_char_p, [C.py_object]
@@ -31,8 +32,9 @@ def _content(capsule):
     """The DLTensor in a capsule that nobody has taken yet."""
     name = _capsule_name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if name not in _NAMES:
-        raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
-                           "might have already constructed a tensor from it once.")
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
+            "only once, so you might have already constructed a tensor from it once.")
     return _DLTensor.from_address(_capsule_pointer(capsule, name) + _NAMES[name])
 
 
@@ -51,7 +53,8 @@ class _Exporter:
 
 def _capsule_of(x, copy):
     device = x.__dlpack_device__()
-    if device[0] not in (1, 3, 11):                           # CPU memory, also where a GPU can reach it
+    # CPU memory, also where a GPU can reach it
+    if device[0] not in (1, 3, 11):
         raise BufferError(f"from_dlpack: memory on device {tuple(device)} is not supported")
     try:
         return x.__dlpack__(max_version=(1, 0), **({} if copy is None else {"copy": copy}))

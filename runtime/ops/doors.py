@@ -1,7 +1,8 @@
 """Which ops' functions, methods and operators are entered through machine code.
 
-Every pointwise function whose operands are all positional gets a native method and a native function; so do the plain forms of a few
-others. The Python functions stay what they are behind them: they take every call that the entry does not know.
+Every pointwise function whose operands are all positional gets a native method and a native
+function; so do the plain forms of a few others. The Python functions stay what they are behind
+them: they take every call that the entry does not know.
 """
 from .. import tensor_base
 from ..cpu import entries
@@ -12,17 +13,30 @@ from .surface import FUNCTIONS, METHODS, signature
 
 WHOLE = {"dim": None, "keepdim": False}
 # the operators of the native type: slot -> (op, dunder)
-OPERATORS = {"add": (pointwise.add_op, "add"), "subtract": (pointwise.sub_op, "sub"), "multiply": (REGISTRY["mul"], "mul"),
-             "true_divide": (pointwise.div_op, "truediv"), "matrix_multiply": (contract.matmul_op, "matmul"),
-             "negative": (REGISTRY["neg"], "neg"), "absolute": (REGISTRY["abs"], "abs")}
+OPERATORS = {
+    "add": (pointwise.add_op, "add"), "subtract": (pointwise.sub_op, "sub"),
+    "multiply": (REGISTRY["mul"], "mul"), "true_divide": (pointwise.div_op, "truediv"),
+    "matrix_multiply": (contract.matmul_op, "matmul"), "negative": (REGISTRY["neg"], "neg"),
+    "absolute": (REGISTRY["abs"], "abs")}
 # methods and functions beyond the pointwise ones: name -> (op, attributes, operands)
-PLAIN = {"sum": (reduce.sum_op, WHOLE, 1), "mean": (reduce.mean_op, WHOLE, 1), "add": (pointwise.add_op, None, 2),
-         "sub": (pointwise.sub_op, None, 2), "div": (pointwise.div_op, None, 2), "matmul": (contract.matmul_op, None, 2)}
+PLAIN = {
+    "sum": (reduce.sum_op, WHOLE, 1), "mean": (reduce.mean_op, WHOLE, 1),
+    "add": (pointwise.add_op, None, 2), "sub": (pointwise.sub_op, None, 2),
+    "div": (pointwise.div_op, None, 2), "matmul": (contract.matmul_op, None, 2)}
 
 # in-place methods and operators; those of Python's operators are methods under their dunder names
-INPLACE = {"add_": pointwise.add_op, "sub_": pointwise.sub_op, "mul_": REGISTRY["mul"], "div_": pointwise.div_op,
-           "__iadd__": pointwise.add_op, "__isub__": pointwise.sub_op, "__imul__": REGISTRY["mul"], "__itruediv__": pointwise.div_op,
-           **{f"{n}_": REGISTRY[n] for n in ("exp", "neg", "sqrt", "relu", "tanh", "sigmoid", "clamp_min", "clamp_max", "abs", "square")}}
+INPLACE = {
+    "add_": pointwise.add_op,
+    "sub_": pointwise.sub_op,
+    "mul_": REGISTRY["mul"],
+    "div_": pointwise.div_op,
+    "__iadd__": pointwise.add_op,
+    "__isub__": pointwise.sub_op,
+    "__imul__": REGISTRY["mul"],
+    "__itruediv__": pointwise.div_op,
+    **{
+        f"{n}_": REGISTRY[n] for n in ("exp", "neg", "sqrt", "relu", "tanh", "sigmoid", "clamp_min", "clamp_max", "abs", "square")}
+}
 
 
 def install():
@@ -32,7 +46,8 @@ def install():
     base, at = tensor_base.Base, tensor_base.addresses
     for slot, (op, name) in OPERATORS.items():
         unary = slot in entries.L.UNARY
-        entries.operator(slot, op, 1 if unary else 2, METHODS.pop(f"__{name}__"), None if unary else METHODS.pop(f"__r{name}__"))
+        entries.operator(slot, op, 1 if unary else 2, METHODS.pop(f"__{name}__"),
+                         None if unary else METHODS.pop(f"__r{name}__"))
     entries.views(METHODS.pop("__getitem__"), METHODS["reshape"])
     METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape", _doc(METHODS["reshape"], "reshape"))
     entered: dict = {}                       # names of one function share its entry
@@ -44,7 +59,8 @@ def install():
         _enter(entered, name, op, attrs, count, FUNCTIONS[name])
     for name, op in INPLACE.items():
         slow = METHODS[name]
-        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow, name), writer=f"{op.name}_")
+        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow, name),
+                                       writer=f"{op.name}_")
 
 
 def _doc(fn, name=None):
@@ -53,12 +69,14 @@ def _doc(fn, name=None):
 
 
 def _enter(entered, name, op, attrs, count, fn):
-    """A native function and (where there is a method) a native method in front of the Python ones."""
+    """A native function and (where there is a method) a native method in front of the Python
+    ones."""
     if fn not in entered:
         entered[fn] = entries.function(tensor_base.addresses, op, attrs, count, fn, _doc(fn))
     FUNCTIONS[name] = entered[fn]
     slow = METHODS.get(name)
     if slow is not None:
         if slow not in entered:
-            entered[slow] = entries.method(tensor_base.Base, tensor_base.addresses, op, attrs, count, slow, slow.__name__, _doc(slow))
+            entered[slow] = entries.method(tensor_base.Base, tensor_base.addresses, op, attrs,
+                                           count, slow, slow.__name__, _doc(slow))
         METHODS[name] = entered[slow]

@@ -8,14 +8,16 @@ from .surface import FUNCTIONS as F
 from .surface import function
 
 # x itself, whose gradient is multiplied by a factor
-scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input, samples=(reals(-3, 3), reals(1, 1, grad=False)),
+scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input,
+                                samples=(reals(-3, 3), reals(1, 1, grad=False)),
                                 vjp=lambda g, y, x, k: [g * k, None])
 
 
 def _indices(name, input):
     check_tensors(name, input=input)
     if input.dtype.kind != INT:
-        raise RuntimeError(f"{name}: expected indices of an integer type (int32 or int64), but got {input.dtype}")
+        raise RuntimeError(
+            f"{name}: expected indices of an integer type (int32 or int64), but got {input.dtype}")
 
 
 def _check_rows(name, input, n):
@@ -34,10 +36,12 @@ def _renorm(weight, rows, max_norm, norm_type):
         picked = F["index_select"](weight, 0, used)
         from .vector_norm import vector_norm
         norms = vector_norm(picked, norm_type, 1, True)
-        weight.index_copy_(0, used, F["where"](norms > max_norm, picked * (max_norm / (norms + 1e-7)), picked))
+        weight.index_copy_(
+            0, used, F["where"](norms > max_norm, picked * (max_norm / (norms + 1e-7)), picked))
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
+              scale_grad_by_freq=False, sparse=False):
     """Rows of `weight` at the indices.
 
     >>> import whet
@@ -61,29 +65,36 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if rows.requires_grad and (padding_idx is not None or scale_grad_by_freq):
         factor = F["ones"](flat.shape[0], 1, dtype=rows.dtype)
         if scale_grad_by_freq and flat.numel():
-            factor = 1.0 / F["bincount"](flat, minlength=weight.shape[0])[flat].to(rows.dtype).unsqueeze(1)
+            factor = (
+                1.0
+                / F["bincount"](flat, minlength=weight.shape[0])[flat].to(rows.dtype).unsqueeze(1))
         if padding_idx is not None:
             factor = F["where"]((flat == padding_idx).unsqueeze(1), 0.0, factor)
         rows = scale_gradient_op(rows, factor)
     return rows.reshape(*input.shape, weight.shape[1])
 
 
-def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
-                  per_sample_weights=None, include_last_offset=False, padding_idx=None):
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
+                  mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
+                  padding_idx=None):
     """The sum, mean or maximum of rows of `weight`, bag by bag."""
     _indices("embedding_bag", input)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum or mean")
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-                                  f"(got mode='{mode}'). Please open a feature request on GitHub.")
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            "for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub.")
     if per_sample_weights is not None and tuple(per_sample_weights.shape) != tuple(input.shape):
-        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
-                         f"the input ({input.shape})")
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})")
     if input.ndim == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
-                             f"However, found offsets of type {type(offsets)}")
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {type(offsets)}")
         bags, width = input.shape
         owner = F["arange"](bags).repeat_interleave(width)
     elif input.ndim == 1:
@@ -93,24 +104,28 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             raise ValueError("offsets has to be a 1D Tensor")
         ends = offsets.tolist()
         if ends and ends[0] != 0:
-            raise ValueError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
-                             f"{ends[0]}")
+            raise ValueError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+                f"from position 0. However, got {ends[0]}")
         if not include_last_offset:
             ends = [*ends, input.shape[0]]
         bags = len(ends) - 1
         owner = F["repeat_interleave"](F["arange"](bags), F["tensor"]([b - a for a, b in zip(ends, ends[1:])], dtype=int64))
     else:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     flat = input.reshape(-1)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
-    keep = F["ones"](flat.shape[0], dtype=rows.dtype) if padding_idx is None else (flat != padding_idx % weight.shape[0]).to(rows.dtype)
+    keep = (F["ones"](flat.shape[0], dtype=rows.dtype) if padding_idx is None else
+            (flat != padding_idx % weight.shape[0]).to(rows.dtype))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
     d = weight.shape[1]
     if mode == "max":
         index = owner.unsqueeze(1).expand(flat.shape[0], d)
         low = F["where"](keep.unsqueeze(1) > 0, rows, float("-inf"))
-        r = F["full"]((bags, d), float("-inf"), dtype=rows.dtype).scatter_reduce(0, index, low, "amax", include_self=True)
+        r = F["full"]((bags, d), float("-inf"),
+                      dtype=rows.dtype).scatter_reduce(0, index, low, "amax", include_self=True)
         return F["where"](r == float("-inf"), 0.0, r)
     r = F["zeros"](bags, d, dtype=rows.dtype).index_add(0, owner, rows * keep.unsqueeze(1))
     if mode == "mean":

@@ -1,6 +1,8 @@
-"""Discrete Fourier transforms: ops that are NumPy's, with stated gradients. `whet.fft` publishes them; `stft` and `istft` are made of them.
+"""Discrete Fourier transforms: ops that are NumPy's, with stated gradients. `whet.fft` publishes
+them; `stft` and `istft` are made of them.
 
-A transform is linear, so its gradient is its adjoint: the transform in the other direction, unscaled where this one is scaled.
+A transform is linear, so its gradient is its adjoint: the transform in the other direction,
+unscaled where this one is scaled.
 """
 import numpy as np
 
@@ -13,7 +15,8 @@ from .samples import Sample
 from .surface import FUNCTIONS as F
 from .surface import function
 
-ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}       # the scaling of the adjoint
+# the scaling of the adjoint
+ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def _c2c(x, *, dims, inverse, norm):
@@ -27,7 +30,8 @@ def _c2c_vjp(g, _y, _x, *, dims, inverse, norm):
 def _complex_samples(make):
     for shape, dims in (((5,), (0,)), ((2, 4), (1,)), ((3, 4), (0, 1))):
         for inverse in (False, True):
-            yield Sample(F["view_as_complex"](make(*shape, 2)), dims=dims, inverse=inverse, norm="backward")
+            yield Sample(F["view_as_complex"](make(*shape, 2)), dims=dims, inverse=inverse,
+                         norm="backward")
     yield Sample(F["view_as_complex"](make(2, 3, 2)), dims=(0,), inverse=False, norm="ortho")
 
 
@@ -39,29 +43,36 @@ def _r2c_vjp(g, _y, _x, *, dim, norm):
     return [apply(c2c_op, (whole,), {"dims": (dim,), "inverse": True, "norm": ADJOINT[norm]}).real]
 
 
-r2c_op = Op("fft_r2c", lambda x, *, dim, norm: np.fft.rfft(x, axis=dim, norm=norm), _r2c_vjp, samples=lambda make: [
-    Sample(make(5), dim=0, norm="backward"), Sample(make(2, 4), dim=1, norm="ortho"), Sample(make(4, 3), dim=0, norm="forward")],
-    linear=(0,), batch=shifted("dim"))
+r2c_op = Op(
+    "fft_r2c", lambda x, *, dim, norm: np.fft.rfft(x, axis=dim, norm=norm), _r2c_vjp,
+    samples=lambda make: [
+        Sample(make(5), dim=0, norm="backward"),
+        Sample(make(2, 4), dim=1, norm="ortho"),
+        Sample(make(4, 3), dim=0, norm="forward")], linear=(0,), batch=shifted("dim"))
 
 
 def _c2r_vjp(g, _y, _x, *, dim, n, norm):
     half = apply(r2c_op, (g,), {"dim": dim, "norm": ADJOINT[norm]})
     k = F["arange"](half.shape[dim])
-    twice = F["where"]((k == 0) | (2 * k == n), 1.0, 2.0).to(g.dtype)              # frequencies that stand for their mirror images too
+    # frequencies that stand for their mirror images too
+    twice = F["where"]((k == 0) | (2 * k == n), 1.0, 2.0).to(g.dtype)
     return [half * twice.reshape([-1 if i == dim else 1 for i in range(half.ndim)])]
 
 
-c2r_op = Op("fft_c2r", lambda x, *, dim, n, norm: np.fft.irfft(x, n, axis=dim, norm=norm), _c2r_vjp, samples=lambda make: [
-    Sample(F["view_as_complex"](make(*shape, 2)), dim=dim, n=n, norm=norm)
-    for shape, dim, n, norm in (((3,), 0, 5, "backward"), ((2, 3), 1, 4, "ortho"), ((4, 2), 0, 6, "forward"))],
-    linear=(0,), batch=shifted("dim"))
+c2r_op = Op(
+    "fft_c2r", lambda x, *, dim, n, norm: np.fft.irfft(x, n, axis=dim, norm=norm), _c2r_vjp,
+    samples=lambda make: [
+        Sample(F["view_as_complex"](make(*shape, 2)), dim=dim, n=n, norm=norm)
+        for shape, dim, n, norm in (((3,), 0, 5, "backward"), ((2, 3), 1, 4, "ortho"),
+                                    ((4, 2), 0, 6, "forward"))], linear=(0,), batch=shifted("dim"))
 
 
-# ---- what users call -------------------------------------------------------------------------------------------------
+# ---- what users call -----------------------------------------------------------------------------
 def operand(name, x, real=False):
     """The tensor to transform: integers become floats."""
     if not is_tensor(x):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     if x.dtype.kind == FLOAT and x.dtype.itemsize == 2:
         raise RuntimeError(f"{name}: Unsupported dtype {x.dtype.letter}")
     if real and x.dtype.kind == COMPLEX:
@@ -83,7 +94,9 @@ def axis(name, x, dim):
     if x.ndim == 0:
         raise IndexError(f"{name}: Dimension specified as {dim} but tensor has no dimensions")
     if not -x.ndim <= dim < x.ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but "
+            f"got {dim})")
     return dim % x.ndim
 
 
@@ -128,10 +141,11 @@ def c2r(name, x, n, dim, norm):
     """The real numbers whose transform has this half."""
     n = size_of(name, 2 * (x.shape[dim] - 1) if n is None else n)
     x = x if x.dtype.kind == COMPLEX else x.to(x.dtype.to_complex())
-    return apply(c2r_op, (resized(x, dim, n // 2 + 1),), {"dim": dim, "n": n, "norm": scaling(name, norm)})
+    return apply(c2r_op, (resized(x, dim, n // 2 + 1),),
+                 {"dim": dim, "n": n, "norm": scaling(name, norm)})
 
 
-# ---- short-time transforms ---------------------------------------------------------------------------------------------
+# ---- short-time transforms -----------------------------------------------------------------------
 def _framing(name, x, n_fft, hop_length, win_length, window):
     """The distance of frames, and the window of each."""
     hop_length = n_fft // 4 if hop_length is None else hop_length
@@ -142,12 +156,14 @@ def _framing(name, x, n_fft, hop_length, win_length, window):
 
 def _window(name, window, win_length, n_fft, x):
     if not 0 < win_length <= n_fft:
-        raise RuntimeError(f"{name}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
+        raise RuntimeError(
+            f"{name}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
     if window is None:
         window = x.new_ones(win_length, dtype=x.dtype.to_real())
     if not is_tensor(window) or tuple(window.shape) != (win_length,):
-        raise RuntimeError(f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size "
-                           f"{list(window.shape) if is_tensor(window) else window}")
+        raise RuntimeError(
+            f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but "
+            f"got window with size {list(window.shape) if is_tensor(window) else window}")
     left = (n_fft - win_length) // 2
     return pad(window, (left, n_fft - win_length - left)) if win_length < n_fft else window
 
@@ -159,9 +175,11 @@ def _positive(name, **numbers):
 
 
 @function()
-def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
-         return_complex=None, align_to_window=None):
-    """The short-time Fourier transform: of windows of `n_fft` samples, `hop_length` apart; (..., frequencies, frames).
+def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True,
+         pad_mode="reflect", normalized=False, onesided=None, return_complex=None,
+         align_to_window=None):
+    """The short-time Fourier transform: of windows of `n_fft` samples, `hop_length` apart; (...,
+    frequencies, frames).
 
     >>> import whet
     >>> whet.stft(whet.ones(16), 4, window=whet.hann_window(4), return_complex=True).shape
@@ -172,8 +190,9 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     if x.ndim not in (1, 2):
         raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {list(x.shape)}")
     if return_complex is None and x.dtype.kind != COMPLEX and window.dtype.kind != COMPLEX:
-        raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
-                           "return_complex=True in a future PyTorch release.")
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will "
+            "further require that return_complex=True in a future PyTorch release.")
     batch = x if x.ndim == 2 else x.unsqueeze(0)
     if center:
         batch = pad(batch.unsqueeze(1), (n_fft // 2, n_fft // 2), mode=pad_mode).squeeze(1)
@@ -184,31 +203,39 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     if onesided and frames.dtype.kind == COMPLEX:
         raise RuntimeError("stft: Cannot have onesided output if window or input is complex")
     norm = "ortho" if normalized else "backward"
-    y = r2c("stft", frames, None, 2, norm) if onesided else c2c("stft", frames, (None,), (2,), False, norm)
+    y = (r2c("stft", frames, None, 2, norm)
+         if onesided else c2c("stft", frames, (None,), (2,), False, norm))
     y = y.mT if x.ndim == 2 else y.mT.squeeze(0)
     return F["view_as_real"](y.contiguous()) if return_complex is False else y
 
 
 @function()
-def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
-          return_complex=False):
-    """The signal of which `input` is the short-time Fourier transform, where windows overlap their weighted mean."""
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True,
+          normalized=False, onesided=None, length=None, return_complex=False):
+    """The signal of which `input` is the short-time Fourier transform, where windows overlap
+    their weighted mean."""
     x = operand("istft", input)
     if x.dtype.kind != COMPLEX:
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with "
+            "return_complex=True.")
     hop_length, window = _framing("istft", x, n_fft, hop_length, win_length, window)
     if x.ndim not in (2, 3):
-        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {list(x.shape)}")
+        raise RuntimeError(
+            f"istft: expected a tensor with 2 or 3 dimensions, but got {list(x.shape)}")
     batch = (x if x.ndim == 3 else x.unsqueeze(0)).mT
     onesided = batch.shape[-1] != n_fft if onesided is None else onesided
     if batch.shape[-1] != (n_fft // 2 + 1 if onesided else n_fft):
-        raise RuntimeError(f"istft: expected the frequency dimension to match n_fft={n_fft} with onesided={onesided}, but got {batch.shape[-1]}")
+        raise RuntimeError(
+            f"istft: expected the frequency dimension to match n_fft={n_fft} with "
+            f"onesided={onesided}, but got {batch.shape[-1]}")
     norm = "ortho" if normalized else "backward"
     if return_complex:
         if onesided:
             raise RuntimeError("istft: cannot have onesided output if window or input is complex")
         frames = c2c("istft", batch, (None,), (2,), True, norm)
-    else:                                           # a real signal is told by half of its frequencies
+    else:
+        # a real signal is told by half of its frequencies
         frames = c2r("istft", batch[..., :n_fft // 2 + 1], n_fft, 2, norm)
     count = frames.shape[1]
     total = n_fft + hop_length * (count - 1)

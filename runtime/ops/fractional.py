@@ -1,4 +1,5 @@
-"""Fractional max pools: windows of one size at pseudo-random distances, so that any output size can be had."""
+"""Fractional max pools: windows of one size at pseudo-random distances, so that any output size
+can be had."""
 import math
 
 from ..dtypes import int64
@@ -12,8 +13,8 @@ AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 
 def _starts(sample, size, count, kernel):
-    """Where the windows of each plane begin along an axis: the steps are one fraction, rounded down from a random start, and the last window
-    ends where the plane does."""
+    """Where the windows of each plane begin along an axis: the steps are one fraction, rounded down
+    from a random start, and the last window ends where the plane does."""
     last = zeros(*sample.shape, min(count, 1), dtype=int64) + (size - kernel)
     if count < 2:
         return last
@@ -27,7 +28,8 @@ def _places(samples, spatial, out, kernel):
     n, apart = len(out), 1
     total = zeros((), dtype=int64)
     for d in reversed(range(n)):
-        sample = samples[..., d if n == 3 else 1 - d]            # of two numbers the first is for the width
+        # of two numbers the first is for the width
+        sample = samples[..., d if n == 3 else 1 - d]
         at = _starts(sample, spatial[d], out[d], kernel[d]).unsqueeze(-1) + arange(kernel[d])
         shape = [*at.shape[:2], *[1] * (2 * n)]
         shape[2 + d], shape[2 + n + d] = out[d], kernel[d]
@@ -43,16 +45,22 @@ def _output_size(name, x, n, size, ratio):
         return tuple_of(size, n, name, "output_size")
     ratios = tuple(ratio) if isinstance(ratio, tuple | list) else (ratio,) * n
     if len(ratios) != n:
-        raise ValueError(f"{name} requires output_ratio to either be a single number or a tuple of {n}, but got {ratio}")
+        raise ValueError(
+            f"{name} requires output_ratio to either be a single number or a tuple of {n}, but "
+            f"got {ratio}")
     return tuple([int(s * r) for s, r in zip(x.shape[-n:], ratios)])
 
 
 def _check_sizes(name, n, spatial, out, kernel):
     for axis, size, count, k in zip(AXES[n], spatial, out, kernel):
         if k <= 0 or count < 0:
-            raise RuntimeError(f"{name}(): kernel_size must be positive and output_size not negative, but got {kernel} and {out}")
+            raise RuntimeError(
+                f"{name}(): kernel_size must be positive and output_size not negative, but got "
+                f"{kernel} and {out}")
         if count + k - 1 > size:
-            raise RuntimeError(f"{name}(): pool {axis} {k} too large relative to input {axis} {size} for {count} outputs")
+            raise RuntimeError(
+                f"{name}(): pool {axis} {k} too large relative to input {axis} {size} for {count} "
+                "outputs")
 
 
 def _drawn(name, samples, x, n):
@@ -60,9 +68,14 @@ def _drawn(name, samples, x, n):
     if samples is None:
         return FUNCTIONS["rand"](*x.shape[:2], n, dtype=x.dtype)
     if samples.dtype is not x.dtype:
-        raise RuntimeError(f"{name}: Expect _random_samples to have the same dtype as input, but got {samples.dtype} and {x.dtype}")
-    if samples.ndim != 3 or samples.shape[0] < x.shape[0] or samples.shape[1] != x.shape[1] or samples.shape[2] != n:
-        raise RuntimeError(f"{name}: Expect _random_samples of sizes {[*x.shape[:2], n]}, but got {list(samples.shape)}")
+        raise RuntimeError(
+            f"{name}: Expect _random_samples to have the same dtype as input, but got "
+            f"{samples.dtype} and {x.dtype}")
+    if (samples.ndim != 3 or samples.shape[0] < x.shape[0] or samples.shape[1] != x.shape[1]
+            or samples.shape[2] != n):
+        raise RuntimeError(
+            f"{name}: Expect _random_samples of sizes {[*x.shape[:2], n]}, but got "
+            f"{list(samples.shape)}")
     return samples[:x.shape[0]]
 
 
@@ -70,9 +83,12 @@ def fractional_max_pool(input, kernel, size, ratio, samples, n):
     """(the largest of each window, its place in the plane)"""
     name = f"fractional_max_pool{n}d"
     if not is_tensor(input):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got {tuple(input.shape)}")
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got "
+            f"{tuple(input.shape)}")
     x = input if input.ndim == n + 2 else input.unsqueeze(0)
     spatial, kernel = tuple(x.shape[2:]), tuple_of(kernel, n, name, "kernel_size")
     out = _output_size(name, x, n, size, ratio)
@@ -86,14 +102,23 @@ def fractional_max_pool(input, kernel, size, ratio, samples, n):
 
 def _publish():
     """{name: function} in two and three dimensions, with and without the places."""
-    params = "input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None"
+    params = (
+        "input, kernel_size, output_size=None, output_ratio=None, return_indices=False, "
+        "_random_samples=None")
     found = {}
     for n in (2, 3):
-        call = f"fractional_max_pool(input, kernel_size, output_size, output_ratio, _random_samples, {n})"
-        for name, result in ((f"fractional_max_pool{n}d", f"{call} if return_indices else {call}[0]"),
+        call = (
+            "fractional_max_pool(input, kernel_size, output_size, output_ratio, _random_samples, "
+            f"{n})")
+        for name, result in ((f"fractional_max_pool{n}d",
+                              f"{call} if return_indices else {call}[0]"),
                              (f"fractional_max_pool{n}d_with_indices", call)):
-            f = compile_function(name, f"def {name}({params}):\n    return {result}", {"fractional_max_pool": fractional_max_pool})
-            f.__doc__ = f"The largest value of each window, over {n} spatial dimensions; windows are at pseudo-random distances."
+            f = compile_function(name,
+                                 f"def {name}({params}):\n    return {result}",
+                                 {"fractional_max_pool": fractional_max_pool})
+            f.__doc__ = (
+                f"The largest value of each window, over {n} spatial dimensions; windows are at "
+                "pseudo-random distances.")
             found[name] = guard(f)
     return found
 

@@ -17,7 +17,8 @@ from .surface import FUNCTIONS, function, method
 @method()
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     """As `whet.tensor`, in the type of this tensor."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device,
+                  requires_grad=requires_grad)
 
 
 @method()
@@ -26,14 +27,15 @@ def new(self, *args, device=None):
     return legacy_tensor(*args, device=device, dtype=self.dtype)
 
 
-# ---- from data -------------------------------------------------------------------------------------------------------
+# ---- from data -----------------------------------------------------------------------------------
 _NUMBERS = {bool, int, builtins.float, builtins.complex}
 
 
 def _is_sequence(x):
     if isinstance(x, list | tuple):
         return True
-    return hasattr(x, "__len__") and hasattr(x, "__getitem__") and not isinstance(x, str | bytes | dict)
+    return (hasattr(x, "__len__") and hasattr(x, "__getitem__")
+            and not isinstance(x, str | bytes | dict))
 
 
 def _leaf_dtype(x):
@@ -56,7 +58,8 @@ def _leaf_dtype(x):
 
 
 class _Scan:
-    """One look at nested data: its shape, the common dtype of its leaves, and the data with tensors replaced by arrays."""
+    """One look at nested data: its shape, the common dtype of its leaves, and the data with
+    tensors replaced by arrays."""
 
     def __init__(self, data):
         self.dtype, self.shape, self.foreign = None, None, False
@@ -92,12 +95,14 @@ class _Scan:
             if x.shape != self.shape[depth:]:
                 if x.ndim and depth < len(self.shape):
                     raise self._ragged(depth, x.shape[0])
-                raise TypeError("not a sequence") if not x.ndim else ValueError(f"too many dimensions '{type(x).__name__}'")
+                raise TypeError("not a sequence") if not x.ndim else ValueError(
+                    f"too many dimensions '{type(x).__name__}'")
             self._join(_leaf_dtype(x))
         elif _is_sequence(x):
             if depth == len(self.shape):
-                raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as a number: the nested sequences have "
-                                "different depths")
+                raise TypeError(
+                    f"'{type(x).__name__}' object cannot be interpreted as a number: the nested "
+                    "sequences have different depths")
             if len(x) != self.shape[depth]:
                 raise self._ragged(depth, len(x))
             kinds = set(map(type, x))
@@ -115,7 +120,8 @@ class _Scan:
             self._join(_leaf_dtype(x))
 
     def _ragged(self, depth, got):
-        return ValueError(f"expected sequence of length {self.shape[depth]} at dim {depth} (got {got})")
+        return ValueError(
+            f"expected sequence of length {self.shape[depth]} at dim {depth} (got {got})")
 
 
 def _plain(x):
@@ -126,7 +132,8 @@ def _plain(x):
         return x.tolist() if x.dtype.kind in "biufc" else x.astype(np.float64).tolist()
     if _is_sequence(x):
         return [_plain(y) for y in x]
-    return x if isinstance(x, numbers.Number) else x.__index__() if hasattr(x, "__index__") else builtins.float(x)
+    return (x if isinstance(x, numbers.Number) else
+            x.__index__() if hasattr(x, "__index__") else builtins.float(x))
 
 
 def memory_of(x):
@@ -135,7 +142,8 @@ def memory_of(x):
 
 
 def _followed(data, dtype):
-    """The memory of an array that a trace follows, as a tensor of some type; None for other data."""
+    """The memory of an array that a trace follows, as a tensor of some type; None for other
+    data."""
     if not (modes.state.observers and hasattr(data, "__whet_array__")):
         return None
     t = shown(wrap(data.__whet_array__()))
@@ -143,7 +151,8 @@ def _followed(data, dtype):
 
 
 def array_of(data, dtype=None):
-    """(array, is new): Python data, a NumPy array or a tensor as an array of `dtype`, or of the type that the data suggest."""
+    """(array, is new): Python data, a NumPy array or a tensor as an array of `dtype`, or of the
+    type that the data suggest."""
     if is_tensor(data):
         a = data._array
         return (a, False) if dtype is None or a.dtype == dtype.np else (convert(a, dtype), True)
@@ -168,7 +177,8 @@ def array_of(data, dtype=None):
         if hasattr(data, "__dlpack__"):
             from .dlpack import import_dlpack
             return array_of(import_dlpack(data), dtype)
-        if hasattr(data, "__array_interface__") or not isinstance(data, numbers.Number) and hasattr(data, "__array__"):
+        if (hasattr(data, "__array_interface__")
+                or not isinstance(data, numbers.Number) and hasattr(data, "__array__")):
             return array_of(np.asarray(data), dtype)
         own = _leaf_dtype(data)
         value = data if isinstance(data, numbers.Number) else _plain(data)
@@ -187,7 +197,8 @@ def array_of(data, dtype=None):
 def _number_array(value, dtype):
     if isinstance(value, np.generic):
         return convert(np.asarray(value), dtype)
-    if dtype.kind == INT and isinstance(value, int) and not -(1 << 63) <= value < 1 << (64 if dtype.name == "uint64" else 63):
+    if (dtype.kind == INT and isinstance(value, int) and not -(1 << 63) <= value < 1 <<
+        (64 if dtype.name == "uint64" else 63)):
         raise ValueError("Overflow when unpacking long long")
     if dtype.kind in (FLOAT, COMPLEX):
         with np.errstate(over="ignore"):
@@ -198,7 +209,8 @@ def _number_array(value, dtype):
 def _list_array(values, own, dtype, shape):
     """Nested lists of numbers as an array."""
     if own.kind == COMPLEX and dtype.kind != COMPLEX:
-        raise TypeError(f"must be real number, not complex: the data are complex and cannot become {dtype}")
+        raise TypeError(
+            f"must be real number, not complex: the data are complex and cannot become {dtype}")
     if dtype.kind == INT and own.kind <= INT:
         try:
             a = np.array(values, np.int64)
@@ -211,10 +223,12 @@ def _list_array(values, own, dtype, shape):
             bits = 8 * dtype.itemsize
             low = -(1 << bits - 1) if dtype.is_signed else -(1 << bits) + 1
             if a.min() < low or a.max() >= 1 << (bits - dtype.is_signed):
-                raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+                raise RuntimeError(
+                    f"value cannot be converted to type {dtype.name} without overflow")
         return a.astype(dtype.np, copy=False).reshape(shape)
     if dtype.kind == BOOL:
-        return np.array(values, np.complex128 if own.kind == COMPLEX else None).astype(bool).reshape(shape)
+        return np.array(values,
+                        np.complex128 if own.kind == COMPLEX else None).astype(bool).reshape(shape)
     if dtype.itemsize >= 4 and dtype.kind != INT and own.kind < COMPLEX:
         with np.errstate(over="ignore"):
             return np.array(values, dtype.np).reshape(shape)
@@ -242,12 +256,13 @@ def number(value, dtype):
 
 
 def _of_varying(data, dtype):
-    """Data with numbers that vary, or with tensors of one number, as a tensor made of them; None where there are none, or where that would
-    not be what `array_of` gives."""
+    """Data with numbers that vary, or with tensors of one number, as a tensor made of them; None
+    where there are none, or where that would not be what `array_of` gives."""
     leaves, shape = [], ()
     if hasattr(data, "__whet_tensor__"):
         leaves = [data]
-    elif type(data) in (list, tuple) and len(data) <= _FEW and all(type(x) not in (list, tuple) for x in data):
+    elif (type(data) in (list, tuple) and len(data) <= _FEW
+          and all(type(x) not in (list, tuple) for x in data)):
         leaves, shape = data, (len(data),)
     if not any(hasattr(x, "__whet_tensor__") or is_tensor(x) for x in leaves):
         return None
@@ -288,16 +303,20 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     check_options("tensor", None, device, pin_memory)
     if is_tensor(data):
-        modes.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than whet.tensor(sourceTensor).", UserWarning,
-                      stacklevel=2)
+        modes.warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
+            "rather than whet.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2)
         t = data.detach().clone()
         return require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     if modes.state.observers:
         t = _of_varying(data, dtype)
-        if t is None and (t := _followed(data, dtype)) is not None and t._array is data.__whet_array__():
+        if (t is None and (t := _followed(data, dtype)) is not None
+                and t._array is data.__whet_array__()):
             t = t.clone(memory_format=contiguous_format)
         if t is not None:
             return require(t, requires_grad)
@@ -330,7 +349,8 @@ def as_tensor(data, dtype=None, device=None):
 
 @function(method=False)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
+    """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it
+    open (None)."""
     check_options("asarray", None, device)
     dtype = dtypes.as_dtype(dtype)
     if isinstance(obj, bytes | bytearray | memoryview):
@@ -339,7 +359,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if (t := _followed(obj, dtype)) is not None:
         if copy is False and t._array is not obj.__whet_array__():
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        return require(t.clone(memory_format=contiguous_format) if copy and t._array is obj.__whet_array__() else t, requires_grad)
+        return require(
+            t.clone(memory_format=contiguous_format)
+            if copy and t._array is obj.__whet_array__() else t,
+            requires_grad)
     if is_tensor(obj):
         t = obj if dtype is None or obj.dtype is dtype else obj.to(dtype)
         if copy is False and t is not obj:
@@ -364,8 +387,9 @@ def from_numpy(ndarray):
     ndarray = memory_of(ndarray)
     d = dtypes.from_numpy(ndarray.dtype)
     if ndarray.dtype != d.np:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-                         "currently not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported.")
     return shown(wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)))
 
 
@@ -377,23 +401,29 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     if size == 0:
         raise ValueError("both buffer length (0) and count (-1) must not be 0")
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({size} bytes) minus 1")
     if count == 0 or count < -1:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if count > 0 and offset + count * d.itemsize > size:
-        raise ValueError(f"requested buffer length ({count} * {d.itemsize} bytes) after offset ({offset} bytes) must not be "
-                         f"greater than actual buffer length ({size} bytes)")
+        raise ValueError(
+            f"requested buffer length ({count} * {d.itemsize} bytes) after offset ({offset} "
+            f"bytes) must not be greater than actual buffer length ({size} bytes)")
     if count < 0 and (size - offset) % d.itemsize:
-        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
-                         f"({d.itemsize})")
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({d.itemsize})")
     n = count if count > 0 else (size - offset) // d.itemsize
     a = np.frombuffer(buffer, np.uint8, n * d.itemsize, offset).view(d.np)
     return require(shown(wrap(a)), requires_grad)
 
 
 @function(method=False)
-def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
-    """A tensor over a file's bytes; with `shared=True` writes go to the file, which is made or enlarged as needed."""
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
+              pin_memory=False):
+    """A tensor over a file's bytes; with `shared=True` writes go to the file, which is made or
+    enlarged as needed."""
     check_options("from_file", layout, device, pin_memory)
     import os
     d = float_dtype(dtype)
@@ -403,23 +433,33 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
             if missing > 0:
                 f.truncate(size * d.itemsize)
     elif os.path.getsize(filename) < size * d.itemsize:
-        raise RuntimeError(f"from_file: {filename} has {os.path.getsize(filename)} bytes, but {size * d.itemsize} are wanted")
+        raise RuntimeError(
+            f"from_file: {filename} has {os.path.getsize(filename)} bytes, but "
+            f"{size * d.itemsize} are wanted")
     if size == 0:
         return wrap(np.empty(0, d.np))
-    return shown(wrap(np.memmap(filename, np.uint8, "r+" if shared else "c", 0, size * d.itemsize).view(np.ndarray).view(d.np)))
+    return shown(
+        wrap(
+            np.memmap(filename, np.uint8, "r+" if shared else "c", 0,
+                      size * d.itemsize).view(np.ndarray).view(d.np)))
 
 
 def scalar_tensor(x, dtype=None):
     """A 0-d tensor from a Python number."""
-    return apply(full_op, (), {"size": (), "value": x, "dtype": dtypes.of_number(x) if dtype is None else dtypes.as_dtype(dtype)})
+    return apply(
+        full_op, (), {
+            "size": (), "value": x,
+            "dtype": dtypes.of_number(x) if dtype is None else dtypes.as_dtype(dtype)})
 
 
-FUNCTIONS["scalar_tensor"] = lambda s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False: scalar_tensor(
-    s, dtypes.get_default_dtype() if dtype is None else dtype).requires_grad_(requires_grad)
+FUNCTIONS[
+    "scalar_tensor"] = lambda s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False: scalar_tensor(
+        s, dtypes.get_default_dtype() if dtype is None else dtype).requires_grad_(requires_grad)
 
 
 def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False):
-    """`Tensor(...)`: sizes give uninitialised memory, data become the default floating point type."""
+    """`Tensor(...)`: sizes give uninitialised memory, data become the default floating point
+    type."""
     if data is not None:
         args = (data,)
     d = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()

@@ -22,7 +22,8 @@ INDEX_TYPES = (dtypes.int64, dtypes.int32)
 
 
 def writes(op, check):
-    """Publish `op` out of place and in place from `check(self, *args) -> (operands after self, attrs)`."""
+    """Publish `op` out of place and in place from `check(self, *args) -> (operands after self,
+    attrs)`."""
     name = op.name
 
     def out_of_place(input, *args, **kwargs):
@@ -42,7 +43,8 @@ def writes(op, check):
 
 
 class WriteOp(Op):
-    """An op that changes some elements of its first input: `write(a, *arrays, **attrs)` does it in place, where no kernel does (`put`)."""
+    """An op that changes some elements of its first input: `write(a, *arrays, **attrs)` does it
+    in place, where no kernel does (`put`)."""
 
     def __init__(self, name, write, vjp, put=None, **kw):
         self.by_numpy, self.put = write, put
@@ -50,7 +52,8 @@ class WriteOp(Op):
 
     def write(self, a, *arrays, **attrs):
         """The in-place form: into `a` itself."""
-        return a if self.put is not None and self.put(a, *arrays, **attrs) else self.by_numpy(a, *arrays, **attrs)
+        return (a if self.put is not None and self.put(a, *arrays, **attrs) else self.by_numpy(
+            a, *arrays, **attrs))
 
     def forward(self, a, *arrays, **attrs):
         r = np.array(a, order="C")
@@ -62,16 +65,18 @@ def check_index(op, index, message=None):
     if not is_tensor(index):
         raise TypeError(f"{op}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index.dtype not in INDEX_TYPES:
-        raise RuntimeError(message or f"{op}(): Expected dtype int32/int64 for index, but got {index.dtype}")
+        raise RuntimeError(
+            message or f"{op}(): Expected dtype int32/int64 for index, but got {index.dtype}")
 
 
 def along(a, d):
     return (FULL,) * d + (a,)
 
 
-# ---- gather ----------------------------------------------------------------------------------------------------------
+# ---- gather --------------------------------------------------------------------------------------
 def places_of(index, shape, dim):
-    """Where `index` points in a row-major array of `shape`: every other coordinate is the element's own."""
+    """Where `index` points in a row-major array of `shape`: every other coordinate is the
+    element's own."""
     at = in_bounds(index, shape[dim], dim, negative=False, error=RuntimeError)
     n = 1
     strides = []
@@ -83,7 +88,8 @@ def places_of(index, shape, dim):
         at = at * strides[dim]
     for d, k in enumerate(index.shape):
         if d != dim and k > 1:
-            at = at + (np.arange(k, dtype=np.int64) * strides[d]).reshape((k,) + (1,) * (index.ndim - 1 - d))
+            at = (at + (np.arange(k, dtype=np.int64)
+                        * strides[d]).reshape((k,) + (1,) * (index.ndim - 1 - d)))
     return at
 
 
@@ -93,12 +99,14 @@ def _gather(a, index, dim):
         return np.full(index.shape, a)
     if not index.size:
         return np.empty(index.shape, a.dtype)
-    if index.shape[:dim] == a.shape[:dim] and index.shape[dim + 1:] == a.shape[dim + 1:] and picks.fits(a, index):
+    if (index.shape[:dim] == a.shape[:dim] and index.shape[dim + 1:] == a.shape[dim + 1:]
+            and picks.fits(a, index)):
         out, fine = picks.along(a, index, dim)
         if fine:
             return out
     if not a.flags.c_contiguous:
-        a = np.ascontiguousarray(a[tuple([FULL if d == dim else builtins.slice(0, k) for d, k in enumerate(index.shape)])])
+        a = np.ascontiguousarray(a[tuple([
+            FULL if d == dim else builtins.slice(0, k) for d, k in enumerate(index.shape)])])
     at = places_of(index, a.shape, dim)
     return a.reshape(-1).take(at, out=empty_array(index.shape, a.dtype), mode="clip")
 
@@ -131,8 +139,9 @@ def _gather_shape(op, input, dim, index):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for k in range(n if index._array.ndim else 0):
         if k != d and index._array.shape[k] > input._array.shape[k]:
-            raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index._array.shape)} to be no larger "
-                               f"than self {list(input._array.shape)} apart from dimension {d}")
+            raise RuntimeError(
+                f"Size does not match at dimension {k} expected index {list(index._array.shape)} "
+                f"to be no larger than self {list(input._array.shape)} apart from dimension {d}")
     return d
 
 
@@ -154,14 +163,17 @@ def gather(input, dim, index, *, sparse_grad=False):
 
 @function(out=True)
 def take_along_dim(input, indices, dim=None):
-    """Elements at the places that `indices`, broadcast against `input`, names along a dimension (or of the flattened tensor)."""
+    """Elements at the places that `indices`, broadcast against `input`, names along a dimension
+    (or of the flattened tensor)."""
     if indices.dtype not in INDEX_TYPES:
-        raise RuntimeError(f"take_along_dim(): dtype of indices should be Long but got {indices.dtype.letter}")
+        raise RuntimeError(
+            f"take_along_dim(): dtype of indices should be Long but got {indices.dtype.letter}")
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     if input.ndim != indices.ndim:
-        raise RuntimeError(f"take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} "
-                           f"dimensions for input, and {indices.ndim} dimensions for indices")
+        raise RuntimeError(
+            "take_along_dim(): input and indices should have the same number of dimensions, but "
+            f"got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     d = dims.one(dim, input.ndim)
     common = _broadcast_except(tuple(input.shape), tuple(indices.shape), d)
     a, i = list(common), list(common)
@@ -177,7 +189,9 @@ def _broadcast_except(a, b, d):
     try:
         return np.broadcast_shapes(a[:d] + (1,) + a[d + 1:], b[:d] + (1,) + b[d + 1:])
     except ValueError:
-        raise RuntimeError(f"take_along_dim: shapes {list(a)} and {list(b)} do not broadcast apart from dimension {d}") from None
+        raise RuntimeError(
+            f"take_along_dim: shapes {list(a)} and {list(b)} do not broadcast apart from "
+            f"dimension {d}") from None
 
 
 FUNCTIONS["take_along_axis"] = lambda x, indices, /, *, axis=-1: take_along_dim(x, indices, axis)
@@ -187,7 +201,8 @@ FUNCTIONS["take_along_axis"] = lambda x, indices, /, *, axis=-1: take_along_dim(
 def take(input, index):
     """Elements at places of the flattened tensor."""
     if index.dtype not in INDEX_TYPES:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.letter}")
+        raise RuntimeError(
+            f"take(): Expected a long tensor for index, but got {index.dtype.letter}")
     _check_flat(index, input.numel())
     return apply(index_op, (reshape(input, (-1,)), index), {"dims": (0,)})
 
@@ -198,20 +213,25 @@ def _check_flat(index, n):
         raise IndexError("take(): tried to take from an empty tensor")
     bad = a[(a < -n) | (a >= n)]
     if bad.size:
-        raise IndexError(f"out of range: tried to access index {int(bad.reshape(-1)[0])} on a tensor of {n} elements.")
+        raise IndexError(
+            f"out of range: tried to access index {int(bad.reshape(-1)[0])} on a tensor of {n} "
+            "elements.")
 
 
 @method()
 def put_(self, index, source, accumulate=False):
     """Write (or add) `source` at places of the flattened tensor."""
     if index.dtype not in INDEX_TYPES:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype.letter}")
+        raise RuntimeError(
+            f"put_(): Expected a long tensor for index, but got {index.dtype.letter}")
     if source.dtype is not self.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype.letter} and "
-                           f"source.dtype = {source.dtype.letter}")
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{self.dtype.letter} and source.dtype = {source.dtype.letter}")
     if index.numel() != source.numel():
-        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                           f"{source.numel()}, index.numel() = {index.numel()}")
+        raise RuntimeError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source.numel()}, index.numel() = {index.numel()}")
     _check_flat(index, self.numel())
     index, source = reshape(index, (-1,)), reshape(source, (-1,))
     if self._array.flags.c_contiguous:
@@ -225,5 +245,3 @@ def put_(self, index, source, accumulate=False):
 def put(self, index, source, accumulate=False):
     """A copy with `source` written (or added) at places of the flattened tensor."""
     return self.clone(memory_format="contiguous").put_(index, source, accumulate)
-
-

@@ -1,4 +1,5 @@
-"""The host family: ops that are a NumPy (LAPACK) call with a stated gradient. `whet.linalg` publishes them."""
+"""The host family: ops that are a NumPy (LAPACK) call with a stated gradient. `whet.linalg`
+publishes them."""
 import math
 from typing import NamedTuple
 
@@ -19,7 +20,8 @@ def _matrices(op, n, inputs, batched, attrs):
 
 
 def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
-    """An op computed by `run(*arrays, **attrs)` on the host; halves are computed in f32. `infer(*tensors)` refuses bad operands."""
+    """An op computed by `run(*arrays, **attrs)` on the host; halves are computed in f32.
+    `infer(*tensors)` refuses bad operands."""
     def forward(*arrays, **attrs):
         types = [a.dtype for a in arrays if isinstance(a, np.ndarray)]
         narrow = types[0] if types and types[0].itemsize < 4 and types[0].kind in "fV" else None
@@ -31,7 +33,9 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
             raise LinAlgError(f"linalg.{name}: {error}") from None
         parts = tuple(r) if isinstance(r, tuple) else (r,)
         kept = types[0]
-        parts = tuple(np.asarray(p, narrow or (kept if p.dtype.kind == kept.kind else p.dtype)) for p in map(np.asarray, parts))
+        parts = tuple(
+            np.asarray(p, narrow or (kept if p.dtype.kind == kept.kind else p.dtype))
+            for p in map(np.asarray, parts))
         return parts if isinstance(r, tuple) else parts[0]
     op = Op(name, forward, vjp, samples=samples, nondiff_outputs=nondiff_outputs, batch=_matrices)
     op.family = "host"
@@ -39,7 +43,9 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
     def call(*operands, **attrs):
         for x in operands:
             if is_tensor(x) and x.dtype.kind < FLOAT:
-                raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {x.dtype.letter}")
+                raise RuntimeError(
+                    f"linalg.{name}: Expected a floating point or complex tensor as input. Got "
+                    f"{x.dtype.letter}")
             if not is_tensor(x) and not isinstance(x, int | float):
                 raise TypeError(f"linalg.{name}(): argument must be Tensor, not {type(x).__name__}")
         if infer:
@@ -56,7 +62,9 @@ class LinAlgError(RuntimeError):
 def matrix(name, a):
     """At least two dimensions."""
     if a.ndim < 2:
-        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions, got {tuple(a.shape)}")
+        raise RuntimeError(
+            f"linalg.{name}: The input tensor A must have at least 2 dimensions, got "
+            f"{tuple(a.shape)}")
 
 
 def square(name):
@@ -64,7 +72,9 @@ def square(name):
     def infer(a, *rest):
         matrix(name, a)
         if a.shape[-1] != a.shape[-2]:
-            raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+            raise RuntimeError(
+                f"linalg.{name}: A must be batches of square matrices, but they are {a.shape[-2]} "
+                f"by {a.shape[-1]} matrices")
     return infer
 
 
@@ -118,14 +128,18 @@ class slogdet_result(NamedTuple):
 def _slogdet_vjp(g, y, a):
     by_sign, slope = g
     if a.dtype.kind != COMPLEX:                    # the sign is the same all around
-        return [F["zeros_like"](a) if slope is None else slope.unsqueeze(-1).unsqueeze(-1) * _h(inv(a))]
+        return [
+            F["zeros_like"](a) if slope is None else slope.unsqueeze(-1).unsqueeze(-1) * _h(inv(a))]
     if by_sign is not None:
         turn = 1j * (by_sign * y[0].conj()).imag
         slope = turn if slope is None else slope + turn
     return [slope.unsqueeze(-1).unsqueeze(-1).to(a.dtype) * _h(inv(a))]
 
 
-_slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)), infer=square("slogdet"), samples=well_conditioned, vjp=_slogdet_vjp)
+_slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)),
+                infer=square("slogdet"),
+                samples=well_conditioned,
+                vjp=_slogdet_vjp)
 
 
 def slogdet(A):
@@ -137,7 +151,9 @@ def _same_rows(a, b):
     square("solve")(a)
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
     if b.shape[-1 if vector else -2] != a.shape[-1]:
-        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a.shape[-2]}x{a.shape[-1]} and {tuple(b.shape)})")
+        raise RuntimeError(
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B "
+            f"({a.shape[-2]}x{a.shape[-1]} and {tuple(b.shape)})")
 
 
 def _solve_samples(make):
@@ -192,7 +208,8 @@ def _symmetric_cholesky(a):
     return np.linalg.cholesky((a + np.conj(np.swapaxes(a, -1, -2))) / 2)
 
 
-_cholesky = host("cholesky", _symmetric_cholesky, infer=square("cholesky"), samples=_positive, vjp=_cholesky_vjp)
+_cholesky = host("cholesky", _symmetric_cholesky, infer=square("cholesky"), samples=_positive,
+                 vjp=_cholesky_vjp)
 
 
 def cholesky(A, *, upper=False):
@@ -224,7 +241,8 @@ def _try_cholesky(a):
     except np.linalg.LinAlgError:
         flat = ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).reshape(-1, *a.shape[-2:])
         info = np.array([_leading_minor(x) for x in flat], np.int32)
-        factors = np.stack([np.tril(x) if failed else np.linalg.cholesky(x) for x, failed in zip(flat, info)])
+        factors = np.stack([
+            np.tril(x) if failed else np.linalg.cholesky(x) for x, failed in zip(flat, info)])
         return factors.reshape(a.shape), info.reshape(a.shape[:-2])
 
 
@@ -232,7 +250,7 @@ _cholesky_ex = host("cholesky_ex", _try_cholesky, infer=square("cholesky_ex"), s
                     vjp=lambda g, y, _a: _cholesky_vjp(g[0], y[0], _a))
 
 
-# ---- the pseudo-inverse ------------------------------------------------------------------------------------------------
+# ---- the pseudo-inverse --------------------------------------------------------------------------
 def _pinv_run(a, atol, rtol, *, hermitian):
     if hermitian:
         w, v = np.linalg.eigh(a)
@@ -241,7 +259,9 @@ def _pinv_run(a, atol, rtol, *, hermitian):
         left, w, right = np.linalg.svd(a, False)
         s, left, right = w, np.conj(np.swapaxes(right, -1, -2)), np.conj(np.swapaxes(left, -1, -2))
     most = s.max(-1, keepdims=True, initial=0)
-    keep = s > np.maximum(np.asarray(atol, s.dtype)[..., None], np.asarray(rtol, s.dtype)[..., None] * most)
+    keep = (s > np.maximum(
+        np.asarray(atol, s.dtype)[..., None],
+        np.asarray(rtol, s.dtype)[..., None] * most))
     return (left * np.where(keep, 1 / np.where(keep, w, 1), 0)[..., None, :]) @ right
 
 
@@ -263,7 +283,8 @@ def _pinv_samples(make):
     yield Sample(make(2, 3), 0.0, 1e-6, hermitian=False)
 
 
-pinv = host("pinv", _pinv_run, infer=lambda a, *_: matrix("pinv", a), vjp=_pinv_vjp, samples=_pinv_samples)
+pinv = host("pinv", _pinv_run, infer=lambda a, *_: matrix("pinv", a), vjp=_pinv_vjp,
+            samples=_pinv_samples)
 
 
 class qr_result(NamedTuple):
@@ -283,9 +304,11 @@ def _qr_vjp(g, y, a, *, mode):
     q, r = y
     m, n = a.shape[-2:]
     if mode != "reduced" and not (mode == "complete" and m <= n):
-        raise RuntimeError(f"linalg.qr: the derivative is not defined for mode={mode!r} of a {m}x{n} matrix")
+        raise RuntimeError(
+            f"linalg.qr: the derivative is not defined for mode={mode!r} of a {m}x{n} matrix")
     gq, gr = g
-    if m < n:                                       # the square part decides Q, the rest of R is Q.mH @ the rest of A
+    # the square part decides Q, the rest of R is Q.mH @ the rest of A
+    if m < n:
         square_part, rest = a[..., :m], a[..., m:]
         gq = F["zeros_like"](q) if gq is None else gq
         gr = F["zeros_like"](r) if gr is None else gr
@@ -308,17 +331,20 @@ def _qr_full(gq, gr, q, r):
     return _h(_solve(r, _h(inner)))
 
 
-_qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp, samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
+_qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp,
+              samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
 
-
-_geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], -1, -2), r[1]), infer=lambda a: matrix("geqrf", a),
+_geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], -1, -2), r[1]),
+              infer=lambda a: matrix("geqrf", a),
               samples=lambda make: [Sample(s.args[0].detach()) for s in tall(make)])
 
 
 def qr(A, mode="reduced"):
     """Q with orthonormal columns and the upper R with A = Q @ R."""
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
+            "'r', or 'complete'")
     return qr_result(*_qr_op(A, mode=mode))
 
 
@@ -339,7 +365,8 @@ def _svd_vjp(g, y, a, *, full_matrices):
     k = s.shape[-1]
     u, vh = u[..., :k], vh[..., :k, :]
     v, uh = _h(vh), _h(u)
-    inner = gs.diag_embed().to(u.dtype) if gs is not None else F["zeros"](*s.shape, k, dtype=u.dtype)
+    inner = (gs.diag_embed().to(u.dtype)
+             if gs is not None else F["zeros"](*s.shape, k, dtype=u.dtype))
     e = s.unsqueeze(-2) ** 2 - s.unsqueeze(-1) ** 2
     e = e + F["eye"](k, dtype=e.dtype)
     off = 1 - F["eye"](k, dtype=e.dtype)
@@ -355,7 +382,8 @@ def _svd_vjp(g, y, a, *, full_matrices):
         inner = inner + s.unsqueeze(-1) * ((skew - _h(skew)) / e * off)
         part = u @ (_h(gv - v @ skew) / s.unsqueeze(-1))
         result = part if result is None else result + part
-    if a.dtype.kind == COMPLEX and gu is not None and gvh is not None:      # the phase that a pair of vectors has in common
+    # the phase that a pair of vectors has in common
+    if a.dtype.kind == COMPLEX and gu is not None and gvh is not None:
         turn = (uh @ gu).diagonal(0, -2, -1).imag / s
         inner = inner + (turn * 1j).to(u.dtype).diag_embed()
     core = u @ inner @ vh
@@ -363,9 +391,14 @@ def _svd_vjp(g, y, a, *, full_matrices):
 
 
 _svd = host("svd", _svd_run, infer=lambda a: matrix("svd", a), vjp=_svd_vjp)
-_svd.op.inner = True                               # U and Vh have a free sign: its gradient is tested through functions of them
-_svdvals = host("svdvals", lambda a: np.linalg.svd(a, compute_uv=False), infer=lambda a: matrix("svdvals", a), samples=tall,
-               vjp=lambda g, _y, a: [_svd_vjp((None, g, None), tuple(_svd(a, full_matrices=False)), a, full_matrices=False)[0]])
+# U and Vh have a free sign: its gradient is tested through functions of them
+_svd.op.inner = True
+_svdvals = host(
+    "svdvals", lambda a: np.linalg.svd(a, compute_uv=False),
+    infer=lambda a: matrix("svdvals", a),
+    samples=tall,
+    vjp=lambda g, _y, a: [
+        _svd_vjp((None, g, None), tuple(_svd(a, full_matrices=False)), a, full_matrices=False)[0]])
 
 
 def svdvals(A):
@@ -387,19 +420,23 @@ def _eigh_vjp(g, y, _a, *, upper):
     w, v = y
     gw, gv = g
     n = w.shape[-1]
-    inner = gw.diag_embed().to(v.dtype) if gw is not None else F["zeros"](*w.shape, n, dtype=v.dtype)
+    inner = (gw.diag_embed().to(v.dtype)
+             if gw is not None else F["zeros"](*w.shape, n, dtype=v.dtype))
     if gv is not None:
         gap = w.unsqueeze(-2) - w.unsqueeze(-1) + F["eye"](n, dtype=w.dtype)
         inner = inner + (_h(v) @ gv) / gap * (1 - F["eye"](n, dtype=w.dtype))
     return [v @ inner @ _h(v)]
 
 
-_eigh = host("eigh", lambda a, *, upper: tuple(np.linalg.eigh(a, "U" if upper else "L")), infer=square("eigh"), vjp=_eigh_vjp)
+_eigh = host("eigh", lambda a, *, upper: tuple(np.linalg.eigh(a, "U" if upper else "L")),
+             infer=square("eigh"),
+             vjp=_eigh_vjp)
 _eigh.op.inner = True
 
 
 def eigh(A, UPLO="L"):
-    """Eigenvalues (ascending) and eigenvectors of a symmetric matrix, of which one triangle is read."""
+    """Eigenvalues (ascending) and eigenvectors of a symmetric matrix, of which one triangle is
+    read."""
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"linalg.eigh: Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return eigh_result(*_eigh(A, upper=UPLO.upper() == "U"))
@@ -410,7 +447,7 @@ def eigvalsh(A, UPLO="L"):
     return eigh(A, UPLO).eigenvalues
 
 
-# ---- eigenvalues of any matrix -----------------------------------------------------------------------------------------
+# ---- eigenvalues of any matrix -------------------------------------------------------------------
 def _complex_of(a):
     return a.astype({"f": "F", "d": "D"}.get(a.dtype.char, a.dtype))
 
@@ -433,7 +470,9 @@ def _eig_vjp(g, y, a):
     return [r if a.dtype.kind == COMPLEX else r.real]
 
 
-_eig = host("eig", lambda a: tuple(_complex_of(np.asarray(x)) for x in np.linalg.eig(a)), infer=square("eig"), vjp=_eig_vjp)
+_eig = host("eig", lambda a: tuple(_complex_of(np.asarray(x)) for x in np.linalg.eig(a)),
+            infer=square("eig"),
+            vjp=_eig_vjp)
 _eig.op.inner = True                               # the vectors have a free phase
 
 
@@ -447,9 +486,10 @@ def eig(A):
     return eig_result(*_eig(A))
 
 
-# ---- triangular factors --------------------------------------------------------------------------------------------------
+# ---- triangular factors --------------------------------------------------------------------------
 def _eliminate(a):
-    """(packed factors, row swaps from 1, first zero pivot from 1 or 0) of matrices, with partial pivoting."""
+    """(packed factors, row swaps from 1, first zero pivot from 1 or 0) of matrices, with partial
+    pivoting."""
     lu = np.array(a, copy=True)
     *batch, m, n = lu.shape
     lu = lu.reshape(math.prod(batch), m, n)
@@ -457,8 +497,11 @@ def _eliminate(a):
     pivots, info = np.zeros((lu.shape[0], k), np.int32), np.zeros(lu.shape[0], np.int32)
     with np.errstate(all="ignore"):
         for i in range(k):
-            column = lu[:, i:, i]                    # of complex numbers the sum of the parts counts, as in LAPACK
-            p = i + np.argmax(np.abs(column.real) + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column), axis=1)
+            # of complex numbers the sum of the parts counts, as in LAPACK
+            column = lu[:, i:, i]
+            p = (i + np.argmax(
+                np.abs(column.real)
+                + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column), axis=1))
             pivots[:, i] = p + 1
             lu[rows, i], lu[rows, p] = lu[rows, p], lu[rows, i]
             pivot = lu[:, i, i]
@@ -499,7 +542,8 @@ def _permute(pivots, *, size):
     for i in range(flat.shape[1]):
         p = flat[:, i] - 1
         order[rows, i], order[rows, p] = order[rows, p], order[rows, i].copy()
-    return np.swapaxes(np.eye(size, dtype=np.float64)[order], -1, -2).reshape(*pivots.shape[:-1], size, size)
+    return np.swapaxes(np.eye(size, dtype=np.float64)[order], -1,
+                       -2).reshape(*pivots.shape[:-1], size, size)
 
 
 def _lu_pivots(make):
@@ -509,10 +553,12 @@ def _lu_pivots(make):
 
 def _any_matrices(make):
     yield from well_conditioned(make)
-    a = F["tensor"]([[3.0, 1.0, -1.0, 2.0], [1.0, 4.0, 0.5, -2.0], [-1.0, 0.5, 5.0, 1.0]], dtype=make.dtype)
+    a = F["tensor"]([[3.0, 1.0, -1.0, 2.0], [1.0, 4.0, 0.5, -2.0], [-1.0, 0.5, 5.0, 1.0]],
+                    dtype=make.dtype)
     for wide in (a, a.mT.clone()):
         yield Sample(_leaf(wide) if make.grad else wide)
 
 
 lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=_matrices)
-_lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices, vjp=_lu_vjp)
+_lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices,
+           vjp=_lu_vjp)

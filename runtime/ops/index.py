@@ -1,7 +1,8 @@
 """tensor[index] and tensor[index] = value.
 
-Whole numbers, slices, None and `...` give views. Tensors, arrays and lists of whole numbers or truth values (masks) gather: the
-places they name are copied. Both kinds mix as in PyTorch: first the view, then the gather from it.
+Whole numbers, slices, None and `...` give views. Tensors, arrays and lists of whole numbers or
+truth values (masks) gather: the places they name are copied. Both kinds mix as in PyTorch: first
+the view, then the gather from it.
 """
 import builtins
 import operator
@@ -26,8 +27,10 @@ from .view import slice_op
 state, GRAD, INFERENCE, SPECIAL = modes.state, modes.GRAD, modes.INFERENCE, modes.SPECIAL
 
 
-# ---- reading an index ------------------------------------------------------------------------------------------------
-_KINDS = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
+# ---- reading an index ----------------------------------------------------------------------------
+_KINDS = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+    "indices")
 
 
 def _as_tuple(index):
@@ -37,7 +40,8 @@ def _as_tuple(index):
     if isinstance(index, tuple):
         return tuple(index)
     if type(index) is list and len(index) < 32 and any(
-            is_tensor(i) or isinstance(i, list | tuple | np.ndarray | builtins.slice) or i is None or i is ... for i in index):
+            is_tensor(i) or isinstance(i, list | tuple | np.ndarray
+                                       | builtins.slice) or i is None or i is ... for i in index):
         return tuple(index)
     return (index,)
 
@@ -59,30 +63,34 @@ def _index_tensor(x):
 
 
 class _Index:
-    """What a user's index says: a basic index, then index tensors for some dimensions of the view that it gives.
+    """What a user's index says: a basic index, then index tensors for some dimensions of the view
+    that it gives.
 
-    basic: one entry for each dimension in turn (see `slice_op`); whole: does that leave the tensor as it is?; at: index tensors by
-    dimension of the view.
+    basic: one entry for each dimension in turn (see `slice_op`); whole: does that leave the tensor
+    as it is?; at: index tensors by dimension of the view.
     """
     __slots__ = ("basic", "whole", "at")
 
     def __init__(self, shape, index):
-        index = [i if i is None or i is ... or type(i) in (int, builtins.slice, bool) else _index_tensor(i) if is_tensor(i)
-                 else _entry(i)
-                 for i in _as_tuple(index)]
+        index = [
+            i if i is None or i is ... or type(i) in (int, builtins.slice, bool) else
+            _index_tensor(i) if is_tensor(i) else _entry(i) for i in _as_tuple(index)]
         used = 0
         for i in index:
             if i is not None and i is not ... and i is not True and i is not False:
                 used += i._array.ndim if is_tensor(i) and _is_mask(i) else 1
         if used > len(shape):
             if not shape and len(index) == 1 and type(index[0]) is int:
-                raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
-                                 "convert a 0-dim tensor to a number")
+                raise IndexError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                    "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
             raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
         self.basic, self.at, self.whole = [], {}, True
         tensors = [i for i in index if is_tensor(i)]
-        # numbers that a transform has others of for each example are gathered at; their places in the result are the same
-        apart = any([i._stands_for_another for i in tensors]) and not any([i._array.ndim or _is_mask(i) for i in tensors])
+        # numbers that a transform has others of for each example are gathered at; their places in
+        # the result are the same
+        apart = (any([i._stands_for_another for i in tensors])
+                 and not any([i._array.ndim or _is_mask(i) for i in tensors]))
         source = out = 0
         seen = False
         for i in index:
@@ -118,8 +126,10 @@ class _Index:
                 if _is_mask(i):
                     for d in range(n):
                         if i._array.shape[d] != shape[source + d]:
-                            raise IndexError(f"The shape of the mask {list(i._array.shape)} at index {d} does not match the shape "
-                                             f"of the indexed tensor {list(shape)} at index {source + d}")
+                            raise IndexError(
+                                f"The shape of the mask {list(i._array.shape)} at index {d} does "
+                                f"not match the shape of the indexed tensor {list(shape)} at "
+                                f"index {source + d}")
                 self.basic += [(None, None, None)] * n
                 source, out = source + n, out + n
 
@@ -129,9 +139,11 @@ class _Index:
 
     def _slice(self, s):
         try:
-            start, stop, step = [None if x is None else operator.index(x) for x in (s.start, s.stop, s.step)]
+            start, stop, step = [
+                None if x is None else operator.index(x) for x in (s.start, s.stop, s.step)]
         except TypeError:
-            raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+            raise TypeError(
+                "slice indices must be integers or None or have an __index__ method") from None
         if step is None:
             step = 1
         elif step <= 0:
@@ -143,7 +155,8 @@ class _Index:
 
     def _number(self, i, n):
         if not -n <= i < n:
-            raise IndexError(f"index {i} is out of bounds for dimension {len(self.basic)} with size {n}")
+            raise IndexError(
+                f"index {i} is out of bounds for dimension {len(self.basic)} with size {n}")
         self._entry(i)
 
     def view(self, t):
@@ -167,8 +180,9 @@ class _Index:
         try:
             shape = np.broadcast_shapes(*[i._array.shape for i in index])
         except ValueError:
-            raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
-                             f"{', '.join(str(list(i._array.shape)) for i in index)}") from None
+            raise IndexError(
+                "shape mismatch: indexing tensors could not be broadcast together with shapes "
+                f"{', '.join(str(list(i._array.shape)) for i in index)}") from None
         return tuple(dims), [i if i._array.shape == shape else i.expand(shape) for i in index]
 
 
@@ -180,7 +194,8 @@ def _entry(x):
     """An index that is not of the usual types."""
     if isinstance(x, np.bool_):
         return bool(x)
-    if isinstance(x, list | tuple | range | np.ndarray) or hasattr(x, "__array__") and not (hasattr(x, "__index__") or isinstance(x, float)):
+    if (isinstance(x, list | tuple | range | np.ndarray)
+            or hasattr(x, "__array__") and not (hasattr(x, "__index__") or isinstance(x, float))):
         return _index_tensor(x)
     if isinstance(x, str):
         raise TypeError(f"new(): invalid data type '{type(x).__name__}'")
@@ -195,7 +210,8 @@ _PLAIN = {int, builtins.slice, type(None), type(...)}
 
 
 def _plain(index):
-    """NumPy's form of an index of whole numbers, None, `...` and slices without a step; None for any other."""
+    """NumPy's form of an index of whole numbers, None, `...` and slices without a step; None for
+    any other."""
     kind = type(index)
     if kind is int:
         return index, ...
@@ -205,13 +221,16 @@ def _plain(index):
             if k not in _PLAIN or k is builtins.slice and i.step is not None:
                 return None
         return index if ... in index else (*index, ...)
-    return index if kind is builtins.slice and index.step is None or index is ... or index is None else None
+    return (index if kind is builtins.slice and index.step is None or index is ... or index is None
+            else None)
 
 
 def __getitem__(self, index):
     """A part of the tensor: see `whet.ops.index`."""
     flags = state.flags
-    if not flags & (INFERENCE | SPECIAL) and not (flags & GRAD and (self._rg & 1 or self._base is not None and self.requires_grad)):
+    if (not flags & (INFERENCE | SPECIAL)
+            and not (flags & GRAD and
+                     (self._rg & 1 or self._base is not None and self.requires_grad))):
         try:
             plain = _plain(index)
             if plain is not None:
@@ -223,8 +242,10 @@ def __getitem__(self, index):
                 if i.dtype == np.int64 and i.ndim and self._array.ndim:
                     return wrap(_gathered(self._array, i, dims=(0,)))
         except (IndexError, TypeError):
-            pass                                          # said again below, in this library's words
-    if type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64 and self._array.ndim:
+            # said again below, in this library's words
+            pass
+    if (type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64
+            and self._array.ndim):
         return apply(index_op, (self, index), _FIRST)
     found = _Index(self._array.shape, index)
     if not found.at:
@@ -237,7 +258,7 @@ def __getitem__(self, index):
 METHODS["__getitem__"] = __getitem__
 
 
-# ---- assignment ------------------------------------------------------------------------------------------------------
+# ---- assignment ----------------------------------------------------------------------------------
 def _as_value(t, value):
     if is_tensor(value):
         return value
@@ -261,7 +282,8 @@ def __setitem__(self, index, value):
             try:
                 part = a[plain]
             except (IndexError, TypeError):
-                pass                                      # said again below, in this library's words
+                # said again below, in this library's words
+                pass
             else:
                 bare = src is value
                 if not bare:
@@ -290,7 +312,9 @@ def __setitem__(self, index, value):
         m, shape = mask._array, t._array.shape
         if m.dtype == np.bool_ and m.ndim and m.shape == shape[d:d + m.ndim]:
             after = len(shape) - d - m.ndim
-            masked_fill_(t, mask.reshape(m.shape + (1,) * after) if after else mask, value if value.dtype is t.dtype else value.to(t.dtype))
+            masked_fill_(t,
+                         mask.reshape(m.shape + (1,) * after) if after else mask,
+                         value if value.dtype is t.dtype else value.to(t.dtype))
             return
     dims, places = found.places()
     if value.dtype is not t.dtype:
@@ -303,10 +327,14 @@ def _check_expands(have, want):
         n = want[-k] if k <= len(want) else None
         if n is None or have[-k] != n and have[-k] != 1:
             if n is None:
-                raise RuntimeError(f"The number of sizes of the source ({len(have)}) is larger than that of the part it is "
-                                   f"assigned to ({len(want)}).  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have[-k]}) at non-singleton "
-                               f"dimension {len(want) - k}.  Target sizes: {list(want)}.  Tensor sizes: {list(have)}")
+                raise RuntimeError(
+                    f"The number of sizes of the source ({len(have)}) is larger than that of the "
+                    f"part it is assigned to ({len(want)}).  Target sizes: {list(want)}.  Tensor "
+                    f"sizes: {list(have)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have[-k]}) "
+                f"at non-singleton dimension {len(want) - k}.  Target sizes: {list(want)}.  "
+                f"Tensor sizes: {list(have)}")
 
 
 def _fitted_part(part, src):
@@ -323,15 +351,21 @@ METHODS["__setitem__"] = __setitem__
 
 def _put_arguments(t, indices, values):
     if not isinstance(indices, tuple | list):
-        raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(
+            "index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not "
+            f"{type(indices).__name__}")
     if len(indices) > t._array.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {t._array.ndim} (got {len(indices)})")
+        raise IndexError(
+            f"too many indices for tensor of dimension {t._array.ndim} (got {len(indices)})")
     if not is_tensor(values):
         values = number(values, t.dtype)
     if values.dtype is not t.dtype:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.letter} for the destination "
-                           f"and {values.dtype.letter} for the source.")
-    found = _Index(t._array.shape, tuple([_ALL if i is None else i if i._array.ndim else i.reshape(1) for i in indices]))
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {t.dtype.letter} "
+            f"for the destination and {values.dtype.letter} for the source.")
+    found = _Index(
+        t._array.shape,
+        tuple([_ALL if i is None else i if i._array.ndim else i.reshape(1) for i in indices]))
     return (*found.places(), values)
 
 

@@ -1,4 +1,5 @@
-"""The ops behind advanced indexing: elements at index tensors, sums into places, values put into places."""
+"""The ops behind advanced indexing: elements at index tensors, sums into places, values put into
+places."""
 import builtins
 
 import numpy as np
@@ -19,21 +20,23 @@ from .samples import Sample
 
 
 def in_bounds(index, n, dim, *, negative=True, error=IndexError):
-    """An index array as non-negative int64 places of a dimension of size n; raises if one lies outside."""
+    """An index array as non-negative int64 places of a dimension of size n; raises if one lies
+    outside."""
     i = index if index.dtype == np.int64 else index.astype(np.int64)
     if not i.size:
         return i
-    if i.view(np.uint64).max() < n:                       # negative numbers are huge ones here: one pass checks both ends
+    # negative numbers are huge ones here: one pass checks both ends
+    if i.view(np.uint64).max() < n:
         return i
     low, high = int(i.min()), int(i.max())
     if high >= n or low < (-n if negative else 0):
         bad = high if high >= n else low
-        raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}" if n or not negative else
-                    "index is out of bounds for dimension with size 0")
+        raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}"
+                    if n or not negative else "index is out of bounds for dimension with size 0")
     return np.where(i < 0, i + n, i)
 
 
-# ---- gathering by index tensors --------------------------------------------------------------------------------------
+# ---- gathering by index tensors ------------------------------------------------------------------
 def _key(shape, index, dims):
     """NumPy's index for index arrays at some dimensions, checked."""
     key = [builtins.slice(None)] * (dims[-1] + 1)
@@ -59,11 +62,13 @@ def _gathered(a, *index, dims):
 
 
 def scatter_rows(out, places, rows):
-    """out[places[k]] += rows[k], in the order of k; both are 2-d, `out` is row-major. Half types are summed in float32."""
+    """out[places[k]] += rows[k], in the order of k; both are 2-d, `out` is row-major. Half types
+    are summed in float32."""
     if not rows.size:
         return out
     if out.dtype.itemsize == 2 and dtypes.FROM_NUMPY[out.dtype].kind == FLOAT:
-        out[...] = scatter_rows(out.astype(np.float32), places, rows.astype(np.float32)).astype(out.dtype)
+        out[...] = scatter_rows(out.astype(np.float32), places,
+                                rows.astype(np.float32)).astype(out.dtype)
         return out
     n = out.shape[1]
     if n != 1:
@@ -73,7 +78,8 @@ def scatter_rows(out, places, rows):
 
 
 def add_at(out, index, values, dims):
-    """out[index] += values, in index order, where `index` are arrays for the dimensions `dims` (int64, checked)."""
+    """out[index] += values, in index order, where `index` are arrays for the dimensions `dims`
+    (int64, checked)."""
     rest = [d for d in range(out.ndim) if d not in dims]
     shape = np.broadcast_shapes(*[i.shape for i in index])
     place, n = np.zeros(shape, np.int64), 1
@@ -95,20 +101,24 @@ def add_at(out, index, values, dims):
 
 
 def _put_slices(out, values, *index, dims, accumulate):
-    """Write or add slices by an index of one dimension, or of several that lie as one, with a kernel."""
+    """Write or add slices by an index of one dimension, or of several that lie as one, with a
+    kernel."""
     d, end = dims[0], dims[0] + len(dims)
     shape = index[0].shape if len(dims) == 1 else np.broadcast_shapes(*[i.shape for i in index])
-    if dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims) or not values.flags.c_contiguous:
+    if (dims[-1] != end - 1 or values.shape != _result_shape(out.shape, shape, dims)
+            or not values.flags.c_contiguous):
         return False
     rest, wrap = (out.shape[:d], out.shape[end:]), len(dims) == 1
     if wrap:
         at, = index
-    elif out.flags.c_contiguous and out.size and values.size and all(i.dtype == np.int64 for i in index):
+    elif (out.flags.c_contiguous and out.size and values.size
+          and all(i.dtype == np.int64 for i in index)):
         at = _one_index(index, shape, out.shape[d:end])
         out = out.reshape(*rest[0], -1, *rest[1])
     else:
         return False
-    return at.flags.c_contiguous and picks.put(out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d, accumulate, wrap=wrap)
+    return (at.flags.c_contiguous and picks.put(
+        out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d, accumulate, wrap=wrap))
 
 
 def _one_index(index, shape, sizes):
@@ -135,9 +145,11 @@ def _sum_at(g, *index, size, dims):
 
 
 class _Places:
-    """Places named by index tensors of examples, as places in the whole batch: `index` for `dims` of what has the batch dimension in front.
+    """Places named by index tensors of examples, as places in the whole batch: `index` for `dims`
+    of what has the batch dimension in front.
 
-    `moved` puts a result of such an index, which has the batch dimension in front too, in the order that the op has it in; `back` undoes it.
+    `moved` puts a result of such an index, which has the batch dimension in front too, in the order
+    that the op has it in; `back` undoes it.
     """
 
     def __init__(self, n, index, batched, dims):
@@ -146,7 +158,8 @@ class _Places:
         self.index, self.dims = index, tuple([d + 1 for d in dims])
         self.source, self.target = (), ()
         if any(batched):
-            along = literal(np.arange(n)).reshape((n, *[1] * depth)).expand((n, *_one_shape(index, batched)))
+            along = literal(np.arange(n)).reshape((n, *[1] * depth)).expand(
+                (n, *_one_shape(index, batched)))
             self.index = [along, *[i if b else repeated(i, n) for i, b in zip(index, batched)]]
             self.dims = (0, *self.dims)
             if adjacent and dims[0]:
@@ -174,7 +187,8 @@ def _index_each(op, n, inputs, batched, attrs):
 def _index_sum_each(op, n, inputs, batched, attrs):
     g, *index = inputs
     at = _Places(n, index, batched[1:], attrs["dims"])
-    return apply(op, (at.moved(g if batched[0] else repeated(g, n)), *at.index), {"size": (n, *attrs["size"]), "dims": at.dims})
+    return apply(op, (at.moved(g if batched[0] else repeated(g, n)), *at.index),
+                 {"size": (n, *attrs["size"]), "dims": at.dims})
 
 
 def _put_each(op, n, inputs, batched, attrs):
@@ -188,7 +202,9 @@ def _put_each(op, n, inputs, batched, attrs):
 
 
 def _index_vjp(g, _y, _x, *index, dims):
-    return [apply(index_sum_op, (g, *index), {"size": tuple(_x.shape), "dims": dims}), *[None] * len(index)]
+    return [
+        apply(index_sum_op, (g, *index), {"size": tuple(_x.shape), "dims": dims}),
+        *[None] * len(index)]
 
 
 def _index_sum_vjp(g, _y, _g, *index, size, dims):
@@ -199,8 +215,9 @@ def _i(*values):
     return tensor(list(values), dtype=dtypes.int64)
 
 
-_advanced = [((3, 2), [[0, -1, 0]], (0,)), ((2, 3), [[[0, 1], [2, 2]]], (1,)), ((3, 4), [[0, 1, 0], [3, 3, 0]], (0, 1)),
-             ((2, 3, 4), [[0, 1], [1, -1]], (0, 2)), ((3,), [[]], (0,)), ((4,), [2], (0,))]
+_advanced = [((3, 2), [[0, -1, 0]], (0,)), ((2, 3), [[[0, 1], [2, 2]]], (1,)),
+             ((3, 4), [[0, 1, 0], [3, 3, 0]], (0, 1)), ((2, 3, 4), [[0, 1], [1, -1]], (0, 2)),
+             ((3,), [[]], (0,)), ((4,), [2], (0,))]
 
 
 def _gather_samples(make):
@@ -211,24 +228,26 @@ def _gather_samples(make):
 def _sum_samples(make):
     for shape, index, at in _advanced:
         i = [np.array(k, np.int64) for k in index]
-        yield Sample(make(*_gathered(np.empty(shape), *i, dims=at).shape), *map(wrap, i), size=shape, dims=at)
+        yield Sample(make(*_gathered(np.empty(shape), *i, dims=at).shape), *map(wrap, i),
+                     size=shape, dims=at)
 
 
-index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples, linear=(0,), batch=_index_each,
-              onnx=in_onnx.at_index)
+index_op = Op("index", _gathered, _index_vjp, samples=_gather_samples, linear=(0,),
+              batch=_index_each, onnx=in_onnx.at_index)
 index_op.any_sizes = True
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
-index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,), batch=_index_sum_each,
-                  onnx=in_onnx.summed_at_index)
+index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,),
+                  batch=_index_sum_each, onnx=in_onnx.summed_at_index)
 index_sum_op.any_sizes = True
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
-index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(dims) - 1 else None
+index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
+    dims) - 1 else None
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
 
 
-# ---- writing at index tensors ----------------------------------------------------------------------------------------
+# ---- writing at index tensors --------------------------------------------------------------------
 class _PutOp(Op):
     """self[index] = values, or += values in index order."""
 
@@ -263,8 +282,9 @@ def _fitted(values, shape):
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
-                           f"shape {list(shape)}") from None
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(shape)}") from None
 
 
 def _result_shape(shape, index_shape, dims):
@@ -276,7 +296,8 @@ def _result_shape(shape, index_shape, dims):
 def _put_vjp(g, _y, _x, _values, *index, dims, accumulate, needs):
     gx, gv = g, None
     if not accumulate and needs[0]:
-        gx = apply(put_op, (g, scalar_tensor(0, g.dtype), *index), {"dims": dims, "accumulate": False})
+        gx = apply(put_op, (g, scalar_tensor(0, g.dtype), *index),
+                   {"dims": dims, "accumulate": False})
     if needs[1]:
         gv = apply(index_op, (g, *index), {"dims": dims})
         if gv.ndim < len(_values.shape):
@@ -291,7 +312,8 @@ def _put_samples(make):
         result = _gathered(np.empty(shape), *i, dims=at).shape
         for accumulate in (False, True):
             if accumulate or len(set(zip(*[k.reshape(-1).tolist() for k in i]))) == i[0].size:
-                yield Sample(make(*shape), make(*result), *map(wrap, i), dims=at, accumulate=accumulate)
+                yield Sample(make(*shape), make(*result), *map(wrap, i), dims=at,
+                             accumulate=accumulate)
     yield Sample(make(3, 2), make(), _i(1, 2), dims=(0,), accumulate=False)
 
 

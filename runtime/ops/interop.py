@@ -1,4 +1,5 @@
-"""Tensors in the hands of other libraries: NumPy's protocols and DLPack. Memory is shared, in both directions."""
+"""Tensors in the hands of other libraries: NumPy's protocols and DLPack. Memory is shared, in
+both directions."""
 
 import numpy as np
 
@@ -10,16 +11,18 @@ from .registry import is_tensor
 from .surface import FUNCTIONS, function, method
 
 
-# ---- as a NumPy array ------------------------------------------------------------------------------------------------
+# ---- as a NumPy array ----------------------------------------------------------------------------
 @method()
 def __array__(self, dtype=None, copy=None):
     """The tensor's memory for `np.asarray`; converted or copied where asked."""
     a = self.numpy()
-    if hasattr(a, "__whet_array__"):         # (who asks for this works in C: it gets the array itself)
+    # (who asks for this works in C: it gets the array itself)
+    if hasattr(a, "__whet_array__"):
         a = a.__array__()
     if dtype is not None and np.dtype(dtype) != a.dtype:
         if copy is False:
-            raise ValueError("Unable to avoid copy while creating an array as requested: the dtype differs")
+            raise ValueError(
+                "Unable to avoid copy while creating an array as requested: the dtype differs")
         return a.astype(dtype)
     return a.copy() if copy else a
 
@@ -30,7 +33,7 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
     return shown(wrap(np.asarray(array).astype(bool) if array.dtype == bool else np.asarray(array)))
 
 
-# ---- NumPy's functions on tensors ------------------------------------------------------------------------------------
+# ---- NumPy's functions on tensors ----------------------------------------------------------------
 _UFUNCS = {                         # NumPy's name where it differs from ours
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2",
@@ -43,7 +46,9 @@ _UFUNCS = {                         # NumPy's name where it differs from ours
     "spacing": None,
     "isnat": None, "modf": None, "divmod": None, "acos": "acos", "vecdot": "linalg_vecdot",
 }
-_REDUCE = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all", "logical_or": "any"}
+_REDUCE = {
+    "add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
+    "logical_or": "any"}
 _ACCUMULATE = {"add": "cumsum", "multiply": "cumprod"}
 
 
@@ -81,7 +86,8 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
         fn = FUNCTIONS.get(ours) if ours else None
         if fn is not None:
             return _deliver(fn(*inputs), out)
-    elif way == "reduce" and name in _REDUCE and not kwargs.get("dtype") and kwargs.get("initial", np._NoValue) is np._NoValue:
+    elif (way == "reduce" and name in _REDUCE and not kwargs.get("dtype")
+          and kwargs.get("initial", np._NoValue) is np._NoValue):
         axis, keepdims = kwargs.get("axis", 0), kwargs.get("keepdims", False)
         x = inputs[0]
         if axis is None:
@@ -96,7 +102,9 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
             return _deliver(fn(a.reshape(*a.shape, *[1] * b.ndim), b), out)
     call = name if way == "__call__" else f"{name}.{way}"
     if any(is_tensor(x) and x.requires_grad for x in inputs):
-        raise TypeError(f"numpy.{call} on whet tensors has no gradient; convert with tensor.detach() to leave the recorded graph")
+        raise TypeError(
+            f"numpy.{call} on whet tensors has no gradient; convert with tensor.detach() to leave "
+            "the recorded graph")
     made = getattr(ufunc, way)(*_arrays(inputs), **_arrays(kwargs))
     if not isinstance(made, np.ndarray | np.generic):
         return made                          # (several, or None)
@@ -117,7 +125,8 @@ _NO = np._NoValue
 
 
 def _call(ours, names):
-    """An adapter: NumPy's parameters in order, "theirs=ours" where ours has another name; "theirs=" is given first, by position."""
+    """An adapter: NumPy's parameters in order, "theirs=ours" where ours has another name;
+    "theirs=" is given first, by position."""
     pairs = [tuple((n.split("=") * 2)[:2]) for n in names.split()]
 
     def adapter(*args, **kwargs):
@@ -133,7 +142,8 @@ def _call(ours, names):
                 raise TypeError(f"numpy.{ours} on whet tensors does not support the argument {k!r}")
             given[known[k]] = v
         if len(args) > len(pairs):
-            raise TypeError(f"numpy.{ours} on whet tensors takes at most {len(pairs)} positional arguments")
+            raise TypeError(
+                f"numpy.{ours} on whet tensors takes at most {len(pairs)} positional arguments")
         given = {k: _ours(v) for k, v in given.items() if v is not None and v is not np._NoValue}
         if "dtype" in given:
             given["dtype"] = dtypes.as_dtype(given["dtype"])
@@ -152,7 +162,8 @@ def _reduction(name, extra=""):
 def _extremum(name):
     def adapter(a, axis=None, out=None, keepdims=False, **kwargs):
         axis = tuple(range(a.ndim)) if axis is None else axis
-        return _deliver(FUNCTIONS[name](a, axis, bool(keepdims) if keepdims is not np._NoValue else False), out)
+        return _deliver(
+            FUNCTIONS[name](a, axis, bool(keepdims) if keepdims is not np._NoValue else False), out)
     return adapter
 
 
@@ -165,11 +176,14 @@ def _prod(a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
 
 
 def _spread(name):
-    def adapter(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None, **kwargs):
+
+    def adapter(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None,
+                **kwargs):
         keep = False if keepdims is np._NoValue else bool(keepdims)
         c = ddof if correction in (None, np._NoValue) else correction
-        return _deliver(FUNCTIONS[name](a if dtype is None else a.to(dtypes.as_dtype(dtype)), axis, correction=c, keepdim=keep),
-                        out)
+        return _deliver(
+            FUNCTIONS[name](a if dtype is None else a.to(dtypes.as_dtype(dtype)), axis,
+                            correction=c, keepdim=keep), out)
     return adapter
 
 
@@ -177,7 +191,9 @@ def _cumulative(name):
     def adapter(a, axis=None, dtype=None, out=None):
         if axis is None:
             a, axis = a.reshape(-1), 0
-        return _deliver(FUNCTIONS[name](a, axis, **({} if dtype is None else {"dtype": dtypes.as_dtype(dtype)})), out)
+        return _deliver(
+            FUNCTIONS[name](a, axis,
+                            **({} if dtype is None else {"dtype": dtypes.as_dtype(dtype)})), out)
     return adapter
 
 
@@ -196,7 +212,8 @@ def _where(condition, x=None, y=None):
     condition, x, y = _ours(condition), _ours(x), _ours(y)
     if not is_tensor(condition):
         condition = FUNCTIONS["as_tensor"](condition)
-    return FUNCTIONS["where"](condition.to(dtypes.bool_), x, y) if x is not None else FUNCTIONS["nonzero"](condition, as_tuple=True)
+    return (FUNCTIONS["where"](condition.to(dtypes.bool_), x, y)
+            if x is not None else FUNCTIONS["nonzero"](condition, as_tuple=True))
 
 
 def _take(a, indices, axis=None, out=None, mode="raise"):
@@ -210,15 +227,18 @@ def _take(a, indices, axis=None, out=None, mode="raise"):
 
 
 def _repeat(a, repeats, axis=None):
-    return FUNCTIONS["repeat_interleave"](_ours(a), _ours(repeats) if not isinstance(repeats, list | tuple) else
-                                          FUNCTIONS["tensor"](list(repeats)), axis)
+    return FUNCTIONS["repeat_interleave"](_ours(a),
+                                          _ours(repeats) if not isinstance(repeats, list | tuple)
+                                          else FUNCTIONS["tensor"](list(repeats)),
+                                          axis)
 
 
 def _squeeze(a, axis=None):
     if axis is not None:
         for d in axis if isinstance(axis, tuple) else (axis,):
             if a.shape[d] != 1:
-                raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+                raise ValueError(
+                    "cannot select an axis to squeeze out which has size not equal to one")
     return FUNCTIONS["squeeze"](a, axis)
 
 
@@ -259,8 +279,8 @@ def _concatenate(arrays, axis=0, out=None, *, dtype=None, casting=None):
 
 
 def _stacking(name):
-    return lambda arrays, **kwargs: FUNCTIONS[name]([_ours(x) for x in arrays],
-                                                    **({"dim": kwargs["axis"]} if "axis" in kwargs else {}))
+    return lambda arrays, **kwargs: FUNCTIONS[name]([_ours(x) for x in arrays], **({
+        "dim": kwargs["axis"]} if "axis" in kwargs else {}))
 
 
 def _stack(arrays, axis=0, out=None, *, dtype=None, casting=None):
@@ -289,7 +309,10 @@ def _dot(a, b, out=None):
     a, b = _tensors(a, b)
     if not a.ndim or not b.ndim:
         return _deliver(a * b, out)
-    return _deliver(FUNCTIONS["matmul"](a, b) if b.ndim <= 2 else FUNCTIONS["tensordot"](a, b, ([a.ndim - 1], [b.ndim - 2])), out)
+    return _deliver(
+        FUNCTIONS["matmul"](a, b)
+        if b.ndim <= 2 else FUNCTIONS["tensordot"](a, b, ([a.ndim - 1], [b.ndim - 2])),
+        out)
 
 
 def _tensordot(a, b, axes=2):
@@ -298,14 +321,28 @@ def _tensordot(a, b, axes=2):
 
 
 _FUNCTIONS = {
-    "sum": _reduction("sum", "dtype"), "mean": _reduction("mean", "dtype"), "prod": _prod, "all": _reduction("all"),
+    "sum": _reduction("sum", "dtype"),
+    "mean": _reduction("mean", "dtype"),
+    "prod": _prod,
+    "all": _reduction("all"),
     "any": _reduction("any"),
-    "max": _extremum("amax"), "amax": _extremum("amax"), "min": _extremum("amin"), "amin": _extremum("amin"), "std": _spread("std"),
-    "var": _spread("var"), "argmax": _call("argmax", "a= axis=dim keepdims=keepdim"),
+    "max": _extremum("amax"),
+    "amax": _extremum("amax"),
+    "min": _extremum("amin"),
+    "amin": _extremum("amin"),
+    "std": _spread("std"),
+    "var": _spread("var"),
+    "argmax": _call("argmax", "a= axis=dim keepdims=keepdim"),
     "argmin": _call("argmin", "a= axis=dim keepdims=keepdim"),
-    "cumsum": _cumulative("cumsum"), "cumprod": _cumulative("cumprod"), "count_nonzero": _call("count_nonzero", "a= axis=dim"),
-    "nansum": _reduction("nansum", "dtype"), "nanmean": _reduction("nanmean", "dtype"),
-    "concatenate": _concatenate, "stack": _stack, "hstack": _stacking("hstack"), "vstack": _stacking("vstack"),
+    "cumsum": _cumulative("cumsum"),
+    "cumprod": _cumulative("cumprod"),
+    "count_nonzero": _call("count_nonzero", "a= axis=dim"),
+    "nansum": _reduction("nansum", "dtype"),
+    "nanmean": _reduction("nanmean", "dtype"),
+    "concatenate": _concatenate,
+    "stack": _stack,
+    "hstack": _stacking("hstack"),
+    "vstack": _stacking("vstack"),
     "dstack": _stacking("dstack"),
     "column_stack": _stacking("column_stack"), "split": _split, "array_split": lambda ary, indices_or_sections, axis=0: list(
         FUNCTIONS["tensor_split"](ary, indices_or_sections, axis)),
@@ -315,25 +352,44 @@ _FUNCTIONS = {
     "broadcast_arrays": lambda *args, subok=False: FUNCTIONS["broadcast_tensors"](*[_ours(x) for x in args]),
     "flip": _flip, "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="),
     "roll": _call("roll", "a= shift=shifts axis=dims"),
-    "rot90": _call("rot90", "m= k axes=dims"), "tile": _call("tile", "A= reps=dims"), "repeat": _repeat,
+    "rot90": _call("rot90", "m= k axes=dims"),
+    "tile": _call("tile", "A= reps=dims"),
+    "repeat": _repeat,
     "atleast_1d": _call("atleast_1d", "a="),
-    "atleast_2d": _call("atleast_2d", "a="), "atleast_3d": _call("atleast_3d", "a="),
-    "tril": _call("tril", "m= k=diagonal"), "triu": _call("triu", "m= k=diagonal"), "diag": _call("diag", "v= k=diagonal"),
-    "diagonal": _call("diagonal", "a= offset axis1=dim1 axis2=dim2"), "trace": _call("trace", "a="),
+    "atleast_2d": _call("atleast_2d", "a="),
+    "atleast_3d": _call("atleast_3d", "a="),
+    "tril": _call("tril", "m= k=diagonal"),
+    "triu": _call("triu", "m= k=diagonal"),
+    "diag": _call("diag", "v= k=diagonal"),
+    "diagonal": _call("diagonal", "a= offset axis1=dim1 axis2=dim2"),
+    "trace": _call("trace", "a="),
     "diff": _call("diff", "a= n axis=dim"),
-    "where": _where, "nonzero": lambda a: FUNCTIONS["nonzero"](a, as_tuple=True), "argwhere": _call("argwhere", "a="),
+    "where": _where,
+    "nonzero": lambda a: FUNCTIONS["nonzero"](a, as_tuple=True),
+    "argwhere": _call("argwhere", "a="),
     "take": _take,
-    "take_along_axis": _call("take_along_dim", "arr= indices axis=dim"), "sort": _sort, "argsort": _argsort,
-    "searchsorted": lambda a, v, side="left", sorter=None: FUNCTIONS["searchsorted"](_ours(a), _ours(v), side=side, sorter=sorter),
-    "clip": _call("clamp", "a= a_min=min a_max=max min max"), "round": _call("round", "a= decimals"),
+    "take_along_axis": _call("take_along_dim", "arr= indices axis=dim"),
+    "sort": _sort,
+    "argsort": _argsort,
+    "searchsorted": lambda a, v, side="left", sorter=None: FUNCTIONS["searchsorted"]
+    (_ours(a), _ours(v), side=side, sorter=sorter),
+    "clip": _call("clamp", "a= a_min=min a_max=max min max"),
+    "round": _call("round", "a= decimals"),
     "around": _call("round", "a= decimals"),
-    "real": _call("real", "val="), "imag": _call("imag", "val="), "angle": _call("angle", "z="),
+    "real": _call("real", "val="),
+    "imag": _call("imag", "val="),
+    "angle": _call("angle", "z="),
     "nan_to_num": _call("nan_to_num", "x= nan posinf neginf"),
-    "isclose": _call("isclose", "a= b=other rtol atol equal_nan"), "allclose": _call("allclose", "a= b=other rtol atol equal_nan"),
+    "isclose": _call("isclose", "a= b=other rtol atol equal_nan"),
+    "allclose": _call("allclose", "a= b=other rtol atol equal_nan"),
     "array_equal": lambda a1, a2, equal_nan=False: FUNCTIONS["equal"](*_tensors(a1, a2)),
-    "zeros_like": _like("zeros_like"), "ones_like": _like("ones_like"), "empty_like": _like("empty_like"),
+    "zeros_like": _like("zeros_like"),
+    "ones_like": _like("ones_like"),
+    "empty_like": _like("empty_like"),
     "full_like": _like("full_like"),
-    "copy": lambda a, order="K", subok=False: a.clone(), "shape": lambda a: tuple(a.shape), "ndim": lambda a: a.ndim,
+    "copy": lambda a, order="K", subok=False: a.clone(),
+    "shape": lambda a: tuple(a.shape),
+    "ndim": lambda a: a.ndim,
     "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis],
     "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"), "vdot": _two("vdot"), "einsum": _einsum,
     "tensordot": _tensordot,
@@ -350,13 +406,15 @@ _FUNCTIONS = {
 
 @method()
 def __array_function__(self, func, types, args, kwargs):
-    """A NumPy function on tensors: the op that does the same, with gradients; where there is none, NumPy's own on their memory."""
+    """A NumPy function on tensors: the op that does the same, with gradients; where there is
+    none, NumPy's own on their memory."""
     fn = _FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.lib", "numpy._core.multiarray") else None
     return func(*_arrays(args), **_arrays(kwargs)) if fn is None else fn(*args, **kwargs)
 
 
 def _arrays(x):
-    """What NumPy is given for a tensor, or for one in a container. (One that requires a gradient raises.)"""
+    """What NumPy is given for a tensor, or for one in a container. (One that requires a gradient
+    raises.)"""
     if is_tensor(x):
         return x.numpy()
     if type(x) in (list, tuple):
@@ -364,7 +422,7 @@ def _arrays(x):
     return {k: _arrays(v) for k, v in x.items()} if type(x) is dict else x
 
 
-# ---- DLPack ----------------------------------------------------------------------------------------------------------
+# ---- DLPack --------------------------------------------------------------------------------------
 
 
 @method()
@@ -372,7 +430,9 @@ def __array_namespace__(self, *, api_version=None):
     """The functions of the Python array API standard: `whet.array_api`."""
     from .. import array_api
     if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
-        raise ValueError(f"__array_namespace__: version {api_version!r} of the standard is not known; this is {array_api.__array_api_version__}")
+        raise ValueError(
+            f"__array_namespace__: version {api_version!r} of the standard is not known; this is "
+            f"{array_api.__array_api_version__}")
     return array_api
 
 

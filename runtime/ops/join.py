@@ -69,8 +69,8 @@ def _list(tensors, op):
 
 def _not_a_list(tensors, op):
     raise TypeError(
-        f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-    )
+        f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+        f"{type(tensors).__name__}")
 
 
 def common_type(tensors):
@@ -117,9 +117,8 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         if s[:d] != want[:d] or s[d + 1 :] != want[d + 1 :]:
             e = next(k for k in range(n) if k != d and s[k] != want[k])
             raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} but got size {s[e]} "
-                f"for tensor number {i} in the list."
-            )
+                f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} "
+                f"but got size {s[e]} for tensor number {i} in the list.")
     r = apply(cat_op, tuple(kept), {"dim": d})
     return r if out is None else give_out("cat", r, out)
 

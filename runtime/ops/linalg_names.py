@@ -1,4 +1,5 @@
-"""Names of linear algebra at the top level and as methods: those of `whet.linalg`, and older ones."""
+"""Names of linear algebra at the top level and as methods: those of `whet.linalg`, and older
+ones."""
 from typing import NamedTuple
 
 from .. import linalg
@@ -17,7 +18,8 @@ def _inverse(input):
 def _logdet(input):
     """The logarithm of the determinant; NaN where it is negative."""
     sign, value = slogdet(input)
-    return value + sign.log() if sign.dtype.kind == COMPLEX else F["where"](sign < 0, float("nan"), value)
+    return (value + sign.log()
+            if sign.dtype.kind == COMPLEX else F["where"](sign < 0, float("nan"), value))
 
 
 def _lu_solve(b, LU_data, LU_pivots):
@@ -42,21 +44,25 @@ def _qr_of_old(input, some=True):
 
 def publish():
     """Put them there."""
-    named = {"inverse": _inverse, "pinverse": _pinverse, "logdet": _logdet, "lu_solve": _lu_solve, "cholesky": _cholesky_of_old,
-             "qr": _qr_of_old, "svd": _torch_svd}
+    named = {
+        "inverse": _inverse, "pinverse": _pinverse, "logdet": _logdet, "lu_solve": _lu_solve,
+        "cholesky": _cholesky_of_old, "qr": _qr_of_old, "svd": _torch_svd}
     for name, fn in named.items():
         fn.__name__ = fn.__qualname__ = name
-    named |= {"det": det, "slogdet": slogdet, "matrix_exp": linalg.matrix_exp, "cholesky_solve": linalg.cholesky_solve,
-              "cholesky_inverse": linalg.cholesky_inverse, "triangular_solve": linalg.triangular_solve,
-              "matrix_power": linalg.matrix_power}
+    named |= {
+        "det": det, "slogdet": slogdet, "matrix_exp": linalg.matrix_exp,
+        "cholesky_solve": linalg.cholesky_solve, "cholesky_inverse": linalg.cholesky_inverse,
+        "triangular_solve": linalg.triangular_solve, "matrix_power": linalg.matrix_power}
     for name, fn in named.items():
         METHODS[name] = fn
-        F[name] = fn if name in ("det", "slogdet", "logdet", "pinverse", "matrix_exp") else with_out(fn, name)
+        F[name] = (fn if name in ("det", "slogdet", "logdet", "pinverse",
+                                  "matrix_exp") else with_out(fn, name))
     for name in ("geqrf", "ormqr"):
         METHODS[name], F[name] = getattr(linalg, name), with_out(getattr(linalg, name))
     F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
     METHODS["lu"], F["lu"] = linalg.packed_lu, with_out(linalg.packed_lu, "lu")
-    F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(linalg.lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
+    F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(
+        linalg.lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
 
 
 class svd_of_old_result(NamedTuple):
@@ -70,7 +76,9 @@ def _torch_svd(input, some=True, compute_uv=True):
     if not compute_uv:
         s = svdvals(input)
         *batch, m, n = input.shape
-        return svd_of_old_result(F["zeros"](*batch, m, m, dtype=input.dtype), s, F["zeros"](*batch, n, n, dtype=input.dtype))
+        return svd_of_old_result(F["zeros"](*batch, m, m, dtype=input.dtype),
+                                 s,
+                                 F["zeros"](*batch, n, n, dtype=input.dtype))
     u, s, vh = svd(input, full_matrices=not some)
     return svd_of_old_result(u, s, _h(vh))
 
@@ -79,5 +87,6 @@ def _torch_svd(input, some=True, compute_uv=True):
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The norm of a tensor: `p` a number, "fro" or "nuc"."""
     if p == "nuc":
-        return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+        return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim,
+                                  dtype=dtype)
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)

@@ -31,7 +31,9 @@ def legacy(size_average, reduce, reduction):
         return reduction
     size_average, reduce = size_average is not False, reduce is not False
     r = "mean" if size_average and reduce else "sum" if reduce else "none"
-    modes.warn(f"size_average and reduce args will be deprecated, please use reduction='{r}' instead.", stacklevel=3)
+    modes.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{r}' instead.",
+        stacklevel=3)
     return r
 
 
@@ -51,7 +53,8 @@ def _wide(x):
 
 
 def loss(fn):
-    """A loss given elementwise: adds the arguments `size_average, reduce, reduction` in PyTorch's order."""
+    """A loss given elementwise: adds the arguments `size_average, reduce, reduction` in
+    PyTorch's order."""
     import inspect
 
     from .surface import compile_function, guard
@@ -64,7 +67,9 @@ def loss(fn):
 
     def text(qs):
         return [f"{q.name}={q.default!r}" if q.default is not q.empty else q.name for q in qs]
-    head = text(lead) + text(first) + ["size_average=None", "reduce=None", "reduction='mean'"] + text(last)
+
+    head = (text(lead) + text(first) + ["size_average=None", "reduce=None", "reduction='mean'"]
+            + text(last))
     call = ", ".join(f"{p.name}={p.name}" for p in ps)
     f = compile_function(name, f"def {name}({', '.join(head)}):\n"
                          f"    return reduced(fn({call}), legacy(size_average, reduce, reduction))",
@@ -77,8 +82,11 @@ def _same(name, input, target):
     if not is_tensor(input) or not is_tensor(target):
         raise TypeError(f"{name}(): input and target must be Tensors")
     if input._array.shape != target._array.shape:
-        modes.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
-                      "incorrect results due to broadcasting. Please ensure they have the same size.", stacklevel=4)
+        modes.warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=4)
 
 
 @precise
@@ -90,13 +98,19 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     >>> F.mse_loss(whet.tensor([1., 2.]), whet.tensor([1., 4.]))
     tensor(2.)
     """
-    return _weighted("mse_loss", F["square"](_diff("mse_loss", input, target)), weight, legacy(size_average, reduce, reduction))
+    return _weighted("mse_loss",
+                     F["square"](_diff("mse_loss", input, target)),
+                     weight,
+                     legacy(size_average, reduce, reduction))
 
 
 @precise
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The absolute difference."""
-    return _weighted("l1_loss", F["abs"](_diff("l1_loss", input, target)), weight, legacy(size_average, reduce, reduction))
+    return _weighted("l1_loss",
+                     F["abs"](_diff("l1_loss", input, target)),
+                     weight,
+                     legacy(size_average, reduce, reduction))
 
 
 def _diff(name, input, target):
@@ -110,7 +124,8 @@ def _weighted(name, x, weight, reduction):
     if tuple(weight.shape) != tuple(x.shape):
         raise ValueError("Weights and input must have the same size.")
     x = x * weight
-    return x.sum() / weight.sum() if reduction == "mean" and name != "huber_loss" else reduced(x, reduction)
+    return (x.sum() / weight.sum() if reduction == "mean" and name != "huber_loss" else reduced(
+        x, reduction))
 
 
 @precise
@@ -119,11 +134,13 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     d = F["abs"](_diff("smooth_l1_loss", input, target))
-    return reduced(d if beta == 0 else _bent(d, beta, 0.5 / beta, 1), legacy(size_average, reduce, reduction))
+    return reduced(d if beta == 0 else _bent(d, beta, 0.5 / beta, 1),
+                   legacy(size_average, reduce, reduction))
 
 
 def _bent(d, bend, square, slope):
-    """square d^2 below `bend`, and from there straight on. (No infinite d is squared: the gradient of that, none, would be no number.)"""
+    """square d^2 below `bend`, and from there straight on. (No infinite d is squared: the
+    gradient of that, none, would be no number.)"""
     near = F["minimum"](d, bend)
     return F["where"](d < bend, near * near * square, slope * (d - 0.5 * bend))
 
@@ -143,7 +160,8 @@ def _class_axis(input):
 
 @function(method=False)
 @precise
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+             reduction="mean"):
     """Minus the log-probability of the target class."""
     check_tensors("nll_loss", input=input, target=target, weight=weight)
     return _nll(input, target, weight, ignore_index, legacy(size_average, reduce, reduction))
@@ -156,16 +174,22 @@ def _nll(input, target, weight, ignore_index, reduction):
     expect = tuple(n for i, n in enumerate(input.shape) if i != axis)
     if tuple(target.shape) != expect:
         if input.ndim > 1 and target.ndim and target.shape[0] != input.shape[0]:
-            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
-        raise RuntimeError(f"nll_loss: expected target of shape {expect} for input {tuple(input.shape)}, got {tuple(target.shape)}")
+            raise ValueError(
+                f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+                f"({target.shape[0]}).")
+        raise RuntimeError(
+            f"nll_loss: expected target of shape {expect} for input {tuple(input.shape)}, got "
+            f"{tuple(target.shape)}")
     if target.dtype.kind != 1:
         raise RuntimeError(f"nll_loss: expected target of an integer type, got {target.dtype}")
     classes = input.shape[axis]
     if weight is not None and tuple(weight.shape) != (classes,):
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-                           f"{list(weight.shape)}")
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {list(weight.shape)}")
 
-    @asked(lambda x, _: s.eq(x, ignore_index), lambda x, _: s.ne(x, ignore_index) & ((x < 0) | (x >= classes)))
+    @asked(lambda x, _: s.eq(x, ignore_index),
+           lambda x, _: s.ne(x, ignore_index) & ((x < 0) | (x >= classes)))
     def some_ignored(t):
         ignored = t == ignore_index
         any_ignored = bool(ignored.any())
@@ -198,7 +222,8 @@ def _nll(input, target, weight, ignore_index, reduction):
 
 @function(method=False)
 @precise
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+                  reduction="mean", label_smoothing=0.0):
     """The cross entropy of logits with class indices or class probabilities.
 
     >>> import whet
@@ -216,8 +241,10 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     logp = log_softmax(input, axis)
     if target.dtype.kind == 2:                                                   # probabilities
         if tuple(target.shape) != tuple(input.shape):
-            raise RuntimeError("cross_entropy: expected a target of class indices (an integer type), or of probabilities in the input's shape "
-                               f"{tuple(input.shape)}; got {target.dtype} of shape {tuple(target.shape)}")
+            raise RuntimeError(
+                "cross_entropy: expected a target of class indices (an integer type), or of "
+                f"probabilities in the input's shape {tuple(input.shape)}; got {target.dtype} of "
+                f"shape {tuple(target.shape)}")
         n = input.shape[axis]
         if label_smoothing:
             target = target * (1 - label_smoothing) + label_smoothing / n
@@ -232,14 +259,17 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     if not label_smoothing:
         return plain
     keep = target != ignore_index
-    w = logp if weight is None else logp * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
+    w = (logp if weight is None else logp
+         * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)]))
     smooth = F["where"](keep, -w.sum(axis), 0.0)
     if reduction == "mean":
         if weight is None:
             smooth = smooth.sum() / keep.sum()
         else:
             safe = F["where"](keep, target, 0)
-            total = F["where"](keep, F["index_select"](weight, 0, safe.reshape(-1)).reshape(safe.shape), 0.0).sum()
+            total = F["where"](keep,
+                               F["index_select"](weight, 0, safe.reshape(-1)).reshape(safe.shape),
+                               0.0).sum()
             smooth = smooth.sum() / total
     else:
         smooth = reduced(smooth, reduction)
@@ -250,19 +280,23 @@ def _log_or_100(x):
     return s.maximum(s.log(x), -100)
 
 
-bce_op = PointwiseOp("binary_cross_entropy", lambda input, target: (target - 1) * s.maximum(s.log1p(-input), -100) - target * _log_or_100(input),
-                     kinds="f", samples=(reals(0.1, 0.9), reals(0, 1)),
-                     vjp=lambda g, y, x, t: [g * (x - t) / s.maximum((1 - x) * x, 1e-12),
-                                             g * (s.maximum(s.log1p(-x), -100) - _log_or_100(x))])
+bce_op = PointwiseOp(
+    "binary_cross_entropy", lambda input, target:
+    (target - 1) * s.maximum(s.log1p(-input), -100) - target * _log_or_100(input), kinds="f",
+    samples=(reals(0.1, 0.9), reals(0, 1)), vjp=lambda g, y, x, t: [
+        g * (x - t) / s.maximum((1 - x) * x, 1e-12), g *
+        (s.maximum(s.log1p(-x), -100) - _log_or_100(x))])
 
 
 @function(method=False)
 @precise
-def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None,
+                         reduction="mean"):
     """The cross entropy of probabilities with targets in [0, 1]."""
     if tuple(target.shape) != tuple(input.shape):
-        raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
-                         "they have the same size.")
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure they have the same size.")
     if not ask(are_probabilities, input):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if not ask(are_probabilities, target):
@@ -274,10 +308,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 @function(method=False)
 @precise
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None,
+                                     reduction="mean", pos_weight=None):
     """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably."""
     if tuple(target.shape) != tuple(input.shape):
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     log_s = F["logsigmoid"](input)
     if pos_weight is None:
         x = (1 - target) * input - log_s
@@ -291,7 +327,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @precise
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log target - input), the input being log-probabilities."""
-    x = target.exp() * (target - input) if log_target else F["xlogy"](target, target) - target * input
+    x = (target.exp() *
+         (target - input) if log_target else F["xlogy"](target, target) - target * input)
     if reduction == "batchmean":
         return x.sum() / input.shape[0] if input.ndim else x.sum()
     return reduced(x, legacy(size_average, reduce, reduction))
@@ -308,7 +345,8 @@ def soft_margin_loss(input, target):
 def hinge_embedding_loss(input, target, margin=1.0):
     """input where the target is 1, max(0, margin - input) where it is -1."""
     zero = F["zeros_like"](input)
-    return F["where"](target != 1, (margin - input).clamp_min(0), zero) + F["where"](target != -1, input, zero)
+    return (F["where"](target != 1,
+                       (margin - input).clamp_min(0), zero) + F["where"](target != -1, input, zero))
 
 
 @loss
@@ -342,17 +380,21 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 @function(method=False)
 @precise
-def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
+                        reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)"""
     if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
-                           f"input2: {input2.shape}, target: {target.shape} ")
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), legacy(size_average, reduce, reduction))
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ")
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0),
+                   legacy(size_average, reduce, reduction))
 
 
 @function(method=False)
 @precise
-def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
+                          reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     c = _cosine(input1, input2)
     x = F["where"](target == 1, 1 - c, F["where"](target == -1, (c - margin).clamp_min(0), 0.0))
@@ -365,13 +407,16 @@ def _cosine(a, b, eps=1e-12):
 
 
 @precise
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False,
+                        size_average=None, reduce=None, reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
-    return triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
-                                             margin=margin, swap=swap, reduction=legacy(size_average, reduce, reduction))
+    return triplet_margin_with_distance_loss(
+        anchor, positive, negative, distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
+        margin=margin, swap=swap, reduction=legacy(size_average, reduce, reduction))
 
 
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None,
+                                      margin=1.0, swap=False, reduction="mean"):
     """`triplet_margin_loss` with any distance."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -383,7 +428,8 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 
 
 @precise
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None,
+                      reduction="mean"):
     """The hinge loss of the target class against all others."""
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -400,7 +446,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 @precise
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The hinge loss of every target class (listed up to the first -1) against every other class."""
+    """The hinge loss of every target class (listed up to the first -1) against every other
+    class."""
     x = input if input.ndim == 2 else input.reshape(1, input.numel())
     t = target if target.ndim == 2 else target.reshape(1, target.numel())
     valid = (t < 0).to(int64).cumsum(1) == 0
@@ -411,7 +458,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return reduced(r if input.ndim == 2 else r.squeeze(0), legacy(size_average, reduce, reduction))
 
 
-def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None,
+                                reduction="mean"):
     """The mean over classes of the binary cross entropy."""
     x = -(target * F["logsigmoid"](input) + (1 - target) * F["logsigmoid"](-input))
     x = x if weight is None else x * weight
@@ -420,8 +468,10 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 @function(method=False)
 @precise
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
-    """Connectionist temporal classification: minus the log-probability of all alignments of the targets."""
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean",
+             zero_infinity=False):
+    """Connectionist temporal classification: minus the log-probability of all alignments of the
+    targets."""
     single = log_probs.ndim == 2
     lp = log_probs.unsqueeze(1) if single else log_probs
     steps, batch, classes = lp.shape
@@ -434,7 +484,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     for b in range(batch):
         n, m = ins[b], outs[b]
         if n > steps:
-            raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {n}")
+            raise RuntimeError(
+                f"Expected input_lengths to have value at most {steps}, but got value {n}")
         label = (flat[at:at + m] if flat is not None else targets[b, :m])
         at += m
         losses.append(_ctc_one(lp[:n, b], [int(i) for i in label.tolist()], blank))
@@ -456,9 +507,12 @@ def _ctc_one(lp, label, blank):
     scores = F["index_select"](lp, 1, index)
     count = len(ext)
     low = -1e30 if lp.dtype.itemsize > 2 else -6e4
-    skip = F["tensor"]([0.0 if k >= 2 and ext[k] != blank and ext[k] != ext[k - 2] else low for k in range(count)], dtype=lp.dtype)
+    skip = F["tensor"](
+        [0.0 if k >= 2 and ext[k] != blank and ext[k] != ext[k - 2] else low for k in range(count)],
+        dtype=lp.dtype)
     if lp.shape[0] == 0:
-        return F["zeros"]((), dtype=lp.dtype) if not label else F["full"]((), math.inf, dtype=lp.dtype)
+        return (F["zeros"]((), dtype=lp.dtype) if not label else F["full"](
+            (), math.inf, dtype=lp.dtype))
     start = F["tensor"]([0.0 if k < 2 else low for k in range(count)], dtype=lp.dtype)
     alpha = scores[0] + start
 
@@ -469,4 +523,3 @@ def _ctc_one(lp, label, blank):
         alpha = F["logsumexp"](stay, 0) + scores[t]
     total = F["logsumexp"](alpha[-2:], 0)
     return F["where"](total < low / 2, math.inf, -total)
-

@@ -20,19 +20,21 @@ from .samples import Sample, booleans, reals
 from .surface import FUNCTIONS, function, method
 from .view import broadcast_tensors
 
-# ---- masks -----------------------------------------------------------------------------------------------------------
-masked_fill_op = PointwiseOp("masked_fill", lambda input, mask, value: s.where(mask, value, input), keep=(1,),
-                             samples=(reals(-3, 3), booleans, reals(-3, 3)))
+# ---- masks ---------------------------------------------------------------------------------------
+masked_fill_op = PointwiseOp("masked_fill", lambda input, mask, value: s.where(mask, value, input),
+                             keep=(1,), samples=(reals(-3, 3), booleans, reals(-3, 3)))
 
 
 def _check_masked_fill(self, mask, value):
     if not is_tensor(mask) or mask.dtype.kind != BOOL:
         kind = mask.dtype.name if is_tensor(mask) else type(mask).__name__
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
     if is_tensor(value):
         if value._array.ndim:
-            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
-                               "dimension(s).")
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.ndim} dimension(s).")
         return value.to(self.dtype)
     return number(value, self.dtype)
 
@@ -77,7 +79,8 @@ def _masked_scatter_write(a, source, mask):
 
 
 def _ranks(mask, shape):
-    """(the masks of examples of a shape, a row each; how many are true before each place of theirs)"""
+    """(the masks of examples of a shape, a row each; how many are true before each place of
+    theirs)"""
     rows = aligned(mask, len(shape) - 1).expand(shape).reshape((shape[0], prod(shape[1:])))
     return rows, rows.cumsum(1) - 1
 
@@ -100,11 +103,13 @@ def _masked_scatter_each(op, n, inputs, batched, attrs):
 
 
 def _masked_first_each(op, n, inputs, batched, attrs):
-    """Each element goes to the place of its rank, and those that are not wanted to one more place."""
+    """Each element goes to the place of its rank, and those that are not wanted to one more
+    place."""
     (x, mask), size = all_batched(n, inputs, batched), attrs["size"]
     rows, rank = _ranks(mask, x._array.shape)
     at = FUNCTIONS["where"](rows & (rank < size), rank, size)
-    return zeros(n, size + 1, dtype=x.dtype).scatter(1, at, x.reshape(rows._array.shape)).narrow(1, 0, size)
+    return zeros(n, size + 1,
+                 dtype=x.dtype).scatter(1, at, x.reshape(rows._array.shape)).narrow(1, 0, size)
 
 
 def _masked_first(a, mask, size):
@@ -113,12 +118,15 @@ def _masked_first(a, mask, size):
     return out
 
 
-# `masked_select` with a given number of elements, cut or filled up with zeros: its size does not go by the mask
-masked_first_op = Op("masked_first", _masked_first, lambda g, _y, _a, mask, size: [
-    masked_scatter(zeros(_a.shape, dtype=g.dtype), mask, pad_to(g, (max(size, prod(_a.shape)),))), None], samples=lambda make: [
-    Sample(make(2, 3), tensor([[True, False, True], [False, True, False]]), size=4),
-    Sample(make(2, 2), tensor([True, False]), size=2)], linear=(0,), batch=_masked_first_each,
-    onnx=in_onnx.first_of_masked)
+# `masked_select` with a given number of elements, cut or filled up with zeros: its size does not go
+# by the mask
+masked_first_op = Op(
+    "masked_first", _masked_first, lambda g, _y, _a, mask, size: [
+        masked_scatter(zeros(_a.shape, dtype=g.dtype), mask, pad_to(g, (max(size, prod(
+            _a.shape)),))), None], samples=lambda make: [
+                Sample(make(2, 3), tensor([[True, False, True], [False, True, False]]), size=4),
+                Sample(make(2, 2), tensor([True, False]), size=2)], linear=(0,),
+    batch=_masked_first_each, onnx=in_onnx.first_of_masked)
 
 
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
@@ -129,18 +137,22 @@ def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
     return [masked_fill(g, mask, 0) if needs[0] else None, gs, None]
 
 
-masked_scatter_op = WriteOp("masked_scatter", _masked_scatter_write, _masked_scatter_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])),
-    Sample(make(2, 2), make(4), tensor([True, False]))], linear=(0, 1), batch=_masked_scatter_each,
-    onnx=in_onnx.masked_scattered)
+masked_scatter_op = WriteOp(
+    "masked_scatter", _masked_scatter_write, _masked_scatter_vjp, samples=lambda make: [
+        Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])),
+        Sample(make(2, 2), make(4), tensor([True, False]))], linear=(0, 1),
+    batch=_masked_scatter_each, onnx=in_onnx.masked_scattered)
 
 
 def _check_masked_scatter(self, mask, source):
     if mask.dtype.kind != BOOL:
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.name}")
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype.name}")
     if source.dtype is not self.dtype:
-        raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {self.dtype.letter} and "
-                           f"{source.dtype.letter}")
+        raise RuntimeError(
+            "masked_scatter_: expected self and source to have same dtypes but got "
+            f"{self.dtype.letter} and {source.dtype.letter}")
 
 
 @function()
@@ -158,7 +170,7 @@ def masked_scatter_(self, mask, source):
     return inplace(masked_scatter_op, self, (source, mask), {})
 
 
-# ---- filling ---------------------------------------------------------------------------------------------------------
+# ---- filling -------------------------------------------------------------------------------------
 def _fill_write(a, value):
     a[...] = value
     return a
@@ -188,7 +200,9 @@ def fill_(self, value):
         return self
     if is_tensor(value):
         if value._array.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} "
+                "dimensions.")
         value = value.to(self.dtype)
     else:
         value = number(value, self.dtype)
@@ -212,7 +226,8 @@ FUNCTIONS["fill_"], FUNCTIONS["zero_"] = fill_, zero_
 
 @method()
 def fill_diagonal_(self, fill_value, wrap=False):
-    """Write a number to the main diagonal; with `wrap` it starts again below a tall matrix's end."""
+    """Write a number to the main diagonal; with `wrap` it starts again below a tall matrix's
+    end."""
     n = self._array.ndim
     if n < 2:
         raise RuntimeError("dimensions must larger than 1")

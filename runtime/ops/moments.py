@@ -24,8 +24,10 @@ def _var_vjp(g, y, x, n, freedom, *, dim):
     return [r, None, None]
 
 
-var_mean_op = RowsOp("var_mean", rowops.var_mean, vjp=_var_vjp,
-                     samples=lambda make: [Sample(make(3, 4, 5), 20.0, 19.0, dim=(1, 2)), Sample(make(6), 6.0, 5.0, dim=(0,))])
+var_mean_op = RowsOp(
+    "var_mean", rowops.var_mean, vjp=_var_vjp, samples=lambda make: [
+        Sample(make(3, 4, 5), 20.0, 19.0, dim=(1, 2)),
+        Sample(make(6), 6.0, 5.0, dim=(0,))])
 
 
 def _moments(name, input, dim, unbiased, correction):
@@ -39,11 +41,13 @@ def _moments(name, input, dim, unbiased, correction):
     d = dims.many(dim, input.ndim, name)
     d = tuple(range(input.ndim)) if d is None else d
     if input.dtype.kind == COMPLEX:
-        (vr, mr), (vi, mi) = (_moments(name, part, d, None, correction)[0] for part in (input.real, input.imag))
+        (vr, mr), (vi, mi) = (_moments(name, part, d, None, correction)[0]
+                              for part in (input.real, input.imag))
         return (vr + vi, FUN("complex")(mr, mi)), d
     n = dims.count(input.shape, d)
     x = input if input.ndim else input.reshape(1)
-    return apply(var_mean_op, (x, float(n), float(builtins.max(n - correction, 0))), {"dim": d or (0,)}), d
+    return (apply(var_mean_op, (x, float(n), float(builtins.max(n - correction, 0))),
+                  {"dim": d or (0,)}), d)
 
 
 def _drop(x, d, keepdim):

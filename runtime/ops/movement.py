@@ -16,7 +16,7 @@ from .surface import METHODS, function, method
 from .view import reshape
 
 
-# ---- rolling and turning ---------------------------------------------------------------------------------------------
+# ---- rolling and turning -------------------------------------------------------------------------
 def _rolled(out, a, shifts, dims):
     """Each dimension is cut in two, which change places."""
     parts = [[(builtins.slice(None),) * 2] for _ in a.shape]
@@ -24,15 +24,19 @@ def _rolled(out, a, shifts, dims):
         n = a.shape[d]
         k = sum([s for s, e in zip(shifts, dims) if e == d]) % n if n else 0
         if k:
-            parts[d] = [(builtins.slice(k, None), builtins.slice(None, n - k)), (builtins.slice(None, k), builtins.slice(n - k, None))]
-    return [(out[(*[p[0] for p in part], ...)], a[(*[p[1] for p in part], ...)]) for part in itertools.product(*parts)]
+            parts[d] = [(builtins.slice(k, None), builtins.slice(None, n - k)),
+                        (builtins.slice(None, k), builtins.slice(n - k, None))]
+    return [(out[(*[p[0] for p in part], ...)], a[(*[p[1] for p in part], ...)])
+            for part in itertools.product(*parts)]
 
 
-roll_op = MoveOp("roll", lambda a, **kw: a.shape, _rolled,
-                 lambda g, _y, _x, shifts, dims: [apply(roll_op, (g,), {"shifts": tuple([-s for s in shifts]), "dims": dims})],
-                 samples=lambda make: [Sample(make(4, 3), shifts=(1,), dims=(0,)), Sample(make(2, 3), shifts=(-1, 5), dims=(0, 1)),
-                                   Sample(make(0, 3), shifts=(1,), dims=(0,))], batch=shifted("dims"),
-                 onnx=in_onnx.rolled)
+roll_op = MoveOp(
+    "roll", lambda a, **kw: a.shape, _rolled, lambda g, _y, _x, shifts, dims: [
+        apply(roll_op, (g,), {"shifts": tuple([-s for s in shifts]), "dims": dims})],
+    samples=lambda make: [
+        Sample(make(4, 3), shifts=(1,), dims=(0,)),
+        Sample(make(2, 3), shifts=(-1, 5), dims=(0, 1)),
+        Sample(make(0, 3), shifts=(1,), dims=(0,))], batch=shifted("dims"), onnx=in_onnx.rolled)
 
 
 @function()
@@ -50,21 +54,27 @@ def roll(input, shifts, dims=None):
         return reshape(roll(reshape(input, (-1,)), shifts, (0,)), input._array.shape)
     dims = sizes((dims,), "roll", "dims")
     if len(shifts) != len(dims):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    return apply(roll_op, (input,), {"shifts": shifts, "dims": tuple([_dim(d, input._array.ndim) for d in dims])})
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return apply(roll_op, (input,),
+                 {"shifts": shifts, "dims": tuple([_dim(d, input._array.ndim) for d in dims])})
 
 
 _dim = dims.one
 
 
 def _flipped(out, a, dims):
-    return [(out, a[(*[builtins.slice(None, None, -1 if d in dims else 1) for d in range(a.ndim)], ...)])]
+    return [(out, a[(*[builtins.slice(None, None, -1 if d in dims else 1)
+                       for d in range(a.ndim)], ...)])]
 
 
-flip_op = MoveOp("flip", lambda a, dims: a.shape, _flipped,
-                 lambda g, _y, _x, dims: [apply(flip_op, (g,), {"dims": dims})], samples=lambda make: [
-    Sample(make(2, 3), dims=(0,)), Sample(make(2, 3, 2), dims=(0, 2)), Sample(make(), dims=()), Sample(make(0, 2), dims=(0,))],
-    batch=shifted("dims", least=0), onnx=in_onnx.flipped)
+flip_op = MoveOp(
+    "flip", lambda a, dims: a.shape, _flipped,
+    lambda g, _y, _x, dims: [apply(flip_op, (g,), {"dims": dims})], samples=lambda make: [
+        Sample(make(2, 3), dims=(0,)),
+        Sample(make(2, 3, 2), dims=(0, 2)),
+        Sample(make(), dims=()),
+        Sample(make(0, 2), dims=(0,))], batch=shifted("dims", least=0), onnx=in_onnx.flipped)
 
 
 @function()
@@ -72,14 +82,18 @@ def flip(input, dims):
     """The elements in reverse order along the given dimensions, copied."""
     dims = tuple([_dim(d, input._array.ndim) for d in sizes((dims,), "flip", "dims")])
     if len(set(dims)) != len(dims):
-        raise RuntimeError(f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims")
+        raise RuntimeError(
+            f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list "
+            "of dims")
     return apply(flip_op, (input,), {"dims": dims if input._array.ndim else ()})
 
 
 @method("flip")
 def _flip(self, *numbers, dims=None):
     """See `whet.flip`."""
-    return flip(self, dims if dims is not None else numbers[0] if len(numbers) == 1 and not isinstance(numbers[0], int) else numbers)
+    return flip(
+        self, dims if dims is not None else
+        numbers[0] if len(numbers) == 1 and not isinstance(numbers[0], int) else numbers)
 
 
 @function()
@@ -107,7 +121,9 @@ def rot90(input, k=1, dims=(0, 1)):
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
     a, b = (_dim(d, input.ndim) for d in dims)
     if a == b:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
     k = as_int(k, "rot90", "k") % 4
     if k == 0:
         return input.clone()
@@ -116,15 +132,20 @@ def rot90(input, k=1, dims=(0, 1)):
     return flip(input, (b,)).transpose(a, b) if k == 1 else flip(input, (a,)).transpose(a, b)
 
 
-# ---- triangles -------------------------------------------------------------------------------------------------------
+# ---- triangles -----------------------------------------------------------------------------------
 def _triangular(name, keep):
     def forward(a, diagonal):
         mask = keep(np.arange(a.shape[-1])[None, :] - np.arange(a.shape[-2])[:, None], diagonal)
         return np.where(mask, a, np.zeros((), a.dtype))
 
-    op = Op(name, forward, lambda g, _y, _x, diagonal: [apply(op, (g,), {"diagonal": diagonal})], samples=lambda make: [
-        Sample(make(3, 4), diagonal=0), Sample(make(2, 3, 3), diagonal=-1), Sample(make(3, 2), diagonal=1),
-        Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native, onnx=in_onnx.triangle(name == "triu"))
+    op = Op(
+        name, forward, lambda g, _y, _x, diagonal: [apply(op, (g,), {"diagonal": diagonal})],
+        samples=lambda make: [
+            Sample(make(3, 4), diagonal=0),
+            Sample(make(2, 3, 3), diagonal=-1),
+            Sample(make(3, 2), diagonal=1),
+            Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native,
+        onnx=in_onnx.triangle(name == "triu"))
     op.any_sizes = True
 
     def check(input):
@@ -139,7 +160,8 @@ def _triangular(name, keep):
         check(self)
         return inplace(op, self, (), {"diagonal": as_int(diagonal, name, "diagonal")})
     triangle.__name__ = triangle.__qualname__ = name
-    triangle.__doc__ = f"Matrices with zeros {'above' if name == 'tril' else 'below'} the given diagonal."
+    triangle.__doc__ = (
+        f"Matrices with zeros {'above' if name == 'tril' else 'below'} the given diagonal.")
     triangle_.__name__, triangle_.__doc__ = name + "_", f"`{name}`, in place."
     METHODS[name + "_"] = triangle_
     return function(out=True)(triangle)
@@ -149,7 +171,7 @@ tril = _triangular("tril", lambda above, k: above <= k)
 triu = _triangular("triu", lambda above, k: above >= k)
 
 
-# ---- diagonals -------------------------------------------------------------------------------------------------------
+# ---- diagonals -----------------------------------------------------------------------------------
 @function()
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """The last dimension as a diagonal of two new ones, zeros elsewhere."""
@@ -163,7 +185,8 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     size = list(input._array.shape[:-1])
     for d in sorted((d1, d2)):
         size.insert(d, m)
-    return apply(undiagonal_op, (input,), {"size": tuple(size), "offset": offset, "dim1": d1, "dim2": d2})
+    return apply(undiagonal_op, (input,),
+                 {"size": tuple(size), "offset": offset, "dim1": d1, "dim2": d2})
 
 
 @function(out=True)
@@ -185,7 +208,7 @@ def diagflat(input, offset=0):
     return diag_embed(reshape(input, (-1,)), offset)
 
 
-# ---- products of shapes ----------------------------------------------------------------------------------------------
+# ---- products of shapes --------------------------------------------------------------------------
 @function(out=True)
 def kron(input, other):
     """The Kronecker product: each element of `input` times all of `other`, as blocks."""
@@ -201,11 +224,16 @@ def kron(input, other):
 def channel_shuffle(input, groups):
     """Channels dealt out over the groups."""
     if input.ndim < 3:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+        raise RuntimeError(
+            "channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{list(input.shape)}")
     c = input.shape[1]
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if c % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
+        )
     x = input.reshape(input.shape[0], groups, c // groups, *input.shape[2:])
     return x.transpose(1, 2).reshape(input.shape)

@@ -19,9 +19,10 @@ from .surface import FUNCTIONS, function
 from .view import view_op
 
 
-# ---- layer norm and its kin: rows of n elements, weight and bias along the row ------------------------------------------
+# ---- layer norm and its kin: rows of n elements, weight and bias along the row -------------------
 def _layer_grad_by_definition(weighted):
-    """The layer norm's gradient in plain ops, for its own gradient: the mean and scale given are functions of x."""
+    """The layer norm's gradient in plain ops, for its own gradient: the mean and scale given are
+    functions of x."""
     def plain(g, x, _mean, r, *rest, dim):
         d = list(dim)
         if weighted:
@@ -46,19 +47,24 @@ def _layer_grad_each(op, n, inputs, batched, attrs):
 def _layer_norm_each(op, n, inputs, batched, attrs):
     """With weights of each example: they come after the rest."""
     x, weight, bias, eps, count = inputs
-    y, mean, scale = normalize_op.batch(n, (x if batched[0] else repeated(x, n), eps, count), (True, False, False), attrs)
-    weight, bias = [aligned(p, y._array.ndim - 1) if b else p for p, b in zip((weight, bias), batched[1:3])]
+    y, mean, scale = normalize_op.batch(n, (x if batched[0] else repeated(x, n), eps, count),
+                                        (True, False, False), attrs)
+    weight, bias = [
+        aligned(p, y._array.ndim - 1) if b else p for p, b in zip((weight, bias), batched[1:3])]
     return y * weight + bias, mean, scale
 
 
-layer_grad_op, layer_grad_weighted_op = (
-    RowsOp("layer_norm_backward" + ("_weighted" if w else ""), lambda t, w=w: rowops.layer_norm_backward(t, weight=w),
-           vjp=by_decomposition(_layer_grad_by_definition(w)), inner=True, batch=_layer_grad_each if w else None) for w in (False, True))
+layer_grad_op, layer_grad_weighted_op = (RowsOp(
+    "layer_norm_backward" + ("_weighted" if w else ""),
+    lambda t, w=w: rowops.layer_norm_backward(t, weight=w),
+    vjp=by_decomposition(_layer_grad_by_definition(w)), inner=True,
+    batch=_layer_grad_each if w else None) for w in (False, True))
 
 
 def _axes_sum(x, dim):
     rest = [i for i in range(x.ndim) if i not in dim]
-    return x.sum(rest) if rest else x                     # a sum over no dimension would be one over all
+    # a sum over no dimension would be one over all
+    return x.sum(rest) if rest else x
 
 
 def _layer_vjp(g, y, x, weight, _bias, _eps, n, *, dim, needs):
@@ -67,8 +73,10 @@ def _layer_vjp(g, y, x, weight, _bias, _eps, n, *, dim, needs):
     if needs[0]:
         gx = layer_grad_weighted_op(g, x, y[1], y[2], weight, n, dim=dim)
     if needs[1]:
-        # the saved mean and scale have no history: where one is wanted, the same numbers are computed with it
-        h = normalize_op(x, _eps, n, dim=dim)[0] if modes.state.flags & modes.GRAD else (x - y[1]) * y[2]
+        # the saved mean and scale have no history: where one is wanted, the same numbers are
+        # computed with it
+        h = (normalize_op(x, _eps, n, dim=dim)[0] if modes.state.flags & modes.GRAD else
+             (x - y[1]) * y[2])
         gw = _axes_sum(g * h, dim)
     if needs[2]:
         gb = _axes_sum(g, dim)
@@ -80,12 +88,16 @@ def _plain_vjp(g, y, x, _eps, n, *, dim):
 
 
 # (result, mean, 1 / standard deviation)
-layer_norm_op = RowsOp("layer_norm", rowops.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2), batch=_layer_norm_each,
-                       samples=lambda make: [Sample(make(4, 6), make(6), make(6), 1e-5, 6.0, dim=(1,)),
-                                             Sample(make(2, 3, 4), make(3, 4), make(3, 4), 1e-5, 12.0, dim=(1, 2))],
-                       onnx=in_onnx.layer_norm)
-normalize_op = RowsOp("normalize_rows", lambda t: rowops.layer_norm(t, weight=False, bias=False), vjp=_plain_vjp, nondiff_outputs=(1, 2),
-                      samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))], onnx=in_onnx.rows_normalized)
+layer_norm_op = RowsOp(
+    "layer_norm", rowops.layer_norm, vjp=_layer_vjp, nondiff_outputs=(1, 2), batch=_layer_norm_each,
+    samples=lambda make: [
+        Sample(make(4, 6), make(6), make(6), 1e-5, 6.0, dim=(1,)),
+        Sample(make(2, 3, 4), make(3, 4), make(3, 4), 1e-5, 12.0, dim=(1, 2))],
+    onnx=in_onnx.layer_norm)
+normalize_op = RowsOp("normalize_rows", lambda t: rowops.layer_norm(t, weight=False, bias=False),
+                      vjp=_plain_vjp, nondiff_outputs=(1, 2),
+                      samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))],
+                      onnx=in_onnx.rows_normalized)
 
 
 def _rms_grad_by_definition(g, x, r, n, *, dim):
@@ -96,14 +108,18 @@ def _rms_grad_by_definition(g, x, r, n, *, dim):
     return r * (g - x * (r * r) * (g * x).mean(d, keepdim=True))
 
 
-rms_grad_op = RowsOp("rms_norm_backward", lambda t: rowops.rms_norm_backward(t, weight=False), vjp=by_decomposition(_rms_grad_by_definition),
+rms_grad_op = RowsOp("rms_norm_backward", lambda t: rowops.rms_norm_backward(t, weight=False),
+                     vjp=by_decomposition(_rms_grad_by_definition),
                      inner=True)
-rms_op = RowsOp("rms_norm", lambda t: rowops.rms_norm(t, weight=False), nondiff_outputs=(1,),
-                vjp=lambda g, y, x, _eps, n, *, dim: [rms_grad_op(g[0], x, y[1], n, dim=dim), None, None],
-                samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))], onnx=in_onnx.rms_norm)
+rms_op = RowsOp(
+    "rms_norm", lambda t: rowops.rms_norm(t, weight=False),
+    nondiff_outputs=(1,),
+    vjp=lambda g, y, x, _eps, n, *, dim: [rms_grad_op(g[0], x, y[1], n, dim=dim), None, None],
+    samples=lambda make: [Sample(make(4, 6), 1e-5, 6.0, dim=(1,))],
+    onnx=in_onnx.rms_norm)
 
 
-# ---- batch norm: a row is a channel, weight and bias are one number a row ---------------------------------------------------
+# ---- batch norm: a row is a channel, weight and bias are one number a row ------------------------
 def _batch_grad_by_definition(g, x, _mean, r, weight, n, *, dim):
     d = list(dim)
     c = x - x.mean(d, keepdim=True)
@@ -115,7 +131,9 @@ def _batch_grad_by_definition(g, x, _mean, r, weight, n, *, dim):
     return gx, (g * h).sum(d, keepdim=True), g.sum(d, keepdim=True)
 
 
-batch_grad_op = RowsOp("batch_norm_backward", rowops.batch_norm_backward, vjp=by_decomposition(_batch_grad_by_definition),
+batch_grad_op = RowsOp("batch_norm_backward",
+                       rowops.batch_norm_backward,
+                       vjp=by_decomposition(_batch_grad_by_definition),
                        inner=True)
 
 
@@ -125,24 +143,29 @@ def _batch_vjp(g, y, x, weight, _bias, _eps, n, *, dim):
 
 
 # (result, mean, 1 / standard deviation, variance)
-batch_norm_op = RowsOp("batch_norm", rowops.batch_norm, vjp=_batch_vjp, nondiff_outputs=(1, 2, 3),
-                       samples=lambda make: [Sample(make(4, 3, 5), make(1, 3, 1), make(1, 3, 1), 1e-5, 20.0, dim=(0, 2))])
+batch_norm_op = RowsOp(
+    "batch_norm", rowops.batch_norm, vjp=_batch_vjp, nondiff_outputs=(1, 2, 3),
+    samples=lambda make: [
+        Sample(make(4, 3, 5), make(1, 3, 1), make(1, 3, 1), 1e-5, 20.0, dim=(0, 2))])
 
 def _as_batch_norm(b, *xs):
     return in_onnx.batch_norm(b, xs, inverse_std_op, view_op)
 
 
 R, POSITIVE = reals(-3, 3), reals(0.2, 4)
-batch_norm_eval_op = PointwiseOp("batch_norm_eval", lambda x, mean, invstd, weight, bias: (x - mean) * invstd * weight + bias, kinds="f",
-                                 samples=(R, R, POSITIVE, R, R), onnx=_as_batch_norm)
-inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + eps), kinds="f", samples=(POSITIVE, reals(1e-5, 1, grad=False)),
+batch_norm_eval_op = PointwiseOp(
+    "batch_norm_eval", lambda x, mean, invstd, weight, bias: (x - mean) * invstd * weight + bias,
+    kinds="f", samples=(R, R, POSITIVE, R, R), onnx=_as_batch_norm)
+inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + eps), kinds="f",
+                             samples=(POSITIVE, reals(1e-5, 1, grad=False)),
                              vjp=lambda g, y, v, e: [-0.5 * g * (y * y * y), None])
 
 
-# ---- the functions ---------------------------------------------------------------------------------------------------
+# ---- the functions -------------------------------------------------------------------------------
 def _float_input(name, x):
     if not is_tensor(x):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     if x.dtype.kind != 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 
@@ -154,11 +177,13 @@ def _normalized_axes(name, x, normalized_shape, weight, bias=None):
         raise RuntimeError(f"{name}: Expected normalized_shape to be at least 1-dimensional")
     for p, what in ((weight, "weight"), (bias, "bias")):
         if p is not None and p._array.shape != shape:
-            raise RuntimeError(f"{name}: Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
-                               f"{list(p.shape)} and normalized_shape = {list(shape)}")
+            raise RuntimeError(
+                f"{name}: Expected {what} to be of same shape as normalized_shape, but got {what} "
+                f"of shape {list(p.shape)} and normalized_shape = {list(shape)}")
     if x._array.shape[-k:] != shape:
-        raise RuntimeError(f"{name}: Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
-                           f"got input of size{list(x.shape)}")
+        raise RuntimeError(
+            f"{name}: Given normalized_shape={list(shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, shape))}], but got input of size{list(x.shape)}")
     dim = tuple(range(x.ndim - k, x.ndim))
     n = dims.count(shape, None)
     return dim, float(n)
@@ -174,7 +199,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """
     _float_input("layer_norm", input)
     dim, n = _normalized_axes("layer_norm", input, normalized_shape, weight, bias)
-    if weight is None or bias is None or weight.dtype is not input.dtype or bias.dtype is not input.dtype:
+    if (weight is None or bias is None or weight.dtype is not input.dtype
+            or bias.dtype is not input.dtype):
         y = apply(normalize_op, (input, float(eps), n), {"dim": dim})[0]
         y = y if weight is None else y * weight
         return (y if bias is None else y + bias).to(input.dtype)
@@ -201,23 +227,29 @@ def _per_channel(p, x, fill, dtype):
 def _check_channels(name, x, **named):
     for what, p in named.items():
         if p is not None and p.numel() != x.shape[1]:
-            raise RuntimeError(f"{name}: {what} should contain {x.shape[1]} elements not {p.numel()}")
+            raise RuntimeError(
+                f"{name}: {what} should contain {x.shape[1]} elements not {p.numel()}")
 
 
 @function(method=False)
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-    """Normalise each channel: by the batch in training (updating the running statistics), by the running statistics otherwise."""
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False,
+               momentum=0.1, eps=1e-5):
+    """Normalise each channel: by the batch in training (updating the running statistics), by the
+    running statistics otherwise."""
     _float_input("batch_norm", input)
     if input.ndim < 2:
         raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
-    _check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var,
+                    weight=weight, bias=bias)
     acc = float32 if input.dtype.itemsize < 4 else input.dtype
     w, b = _per_channel(weight, input, 1.0, acc), _per_channel(bias, input, 0.0, acc)
     if training:
         dim = (0, *range(2, input.ndim))
         n = dims.count(input.shape, dim)
         if n == 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(input.shape)}")
+            raise ValueError(
+                "Expected more than 1 value per channel when training, got input size "
+                f"{tuple(input.shape)}")
         y, mean, _, var = apply(batch_norm_op, (input, w, b, float(eps), float(n)), {"dim": dim})
         if running_mean is not None:
             with modes.no_grad():
@@ -231,9 +263,11 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
                         running.mul_(1 - momentum).add_(new, alpha=share)
         return y
     if running_mean is None or running_var is None:
-        raise RuntimeError("batch_norm: expected running_mean and running_var to be defined when training=False")
+        raise RuntimeError(
+            "batch_norm: expected running_mean and running_var to be defined when training=False")
     invstd = apply(inverse_std_op, (running_var, eps), {})
-    mean, invstd = _per_channel(running_mean, input, 0.0, acc), _per_channel(invstd, input, 1.0, acc)
+    mean, invstd = (_per_channel(running_mean, input, 0.0,
+                                 acc), _per_channel(invstd, input, 1.0, acc))
     return apply(batch_norm_eval_op, (input, mean, invstd, w, b), {}).to(input.dtype)
 
 
@@ -242,14 +276,17 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalise groups of channels of each sample, then weight and bias per channel."""
     _float_input("group_norm", input)
     if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     n, c = input.shape[:2]
     if num_groups <= 0 or c % num_groups:
-        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} "
-                           f"and num_groups={num_groups}")
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input "
+            f"of shape {list(input.shape)} and num_groups={num_groups}")
     _check_channels("group_norm", input, weight=weight, bias=bias)
     grouped = input.reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
-    y = apply(normalize_op, (grouped, float(eps), float(grouped.shape[2])), {"dim": (2,)})[0].reshape(input.shape)
+    y = apply(normalize_op, (grouped, float(eps), float(grouped.shape[2])),
+              {"dim": (2,)})[0].reshape(input.shape)
     return _affine(y, weight, bias)
 
 
@@ -259,17 +296,22 @@ def _affine(y, weight, bias):
     return y if bias is None else y + bias.reshape(shape)
 
 
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None,
+                  use_input_stats=True, momentum=0.1, eps=1e-5):
     """Normalise each channel of each sample."""
     _float_input("instance_norm", input)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    _check_channels("instance_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_channels("instance_norm", input, running_mean=running_mean, running_var=running_var,
+                    weight=weight, bias=bias)
     n, c = input.shape[:2]
     size = int(np.prod(input.shape[2:], dtype=np.int64))
     if size == 1:
-        raise ValueError(f"Expected more than 1 spatial element when training, got input size {tuple(input.shape)}")
-    y = apply(normalize_op, (input.reshape(n, c, -1), float(eps), float(size)), {"dim": (2,)})[0].reshape(input.shape)
+        raise ValueError(
+            "Expected more than 1 spatial element when training, got input size "
+            f"{tuple(input.shape)}")
+    y = apply(normalize_op, (input.reshape(n, c, -1), float(eps), float(size)),
+              {"dim": (2,)})[0].reshape(input.shape)
     if running_mean is not None:
         with modes.no_grad():
             flat = input.detach().reshape(n, c, -1)
@@ -281,7 +323,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """Divide by a power of the mean square over neighbouring channels."""
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if input.numel() == 0:
         return input
     from .pad import pad

@@ -1,7 +1,9 @@
-"""Calls of NumPy's functions as ops, for traces: a replay makes them again, on the arrays of the moment.
+"""Calls of NumPy's functions as ops, for traces: a replay makes them again, on the arrays of the
+moment.
 
-What a call was given is kept as text does it, in nested tuples with a word first (see `Told`): so graphs that hold calls can be printed,
-compared and read back. A call that NumPy would inform about (a division by zero) is an error here: eager says so where the user's line is.
+What a call was given is kept as text does it, in nested tuples with a word first (see `Told`): so
+graphs that hold calls can be printed, compared and read back. A call that NumPy would inform about
+(a division by zero) is an error here: eager says so where the user's line is.
 """
 import functools
 import operator
@@ -34,8 +36,9 @@ class Unsaid(Exception):
 
 
 class Told:
-    """Arguments of a call as nested tuples: ("array", i) for operand i, ("list", ...), ("dtype", name), ("value", x). `operand(x)` gives
-    (the word, the tensor) of what is an operand, and None of anything else."""
+    """Arguments of a call as nested tuples: ("array", i) for operand i, ("list", ...), ("dtype",
+    name), ("value", x). `operand(x)` gives (the word, the tensor) of what is an operand, and None
+    of anything else."""
 
     def __init__(self, operand):
         self.operand, self.tensors, self.index = operand, [], {}
@@ -57,7 +60,8 @@ class Told:
             return t.__name__, *[self(y) for y in x]
         if t is slice:
             return "slice", self(x.start), self(x.stop), self(x.step)
-        if isinstance(x, np.dtype) or isinstance(x, type) and (x in (float, int, bool, complex) or issubclass(x, np.generic)):
+        if (isinstance(x, np.dtype) or isinstance(x, type) and
+            (x in (float, int, bool, complex) or issubclass(x, np.generic))):
             d = np.dtype(x)
             if d in FROM_NUMPY:
                 return "dtype", d.str
@@ -78,8 +82,8 @@ def _given(told, arrays):
 
 
 class NumpyCall(Op):
-    """`function(*args, **kwargs)` of NumPy's. `writes`: which operand the function changes; the result is that operand afterwards, and
-    the operand itself stays as it is."""
+    """`function(*args, **kwargs)` of NumPy's. `writes`: which operand the function changes; the
+    result is that operand afterwards, and the operand itself stays as it is."""
     total = False
 
     def forward(self, *arrays, function, args, kwargs, errors, writes=None):
@@ -87,7 +91,8 @@ class NumpyCall(Op):
         if writes is not None:
             arrays = *arrays[:writes], arrays[writes].copy(), *arrays[writes + 1:]
         with np.errstate(**dict(zip(ERRORS, errors))):
-            made = find(function)(*[_given(x, arrays) for x in args], **{k: _given(x, arrays) for k, x in kwargs})
+            made = find(function)(*[_given(x, arrays) for x in args],
+                                  **{k: _given(x, arrays) for k, x in kwargs})
         if writes is not None:
             return arrays[writes]
         return tuple(map(np.asarray, made)) if isinstance(made, tuple | list) else np.asarray(made)

@@ -8,7 +8,9 @@ from .surface import method
 def __contains__(self, element):
     """Does any element equal the given one?"""
     if not (is_tensor(element) or isinstance(element, int | float | complex)):
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}.")
     return bool((self == element).any())
 
 

@@ -12,7 +12,8 @@ from .view import numpy_index
 
 
 def _pad_parts(shape, pads):
-    """For constant padding that may also cut: (new shape, where the old values go, which old values)."""
+    """For constant padding that may also cut: (new shape, where the old values go, which old
+    values)."""
     new, to, of = [], [], []
     for n, (before, after) in zip(shape, pads):
         new.append(n + before + after)
@@ -146,7 +147,8 @@ unpad_by_index_op = Op(
 
 
 def pad(input, pad, mode="constant", value=None):
-    """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards: (before, after, before, ...)."""
+    """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards:
+    (before, after, before, ...)."""
     check_tensors("pad", input=input)
     amounts = sizes((pad,), "pad", "pad")
     n = input._array.ndim
@@ -154,9 +156,8 @@ def pad(input, pad, mode="constant", value=None):
         raise RuntimeError("Padding length must be divisible by 2")
     if len(amounts) // 2 > n:
         raise RuntimeError(
-            f"Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(amounts)} and input of dimension {n}"
-        )
+            "Padding length should be less than or equal to two times the input dimension but "
+            f"got padding length {len(amounts)} and input of dimension {n}")
     k = len(amounts) // 2
     pads = ((0, 0),) * (n - k) + tuple(
         [(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)]
@@ -165,9 +166,8 @@ def pad(input, pad, mode="constant", value=None):
     for d, (before, after) in enumerate(pads):
         if shape[d] + before + after < 0:
             raise RuntimeError(
-                f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted in a negative "
-                f"output size, which is invalid. Check dimension {d} of your input."
-            )
+                f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted "
+                f"in a negative output size, which is invalid. Check dimension {d} of your input.")
     if mode == "constant":
         return apply(pad_op, (input,), {"pads": pads, "value": 0 if value is None else value})
     if mode not in ("reflect", "replicate", "circular"):
@@ -183,19 +183,18 @@ def pad(input, pad, mode="constant", value=None):
             continue
         if mode == "reflect" and (before >= shape[d] or after >= shape[d]):
             raise RuntimeError(
-                "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
-                f"({before}, {after}) at dimension {d} of input {list(shape)}"
-            )
+                "Argument #4: Padding size should be less than the corresponding input dimension, "
+                f"but got: padding ({before}, {after}) at dimension {d} of input {list(shape)}")
         if mode == "circular" and (before > shape[d] or after > shape[d]):
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if not shape[d]:
             raise RuntimeError(
-                f"pad: Expected a non-empty dimension {d} for mode '{mode}', got input of shape {list(shape)}"
-            )
+                f"pad: Expected a non-empty dimension {d} for mode '{mode}', got input of shape "
+                f"{list(shape)}")
         if shape[d] + before + after < 1:
             raise RuntimeError(
-                f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding ({before}, {after})"
-            )
+                f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding "
+                f"({before}, {after})")
     return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})
 
 

@@ -16,7 +16,7 @@ from .surface import FUNCTIONS, METHODS, function, method
 from .view import ViewOp, view_op
 
 
-# ---- other element types over the same memory ------------------------------------------------------------------------
+# ---- other element types over the same memory ----------------------------------------------------
 def _reinterpret(a, dtype):
     if a.itemsize == dtype.itemsize or not a.ndim:
         return a.view(dtype.np)
@@ -25,7 +25,8 @@ def _reinterpret(a, dtype):
     if a.flags.c_contiguous:
         return a.view(dtype.np)
     size = a.shape[-1] * a.itemsize // dtype.itemsize
-    return np.ndarray((*a.shape[:-1], size), dtype.np, _bytes_from(a), 0, (*a.strides[:-1], dtype.itemsize))
+    return np.ndarray((*a.shape[:-1], size), dtype.np, _bytes_from(a), 0,
+                      (*a.strides[:-1], dtype.itemsize))
 
 
 def _bytes_from(a):
@@ -33,25 +34,33 @@ def _bytes_from(a):
     item = a.itemsize
     low, high = extent(a.shape, element_strides(a))
     if low < 0:
-        raise RuntimeError("view(dtype): negative strides are not supported for an element type of another size")
+        raise RuntimeError(
+            "view(dtype): negative strides are not supported for an element type of another size")
     return indexing.strided(a, (high + 1,), (1,)).view(np.uint8) if item else a
 
 
-view_dtype_op = ViewOp("view_dtype", _reinterpret, samples=lambda make: [Sample(make(2, 4), dtype=dtypes.int32)], batch=native)
+view_dtype_op = ViewOp("view_dtype",
+                       _reinterpret,
+                       samples=lambda make: [Sample(make(2, 4), dtype=dtypes.int32)],
+                       batch=native)
 
 
 def view_as_type(self, dtype):
     a, item = self._array, self._array.itemsize
     if dtype.itemsize != item:
         if not a.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 to view {self.dtype.letter} as {dtype.letter} (different element sizes)")
+            raise RuntimeError(
+                f"self.dim() cannot be 0 to view {self.dtype.letter} as {dtype.letter} (different "
+                "element sizes)")
         if a.shape[-1] * item % dtype.itemsize:
-            raise RuntimeError(f"self.size(-1) must be divisible by {dtype.itemsize // item} to view {self.dtype.letter} as "
-                               f"{dtype.letter} (different element sizes), but got {a.shape[-1]}")
+            raise RuntimeError(f"self.size(-1) must be divisible by {dtype.itemsize // item} to "
+                               f"view {self.dtype.letter} as {dtype.letter} (different element "
+                               f"sizes), but got {a.shape[-1]}")
     return self.view_as(self) if dtype is self.dtype else apply(view_dtype_op, (self,), {"dtype": dtype})
 
 
-_complex_samples = lambda make: [Sample(make(2, 3).to(dtypes.complex128)), Sample(make().to(dtypes.complex128))]  # noqa: E731
+_complex_samples = lambda make: [
+    Sample(make(2, 3).to(dtypes.complex128)), Sample(make().to(dtypes.complex128))]    # noqa: E731
 
 
 def _as_real(a):
@@ -73,9 +82,11 @@ def _imag_vjp(g, _y, _x):
 
 real_op = ViewOp("real", lambda a: a.real, _real_vjp, samples=_complex_samples, batch=native)
 imag_op = ViewOp("imag", lambda a: a.imag, _imag_vjp, samples=_complex_samples, batch=native)
-view_as_real_op = ViewOp("view_as_real", _as_real, lambda g, _y, _x: [_complex_from(g)], samples=_complex_samples, batch=native)
-view_as_complex_op = ViewOp("view_as_complex", _as_complex, lambda g, _y, _x: [view_as_real(g)],
-                            samples=lambda make: [Sample(make(3, 2)), Sample(make(2))], batch=native)
+view_as_real_op = ViewOp("view_as_real", _as_real, lambda g, _y, _x: [_complex_from(g)],
+                         samples=_complex_samples, batch=native)
+view_as_complex_op = ViewOp(
+    "view_as_complex", _as_complex, lambda g, _y, _x: [view_as_real(g)],
+    samples=lambda make: [Sample(make(3, 2)), Sample(make(2))], batch=native)
 
 
 def _complex_from(g):
@@ -95,8 +106,9 @@ def view_as_complex(input):
     """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
     a = input._array
     if input.dtype.kind != FLOAT or a.itemsize < 4:
-        raise RuntimeError("view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: "
-                           f"{input.dtype.letter}")
+        raise RuntimeError(
+            "view_as_complex is only supported for floating point tensors, but got a tensor of "
+            f"scalar type: {input.dtype.letter}")
     if not a.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if a.shape[-1] != 2:
@@ -131,7 +143,7 @@ def _set_part(get):
 METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(imag, _set_part(imag))
 
 
-# ---- complex numbers -------------------------------------------------------------------------------------------------
+# ---- complex numbers -----------------------------------------------------------------------------
 def _complex(real, imag):
     d = FROM_NUMPY[real.dtype].to_complex()
     r = np.empty(np.broadcast_shapes(real.shape, imag.shape), d.np)
@@ -159,8 +171,9 @@ def complex(real, imag, *, out=None):
         if not is_tensor(x):
             raise TypeError(f"complex(): expected two Tensors, got {type(x).__name__}")
     if real.dtype is not imag.dtype:
-        raise RuntimeError(f"Expected object of scalar type {real.dtype.letter} but got scalar type {imag.dtype.letter} for second "
-                           "argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {real.dtype.letter} but got scalar type "
+            f"{imag.dtype.letter} for second argument")
     if real.dtype.kind != FLOAT or real.dtype is dtypes.bfloat16:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                            f"{real.dtype.letter} and {imag.dtype.letter}")
@@ -185,5 +198,8 @@ def view(self, *shape):
     if len(shape) == 1 and (type(shape[0]) is dtypes.dtype or isinstance(shape[0], builtins.type)):
         return view_as_type(self, dtypes.as_dtype(shape[0]))
     if not shape:
-        raise TypeError("view() received an invalid combination of arguments - got (), but expected a shape or a dtype")
-    return apply(view_op, (self,), {"size": indexing.infer_size(sizes(shape, "view"), self._array.size)})
+        raise TypeError(
+            "view() received an invalid combination of arguments - got (), but expected a shape "
+            "or a dtype")
+    return apply(view_op, (self,),
+                 {"size": indexing.infer_size(sizes(shape, "view"), self._array.size)})

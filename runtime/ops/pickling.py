@@ -11,7 +11,8 @@ from .surface import method
 
 
 def _region(a):
-    """The block of memory under `a` as a 1-d array of bytes (the same object for every view of it), and where `a` starts in it."""
+    """The block of memory under `a` as a 1-d array of bytes (the same object for every view of
+    it), and where `a` starts in it."""
     root = owner(a)
     dense = root.flags.c_contiguous or root.flags.f_contiguous
     if not a.size or not dense or root.dtype == np.uint8 and root.nbytes > 4 * a.nbytes + 4096:
@@ -31,7 +32,8 @@ _blocks: dict = {}
 
 
 def _put_back(t, root):
-    """Note that a tensor was put back over a block. Each such tensor has a version cell of its own, which writes to the others do not reach."""
+    """Note that a tensor was put back over a block. Each such tensor has a version cell of its
+    own, which writes to the others do not reach."""
     key, whole = id(root), root.nbytes == t._array.nbytes
     if key in _blocks:
         _blocks[key][1].shown = 1
@@ -44,13 +46,15 @@ def _put_back(t, root):
 
 @method()
 def __deepcopy__(self, memo):
-    """An independent copy of a leaf; tensors that share memory still share it when they are copied together."""
+    """An independent copy of a leaf; tensors that share memory still share it when they are
+    copied together."""
     if id(self) in memo:
         return memo[id(self)]
     if self.grad_fn is not None:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                           "moment. If you were attempting to deepcopy a module, this may be because of a "
-                           "whet.nn.utils.weight_norm usage.")
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment. If you were attempting to deepcopy a module, this may be "
+            "because of a whet.nn.utils.weight_norm usage.")
     from copy import deepcopy
     a = self._array
     root, at = _region(a)
@@ -84,7 +88,8 @@ def _rebuild(cls, root, at, dtype, shape, strides, requires_grad, attributes):
 
 @method()
 def __reduce_ex__(self, protocol):
-    """Pickling: the memory (once for all its views), the geometry, and whether a gradient is wanted."""
+    """Pickling: the memory (once for all its views), the geometry, and whether a gradient is
+    wanted."""
     if self.grad_fn is not None:
         raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
     a = self._array

@@ -1,10 +1,12 @@
 """The pointwise family: an op is a scalar expression.
 
-    softsign = pointwise("softsign", lambda input: input / (1 + absolute(input)), samples=reals(-6, 6))
+    softsign = pointwise("softsign", lambda input: input / (1 + absolute(input)), samples=reals(-6,
+        6))
 
-From the expression come the kernel for every dtype and layout, promotion, broadcasting, the in-place and `out=` forms, and the
-gradient: the derivative of the expression, itself a pointwise op (so any order). Parameters with a default are plain
-numbers unless a tensor is passed; they are operands of the kernel, so their values never cause another compilation.
+From the expression come the kernel for every dtype and layout, promotion, broadcasting, the
+in-place and `out=` forms, and the gradient: the derivative of the expression, itself a pointwise op
+(so any order). Parameters with a default are plain numbers unless a tensor is passed; they are
+operands of the kernel, so their values never cause another compilation.
 """
 import inspect
 import warnings
@@ -42,19 +44,23 @@ KINDS = {"b": BOOL, "i": INT, "f": FLOAT, "c": COMPLEX}
 class PointwiseOp(Op):
     """One scalar expression with its promotion rule.
 
-    promote: "default" (the operands' common type), "float" (integers become the default float), "int" (bools become int64), "none" (each
-    operand keeps its type). keep: operand positions that take no part in promotion (a condition). result: None (the type of the
-    expression), a short dtype name, or "real" (the real type of a complex result). kinds: which of bool, int, float, complex may come in.
-    complex: the expression for complex operands, where it is another. complex_vjp: the gradients of complex operands, where the function
-    has no complex derivative. wide: of f32 operands everything is computed in f64 and rounded once, the gradients too: for formulas that
-    lose digits, where speed matters less. at_result: the gradient of the one operand is the same, to the bit, at the result in its place.
-    onnx: the operator of the ONNX standard that it is, if it is one (see `onnx`).
+    promote: "default" (the operands' common type), "float" (integers become the default float),
+    "int" (bools become int64), "none" (each operand keeps its type). keep: operand positions that
+    take no part in promotion (a condition). result: None (the type of the expression), a short
+    dtype name, or "real" (the real type of a complex result). kinds: which of bool, int, float,
+    complex may come in. complex: the expression for complex operands, where it is another.
+    complex_vjp: the gradients of complex operands, where the function has no complex derivative.
+    wide: of f32 operands everything is computed in f64 and rounded once, the gradients too: for
+    formulas that lose digits, where speed matters less. at_result: the gradient of the one operand
+    is the same, to the bit, at the result in its place. onnx: the operator of the ONNX standard
+    that it is, if it is one (see `onnx`).
     """
     family = "pointwise"
     memo = dynamic_numbers = any_sizes = True
 
-    def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc", differentiable=None, result=None, samples=None,
-                 register=True, saves=None, doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False,
+    def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc",
+                 differentiable=None, result=None, samples=None, register=True, saves=None,
+                 doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False,
                  onnx=None):
         self.standard = onnx
         self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
@@ -68,8 +74,9 @@ class PointwiseOp(Op):
         self._roots: dict = {}
         self._grads: dict = {}
         dtypes.on_default_change.append(self._plans.clear)
-        super().__init__(name, samples=samples, register=register, doc=doc,
-                         differentiable=differentiable if differentiable is not None else result != "bool")
+        super().__init__(
+            name, samples=samples, register=register, doc=doc,
+            differentiable=differentiable if differentiable is not None else result != "bool")
         self._needs = None
 
     # ---- the expression ----
@@ -89,7 +96,8 @@ class PointwiseOp(Op):
         return root
 
     def gradient(self, i, complex_=False):
-        """(op, positions): the pointwise op that computes operand i's gradient, and what it reads of (g, y, *inputs)."""
+        """(op, positions): the pointwise op that computes operand i's gradient, and what it
+        reads of (g, y, *inputs)."""
         complex_ = complex_ and (self.complex_fn or self.complex_vjp) is not None
         key = ("complex", i) if complex_ else i
         got = self._grads.get(key)
@@ -124,7 +132,8 @@ class PointwiseOp(Op):
         fn = declarations.run(lines, {"expr": expr})["fn"]       # a signature of the right length
         op = PointwiseOp(f"{self.name}_grad{i if self.nin > 1 else ''}", fn, promote="default", register=False, differentiable=True,
                          wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep),
-                         complex_vjp=complex_ and (lambda g, y, *xs: s.differentiate(expr, g, range(len(xs)), complex=True)))   # it may conjugate
+                         # it may conjugate
+                         complex_vjp=complex_ and (lambda g, y, *xs: s.differentiate(expr, g, range(len(xs)), complex=True)))
         op.base = self
         return op, tuple(used)
 
@@ -200,7 +209,9 @@ class PointwiseOp(Op):
         s = scalar()
         t = self.compute_type(arrays)
         if not any(isinstance(x, np.ndarray) for x in arrays):
-            raise TypeError(f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, not {type(arrays[0]).__name__}")
+            raise TypeError(
+                f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, "
+                f"not {type(arrays[0]).__name__}")
         if t.kind not in self.kinds:
             raise NotImplementedError(f"\"{self.name}\" not implemented for '{t.letter}'")
         number = t.short if t.short not in ("f16", "bf16") else "f32"
@@ -235,8 +246,9 @@ class PointwiseOp(Op):
             raise _misfit(xs) from None
 
     def onnx(self, b, *operands):
-        """A node for each operation of the expression, or the operator of the standard that `standard` names. Where it is a function it may
-        give nothing: then the expression says it."""
+        """A node for each operation of the expression, or the operator of the standard that
+        `standard` names. Where it is a function it may give nothing: then the expression says
+        it."""
         own = self.standard
         made = own and (b.named(own, *operands) if isinstance(own, str) else own(b, *operands))
         return made or b.pointwise(self, operands)
@@ -245,16 +257,23 @@ class PointwiseOp(Op):
         """One dimension more; operands of fewer dimensions get theirs behind it."""
         ndim = max([example_ndim(x, b) for x, b in zip(inputs, batched) if registry.is_tensor(x)])
         xs = self._promoted_apart(inputs, batched)
-        return apply(self, tuple([aligned(x, ndim) if b else x for x, b in zip(xs, batched)]), attrs)
+        return apply(self,
+                     tuple([aligned(x, ndim) if b else x for x, b in zip(xs, batched)]),
+                     attrs)
 
     def _promoted_apart(self, inputs, batched):
-        """The operands, where needed in the type that they meet in: a number of each example counts as one there, and as a vector here."""
+        """The operands, where needed in the type that they meet in: a number of each example
+        counts as one there, and as a vector here."""
         numbers = [i for i, (x, b) in enumerate(zip(inputs, batched)) if b and x._array.ndim == 1 and i not in self.keep]
         types = {x._array.dtype for i, x in enumerate(inputs) if registry.is_tensor(x) and i not in self.keep}
         if not numbers or len(types) == 1 or self.promote == "none":
             return inputs
-        t = self.compute_type([x._array[0, ...] if b else x._array if registry.is_tensor(x) else x for x, b in zip(inputs, batched)])
-        return [x if not registry.is_tensor(x) or i in self.keep else x.to(t) for i, x in enumerate(inputs)]
+        t = self.compute_type([
+            x._array[0, ...] if b else x._array if registry.is_tensor(x) else x
+            for x, b in zip(inputs, batched)])
+        return [
+            x if not registry.is_tensor(x) or i in self.keep else x.to(t)
+            for i, x in enumerate(inputs)]
 
     def jvp(self, inputs, tangents, outs, attrs):
         """The derivative of the expression by each operand, times its tangent."""
@@ -279,25 +298,31 @@ class PointwiseOp(Op):
         return total if total.dtype is outs.dtype else total.to(outs.dtype)
 
     def _number(self, x, number, t):
-        if t.kind == INT and not dtypes.iinfo(t).min <= x <= dtypes.iinfo(t).max:                # whole numbers wrap around
+        # whole numbers wrap around
+        if t.kind == INT and not dtypes.iinfo(t).min <= x <= dtypes.iinfo(t).max:
             if not -1 << 63 <= x < 1 << 64:
                 raise OverflowError(f"{self.name}: int too big to convert: {x}")
-            return np.asarray(int(x) & ((1 << (8 * t.itemsize)) - 1)).astype(f"u{t.itemsize}").view(number)
+            return np.asarray(int(x)
+                              & ((1 << (8 * t.itemsize)) - 1)).astype(f"u{t.itemsize}").view(number)
         if type(x) in (Extent, Real):
             return numeral(x, number)
         try:
-            if type(x) is float and not -6e4 < x < 6e4:      # infinite in the narrower type, as intended
+            # infinite in the narrower type, as intended
+            if type(x) is float and not -6e4 < x < 6e4:
                 with np.errstate(over="ignore"):
                     return np.asarray(x, number)
             return np.asarray(x, number)
         except OverflowError:
-            raise RuntimeError(f"{self.name}: value cannot be converted to type {t.name} without overflow: {x}") from None
+            raise RuntimeError(
+                f"{self.name}: value cannot be converted to type {t.name} without overflow: {x}"
+            ) from None
 
     # ---- backward ----
     def backward(self, node, g):
         xs = node.saved_inputs()
         y = node.saved_outputs()[0] if self.saves_output else None
-        if g._array.dtype.kind == "c" or self.result == "real" and any(registry.is_tensor(x) and x.dtype.kind == COMPLEX for x in xs):
+        if (g._array.dtype.kind == "c" or self.result == "real"
+                and any(registry.is_tensor(x) and x.dtype.kind == COMPLEX for x in xs)):
             return self._complex_backward(node, g, y, xs)
         nin, out = self.nin, []
         for i, e in enumerate(node.edges):
@@ -312,7 +337,9 @@ class PointwiseOp(Op):
                 r = g
             else:
                 op, used = got
-                r = apply(op, tuple([xs[u] if u < nin else g if u == nin else y for u in used]), NO_ATTRS)
+                r = apply(op,
+                          tuple([xs[u] if u < nin else g if u == nin else y for u in used]),
+                          NO_ATTRS)
             x = xs[i]
             if isinstance(x, Shape):
                 shape, dtype = x.shape, x.dtype.np
@@ -327,7 +354,8 @@ class PointwiseOp(Op):
         return out
 
     def _complex_backward(self, node, g, y, xs):
-        """The gradient of a function with a complex derivative: g times its conjugate; else as the op states it."""
+        """The gradient of a function with a complex derivative: g times its conjugate; else as
+        the op states it."""
         out, holomorphic = [], not self.complex_vjp
         for i, e in enumerate(node.edges):
             got = None if e is None else self.gradient(i, True)
@@ -353,8 +381,9 @@ def _misfit(xs):
     for other in shapes[1:]:
         for k in range(-1, -min(len(have), len(other)) - 1, -1):
             if have[k] != other[k] and 1 not in (have[k], other[k]):
-                return RuntimeError(f"The size of tensor a ({have[k]}) must match the size of tensor b ({other[k]}) at non-singleton "
-                                    f"dimension {max(len(have), len(other)) + k}")
+                return RuntimeError(
+                    f"The size of tensor a ({have[k]}) must match the size of tensor b "
+                    f"({other[k]}) at non-singleton dimension {max(len(have), len(other)) + k}")
         have = np.broadcast_shapes(have, other)
     return RuntimeError(f"shapes do not fit: {[list(s) for s in shapes]}")
 
@@ -366,7 +395,7 @@ def _zeros(x):
     return apply(REGISTRY["zeros"], (), {"size": x.shape, "dtype": x.dtype})
 
 
-# ---- calling conventions -------------------------------------------------------------------------------------------
+# ---- calling conventions -------------------------------------------------------------------------
 def call(op, args, out=None):
     """Run a pointwise op for a user: `out=` and foreign operands are dealt with here."""
     if out is not None:
@@ -375,12 +404,16 @@ def call(op, args, out=None):
 
 
 def write_out(op, args, out):
-    """The `out=` form of any op: the result is put into `out`, which is resized if its shape differs."""
+    """The `out=` form of any op: the result is put into `out`, which is resized if its shape
+    differs."""
     if not registry.is_tensor(out):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if modes.state.flags & modes.GRAD and (out._rg & 1 or op.differentiable and any(registry.is_tensor(x) and x._rg & 1 for x in args)):
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-                           "arguments requires grad.")
+    if (modes.state.flags & modes.GRAD
+            and (out._rg & 1
+                 or op.differentiable and any(registry.is_tensor(x) and x._rg & 1 for x in args))):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad.")
     r = registry.apply(op, args, {})
     return put_out(op.name, r, out)
 
@@ -388,12 +421,17 @@ def write_out(op, args, out):
 def put_out(name, r, out, warn=True):
     """Copy a result into the `out=` tensor under PyTorch's rules for type and shape."""
     if not dtypes.can_cast(r.dtype, out.dtype):
-        raise RuntimeError(f"{name}: result type {r.dtype.letter} can't be cast to the desired output type {out.dtype.letter}")
+        raise RuntimeError(
+            f"{name}: result type {r.dtype.letter} can't be cast to the desired output type "
+            f"{out.dtype.letter}")
     if out._array.shape != r._array.shape:
         if out._array.size and warn:
-            warnings.warn(f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which does not match "
-                          f"the required output shape {list(r._array.shape)}. This behavior is deprecated. You can reuse an out tensor t by "
-                          "resizing it, inplace, to zero elements with t.resize_(0).", stacklevel=3)
+            warnings.warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(out._array.shape)}, which does not match the required output shape "
+                f"{list(r._array.shape)}. This behavior is deprecated. You can reuse an out "
+                "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                stacklevel=3)
         out.resize_(r._array.shape)
     with modes.no_grad():
         out.copy_(r)
@@ -404,14 +442,16 @@ def inplace(op, t, args, attrs=None):
     """`t = op(t, *args)`, written into t's memory and history."""
     from ..autograd import inplace as ip
     if not registry.is_tensor(t):
-        raise TypeError(f"{op.name}_(): the first argument must be a Tensor, not {type(t).__name__}")
+        raise TypeError(
+            f"{op.name}_(): the first argument must be a Tensor, not {type(t).__name__}")
     if modes.state.observers:
         return modes.state.observers[-1].inplace(op, t, args, attrs or {})
     return inplace_now(op, t, args, attrs or {}, ip)
 
 
 def inplace_now(op, t, args, attrs, ip, level=None):
-    """The same, unseen by observers. Where `t` is a tensor of a level, the history is that of the level's tensors alone."""
+    """The same, unseen by observers. Where `t` is a tensor of a level, the history is that of
+    the level's tensors alone."""
     name = op.name + "_"
     inputs = (t, *args)
     owned = registry.is_tensor if level is None else level.owns
@@ -424,10 +464,12 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         if t._base is not None:
             ip.check_view_for_history(t, name)
         if t.dtype.kind < FLOAT:
-            raise RuntimeError(f"{name}: a tensor of type {t.dtype} cannot hold a result that requires grad")
+            raise RuntimeError(
+                f"{name}: a tensor of type {t.dtype} cannot hold a result that requires grad")
         edges = tuple([registry.edge_of(x) if owned(x) else None for x in inputs])
         kept = list(inputs)
-        if op.saves is None or 0 in op.saves:      # the backward reads what is about to be overwritten
+        # the backward reads what is about to be overwritten
+        if op.saves is None or 0 in op.saves:
             kept[0] = _before(t)
         kept_versions = [x._version if registry.is_tensor(x) else 0 for x in kept]
     if level is not None:
@@ -446,7 +488,8 @@ def inplace_now(op, t, args, attrs, ip, level=None):
     if recording:
         def save(node):
             node.save(kept, t, op)
-            node.versions = tuple(kept_versions[i] if registry.is_tensor(x) else 0 for i, x in enumerate(node.inputs))
+            node.versions = tuple(kept_versions[i] if registry.is_tensor(x) else 0
+                                  for i, x in enumerate(node.inputs))
         ip.rebase(t, op, inputs, edges, attrs, save)
     return t
 
@@ -464,14 +507,18 @@ def check_fits(r, t, name):
     """Raise where an array cannot be put into `t` in place."""
     rd = FROM_NUMPY[r.dtype]
     if not dtypes.can_cast(rd, t.dtype):
-        raise RuntimeError(f"{name}: result type {rd.letter} can't be cast to the desired output type {t.dtype.letter}")
+        raise RuntimeError(
+            f"{name}: result type {rd.letter} can't be cast to the desired output type "
+            f"{t.dtype.letter}")
     if r.shape != t._array.shape:
         try:
             ok = np.broadcast_shapes(r.shape, t._array.shape) == t._array.shape
         except ValueError:
             ok = False
         if not ok:
-            raise RuntimeError(f"{name}: output with shape {list(t._array.shape)} doesn't match the broadcast shape {list(r.shape)}")
+            raise RuntimeError(
+                f"{name}: output with shape {list(t._array.shape)} doesn't match the broadcast "
+                f"shape {list(r.shape)}")
 
 
 def _write_pointwise(op, t, arrays, name):
@@ -479,10 +526,12 @@ def _write_pointwise(op, t, arrays, name):
     same = all(not isinstance(x, np.ndarray) or x.dtype == a.dtype for x in arrays)
     small = all(not isinstance(x, np.ndarray) or x.shape == a.shape or x.ndim == 0 for x in arrays)
     if same and small and op.result is None and not any(
-            isinstance(x, np.ndarray) and x is not a and np.may_share_memory(x, a) for x in arrays[1:]):
+            isinstance(x, np.ndarray) and x is not a and np.may_share_memory(x, a)
+            for x in arrays[1:]):
         kernel, number, ty = op.plan(arrays)
         if ty is t.dtype:
-            kernel([x if isinstance(x, np.ndarray) else op._number(x, number, ty) for x in arrays], [a])
+            kernel([x if isinstance(x, np.ndarray) else op._number(x, number, ty) for x in arrays],
+                   [a])
             return
     r = op.forward(*arrays)
     check_fits(r, t, name)

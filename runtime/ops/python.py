@@ -1,5 +1,5 @@
-"""What Python itself says, as ops, for traces: what time it is, asked again at each call, and functions of Python's numbers, whose bits no
-kernel promises."""
+"""What Python itself says, as ops, for traces: what time it is, asked again at each call, and
+functions of Python's numbers, whose bits no kernel promises."""
 import math
 import operator
 import time
@@ -8,12 +8,20 @@ import numpy as np
 
 from .registry import Op
 
-CLOCKS = {name: getattr(time, name) for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")}
-NUMERIC = {name: getattr(math, name) for name in
-           "exp expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh pow atan2 hypot erf erfc fmod degrees radians".split()}
-BY_NAME = {**NUMERIC, "power": pow, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round": round, "add": operator.add,
-           "sub": operator.sub, "mul": operator.mul, "true_divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
-           "lshift": operator.lshift, "rshift": operator.rshift, "and": operator.and_, "or": operator.or_, "xor": operator.xor}
+CLOCKS = {
+    name: getattr(time, name)
+    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time")}
+NUMERIC = {
+    name: getattr(math, name) for name in
+    "exp expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh pow atan2 "
+    "hypot erf erfc fmod degrees radians"
+    .split()}
+BY_NAME = {
+    **NUMERIC, "power": pow, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc,
+    "round": round, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+    "true_divide": operator.truediv, "floor_divide": operator.floordiv, "remainder": operator.mod,
+    "lshift": operator.lshift, "rshift": operator.rshift, "and": operator.and_, "or": operator.or_,
+    "xor": operator.xor}
 MOST = 1 << 40                   # an int that a result can be
 
 
@@ -23,7 +31,8 @@ def fits(y):
 
 
 def call(name, *numbers):
-    """A function by its name in BY_NAME; of numbers that vary in a trace it is one that varies, too.
+    """A function by its name in BY_NAME; of numbers that vary in a trace it is one that varies,
+    too.
 
     >>> from whet.ops.python import call
     >>> call("cos", 0)
@@ -51,7 +60,8 @@ class Clock(Op):
 
 
 class OfNumbers(Op):
-    """A function of Python's on numbers of no dimension, whose result is a float or an int of modest size."""
+    """A function of Python's on numbers of no dimension, whose result is a float or an int of
+    modest size."""
     any_sizes = True
 
     def forward(self, *numbers, name):

@@ -23,14 +23,17 @@ def _question(name):
 
     def question(input):
         if not is_tensor(input):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}")
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{input.__class__.__name__}")
         return ask(input)
     question.__name__ = question.__qualname__ = name
     question.__doc__ = ask.__doc__
     function(method=False)(question)
 
 
-for _name in ("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signed", "is_inference", "numel"):
+for _name in (("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signed", "is_inference",
+               "numel")):
     _question(_name)
 
 
@@ -72,7 +75,7 @@ def result_type(tensor1, tensor2):
     return dtypes.result_of(dims, zeros, numbers)
 
 
-# ---- complex numbers -------------------------------------------------------------------------------------------------
+# ---- complex numbers -----------------------------------------------------------------------------
 @function()
 def conj(input):
     """The complex conjugate; a real tensor itself."""

@@ -1,5 +1,6 @@
-"""Random tensors. Element i of a draw of n comes from counter i mod q of the draw, word i // q, q = ceil(n / words): a function of
-seed, position and n. The generator (Philox 4x32-10) and the distributions on top of it are scalar expressions like any other op.
+"""Random tensors. Element i of a draw of n comes from counter i mod q of the draw, word i // q, q =
+ceil(n / words): a function of seed, position and n. The generator (Philox 4x32-10) and the
+distributions on top of it are scalar expressions like any other op.
 """
 import functools
 import math
@@ -74,7 +75,8 @@ def _words(kind):
     if kind == "uniform64":
         return [_unit64(w[0], w[1]), _unit64(w[2], w[3])]
     if kind == "normal32":
-        return _normals(_unit32(w[0]), _unit32(w[1]), "f32") + _normals(_unit32(w[2]), _unit32(w[3]), "f32")
+        return (_normals(_unit32(w[0]), _unit32(w[1]), "f32")
+                + _normals(_unit32(w[2]), _unit32(w[3]), "f32"))
     return _normals(_unit64(w[0], w[1]), _unit64(w[2], w[3]), "f64")
 
 
@@ -85,7 +87,9 @@ def _counters(n):
 
 class _Draw:
     """n numbers of one kind, from one kernel call."""
-    TYPES = {"u32": np.uint32, "u64": np.uint64, "uniform32": np.float32, "uniform64": np.float64, "normal32": np.float32, "normal64": np.float64}
+    TYPES = {
+        "u32": np.uint32, "u64": np.uint64, "uniform32": np.float32, "uniform64": np.float64,
+        "normal32": np.float32, "normal64": np.float64}
 
     def __init__(self, kind):
         self.kind, self.dtype, self.kernel = kind, np.dtype(self.TYPES[kind]), None
@@ -105,7 +109,8 @@ class _Draw:
     def counters(self, n):
         """0, 1, ... for each block."""
         q = -(-n // self.per)
-        return _counters(1 << max(10, (q - 1).bit_length()))[:q] if q <= KEPT else np.arange(q, dtype=np.uint64)
+        return (_counters(1 << max(10, (q - 1).bit_length()))[:q] if q <= KEPT else np.arange(
+            q, dtype=np.uint64))
 
     def into(self, flat, counters, seed, at):
         """Draw into an array with room for it; the position in the stream and its seed are arrays
@@ -120,7 +125,8 @@ DRAWS = {k: _Draw(k) for k in _Draw.TYPES}
 
 
 class RandomOp(Op):
-    """Draws of one kind: the position in the stream is an attribute, so the op itself is a function."""
+    """Draws of one kind: the position in the stream is an attribute, so the op itself is a
+    function."""
     family = "random"
     random = any_sizes = True
 
@@ -191,39 +197,58 @@ def _finish(x, out, requires_grad):
 
 
 @function(method=False)
-def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+         pin_memory=False):
     """Uniform numbers in [0, 1).
 
     >>> import whet
     >>> whet.rand(2, 3).shape
     whet.Size([2, 3])
     """
-    return _finish(_float_draw("uniform", _shape(size), generator, dtype if out is None else out.dtype), out, requires_grad)
+    return _finish(
+        _float_draw("uniform", _shape(size), generator, dtype if out is None else out.dtype),
+        out,
+        requires_grad)
 
 
 @function(method=False)
-def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
+          requires_grad=False, pin_memory=False):
     """Numbers from the normal distribution."""
-    return _finish(_float_draw("normal", _shape(size), generator, dtype if out is None else out.dtype), out, requires_grad)
+    return _finish(
+        _float_draw("normal", _shape(size), generator, dtype if out is None else out.dtype),
+        out,
+        requires_grad)
 
 
 @function(method=False)
-def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+              memory_format=None):
     """Uniform numbers in [0, 1), shaped like the input."""
-    return rand(*input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return rand(*input.shape,
+                generator=generator,
+                dtype=dtype or input.dtype,
+                requires_grad=requires_grad)
 
 
 @function(method=False)
-def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+               memory_format=None):
     """Numbers from the normal distribution, shaped like the input."""
-    return randn(*input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return randn(*input.shape,
+                 generator=generator,
+                 dtype=dtype or input.dtype,
+                 requires_grad=requires_grad)
 
 
 def _integers(low, high, shape, generator, dtype):
     low, high = int(low), int(high)
     if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    limits = (0, 1) if dtype.kind == dtypes.BOOL else (dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max) if dtype.kind == dtypes.INT else None
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    limits = ((0, 1) if dtype.kind == dtypes.BOOL else
+              (dtypes.iinfo(dtype).min,
+               dtypes.iinfo(dtype).max) if dtype.kind == dtypes.INT else None)
     if limits and not limits[0] <= low <= high - 1 <= limits[1]:
         raise RuntimeError(f"from or to - 1 is out of bounds for {dtype}: {low}, {high - 1}")
     span = high - low
@@ -233,23 +258,30 @@ def _integers(low, high, shape, generator, dtype):
 
 def _ranged(words, low, span):
     """Random words as whole numbers in [low, low + span)."""
-    if words.dtype.itemsize == 4:                          # the high word of word * span: a cast, no division
+    # the high word of word * span: a cast, no division
+    if words.dtype.itemsize == 4:
         a = ((words.astype(np.uint64) * np.uint64(span)) >> np.uint64(32)).astype(np.int64)
     else:
-        a = (words % np.uint64(span)).astype(np.int64) if span < 1 << 64 else words.view(np.int64).copy()
+        a = ((words % np.uint64(span)).astype(np.int64)
+             if span < 1 << 64 else words.view(np.int64).copy())
     return a + low if low else a
 
 
-range_op = Op("random_range", _ranged, samples=lambda make: [
-    Sample(FUNCTIONS["tensor"]([0, 7, 2**32 - 1], dtype=dtypes.uint32), low=-2, span=5),
-    Sample(FUNCTIONS["tensor"]([0, 2**63, 2**64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)], batch=native)
-order_op = Op("random_order", lambda keys: np.argsort(keys, kind="stable").astype(np.int64), samples=lambda make: [
-    Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
+range_op = Op(
+    "random_range", _ranged, samples=lambda make: [
+        Sample(FUNCTIONS["tensor"]([0, 7, 2 ** 32 - 1], dtype=dtypes.uint32), low=-2, span=5),
+        Sample(FUNCTIONS["tensor"]
+               ([0, 2 ** 63, 2 ** 64 - 1], dtype=dtypes.uint64), low=3, span=1 << 40)],
+    batch=native)
+order_op = Op("random_order", lambda keys: np.argsort(keys, kind="stable").astype(np.int64),
+              samples=lambda make: [Sample(FUNCTIONS["tensor"]
+                                           ([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
 order_op.doc = "The places of the keys in ascending order."
 
 
 @function(method=False)
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
+            device=None, requires_grad=False):
     """Whole numbers in [low, high)."""
     if size is None and high is not None and not isinstance(high, int):
         low, high, size = 0, low, high
@@ -258,19 +290,25 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
     if size is None:
         raise TypeError("randint() missing the argument 'size'")
     dtype = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
-    return _finish(_integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype), out, requires_grad)
+    return _finish(
+        _integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype),
+        out,
+        requires_grad)
 
 
 @function(method=False)
-def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None,
+                 requires_grad=False, memory_format=None):
     """Whole numbers in [low, high), shaped like the input."""
     if high is None:
         low, high = 0, low
-    return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype,
+                   requires_grad=requires_grad)
 
 
 @function(method=False)
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None,
+             requires_grad=False, pin_memory=False):
     """The numbers 0 .. n-1 in random order."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
@@ -279,15 +317,17 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 
 
 @function(method=False)
-def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-           pin_memory=False):
+def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
+           device=None, requires_grad=False, pin_memory=False):
     """Normal numbers with given means and standard deviations."""
     if is_tensor(std) and std.numel() and ask(has_negative, std):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not is_tensor(std) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     if size is not None:
-        z = randn(*_shape((size,) if isinstance(size, int) else size), generator=generator, dtype=dtype)
+        z = randn(*_shape((size,) if isinstance(size, int) else size),
+                  generator=generator,
+                  dtype=dtype)
     else:
         if not is_tensor(mean) and not is_tensor(std):
             raise TypeError("normal(): without a size, mean or std must be a Tensor")
@@ -302,7 +342,8 @@ def uniform_(self, a=0, b=1, *, generator=None, **named):
     """Fill with uniform numbers in [from, to)."""
     a, b = named.pop("from", a), named.pop("to", b)
     if a > b:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
     x = _float_draw("uniform", self.shape, generator, self.dtype)
     return self.copy_(x * (b - a) + a if (a, b) != (0, 1) else x)
 
@@ -324,9 +365,12 @@ def random_(self, low=None, high=None, *, generator=None, **named):
         low, high = 0, low
     if high is None:
         low, d = 0, self.dtype
-        high = 2 if d.kind == 0 else dtypes.iinfo(d).max + (1 if d.itemsize < 8 else 0) if d.kind == 1 else 1 << min(
-            {"f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
-    return self.copy_(_integers(low, high, self.shape, generator, self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64))
+        high = 2 if d.kind == 0 else dtypes.iinfo(d).max + (
+            1 if d.itemsize < 8 else 0) if d.kind == 1 else 1 << min({
+                "f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
+    return self.copy_(
+        _integers(low, high, self.shape, generator,
+                  self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64))
 
 
 @method()
@@ -343,24 +387,31 @@ def bernoulli(input, p=None, *, generator=None):
     if p is not None:
         return FUNCTIONS["empty_like"](input).bernoulli_(p, generator=generator)
     if input.dtype.kind != dtypes.FLOAT:
-        raise NotImplementedError(f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
+        raise NotImplementedError(
+            f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
     if input.numel() and not ask(are_probabilities, input):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return (draw("uniform64" if input.dtype is dtypes.float64 else "uniform32", input.shape, generator) < input.detach()).to(input.dtype)
+    return (draw("uniform64" if input.dtype is dtypes.float64 else "uniform32",
+                 input.shape,
+                 generator) < input.detach()).to(input.dtype)
 
 
 def _transform(name, fn, check=None):
     """An in-place draw: fn(u) of numbers u in (0, 1]."""
     def fill(self, *args, generator=None, **kwargs):
         if self.dtype.kind < dtypes.FLOAT and name != "geometric_":
-            raise RuntimeError(f"{name} is a draw from a continuous distribution: dtype must be a floating point but you specified {self.dtype}")
+            raise RuntimeError(
+                f"{name} is a draw from a continuous distribution: dtype must be a floating point "
+                f"but you specified {self.dtype}")
         if check:
             check(*args, **kwargs)
-        u = 1 - _float_draw("uniform", self.shape, generator, dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32)
+        u = (1 - _float_draw("uniform", self.shape, generator,
+                             dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32))
         return self.copy_(fn(u, *args, **kwargs))
     fill.__name__ = fill.__qualname__ = name
     fill.__doc__ = f"Fill with draws from the {name.rstrip('_').replace('_', '-')} distribution."
-    METHODS[name] = declare(fill, fn, lambda own: [own[0].replace(name="self"), *own[1:], keyword("generator")])
+    METHODS[name] = declare(
+        fill, fn, lambda own: [own[0].replace(name="self"), *own[1:], keyword("generator")])
 
 
 def _check_positive(what):
@@ -371,9 +422,12 @@ def _check_positive(what):
     return check
 
 
-_transform("exponential_", lambda u, lambd=1: u.log() / -lambd, _check_positive("exponential_: lambd"))
-_transform("geometric_", lambda u, p: (u.log() / math.log1p(-p)).ceil().clamp_min(1) if p < 1 else FUNCTIONS["ones_like"](u),
-           _check_positive("geometric_: p"))
+_transform("exponential_", lambda u, lambd=1: u.log() / -lambd,
+           _check_positive("exponential_: lambd"))
+_transform(
+    "geometric_", lambda u, p: (u.log() / math.log1p(-p)).ceil().clamp_min(1)
+    if p < 1 else FUNCTIONS["ones_like"](u),
+    _check_positive("geometric_: p"))
 _transform("cauchy_", lambda u, median=0, sigma=1: median + sigma * (math.pi * (u - 0.5)).tan())
 
 
@@ -392,7 +446,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     tensor([1])
     """
     if input.dtype.kind != dtypes.FLOAT:
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.letter}")
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {input.dtype.letter}")
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
@@ -400,12 +455,15 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     p = input.detach().to(dtypes.float64)
     n = p.shape[-1]
     if not replacement and num_samples > n:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     ask(_are_weights, p)
     if replacement:
         return apply(pick_op, (p, draw("uniform64", (*p.shape[:-1], num_samples), generator)), {})
     if num_samples > 1 and ask(_choices, p) < num_samples:
-        raise RuntimeError("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)")
+        raise RuntimeError(
+            "invalid multinomial distribution (with replacement=False, not enough non-negative "
+            "category to sample)")
     return apply(race_op, (p, draw("uniform64", p.shape, generator)), {"count": num_samples})
 
 
@@ -425,7 +483,9 @@ def _pick(a, u):
     n, count = a.shape[-1], u.shape[-1]
     edges = np.cumsum(a, -1)
     at = (u * edges[..., -1:]).reshape(-1, count)
-    picks = [np.minimum(np.searchsorted(e, v, side="right"), np.flatnonzero(w)[-1]) for e, v, w in zip(edges.reshape(-1, n), at, a.reshape(-1, n))]
+    picks = [
+        np.minimum(np.searchsorted(e, v, side="right"), np.flatnonzero(w)[-1])
+        for e, v, w in zip(edges.reshape(-1, n), at, a.reshape(-1, n))]
     return np.ascontiguousarray(np.asarray(picks, np.int64).reshape(u.shape))
 
 
@@ -438,11 +498,14 @@ def _race(a, u, count):
 
 def _weights(make):
     for shape in ((3,), (2, 4)):
-        yield make(*shape, low=0.1, dtype=dtypes.float64, grad=False), make(*shape, low=0.0, dtype=dtypes.float64, grad=False)
+        yield make(*shape, low=0.1, dtype=dtypes.float64,
+                   grad=False), make(*shape, low=0.0, dtype=dtypes.float64, grad=False)
 
 
-pick_op = Op("random_pick", _pick, samples=lambda make: [Sample(a, u) for a, u in _weights(make)], batch=native)
-race_op = Op("random_race", _race, samples=lambda make: [Sample(a, u, count=2) for a, u in _weights(make)], batch=native)
+pick_op = Op("random_pick", _pick, samples=lambda make: [Sample(a, u) for a, u in _weights(make)],
+             batch=native)
+race_op = Op("random_race", _race,
+             samples=lambda make: [Sample(a, u, count=2) for a, u in _weights(make)], batch=native)
 
 
 @function(method=False)
@@ -460,14 +523,18 @@ def _are_rates(a):
 
 def _poisson(rates, key):
     """Poisson numbers, from a stream of NumPy's that two random words name."""
-    return np.random.Generator(np.random.Philox(key=key)).poisson(rates.astype(np.float64)).astype(rates.dtype)
+    return np.random.Generator(np.random.Philox(key=key)).poisson(rates.astype(np.float64)).astype(
+        rates.dtype)
 
 
-poisson_op = Op("random_poisson", _poisson, samples=lambda make: [
-    Sample(make(*shape, low=0.5, high=9, grad=False), FUNCTIONS["tensor"]([3, 2**63], dtype=dtypes.uint64)) for shape in ((5,), (2, 3))])
+poisson_op = Op(
+    "random_poisson", _poisson, samples=lambda make: [
+        Sample(make(*shape, low=0.5, high=9, grad=False), FUNCTIONS["tensor"]
+               ([3, 2 ** 63], dtype=dtypes.uint64)) for shape in ((5,), (2, 3))])
 by_rows(poisson_op)
 
 
-for _fn in (generators.manual_seed, generators.seed, generators.initial_seed, generators.get_rng_state, generators.set_rng_state,
-            generators.Generator, generators.default_generator):
+for _fn in (generators.manual_seed, generators.seed, generators.initial_seed,
+            generators.get_rng_state, generators.set_rng_state, generators.Generator,
+            generators.default_generator):
     FUNCTIONS[getattr(_fn, "__name__", "default_generator")] = _fn

@@ -60,16 +60,23 @@ class ReduceOp(Op):
     def as_rows(self, x, *, dim, keepdim, dtype=None):
         """(the row program that a call is, its operands, its axes)"""
         axes = tuple(range(x.ndim)) if dim is None else dim
-        program = kernels.reduction_program(self.kind, kernels.NAMES[x.dtype], dtype and dtype.short, self.pre)
-        return program, (x, float(math.prod(x.shape[a] for a in axes))) if self.kind == "mean" else (x,), axes
+        program = kernels.reduction_program(self.kind,
+                                            kernels.NAMES[x.dtype],
+                                            dtype and dtype.short,
+                                            self.pre)
+        return (program, (x, float(math.prod(x.shape[a] for a in axes))) if self.kind == "mean" else
+                (x,), axes)
 
 
 def reduced_apart(op, x, attrs):
     """A reduction of each of the examples that lie along the first dimension."""
     dim, ndim = attrs["dim"], x._array.ndim
-    if ndim == 1:                                # examples of one number: there must be something to reduce
-        return apply(op, (x.unsqueeze(1),), {**attrs, "dim": 1 if isinstance(dim, int) else (1,), "keepdim": False})
-    axes = tuple(range(1, ndim)) if dim is None else dim + 1 if isinstance(dim, int) else tuple([d + 1 for d in dim])
+    # examples of one number: there must be something to reduce
+    if ndim == 1:
+        return apply(op, (x.unsqueeze(1),),
+                     {**attrs, "dim": 1 if isinstance(dim, int) else (1,), "keepdim": False})
+    axes = (tuple(range(1, ndim)) if dim is None else dim
+            + 1 if isinstance(dim, int) else tuple([d + 1 for d in dim]))
     return apply(op, (x,), {**attrs, "dim": axes})
 
 
@@ -106,7 +113,8 @@ def _others(x, dim):
 
 def _before(x, dim):
     """For each element the product of those before it along `dim`."""
-    return FUN("cat")([FUN("ones_like")(x.narrow(dim, 0, 1)), x.narrow(dim, 0, x.shape[dim] - 1)], dim).cumprod(dim)
+    return FUN("cat")([FUN("ones_like")(x.narrow(dim, 0, 1)), x.narrow(dim, 0, x.shape[dim] - 1)],
+                      dim).cumprod(dim)
 
 
 def FUN(name):
@@ -127,12 +135,16 @@ amax_op = ReduceOp("amax", "max", vjp=_extremum_vjp)
 amin_op = ReduceOp("amin", "min", vjp=_extremum_vjp)
 any_op = ReduceOp("any")
 all_op = ReduceOp("all")
-nansum_op = ReduceOp("nansum", "sum", pre=s.where(s.isnan(s.arg(0)), 0, s.arg(0)),
-                     vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [restore(g, x.shape, dim, keepdim) * (x == x)])
-sum_squares_op = ReduceOp("sum_squares", "sum", pre=s.arg(0) * s.arg(0),
-                          vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [restore(g, x.shape, dim, keepdim) * (2 * x)])
-sum_abs_op = ReduceOp("sum_abs", "sum", pre=s.absolute(s.arg(0)),
-                      vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [restore(g, x.shape, dim, keepdim) * x.sign()])
+nansum_op = ReduceOp(
+    "nansum", "sum", pre=s.where(s.isnan(s.arg(0)), 0, s.arg(0)),
+    vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [
+        restore(g, x.shape, dim, keepdim) * (x == x)])
+sum_squares_op = ReduceOp(
+    "sum_squares", "sum", pre=s.arg(0) * s.arg(0),
+    vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [restore(g, x.shape, dim, keepdim) * (2 * x)])
+sum_abs_op = ReduceOp(
+    "sum_abs", "sum", pre=s.absolute(s.arg(0)), vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [
+        restore(g, x.shape, dim, keepdim) * x.sign()])
 count_op = ReduceOp("count_nonzero", "sum", pre=s.cast(s.ne(s.arg(0), 0), "i64"))
 
 
@@ -141,7 +153,10 @@ class _Arg(Op):
     memo = any_sizes = True
 
     def __init__(self, name):
-        super().__init__(name, samples=lambda make: [Sample(make(3, 4), dim=1, keepdim=False), Sample(make(3, 4), dim=None, keepdim=False)])
+        super().__init__(
+            name,
+            samples=lambda make:
+            [Sample(make(3, 4), dim=1, keepdim=False), Sample(make(3, 4), dim=None, keepdim=False)])
 
     def forward(self, x, *, dim, keepdim):
         return kernels.reduce(self.name, x, None if dim is None else (dim,), keepdim)
@@ -158,7 +173,8 @@ class _Arg(Op):
         return b.place(self.name == "argmax", x, dim or 0, keepdim)
 
     def as_rows(self, x, *, dim, keepdim):
-        return kernels.reduction_program(self.name, kernels.NAMES[x.dtype]), (x,), tuple(range(x.ndim)) if dim is None else (dim,)
+        return (kernels.reduction_program(self.name, kernels.NAMES[x.dtype]), (x,),
+                tuple(range(x.ndim)) if dim is None else (dim,))
 
 
 argmax_op, argmin_op = _Arg("argmax"), _Arg("argmin")
@@ -171,8 +187,10 @@ class _WithIndex(Op):
 
     def __init__(self, name, kind):
         self.kind = kind
-        super().__init__(name, vjp=_select_vjp, nondiff_outputs=(1,),
-                         samples=lambda make: [Sample(make(3, 4), dim=1, keepdim=False), Sample(make(5), dim=0, keepdim=True)])
+        super().__init__(
+            name, vjp=_select_vjp, nondiff_outputs=(1,), samples=lambda make: [
+                Sample(make(3, 4), dim=1, keepdim=False),
+                Sample(make(5), dim=0, keepdim=True)])
 
     def forward(self, x, *, dim, keepdim):
         v, i = kernels.reduce(self.kind, x, (dim,) if x.ndim else None, keepdim)
@@ -205,10 +223,11 @@ def _select_vjp(g, y, _x, *, dim, keepdim):
 max_dim_op, min_dim_op = _WithIndex("max_dim", "max_index"), _WithIndex("min_dim", "min_index")
 
 
-# ---- the functions --------------------------------------------------------------------------------------------------
+# ---- the functions -------------------------------------------------------------------------------
 def _tensor(name, x):
     if not is_tensor(x):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     return x
 
 
@@ -218,8 +237,10 @@ def _plain(op, x, dim, keepdim, dtype=None):
         dtype = dtypes.as_dtype(dtype)
         if dtype is dtypes.bool_ and op in (sum_op, prod_op, nansum_op):
             return apply(all_op if op is prod_op else any_op, (x.to(dtype),), attrs)
-        if dtype is not x.dtype or dtype.kind < FLOAT:              # sums of integers are int64 unless asked for
-            if dtype.kind == COMPLEX or x.dtype.kind == COMPLEX or dtype.kind < FLOAT <= x.dtype.kind:
+        # sums of integers are int64 unless asked for
+        if dtype is not x.dtype or dtype.kind < FLOAT:
+            if (dtype.kind == COMPLEX or x.dtype.kind == COMPLEX
+                    or dtype.kind < FLOAT <= x.dtype.kind):
                 x = x.to(dtype)
             else:
                 attrs["dtype"] = dtype
@@ -258,8 +279,12 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
     kind = (dtypes.as_dtype(dtype) or _tensor("mean", input).dtype).kind
     if kind < FLOAT:
-        what = f"Got: {input.dtype.letter}" if dtype is None else f"Got dtype: {dtypes.as_dtype(dtype).letter}"
-        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. " + what)
+        what = (f"Got: {input.dtype.letter}"
+                if dtype is None else f"Got dtype: {dtypes.as_dtype(dtype).letter}")
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            "complex dtype. "
+            + what)
     if dtype is not None:
         input = input.to(dtype=dtype)
     return _plain(mean_op, input, dim, keepdim)
@@ -269,7 +294,9 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of what is not NaN."""
     if input.dtype.kind < FLOAT:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.letter}")
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.letter}")
     factor = FUN("logical_not")(FUN("isnan")(input.detach())).sum(dim=dim, keepdim=keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / factor
 
@@ -284,8 +311,10 @@ def _check_nonempty(name, x, dim):
     n = dims.count(x.shape, dim)
     if n == 0 and x.numel() == 0:
         if dim is None:
-            raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-                               "the 'dim' argument.")
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                "Specify the reduction dim with "
+                "the 'dim' argument.")
         for d in dim:
             if x.shape[d] == 0:
                 raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
@@ -348,7 +377,8 @@ def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
 
 @function(out=True)
 def max(input, dim=None, keepdim=False, *, other=None):
-    """The greatest element; with a dimension (values, indices); with another tensor the elementwise maximum.
+    """The greatest element; with a dimension (values, indices); with another tensor the elementwise
+    maximum.
 
     >>> import whet
     >>> whet.max(whet.tensor([[1., 5.], [7., 2.]]), 1).indices
@@ -359,7 +389,8 @@ def max(input, dim=None, keepdim=False, *, other=None):
 
 @function(out=True)
 def min(input, dim=None, keepdim=False, *, other=None):
-    """The least element; with a dimension (values, indices); with another tensor the elementwise minimum."""
+    """The least element; with a dimension (values, indices); with another tensor the elementwise
+    minimum."""
     return _extremum("min", amin_op, min_dim_op, "minimum", input, dim, keepdim, other)
 
 
@@ -367,8 +398,10 @@ def _arg(name, op, input, dim, keepdim):
     _ordered(name, input)
     if dim is None:
         if input.numel() == 0:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-                             "'dim' argument.")
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                "Specify the reduction dim with the "
+                "'dim' argument.")
         r = apply(op, (input,), {"dim": None, "keepdim": False})
         return r.reshape((1,) * input.ndim) if keepdim else r
     d = dims.one(dim, input.ndim, name)
@@ -391,7 +424,9 @@ def argmin(input, dim=None, keepdim=False):
 
 
 def _truth(op, input, dim, keepdim):
-    r = apply(op, (_tensor(op.name, input),), {"dim": dims.many(dim, input.ndim, op.name, none_if_empty=False), "keepdim": bool(keepdim)})
+    r = apply(
+        op, (_tensor(op.name, input),),
+        {"dim": dims.many(dim, input.ndim, op.name, none_if_empty=False), "keepdim": bool(keepdim)})
     return r.to(dtypes.uint8) if input.dtype is dtypes.uint8 else r
 
 
@@ -410,7 +445,8 @@ def all(input, dim=None, keepdim=False):
 @function()
 def count_nonzero(input, dim=None):
     """How many elements are not zero."""
-    return apply(count_op, (input,), {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": False})
+    return apply(count_op, (input,),
+                 {"dim": dims.many(dim, input.ndim, "count_nonzero"), "keepdim": False})
 
 
 def sum_to_size(x, shape):
@@ -419,7 +455,8 @@ def sum_to_size(x, shape):
     if have == tuple(shape):
         return x
     lead = len(have) - len(shape)
-    axes = list(range(lead)) + [i + lead for i, n in enumerate(shape) if n == 1 and have[i + lead] != 1]
+    axes = (list(range(lead))
+            + [i + lead for i, n in enumerate(shape) if n == 1 and have[i + lead] != 1])
     if axes:
         x = apply(sum_op, (x,), {"dim": tuple(axes), "keepdim": True})
     return x.reshape(tuple(shape)) if lead else x
@@ -431,5 +468,6 @@ def _sum_to_size(self, *size):
     size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
     lead = self.ndim - len(size)
     if lead < 0 or builtins.any(n not in (1, h) for n, h in zip(size, self.shape[lead:])):
-        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+        raise RuntimeError(
+            f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
     return sum_to_size(self, size)

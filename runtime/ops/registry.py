@@ -1,8 +1,9 @@
 """Ops, and the one way in which they run.
 
-An `Op` is what the framework knows of a primitive: how to compute it on arrays, how its gradient flows, what inputs to test it
-with. `apply` runs one: compute, wrap, record. Everything that must see every op (gradient recording, traces, transforms) hangs on
-`apply`; everything that must know every op (tests, docs, other targets) reads `REGISTRY`.
+An `Op` is what the framework knows of a primitive: how to compute it on arrays, how its gradient
+flows, what inputs to test it with. `apply` runs one: compute, wrap, record. Everything that must
+see every op (gradient recording, traces, transforms) hangs on `apply`; everything that must know
+every op (tests, docs, other targets) reads `REGISTRY`.
 """
 import inspect
 
@@ -24,25 +25,36 @@ state, GRAD, SPECIAL = modes.state, modes.GRAD, modes.SPECIAL
 class Op:
     """A primitive operation on tensors.
 
-    forward(*arrays, **attrs) -> array or tuple of arrays.  Non-tensor operands (numbers, None) arrive as they are.
-    vjp(g, y, *inputs, **attrs) -> one gradient (or None) per input, written in whet ops. A parameter whose name starts with an
-    underscore is not needed: the tensor is not saved, and only its `shape`, `dtype` and `ndim` arrive. With several outputs `g`
-    and `y` are tuples (`g` holds None where nothing flowed). Outputs without a gradient (`nondiff_outputs`: positions, statistics) are what
-    the backward reads: an op that has some saves only them, and `y` holds None for the others, so these may be written to in place.
-    A parameter `needs` receives which inputs want a gradient.
+    forward(*arrays, **attrs) -> array or tuple of arrays.  Non-tensor operands (numbers, None)
+    arrive as they are. vjp(g, y, *inputs, **attrs) -> one gradient (or None) per input, written in
+    whet ops. A parameter whose name starts with an underscore is not needed: the tensor is not
+    saved, and only its `shape`, `dtype` and `ndim` arrive. With several outputs `g` and `y` are
+    tuples (`g` holds None where nothing flowed). Outputs without a gradient (`nondiff_outputs`:
+    positions, statistics) are what the backward reads: an op that has some saves only them, and `y`
+    holds None for the others, so these may be written to in place. A parameter `needs` receives
+    which inputs want a gradient.
     """
     family = "host"
     base = None                     # the op that it is a gradient of
     linear = ()                     # the operands in which, taken together, it is linear
-    product = False                 # is it linear in each of the first two operands, and adds the third?
+    # is it linear in each of the first two operands, and adds the third?
+    product = False
     is_view = False                 # the result shares the first input's memory
-    reach = None                    # reach(**attrs), of a view beyond its input: (first, last) element, counted from the input's first
-    view_is_safe = True             # False: one of several views made by one call (writing to it is refused)
+    # reach(**attrs), of a view beyond its input: (first, last) element, counted from the input's
+    # first
+    reach = None
+    # False: one of several views made by one call (writing to it is refused)
+    view_is_safe = True
     pure = True
     random = False
-    memo = False                    # may a call be replayed as its one launch (or view)? see cpu/entries.py
-    launches = False                # does forward launch kernels on operands, results and scratch alone, or else leave all to NumPy?
-    total = None                    # can a call neither raise nor give another shape, whatever the data? None: host ops may, others not
+    # may a call be replayed as its one launch (or view)? see cpu/entries.py
+    memo = False
+    # does forward launch kernels on operands, results and scratch alone, or else leave all to
+    # NumPy?
+    launches = False
+    # can a call neither raise nor give another shape, whatever the data? None: host ops may, others
+    # not
+    total = None
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
     detaches = False                # a view without a base
     # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0
@@ -52,20 +64,30 @@ class Op:
     size_attrs = frozenset(("size",))        # attributes that are tuples of sizes
     keeps_elements = False          # has the result all elements of the operand, as `size` tells?
     fills = None      # fills(**attrs), of an op without operands: the number that all elements are
-    write = None                    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and copying
-    # How launches do it, for traces. The array is the result; of an op with `write` it holds the first operand, and only the others are given.
-    moves = None                    # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number to put there)
-    # Of an op that gathers from its first operand at the places that its second one, an index, names along a dimension (or several along as many
-    # dimensions in a row): picks(*arrays, **attrs) is (that dimension, has every element a place of its own, or every slice?, do negative ones
-    # count from the end?); None where it is more.
+    # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
+    # copying
+    write = None
+    # How launches do it, for traces. The array is the result; of an op with `write` it holds the
+    # first operand, and only the others are given.
+    # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number
+    # to put there)
+    moves = None
+    # Of an op that gathers from its first operand at the places that its second one, an index,
+    # names along a dimension (or several along as many dimensions in a row): picks(*arrays,
+    # **attrs) is (that dimension, has every element a place of its own, or every slice?, do
+    # negative ones count from the end?); None where it is more.
     picks = None
-    put = None                      # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and nothing was done
-    # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or None;
-    # `b` writes nodes (onnx/write/builder.py), each operator of the standard being a method of it.
+    # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and
+    # nothing was done
+    put = None
+    # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or
+    # None; `b` writes nodes (onnx/write/builder.py), each operator of the standard being a method
+    # of it.
     onnx = None
 
-    def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None, nondiff_outputs=(), register=True, inner=False, doc=None,
-                 batch=None, linear=None, onnx=None):
+    def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None,
+                 nondiff_outputs=(), register=True, inner=False, doc=None, batch=None, linear=None,
+                 onnx=None):
         self.name, self.batch_rule = name, batch
         if onnx is not None:
             self.onnx = onnx
@@ -73,7 +95,8 @@ class Op:
             self.linear = linear
         if forward is not None:
             self.forward = forward
-        self.samples, self.inner = samples, inner          # inner: made by another op's backward alone, whose tests reach it
+        # inner: made by another op's backward alone, whose tests reach it
+        self.samples, self.inner = samples, inner
         self.nondiff_outputs = frozenset(nondiff_outputs)
         self.refused: set = set()       # operand layouts of calls that cannot be replayed
         self.doc = doc
@@ -97,8 +120,10 @@ class Op:
         self._wants_needs = "needs" in names[:n + k]
 
     def batch(self, n, inputs, batched, attrs):
-        """The op on a batch of `n` examples, for `vmap` (see batching.py); NotImplemented where each example is to be computed apart."""
-        return NotImplemented if self.batch_rule is None else self.batch_rule(self, n, inputs, batched, attrs)
+        """The op on a batch of `n` examples, for `vmap` (see batching.py); NotImplemented where
+        each example is to be computed apart."""
+        return (NotImplemented if self.batch_rule is None else self.batch_rule(
+            self, n, inputs, batched, attrs))
 
     def jvp(self, inputs, tangents, outs, attrs):
         """The tangents of the results, given those of the inputs, for forward mode; None is zero.
@@ -107,7 +132,8 @@ class Op:
         return NotImplemented
 
     def reads(self, i, edges):
-        """Does the backward to these edges read the value of input i (-1: of the output), if that was saved?"""
+        """Does the backward to these edges read the value of input i (-1: of the output), if
+        that was saved?"""
         return True
 
     @property
@@ -140,12 +166,14 @@ class Op:
             if node.nout == 1:
                 y = y[0]
         if self._wants_needs:
-            return self._vjp(g, y, *xs, needs=tuple(e is not None for e in node.edges), **node.attrs)
+            return self._vjp(g, y, *xs, needs=tuple(e is not None for e in node.edges),
+                             **node.attrs)
         return self._vjp(g, y, *xs, **node.attrs)
 
 
 class MoveOp(Op):
-    """An op that only puts elements into other places: `shape(*arrays, **attrs)` of the result, and the `moves` that fill it."""
+    """An op that only puts elements into other places: `shape(*arrays, **attrs)` of the result,
+    and the `moves` that fill it."""
     total = True
     linear = 0, 1
 
@@ -172,16 +200,20 @@ def check_tensors(name, **operands):
     """Raise the error for the first operand that is neither a tensor nor left out."""
     for i, (what, x) in enumerate(operands.items()):
         if not is_tensor(x) and (x is not None or i == 0):
-            raise TypeError(f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
+            raise TypeError(
+                f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not "
+                f"{type(x).__name__}")
 
 
 class Stopped(Exception):
-    """Raised inside of an op by the framework itself, which goes on elsewhere: the same way at each call."""
+    """Raised inside of an op by the framework itself, which goes on elsewhere: the same way at
+    each call."""
 
 
 class Observer:
-    """Sees what runs on its thread, while it is in `modes.state.observers`: every primitive, and every question that Python asks of a tensor.
-    This one lets all pass; `jit.record` has one that writes it down, and the transforms have some (`autograd/levels.py`)."""
+    """Sees what runs on its thread, while it is in `modes.state.observers`: every primitive, and
+    every question that Python asks of a tensor. This one lets all pass; `jit.record` has one that
+    writes it down, and the transforms have some (`autograd/levels.py`)."""
     records = True                  # does it write down what runs?
 
     def __call__(self, op, inputs, attrs):
@@ -210,14 +242,16 @@ class Observer:
         """A tensor becomes text."""
 
     def laid(self, t):
-        """The memory of a tensor is known to others than tensors: it was made around an array, say."""
+        """The memory of a tensor is known to others than tensors: it was made around an array,
+        say."""
 
     def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its address. The number to give; None for the
-        plain one."""
+        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its
+        address. The number to give; None for the plain one."""
 
     def computed(self, outs):
-        """The op that runs has made these. (What it saves may be packed by hooks, which see them.)"""
+        """The op that runs has made these. (What it saves may be packed by hooks, which see
+        them.)"""
 
     def read(self, setting):
         """Somebody asks for a setting; `setting()` is what it is."""
@@ -227,7 +261,8 @@ class Observer:
         return False
 
     def positioned(self, how, generator, given):
-        """A generator of random numbers is put somewhere, or asked where it is. False where that cannot be observed."""
+        """A generator of random numbers is put somewhere, or asked where it is. False where that
+        cannot be observed."""
         return True
 
     def refuse(self, reason):
@@ -235,7 +270,8 @@ class Observer:
 
 
 def apply_python(op, inputs, attrs):
-    """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked for."""
+    """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked
+    for."""
     if state.flags & SPECIAL:
         if state.autocast is not None and op.name in PRODUCTS:
             inputs = tuple([x.to(state.autocast) if narrows(x) else x for x in inputs])
@@ -244,36 +280,44 @@ def apply_python(op, inputs, attrs):
     return execute(op, inputs, attrs)
 
 
-PRODUCTS = frozenset(("matmul", "linear", "convolution"))       # what `autocast` makes in a smaller type
+# what `autocast` makes in a smaller type
+PRODUCTS = frozenset(("matmul", "linear", "convolution"))
 
 
 def narrows(x):
     """Does `autocast` make this operand of a product smaller?"""
-    return is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize <= 4 and x.dtype is not state.autocast
+    return (is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize <= 4
+            and x.dtype is not state.autocast)
 
 
 def beside(source, made):
-    """A tensor that was made in the likeness of another one. Where a transform runs, there may be one for each that `source` stands for."""
+    """A tensor that was made in the likeness of another one. Where a transform runs, there may
+    be one for each that `source` stands for."""
     return state.observers[-1].beside(source, made) if state.observers else made
 
 
 def ask(question, *tensors):
-    """What `question(*arrays)` says of the tensors' values, where Python goes on from the answer (or it raises). A trace asks again at
-    each replay: the question must depend on nothing but the arrays. Of one tensor it may have `facts(array)`, scalar expressions of an element:
-    then the answer is a function of which of them are true of any element, and kernels ask instead (see `asked`)."""
+    """What `question(*arrays)` says of the tensors' values, where Python goes on from the answer
+    (or it raises). A trace asks again at each replay: the question must depend on nothing but the
+    arrays. Of one tensor it may have `facts(array)`, scalar expressions of an element: then the
+    answer is a function of which of them are true of any element, and kernels ask instead (see
+    `asked`)."""
     if state.observers:
         return state.observers[-1].ask(question, tensors)
     return question(*[t._array for t in tensors])
 
 
-FACTS = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "i8"))       # any Python number that a fact compares with means the same in these
+# any Python number that a fact compares with means the same in these
+FACTS = frozenset(np.dtype(t) for t in ("f2", "f4", "f8", "i8"))
 
 
 def asked(*facts):
-    """Give a question its facts, as functions of an element (a scalar expression) and the array's dtype. A batch is asked as a whole: what
-    follows where a fact is true of some element must be right for the examples of which it is not."""
+    """Give a question its facts, as functions of an element (a scalar expression) and the array's
+    dtype. A batch is asked as a whole: what follows where a fact is true of some element must be
+    right for the examples of which it is not."""
     def give(question):
-        question.facts = lambda a: [scalar.lift(fact(scalar.arg(0), a.dtype)) for fact in facts] if a.dtype in FACTS else ()
+        question.facts = lambda a: [scalar.lift(fact(scalar.arg(0), a.dtype))
+                                    for fact in facts] if a.dtype in FACTS else ()
         return question
     return give
 
@@ -297,7 +341,8 @@ def are_probabilities(a):
 
 
 apply = tensor_base.native_apply or apply_python
-OPERANDS = frozenset((int, float, bool, complex, type(None)))          # what may stand beside tensors
+# what may stand beside tensors
+OPERANDS = frozenset((int, float, bool, complex, type(None)))
 
 
 def arrays_of(op, inputs):
@@ -308,10 +353,13 @@ def arrays_of(op, inputs):
             arrays.append(x._array)
         except AttributeError:
             if type(x) not in OPERANDS:
-                if hasattr(x, "__whet_tensor__"):            # (it varies in a trace, but nobody records any more)
+                # (it varies in a trace, but nobody records any more)
+                if hasattr(x, "__whet_tensor__"):
                     x = x.__whet_plain__()
                 elif not isinstance(x, np.generic | int | float | complex):
-                    raise TypeError(f"{op.name}(): argument {i + 1} must be a Tensor or a number, not {type(x).__name__}") from None
+                    raise TypeError(
+                        f"{op.name}(): argument {i + 1} must be a Tensor or a number, not "
+                        f"{type(x).__name__}") from None
             arrays.append(x)
     return arrays
 
@@ -375,7 +423,8 @@ view_of = tensor_base.native_view_of or _view_of
 def unrecorded(t):
     """Can a view of `t` be made now without a node, and with nobody watching?"""
     flags = state.flags
-    return not flags & (modes.INFERENCE | SPECIAL) and not (flags & GRAD and (t._rg & 1 or t._base is not None and t.requires_grad))
+    return (not flags & (modes.INFERENCE | SPECIAL)
+            and not (flags & GRAD and (t._rg & 1 or t._base is not None and t.requires_grad)))
 
 
 def record(op, inputs, attrs, outs, edges=None):

@@ -18,8 +18,8 @@ def _repeat_shape(input, repeats, op):
     n = input._array.ndim
     if len(repeats) < n:
         raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            "tensor")
     if any(r < 0 for r in repeats):
         raise RuntimeError(f"{op}: repeats must be non-negative, got {list(repeats)}")
     return (1,) * (len(repeats) - n) + input._array.shape
@@ -90,16 +90,16 @@ repeat_interleave_op = Op(
 def _check_length(have, n, dim):
     if have != n:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {have} and input.size({dim}) = {n}"
-        )
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{have} and input.size({dim}) = {n}")
 
 
 def _check_repeats(total, shape, dim, output_size):
     indexing.checked_size((*shape[:dim], total, *shape[dim + 1 :]), "repeat_interleave")
     if output_size is not None and output_size != total:
         raise RuntimeError(
-            f"repeat_interleave: allocated size {output_size} does not match the required size {total}"
-        )
+            f"repeat_interleave: allocated size {output_size} does not match the required size "
+            f"{total}")
 
 
 def _repeated_places(repeats, shape, dim, output_size):

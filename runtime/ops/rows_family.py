@@ -1,6 +1,8 @@
-"""The row family: an op is a program over rows (ir/rows.py, ir/rowops.py); the kernels for any layout come from it.
+"""The row family: an op is a program over rows (ir/rows.py, ir/rowops.py); the kernels for any
+layout come from it.
 
-The rows' axes are the attribute `dim`, a tuple of axes. Results are full tensors, or one number a row with those axes kept as 1.
+The rows' axes are the attribute `dim`, a tuple of axes. Results are full tensors, or one number a
+row with those axes kept as 1.
 """
 
 from ..cpu.rows import rows
@@ -28,12 +30,15 @@ class RowsOp(Op):
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def batch(self, n, inputs, batched, attrs):
-        """The same axes, one further. One number a row may differ between the examples, but what lies along the rows may not: where it does, a
-        rule of the op's own says what to do."""
+        """The same axes, one further. One number a row may differ between the examples, but what
+        lies along the rows may not: where it does, a rule of the op's own says what to do."""
         full = inputs[0]
         ndim = example_ndim(full, batched[0])
-        if not ndim and all([not is_tensor(x) or not example_ndim(x, b) for x, b in zip(inputs, batched)]):
-            rows = [aligned(x if b else repeated(x, n), 1) if is_tensor(x) else x for x, b in zip(inputs, batched)]
+        if (not ndim and all([
+                not is_tensor(x) or not example_ndim(x, b) for x, b in zip(inputs, batched)])):
+            rows = [
+                aligned(x if b else repeated(x, n), 1) if is_tensor(x) else x
+                for x, b in zip(inputs, batched)]
             return as_numbers(apply(self, tuple(rows), {"dim": (1,)}), n)
         xs, kinds = [], [o.kind for o in self.program(FROM_NUMPY[full._array.dtype].short).operands]
         for x, b, kind in zip(inputs, batched, kinds, strict=True):

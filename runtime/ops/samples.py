@@ -1,12 +1,14 @@
 """Inputs to test ops with, as data beside the op's definition.
 
-A pointwise op states a domain for its operands (`reals(-4, 4)`, or one domain each); every other op states a function
-`samples(make)` that yields `Sample(args..., **kwargs)`, where `make(*shape, low=, high=, dtype=)` makes a random tensor.
+A pointwise op states a domain for its operands (`reals(-4, 4)`, or one domain each); every other op
+states a function `samples(make)` that yields `Sample(args..., **kwargs)`, where `make(*shape, low=,
+high=, dtype=)` makes a random tensor.
 """
 
 
 class Domain:
-    """Where an operand's values may lie. `grad=False`: its gradient is not tested (a condition, an integer)."""
+    """Where an operand's values may lie. `grad=False`: its gradient is not tested (a condition,
+    an integer)."""
 
     def __init__(self, low, high, kind="f", avoid=(), grad=True):
         self.low, self.high, self.kind, self.avoid, self.grad = low, high, kind, avoid, grad
@@ -44,4 +46,6 @@ class Sample:
         self.args, self.kwargs = args, kwargs
 
     def __repr__(self):
-        return f"Sample({', '.join([*map(repr, self.args), *(f'{k}={v!r}' for k, v in self.kwargs.items())])})"
+        return (
+            f"Sample({', '.join([*map(repr, self.args), *(f'{k}={v!r}' for k, v in self.kwargs.items())])})"
+        )

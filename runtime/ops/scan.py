@@ -25,8 +25,8 @@ def _cumprod_vjp(g, y, x, *, dim):
 
 
 def _after(g, x, dim):
-    """For each element i the sum over k >= i of g_k * product of x_j, i < j <= k. In steps: of g, what is known of 1, 2, 4, ... elements from i on;
-    of x, the product of so many after i."""
+    """For each element i the sum over k >= i of g_k * product of x_j, i < j <= k. In steps: of g,
+    what is known of 1, 2, 4, ... elements from i on; of x, the product of so many after i."""
     n, far, product = x.shape[dim], 1, x.narrow(dim, 1, x.shape[dim] - 1)
     while far < n:
         g = FUN("cat")(

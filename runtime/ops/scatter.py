@@ -1,4 +1,5 @@
-"""Scattering along one dimension. Sums at equal places are taken in the order of the index: the same on every run."""
+"""Scattering along one dimension. Sums at equal places are taken in the order of the index: the
+same on every run."""
 import builtins
 
 import numpy as np
@@ -19,14 +20,15 @@ from .samples import Sample
 from .surface import FUNCTIONS, function, method
 
 
-# ---- scatter ---------------------------------------------------------------------------------------------------------
+# ---- scatter -------------------------------------------------------------------------------------
 def _crop(src, shape):
     return src if src.shape == shape else src[tuple([builtins.slice(0, n) for n in shape])]
 
 
 def _flat_for_write(a):
     """(a row-major 1-d form of `a`, whether writing to it writes to `a`)"""
-    return (a.reshape(-1), True) if a.flags.c_contiguous else (np.ascontiguousarray(a).reshape(-1), False)
+    return ((a.reshape(-1), True) if a.flags.c_contiguous else
+            (np.ascontiguousarray(a).reshape(-1), False))
 
 
 def _put_each(add):
@@ -51,7 +53,8 @@ def _scatter_write(a, src, index, dim):
 
 
 def _scatter_vjp(g, _y, _x, _src, index, dim, needs):
-    gx = apply(scatter_op, (g, scalar_tensor(0, g.dtype), index), {"dim": dim}) if needs[0] else None
+    gx = (apply(scatter_op,
+                (g, scalar_tensor(0, g.dtype), index), {"dim": dim}) if needs[0] else None)
     return [gx, _src_gradient(g, _src, index, dim) if needs[1] else None, None]
 
 
@@ -65,7 +68,8 @@ def _src_gradient(g, _src, index, dim):
     return r
 
 
-_scatter_cases = [((2, 3), (2, 3), [[0, 1, 1], [1, 0, 0]], 0), ((3, 4), (2, 2), [[3, 1], [0, 1]], 1), ((3,), (2,), [2, 0], 0)]
+_scatter_cases = [((2, 3), (2, 3), [[0, 1, 1], [1, 0, 0]], 0),
+                  ((3, 4), (2, 2), [[3, 1], [0, 1]], 1), ((3,), (2,), [2, 0], 0)]
 
 
 def _scatter_samples(make):
@@ -86,7 +90,8 @@ def _scatter_each(op, n, inputs, batched, attrs):
     return apply(op, (x, src, index), {"dim": attrs["dim"] + 1})
 
 
-scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False), samples=_scatter_samples, linear=(0, 1), batch=_scatter_each,
+scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False),
+                     samples=_scatter_samples, linear=(0, 1), batch=_scatter_each,
                      onnx=in_onnx.scattered)
 scatter_op.any_sizes = True
 
@@ -107,8 +112,9 @@ def _scatter_add_vjp(g, _y, _x, _src, index, dim, needs):
     return [g, _src_gradient(g, _src, index, dim) if needs[1] else None, None]
 
 
-scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True), samples=_scatter_samples,
-                         linear=(0, 1), batch=shifted("dim"), onnx=in_onnx.scatter_added)
+scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True),
+                         samples=_scatter_samples, linear=(0, 1), batch=shifted("dim"),
+                         onnx=in_onnx.scatter_added)
 scatter_add_op.any_sizes = True
 
 
@@ -116,15 +122,20 @@ def _scatter_shape(op, self, dim, index, src):
     check_index(op, index)
     d = dims.one(dim, self._array.ndim)
     n = self._array.ndim
-    shapes = self._array.shape, index._array.shape, src._array.shape if is_tensor(src) else index._array.shape
+    shapes = (self._array.shape, index._array.shape,
+              src._array.shape if is_tensor(src) else index._array.shape)
     if index._array.size:
         if max(len(shapes[1]), 1) != max(n, 1) or max(len(shapes[2]), 1) != max(n, 1):
             other = "self" if max(len(shapes[1]), 1) != max(n, 1) else "src"
-            raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
+            raise RuntimeError(
+                f"Index tensor must have the same number of dimensions as {other} tensor")
         a, i, v = [s_ or (1,) for s_ in shapes]
-        if any(k != d and i[k] > a[k] for k in range(len(i))) or any(i[k] > v[k] for k in range(len(i))):
-            raise RuntimeError(f"{op}(): Expected index {list(shapes[1])} to be no larger than self {list(shapes[0])} apart from "
-                               f"dimension {d} and to be no larger size than src {list(shapes[2])}")
+        if (any(k != d and i[k] > a[k] for k in range(len(i)))
+                or any(i[k] > v[k] for k in range(len(i)))):
+            raise RuntimeError(
+                f"{op}(): Expected index {list(shapes[1])} to be no larger than self "
+                f"{list(shapes[0])} apart from dimension {d} and to be no larger size than src "
+                f"{list(shapes[2])}")
         in_bounds(index._array, a[d], d, negative=False, error=RuntimeError)
     return d
 
@@ -153,7 +164,8 @@ def _check_scatter(self, dim, index, src=None, *, value=None):
 def _scatter_form(self, dim, index, src, reduce, value, in_place):
     if reduce is None:
         rest, attrs = _check_scatter(self, dim, index, src, value=value)
-        return inplace(scatter_op, self, rest, attrs) if in_place else apply(scatter_op, (self, *rest), attrs)
+        return (inplace(scatter_op, self, rest, attrs) if in_place else apply(
+            scatter_op, (self, *rest), attrs))
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     src = value if src is None else src
@@ -165,7 +177,8 @@ def _scatter_form(self, dim, index, src, reduce, value, in_place):
 
 @function(out=True)
 def scatter(input, dim, index, src=None, *, reduce=None, value=None):
-    """A copy of `input` with `src` (a tensor or a number) at the places that `index` names along a dimension.
+    """A copy of `input` with `src` (a tensor or a number) at the places that `index` names along a
+    dimension.
 
     >>> import whet
     >>> whet.zeros(3).scatter(0, whet.tensor([2, 0]), whet.tensor([1.0, 2.0]))
@@ -192,8 +205,9 @@ def _check_scatter_add(self, dim, index, src):
 scatter_add, scatter_add_ = writes(scatter_add_op, _check_scatter_add)
 
 
-# ---- reductions into places ------------------------------------------------------------------------------------------
-_COMBINE = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum, "mean": np.add}
+# ---- reductions into places ----------------------------------------------------------------------
+_COMBINE = {
+    "sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum, "mean": np.add}
 
 
 def _start(kind, dtype):
@@ -222,7 +236,8 @@ def _reduce_into(flat, at, values, kind, include_self):
         _COMBINE[kind].at(work, at, values)
         if kind == "mean":
             count = np.bincount(at, minlength=work.size)[touched] + include_self
-            work[touched] = (work[touched] // count if work.dtype.kind in "iu" else work[touched] / count).astype(work.dtype)
+            work[touched] = (work[touched] // count if work.dtype.kind in "iu" else work[touched]
+                             / count).astype(work.dtype)
     if half:
         flat[...] = work.astype(flat.dtype)
 
@@ -231,8 +246,9 @@ def _scatter_reduce_write(a, src, index, dim, reduce, include_self):
     if not index.size:
         return a
     flat, same = _flat_for_write(a)
-    _reduce_into(flat, places_of(index, a.shape or (1,), dim).reshape(-1), _crop(src, index.shape).reshape(-1), reduce,
-                 include_self)
+    _reduce_into(flat,
+                 places_of(index, a.shape or (1,), dim).reshape(-1),
+                 _crop(src, index.shape).reshape(-1), reduce, include_self)
     if not same:
         a[...] = flat.reshape(a.shape)
     return a
@@ -271,10 +287,12 @@ def _reduce_gradients(g, y, x, src, reduce, include_self, spread, collected, one
         mine = (x == 0).to(g.dtype) if include_self else FUNCTIONS["zeros_like"](x)
         count = collected(zero) + mine
         safe = where(src == 0, ones, src)
-        base = where(x == 0, FUNCTIONS["ones_like"](x), x) if include_self else FUNCTIONS["ones_like"](x)
+        base = (where(x == 0, FUNCTIONS["ones_like"](x), x)
+                if include_self else FUNCTIONS["ones_like"](x))
         others = _product_into(base, safe, spread, collected)
         gx = where(count - mine == 0, g * others / base, FUNCTIONS["zeros_like"](g))
-        gs = where(spread(count) - zero == 0, spread(g * others) / safe, FUNCTIONS["zeros_like"](src))
+        gs = where(
+            spread(count) - zero == 0, spread(g * others) / safe, FUNCTIONS["zeros_like"](src))
         return gx, gs
     hit = (src == spread(y)).to(g.dtype)
     self_hit = (x == y).to(g.dtype) if include_self else FUNCTIONS["zeros_like"](x)
@@ -284,8 +302,9 @@ def _reduce_gradients(g, y, x, src, reduce, include_self, spread, collected, one
 
 
 def _product_into(base, safe, spread, collected):
-    """The product of base and everything scattered to it, for factors without zeros: through sums of logarithms of absolute values
-    the derivative of any order is right; the value's sign is that of the count of negative factors."""
+    """The product of base and everything scattered to it, for factors without zeros: through sums
+    of logarithms of absolute values the derivative of any order is right; the value's sign is that
+    of the count of negative factors."""
     sign = 1 - 2 * ((collected((safe < 0).to(base.dtype)) + (base < 0).to(base.dtype)) % 2)
     return sign * (collected(safe.abs().log()) + base.abs().log()).exp()
 
@@ -293,28 +312,33 @@ def _product_into(base, safe, spread, collected):
 def _reduce_samples(make):
     for kind in ("sum", "mean", "prod", "amax", "amin"):
         for include in (True, False):
-            yield Sample(make(2, 3), make(2, 3), longs([[0, 1, 1], [0, 0, 1]]), dim=0, reduce=kind, include_self=include)
+            yield Sample(make(2, 3), make(2, 3), longs([[0, 1, 1], [0, 0, 1]]), dim=0, reduce=kind,
+                         include_self=include)
 
 
-scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, _scatter_reduce_vjp, samples=_reduce_samples, batch=shifted("dim"),
+scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, _scatter_reduce_vjp,
+                            samples=_reduce_samples, batch=shifted("dim"),
                             onnx=in_onnx.scatter_reduced)
 
 
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
-    """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a dimension."""
+    """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a
+    dimension."""
     if reduce not in _COMBINE:
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     d = _scatter_shape("scatter_reduce", self, dim, index, src)
     if src.dtype is not self.dtype:
         raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")
     n = self._array.ndim
-    return (_one_dim(src, n), _one_dim(index, n)), {"dim": d, "reduce": reduce, "include_self": bool(include_self)}
+    return ((_one_dim(src, n), _one_dim(index, n)),
+            {"dim": d, "reduce": reduce, "include_self": bool(include_self)})
 
 
 scatter_reduce, scatter_reduce_ = writes(scatter_reduce_op, _check_scatter_reduce)
 
 
-# ---- whole slices by a 1-d index -------------------------------------------------------------------------------------
+# ---- whole slices by a 1-d index -----------------------------------------------------------------
 def _index_select(a, index, dim):
     if not a.ndim:
         in_bounds(index, 1, 0, negative=False)
@@ -355,12 +379,15 @@ def _select_each(op, n, inputs, batched, attrs):
 def _index_select_vjp(g, _y, _x, index, dim):
     if not _x.ndim:
         return [g.reshape(()), None]
-    return [apply(index_add_op, (zeros(tuple(_x.shape), dtype=g.dtype), g, index), {"dim": dim}), None]
+    return [
+        apply(index_add_op, (zeros(tuple(_x.shape), dtype=g.dtype), g, index), {"dim": dim}), None]
 
 
-index_select_op = Op("index_select", _index_select, _index_select_vjp, samples=lambda make: [
-    Sample(make(3, 2), longs([2, 0, 2]), dim=0), Sample(make(2, 3), longs([1]), dim=1), Sample(make(3), longs([]), dim=0)],
-    linear=(0,), batch=_select_each, onnx=in_onnx.selected)
+index_select_op = Op(
+    "index_select", _index_select, _index_select_vjp, samples=lambda make: [
+        Sample(make(3, 2), longs([2, 0, 2]), dim=0),
+        Sample(make(2, 3), longs([1]), dim=1),
+        Sample(make(3), longs([]), dim=0)], linear=(0,), batch=_select_each, onnx=in_onnx.selected)
 index_select_op.any_sizes = True
 index_select_op.memo = True
 index_select_op.picks = lambda a, index, dim: (dim, False, False) if a.ndim and index.ndim == 1 else None
@@ -395,10 +422,14 @@ def _index_add_write(a, source, index, dim):
     return a
 
 
-index_add_op = WriteOp("index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
-    g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(True), samples=lambda make: [
-    Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
-    Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1), batch=at_index(_within(RuntimeError)), onnx=in_onnx.slices_added)
+index_add_op = WriteOp(
+    "index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
+        g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None],
+    _put_slices(True), samples=lambda make: [
+        Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0),
+        Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
+        Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1),
+    batch=at_index(_within(RuntimeError)), onnx=in_onnx.slices_added)
 index_add_op.any_sizes = True
 
 
@@ -411,18 +442,21 @@ def _sliced(op, self, dim, index, source, error=RuntimeError):
     n = self._array.shape[d] if self._array.ndim else 1
     if source is not None:
         if source.dtype is not self.dtype:
-            raise RuntimeError(f"{op}_(): self ({self.dtype.letter}) and source ({source.dtype.letter}) must have the same scalar "
-                               "type")
+            raise RuntimeError(
+                f"{op}_(): self ({self.dtype.letter}) and source ({source.dtype.letter}) must "
+                "have the same scalar type")
         have = source._array.shape[d] if source._array.ndim else 1
         if have != index.numel():
-            raise RuntimeError(f"{op}_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({have}), for "
-                               f"dim: {d}")
+            raise RuntimeError(
+                f"{op}_(): Number of indices ({index.numel()}) should be equal to "
+                f"source.size(dim): ({have}), for dim: {d}")
         if source._array.ndim and self._array.ndim:
             a, b = list(self._array.shape), list(source._array.shape)
             if len(a) != len(b) or a[:d] + a[d + 1:] != b[:d] + b[d + 1:]:
-                raise RuntimeError(f"{op}_(): Source/destination tensor must have same slice shapes except the specified "
-                                   "dimension. Destination slice shape: "
-                                   f"{a} at dimension {d} and source slice shape: {b} at dimension {d}.")
+                raise RuntimeError(
+                    f"{op}_(): Source/destination tensor must have same slice shapes except the "
+                    "specified dimension. Destination slice shape: "
+                    f"{a} at dimension {d} and source slice shape: {b} at dimension {d}.")
     in_bounds(index._array, n, d, negative=op == "index_fill", error=error)
     return d
 
@@ -450,11 +484,14 @@ def _zeroed(g, index, dim):
     return apply(index_fill_op, (g, scalar_tensor(0, g.dtype), index), {"dim": dim})
 
 
-index_copy_op = WriteOp("index_copy", _index_copy_write, lambda g, _y, _x, _source, index, dim, needs: [
-    _zeroed(g, index, dim) if needs[0] else None,
-    index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None], _put_slices(False), samples=lambda make: [
-    Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0), Sample(make(2, 3), make(2, 1), longs([1]), dim=1)],
-    linear=(0, 1), batch=at_index(_within()), onnx=in_onnx.slices_copied)
+index_copy_op = WriteOp(
+    "index_copy", _index_copy_write, lambda g, _y, _x, _source, index, dim, needs: [
+        _zeroed(g, index, dim) if needs[0] else None,
+        index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None],
+    _put_slices(False), samples=lambda make: [
+        Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0),
+        Sample(make(2, 3), make(2, 1), longs([1]), dim=1)], linear=(0, 1),
+    batch=at_index(_within()), onnx=in_onnx.slices_copied)
 index_copy_op.any_sizes = True
 
 
@@ -492,10 +529,13 @@ def _fill_each(op, n, inputs, batched, attrs):
     return _filled_apart(index_copy_op, n, (x, value, index), (batched[0], True, True), attrs)
 
 
-index_fill_op = WriteOp("index_fill", _index_fill_write, lambda g, _y, _x, _value, index, dim, needs: [
-    _zeroed(g, index, dim) if needs[0] else None, _unique_sum(g, index, dim) if needs[1] else None, None], samples=lambda make: [
-    Sample(make(3, 2), make(), longs([2, 0]), dim=0), Sample(make(2, 3), make(), longs([1]), dim=1)],
-    linear=(0, 1), batch=_fill_each, onnx=in_onnx.slices_filled)
+index_fill_op = WriteOp(
+    "index_fill", _index_fill_write, lambda g, _y, _x, _value, index, dim, needs: [
+        _zeroed(g, index, dim) if needs[0] else None,
+        _unique_sum(g, index, dim) if needs[1] else None, None], samples=lambda make: [
+            Sample(make(3, 2), make(), longs([2, 0]), dim=0),
+            Sample(make(2, 3), make(), longs([1]), dim=1)], linear=(0, 1), batch=_fill_each,
+    onnx=in_onnx.slices_filled)
 
 
 def _unique_sum(g, index, dim):
@@ -507,8 +547,9 @@ def _check_index_fill(self, dim, index, value):
     d = _sliced("index_fill", self, dim, index, None, IndexError)
     if is_tensor(value):
         if value.ndim:
-            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
-                               "dimension(s).")
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.ndim} dimension(s).")
         value = value.to(self.dtype)
     else:
         value = number(value, self.dtype)
@@ -521,7 +562,9 @@ index_fill, index_fill_ = writes(index_fill_op, _check_index_fill)
 def _index_reduce_write(a, source, index, dim, reduce, include_self):
     i = _slices(a, index, dim, negative=False)
     shape = source.shape or (1,)
-    at = places_of(np.broadcast_to(i.reshape((-1,) + (1,) * (len(shape) - 1 - dim)), shape), a.shape or (1,), dim)
+    at = places_of(np.broadcast_to(i.reshape((-1,) + (1,) * (len(shape) - 1 - dim)), shape),
+                   a.shape or (1,),
+                   dim)
     flat, same = _flat_for_write(a)
     _reduce_into(flat, at.reshape(-1), source.reshape(-1), reduce, include_self)
     if not same:
@@ -537,15 +580,19 @@ def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
     return [gx if x.ndim else gx.reshape(()), gs if source.ndim else gs.reshape(()), None]
 
 
-index_reduce_op = WriteOp("index_reduce", _index_reduce_write, _index_reduce_vjp, samples=lambda make: [
-    Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0, reduce=r, include_self=k)
-    for r in ("prod", "mean", "amax", "amin") for k in (True, False)], batch=at_index(_within()), onnx=in_onnx.slices_reduced)
+index_reduce_op = WriteOp(
+    "index_reduce", _index_reduce_write, _index_reduce_vjp, samples=lambda make: [
+        Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0, reduce=r, include_self=k)
+        for r in ("prod", "mean", "amax", "amin")
+        for k in (True, False)], batch=at_index(_within()), onnx=in_onnx.slices_reduced)
 
 
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):
     """`source` combined (prod, mean, amax, amin) into the slices that a 1-d index names."""
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}.")
     d = _sliced("index_reduce", self, dim, index, source, IndexError)
     return (source, index), {"dim": d, "reduce": reduce, "include_self": bool(include_self)}
 

@@ -18,12 +18,13 @@ from .samples import Sample
 from .surface import function
 
 
-# ---- sorted boundaries -----------------------------------------------------------------------------------------------
+# ---- sorted boundaries ---------------------------------------------------------------------------
 def _search(sequence, values, sorter=None, *, right, out_int32):
     dtype = np.int32 if out_int32 else np.int64
     side = "right" if right else "left"
     if sequence.dtype != values.dtype:
-        common = dtypes.promote_types(dtypes.FROM_NUMPY[sequence.dtype], dtypes.FROM_NUMPY[values.dtype]).np
+        common = dtypes.promote_types(dtypes.FROM_NUMPY[sequence.dtype],
+                                      dtypes.FROM_NUMPY[values.dtype]).np
         sequence, values = sequence.astype(common), values.astype(common)
     if sequence.dtype == dtypes.bfloat16.np:
         sequence, values = sequence.astype(np.float32), values.astype(np.float32)
@@ -39,8 +40,11 @@ def _search(sequence, values, sorter=None, *, right, out_int32):
 
 
 def _search_each(op, n, inputs, batched, attrs):
-    """A sequence that all examples share may be searched for any values; others are the rows of one tensor."""
-    if not any([b for b, x in zip((batched[0], *batched[2:]), (inputs[0], *inputs[2:])) if is_tensor(x)]) and inputs[0]._array.ndim == 1:
+    """A sequence that all examples share may be searched for any values; others are the rows of
+    one tensor."""
+    if (not any(
+        [b for b, x in zip((batched[0], *batched[2:]), (inputs[0], *inputs[2:])) if is_tensor(x)])
+            and inputs[0]._array.ndim == 1):
         return apply(op, inputs, attrs)
     one = example_ndim(inputs[0], batched[0]) == 1
     sequence, values, *sorter = all_batched(n, inputs, batched)
@@ -50,13 +54,15 @@ def _search_each(op, n, inputs, batched, attrs):
     return apply(op, (sequence, values, *sorter), attrs).reshape(shape)
 
 
-search_op = Op("searchsorted", _search, batch=_search_each, onnx=in_onnx.searched, samples=lambda make: [
-    Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
-    Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
+search_op = Op(
+    "searchsorted", _search, batch=_search_each, onnx=in_onnx.searched, samples=lambda make: [
+        Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
+        Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
 
 
 @function(method=False, out=True)
-def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, side=None, sorter=None, input=None):
+def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, side=None,
+                 sorter=None, input=None):
     """Where each value would be put in to keep the sequence (its last dimension) sorted.
 
     >>> import whet
@@ -65,33 +71,45 @@ def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, 
     """
     values = input if values is None else values
     if side not in (None, "left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}".replace("torch.", ""))
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}".replace(
+                "torch.", ""))
     if side == "left" and right:
-        raise RuntimeError("searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError(
+            "searchsorted(): side and right can't be set to opposites, got side of left while "
+            "right was True")
     number = not is_tensor(values)
     if number:
         values = scalar_tensor(values)
     a, v = sorted_sequence._array, values._array
     if not a.ndim:
-        raise RuntimeError("searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
+        raise RuntimeError(
+            "searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if a.ndim != 1 and (a.ndim != v.ndim or a.shape[:-1] != v.shape[:-1]):
-        raise RuntimeError("searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-                           "tensor and input value tensor must match, but we got boundaries tensor "
-                           f"{list(a.shape)} and input value tensor {list(v.shape)}")
+        raise RuntimeError(
+            "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
+            "of boundaries tensor and input value tensor must match, but we got boundaries tensor "
+            f"{list(a.shape)} and input value tensor {list(v.shape)}")
     if not number and sorted_sequence.dtype is not values.dtype:
-        raise RuntimeError("searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary tensor "
-                           f"{sorted_sequence.dtype} and input value tensor {values.dtype}")
+        raise RuntimeError(
+            "searchsorted(): boundary tensor and input value tensor should have same dtype, but "
+            f"got boundary tensor {sorted_sequence.dtype} and input value tensor {values.dtype}")
     inputs = [sorted_sequence, values]
     if sorter is not None:
         if sorter._array.shape != a.shape:
-            raise RuntimeError("searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-                               f"{list(a.shape)} and got sorter tensor {list(sorter._array.shape)}")
+            raise RuntimeError(
+                "searchsorted(): boundary and sorter must have the same size, but got boundary "
+                f"tensor {list(a.shape)} and got sorter tensor {list(sorter._array.shape)}")
         if sorter.dtype is not dtypes.int64:
-            raise RuntimeError(f"searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
-        if sorter._array.size and ask(lambda s: bool(s.min() < 0 or s.max() >= a.shape[-1]), sorter):
+            raise RuntimeError(
+                "searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                f"{sorter.dtype}")
+        if (sorter._array.size
+                and ask(lambda s: bool(s.min() < 0 or s.max() >= a.shape[-1]), sorter)):
             raise RuntimeError("searchsorted(): sorter index out of range")
         inputs.append(sorter)
-    return apply(search_op, tuple(inputs), {"right": bool(right or side == "right"), "out_int32": out_int32})
+    return apply(search_op,
+                 tuple(inputs), {"right": bool(right or side == "right"), "out_int32": out_int32})
 
 
 @function(method=False, out=True)
@@ -103,11 +121,12 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     tensor([0, 0, 2])
     """
     if boundaries.ndim != 1:
-        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+        raise RuntimeError(
+            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-# ---- distinct values -------------------------------------------------------------------------------------------------
+# ---- distinct values -----------------------------------------------------------------------------
 def _comparable(a):
     return a.astype(np.float32) if a.dtype == dtypes.bfloat16.np else a
 
@@ -120,11 +139,13 @@ def _unique(a, inverse, counts, dim, consecutive):
         flat = None
         rows = np.ascontiguousarray(np.moveaxis(a, dim, 0)).reshape(a.shape[dim], a.size // max(1, a.shape[dim]))
     if dim is not None and not rows.shape[1] and rows.shape[0]:
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     n = len(rows)
     order = np.arange(n)
     if not consecutive:
-        order = np.argsort(_comparable(flat), kind="stable") if dim is None else _sort_rows(_comparable(rows))
+        order = (np.argsort(_comparable(flat), kind="stable") if dim is None else _sort_rows(
+            _comparable(rows)))
     ordered = rows[order]
     new = np.ones(n, bool)
     if n > 1:
@@ -154,15 +175,17 @@ def _unique_result(input, inverse, counts, dim, consecutive):
         dim = dims.one(dim, input._array.ndim)
         if not input._array.ndim:
             input, dim = input.reshape(1), 0
-    values, back, number = apply(unique_op, (input,), {"inverse": inverse, "counts": counts, "dim": dim,
-                                                       "consecutive": consecutive})
+    values, back, number = apply(
+        unique_op, (input,),
+        {"inverse": inverse, "counts": counts, "dim": dim, "consecutive": consecutive})
     out = (values, *([back] if inverse else []), *([number] if counts else []))
     return out if len(out) > 1 else values
 
 
 @function()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The distinct elements (or slices along `dim`), sorted; where asked, which of them each element is, and how often each occurs.
+    """The distinct elements (or slices along `dim`), sorted; where asked, which of them each
+    element is, and how often each occurs.
 
     >>> import whet
     >>> whet.unique(whet.tensor([3, 1, 3]), return_counts=True)
@@ -218,12 +241,15 @@ def _first(inverse, values):
     return first
 
 
-first_op = Op("first", _first, samples=lambda make: [Sample(tensor([[1, 0], [1, 2]]), tensor([3, 5, 7]))])
+first_op = Op("first",
+              _first,
+              samples=lambda make: [Sample(tensor([[1, 0], [1, 2]]), tensor([3, 5, 7]))])
 
 
 @function(method=False)
 def unique_all(x):
-    """The distinct elements, where each occurs first, which of them each element is, and how often each occurs."""
+    """The distinct elements, where each occurs first, which of them each element is, and how
+    often each occurs."""
     values, inverse, counts = unique(x, return_inverse=True, return_counts=True)
     first = apply(first_op, (inverse, values), {})
     return unique_all_result(values, first, inverse, counts)
@@ -233,7 +259,9 @@ def _isin(elements, tests, invert):
     return np.isin(_comparable(elements), _comparable(tests), invert=invert)
 
 
-isin_op = Op("isin", _isin, samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)],
+isin_op = Op("isin",
+             _isin,
+             samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)],
              onnx=in_onnx.contained)
 by_rows(isin_op)
 
@@ -248,11 +276,12 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """
     if not is_tensor(elements) and not is_tensor(test_elements):
         raise TypeError("isin(): at least one of 'elements' and 'test_elements' must be Tensor")
-    elements, test_elements = [x if is_tensor(x) else scalar_tensor(x) for x in (elements, test_elements)]
+    elements, test_elements = [
+        x if is_tensor(x) else scalar_tensor(x) for x in (elements, test_elements)]
     return apply(isin_op, (elements, test_elements), {"invert": invert})
 
 
-# ---- counting --------------------------------------------------------------------------------------------------------
+# ---- counting ------------------------------------------------------------------------------------
 def _bincount(a, weights=None, *, minlength):
     n = max(int(a.max()) + 1 if a.size else 0, minlength)
     if weights is None:
@@ -323,7 +352,8 @@ histc_op = Op("histc", _histc, samples=lambda make: [Sample(make(10), bins=4, lo
 
 @function(out=True)
 def histc(input, bins=100, min=0, max=0):
-    """How many elements fall in each of `bins` equal intervals between min and max (the elements' own, if both are 0)."""
+    """How many elements fall in each of `bins` equal intervals between min and max (the
+    elements' own, if both are 0)."""
     bins = operator.index(bins)
     if bins <= 0:
         raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -363,11 +393,13 @@ def _nd_counts(columns, edges, weight):
         inside = inside & (k >= 0) & (k < n)
         place = place * n + k
     w = None if weight is None else weight[inside].astype(np.float64)
-    return np.bincount(place[inside], w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+    return np.bincount(place[inside], w,
+                       minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
-histogram_op = Op("histogram", _histogram, samples=lambda make: [Sample(make(10), tensor([-1.0, 0.0, 1.0], dtype=dtypes.float64),
-                                                                        density=False)])
+histogram_op = Op(
+    "histogram", _histogram, samples=lambda make: [
+        Sample(make(10), tensor([-1.0, 0.0, 1.0], dtype=dtypes.float64), density=False)])
 
 
 def _even_edges(a, bins, low, high, dtype):
@@ -375,24 +407,29 @@ def _even_edges(a, bins, low, high, dtype):
     return evenly(*_bounds("histogram", a, low, high), bins + 1, dtype)
 
 
-edges_op = Op("histogram_edges", _even_edges, samples=lambda make: [
-    Sample(make(10), bins=4, low=0.0, high=0.0, dtype=dtypes.float32), Sample(make(10), bins=2, low=-1.0, high=1.0, dtype=dtypes.float64)])
+edges_op = Op(
+    "histogram_edges", _even_edges, samples=lambda make: [
+        Sample(make(10), bins=4, low=0.0, high=0.0, dtype=dtypes.float32),
+        Sample(make(10), bins=2, low=-1.0, high=1.0, dtype=dtypes.float64)])
 
 
 def _edges(x, bins, bounds):
     low, high = bounds if bounds is not None else (0, 0) if x._array.size else (0, 1)
-    return apply(edges_op, (x.detach(),), {"bins": bins, "low": float(low), "high": float(high), "dtype": x.dtype})
+    return apply(edges_op, (x.detach(),),
+                 {"bins": bins, "low": float(low), "high": float(high), "dtype": x.dtype})
 
 
 @function()
 def histogram(input, bins, *, range=None, weight=None, density=False):
-    """(hist, bin_edges): the elements (or their weights) counted between edges, given as a number of bins or a sorted tensor."""
+    """(hist, bin_edges): the elements (or their weights) counted between edges, given as a
+    number of bins or a sorted tensor."""
     if input.dtype.kind != FLOAT:
         raise NotImplementedError(f"\"histogram\" not implemented for '{input.dtype.letter}'")
     if weight is not None and weight._array.shape != input._array.shape:
-        raise RuntimeError("histogram(): if weight tensor is provided it should have the same shape as the input tensor excluding "
-                           "its innermost dimension, but got input with shape "
-                           f"{list(input.shape)} and weight with shape {list(weight.shape)}")
+        raise RuntimeError(
+            "histogram(): if weight tensor is provided it should have the same shape as the input "
+            "tensor excluding its innermost dimension, but got input with shape "
+            f"{list(input.shape)} and weight with shape {list(weight.shape)}")
     if isinstance(bins, int):
         if bins <= 0:
             raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -425,16 +462,19 @@ histogramdd_op = Op("histogramdd", _histogramdd, samples=lambda make: [
 def histogramdd(input, bins, *, range=None, weight=None, density=False):
     """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
     if input.ndim < 2:
-        raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {input.ndim}")
+        raise RuntimeError(
+            f"histogramdd(): input tensor should have at least 2 dimensions, but got {input.ndim}")
     n = input.shape[-1]
     bins = [bins] * n if isinstance(bins, int) else list(bins)
     if len(bins) != n:
-        raise RuntimeError(f"histogramdd(): The size of bins must be equal to the innermost dimension of the input: {len(bins)} "
-                           f"and {n}")
+        raise RuntimeError(
+            "histogramdd(): The size of bins must be equal to the innermost dimension of the "
+            f"input: {len(bins)} and {n}")
     edges = []
     for d in builtins.range(n):
         bounds = None if range is None else (range[2 * d], range[2 * d + 1])
-        edges.append(_edges(input[..., d], bins[d], bounds) if isinstance(bins[d], int) else bins[d])
+        edges.append(
+            _edges(input[..., d], bins[d], bounds) if isinstance(bins[d], int) else bins[d])
     inputs = (input, *edges) if weight is None else (input, *edges, weight)
     r = apply(histogramdd_op, inputs, {"density": density, "weighted": weight is not None})
     return HistogramDD(r, tuple(edges))
@@ -447,10 +487,12 @@ by_rows(unique_op, first_op, bincount_op, histc_op, histogram_op, edges_op, hist
 def unravel_index(indices, shape):
     """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
     if indices.dtype.kind != INT:
-        raise TypeError(f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(
+            f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in shape):
-        raise ValueError(f"unravel_index(): 'shape' cannot have negative values, but got {list(shape)}")
+        raise ValueError(
+            f"unravel_index(): 'shape' cannot have negative values, but got {list(shape)}")
     out, rest = [], indices.to(dtypes.int64)
     for n in reversed(shape):
         if not n:

@@ -14,7 +14,7 @@ from .samples import Sample
 from .surface import FUNCTIONS, compile_function, function
 
 
-# ---- sequences of numbers --------------------------------------------------------------------------------------------
+# ---- sequences of numbers ------------------------------------------------------------------------
 def _count(start, end, step, inclusive=False):
     """How many steps fit between start and end."""
     if step == 0:
@@ -40,9 +40,11 @@ def _arange(start, step, n, dtype):
     return (np.arange(n, dtype=np.float64) * step + start).astype(dtype.np)
 
 
-arange_op = Op("arange", _arange, samples=lambda make: [Sample(start=0, step=1, n=5, dtype=dtypes.int64),
-                                                        Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
-               onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
+arange_op = Op(
+    "arange", _arange, samples=lambda make: [
+        Sample(start=0, step=1, n=5, dtype=dtypes.int64),
+        Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
+    onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
 
 
 def _number(x):
@@ -56,7 +58,8 @@ def _number(x):
 
 
 @function(method=False)
-def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
+           requires_grad=False, pin_memory=False):
     """start, start + step, ... up to but without `end`.
 
     >>> import whet
@@ -75,24 +78,29 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     if dtypes.as_dtype(dtype) is dtypes.int64:
         start, end, step = int(start), int(end), int(step)
     n = _count(start, end, step)
-    return finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange", out,
-                   requires_grad)
+    return finish(
+        apply(arange_op, (),
+              {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange",
+        out, requires_grad)
 
 
 @function(method=False)
-def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
+          requires_grad=False):
     """As `arange`, with `end` included, and floating point by default."""
     check_options("range", layout, device)
     if end is None:
         raise TypeError("range() missing 1 required positional arguments: \"end\"")
     start, end, step = _number(start), _number(end), _number(step)
     n = _count(start, end, step, inclusive=True)
-    return finish(apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": float_dtype(dtype)}), "range", out,
-                   requires_grad)
+    return finish(
+        apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": float_dtype(dtype)}),
+        "range", out, requires_grad)
 
 
 def evenly(start, end, steps, dtype):
-    """Evenly spaced numbers, from both ends towards the middle, so that the last value is `end` itself."""
+    """Evenly spaced numbers, from both ends towards the middle, so that the last value is `end`
+    itself."""
     wide = np.complex128 if dtype.kind == COMPLEX else np.float64
     k = np.arange(steps, dtype=np.float64)
     with np.errstate(all="ignore"):
@@ -110,11 +118,15 @@ def _one(x):
 
 
 def _ends(start, end):
-    """(tensors, attributes) for two ends: tensors and numbers that vary are operands, for a replay to take as they come."""
-    ends = [_one(x) if is_tensor(x) else x.__whet_tensor__() if hasattr(x, "__whet_tensor__") else None for x in (start, end)]
+    """(tensors, attributes) for two ends: tensors and numbers that vary are operands, for a
+    replay to take as they come."""
+    ends = [
+        _one(x) if is_tensor(x) else x.__whet_tensor__() if hasattr(x, "__whet_tensor__") else None
+        for x in (start, end)]
     if ends[0] is None and ends[1] is None:
         return (), {"start": start, "end": end}
-    return tuple([literal(np.asarray(x)) if t is None else t for t, x in zip(ends, (start, end))]), {}
+    return (tuple([literal(np.asarray(x)) if t is None else t
+                   for t, x in zip(ends, (start, end))]), {})
 
 
 def _linspace(*ends, steps, dtype, endpoint=True, start=None, end=None):
@@ -127,15 +139,19 @@ def _linspace(*ends, steps, dtype, endpoint=True, start=None, end=None):
     return evenly(start, end, steps, dtype)
 
 
-linspace_op = Op("linspace", _linspace, samples=lambda make: [Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
-                                                              Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
-                                                              Sample(start=0, end=1, steps=0, dtype=dtypes.float64)],
-                 onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _linspace, ends, at))
+linspace_op = Op(
+    "linspace", _linspace, samples=lambda make: [
+        Sample(start=0.0, end=1.0, steps=5, dtype=dtypes.float32),
+        Sample(start=3, end=-2, steps=1, dtype=dtypes.float64),
+        Sample(start=0, end=1, steps=0, dtype=dtypes.float64)],
+    onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _linspace, ends, at))
 
 
 @function(method=False)
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, endpoint=True):
-    """`steps` numbers evenly spaced from start to end (without the end itself, if `endpoint=False`).
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
+             requires_grad=False, endpoint=True):
+    """`steps` numbers evenly spaced from start to end (without the end itself, if
+    `endpoint=False`).
 
     >>> import whet
     >>> whet.linspace(0, 1, 3)
@@ -148,7 +164,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     start, end = (x.item() if isinstance(x, np.generic) else x for x in (start, end))
     if dtype is None:
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        if any(x.dtype.kind == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex) for x in (start, end)):
+        if any(x.dtype.kind == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
+               for x in (start, end)):
             dtype = dtype.to_complex()
     dtype = dtypes.as_dtype(dtype)
     operands, attrs = _ends(start, end)
@@ -162,17 +179,23 @@ def _logspace(*ends, steps, base, dtype, start=None, end=None):
     if ends:
         start, end = (x.item() for x in ends)
     with np.errstate(all="ignore"):
-        a = np.power(np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
-                     evenly(start, end, steps, dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
+        a = np.power(
+            np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
+            evenly(start, end, steps,
+                   dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
         return a.astype(dtype.np)
 
 
-logspace_op = Op("logspace", _logspace, samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)],
-                 onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _logspace, ends, at))
+logspace_op = Op(
+    "logspace",
+    _logspace,
+    samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)],
+    onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _logspace, ends, at))
 
 
 @function(method=False)
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
+             requires_grad=False):
     """base ** linspace(start, end, steps)."""
     check_options("logspace", layout, device)
     steps = indexing.as_int(steps, "logspace", "steps", 3)
@@ -188,8 +211,11 @@ def _eye(n, m, dtype, k=0):
     return np.eye(n, m, k, dtype.np)
 
 
-eye_op = Op("eye", _eye, samples=lambda make: [Sample(n=3, m=2, dtype=dtypes.float32), Sample(n=0, m=0, dtype=dtypes.int64)],
-            onnx=lambda b, **at: in_onnx.by_rule(b, _eye, (), at))
+eye_op = Op(
+    "eye", _eye, samples=lambda make: [
+        Sample(n=3, m=2, dtype=dtypes.float32),
+        Sample(n=0, m=0, dtype=dtypes.int64)],
+    onnx=lambda b, **at: in_onnx.by_rule(b, _eye, (), at))
 
 
 @function(method=False)
@@ -205,7 +231,8 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
     n = indexing.as_int(n, "eye", "n", 1)
     m = n if m is None else indexing.as_int(m, "eye", "m", 2)
     if n < 0 or m < 0:
-        raise RuntimeError(f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
+        raise RuntimeError(
+            f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
     dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
     attrs = {"n": n, "m": m, "dtype": dtype}
     if k:
@@ -217,11 +244,14 @@ def _triangle(name, pick):
     def indices(row, col, offset=0, *, dtype=None, layout=None, device=None):
         check_options(name, layout, device)
         if row < 0 or col < 0:
-            raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
+            raise RuntimeError(
+                f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
         d = dtypes.as_dtype(dtype) or dtypes.int64
         return literal(np.stack(pick(row, offset, col)).astype(d.np))
     indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as a (2, N) tensor."
+    indices.__doc__ = (
+        f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as "
+        "a (2, N) tensor.")
     return function(method=False)(indices)
 
 
@@ -229,12 +259,13 @@ _triangle("tril_indices", np.tril_indices)
 _triangle("triu_indices", np.triu_indices)
 
 
-# ---- windows ---------------------------------------------------------------------------------------------------------
+# ---- windows -------------------------------------------------------------------------------------
 _OPTIONS = ("dtype", "layout", "device", "requires_grad", "pin_memory")
 
 
 def _window(name, formula, own=""):
-    """Publish a window function: `formula(k, n, *own)` over the positions k of a window of n + 1 points."""
+    """Publish a window function: `formula(k, n, *own)` over the positions k of a window of n + 1
+    points."""
     def window(n, periodic, parameters, dtype, layout, device, requires_grad, pin_memory):
         check_options(name, layout, device, pin_memory)
         d = float_dtype(dtype)
@@ -245,28 +276,36 @@ def _window(name, formula, own=""):
         if n <= 1:
             a = np.ones(n)
         else:
-            a = formula(np.arange(n + bool(periodic), dtype=np.float64), n - (not periodic), *parameters)[:n]
+            a = formula(np.arange(n + bool(periodic), dtype=np.float64),
+                        n - (not periodic),
+                        *parameters)[:n]
         return require(literal(a.astype(d.np)), requires_grad)
     options = "dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False"
     names = "".join(p.split("=")[0].strip() + ", " for p in own.split(",") if p)
-    call = compile_function(name, f"def {name}(window_length, periodic=True, {own + ', ' if own else ''}*, {options}):\n"
-                            f"    return window(window_length, periodic, ({names}), {', '.join(_OPTIONS)})", {"window": window})
+    call = compile_function(
+        name,
+        f"def {name}(window_length, periodic=True, {own + ', ' if own else ''}*, {options}):\n"
+        f"    return window(window_length, periodic, ({names}), {', '.join(_OPTIONS)})",
+        {"window": window})
     call.__doc__ = f"The {name.split('_')[0].capitalize()} window; periodic unless asked otherwise."
     return function(method=False)(call)
 
 
 def _kaiser(k, n, beta):
-    return np.i0(beta * np.sqrt(np.maximum(1 - ((2 * k - n) / n) ** 2, 0))) / np.i0(np.float64(beta))
+    return (np.i0(beta * np.sqrt(np.maximum(1 -
+                                            ((2 * k - n) / n) ** 2, 0))) / np.i0(np.float64(beta)))
 
 
 _window("hann_window", lambda k, n: 0.5 - 0.5 * np.cos(2 * np.pi * k / n))
-_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n), "alpha=0.54, beta=0.46")
-_window("blackman_window", lambda k, n: 0.42 - 0.5 * np.cos(2 * np.pi * k / n) + 0.08 * np.cos(4 * np.pi * k / n))
+_window("hamming_window", lambda k, n, alpha, beta: alpha - beta * np.cos(2 * np.pi * k / n),
+        "alpha=0.54, beta=0.46")
+_window("blackman_window",
+        lambda k, n: 0.42 - 0.5 * np.cos(2 * np.pi * k / n) + 0.08 * np.cos(4 * np.pi * k / n))
 _window("bartlett_window", lambda k, n: 1 - np.abs(2 * k / n - 1))
 _window("kaiser_window", _kaiser, "beta=12.0")
 
 
-# ---- grids and products ----------------------------------------------------------------------------------------------
+# ---- grids and products --------------------------------------------------------------------------
 @function(method=False)
 def meshgrid(*tensors, indexing=None):
     """Coordinates of a grid: one expanded view for each 1-d tensor.
@@ -283,16 +322,21 @@ def meshgrid(*tensors, indexing=None):
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
         if t.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}".replace("torch.", ""))
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}".replace(
+                    "torch.", ""))
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in (None, "ij", "xy"):
-        raise RuntimeError(f"meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
+        raise RuntimeError(
+            f"meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
     shape = tuple(t.numel() for t in tensors)
-    grids = [t.reshape((1,) * i + (-1,) + (1,) * (len(tensors) - 1 - i)).expand(shape) for i, t in enumerate(tensors)]
+    grids = [
+        t.reshape((1,) * i + (-1,) + (1,) * (len(tensors) - 1 - i)).expand(shape)
+        for i, t in enumerate(tensors)]
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
@@ -339,7 +383,9 @@ def block_diag(*tensors):
     d = None
     for i, t in enumerate(tensors):
         if t.ndim > 2:
-            raise RuntimeError(f"block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions")
+            raise RuntimeError(
+                f"block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
+                f"{t.ndim} dimensions")
         d = t.dtype if d is None else dtypes.promote_types(d, t.dtype)
     blocks = [t.reshape((1,) * (2 - t.ndim) + tuple(t.shape)).to(d) for t in tensors]
     width = sum(b.shape[1] for b in blocks)

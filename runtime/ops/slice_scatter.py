@@ -45,9 +45,8 @@ def _put(input, src, part, index, op):
     want = part._array.shape
     if src._array.shape != want:
         raise RuntimeError(
-            f"{op}: expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, "
-            f"slice size = {list(want)}"
-        )
+            f"{op}: expected src to have a size equal to the slice of self. src size = "
+            f"{list(src._array.shape)}, slice size = {list(want)}")
     return apply(slice_scatter_op, (input, src.to(input.dtype)), {"index": index})
 
 
@@ -86,9 +85,8 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     want = diagonal(input.detach(), offset, dim1, dim2)._array.shape
     if src._array.shape != want:
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
-            f"size = {list(want)}"
-        )
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src._array.shape)}, slice size = {list(want)}")
     n = input._array.ndim
     kw = {"offset": offset, "dim1": dims.one(dim1, n), "dim2": dims.one(dim2, n)}
     return apply(diagonal_scatter_op, (input, src.to(input.dtype)), kw)
@@ -127,9 +125,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
     if tuple(src._array.shape) != sizes((size,), "as_strided_scatter"):
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src._array.shape)}, slice "
-            f"size = {list(size)}"
-        )
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src._array.shape)}, slice size = {list(size)}")
     offset = None if storage_offset is None else storage_offset - input.storage_offset()
     out = input.contiguous().clone() if input.is_contiguous() else input.clone()
     as_strided(out, size, stride, offset).copy_(src)

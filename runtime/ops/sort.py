@@ -1,5 +1,5 @@
-"""Sorting and order statistics. Equal elements keep their order, NaN is greater than every number; gradients flow to the elements
-that were picked."""
+"""Sorting and order statistics. Equal elements keep their order, NaN is greater than every number;
+gradients flow to the elements that were picked."""
 
 from typing import NamedTuple
 
@@ -124,7 +124,7 @@ def _ordered(op, input):
     return input
 
 
-# ---- sort ------------------------------------------------------------------------------------------------------------
+# ---- sort ----------------------------------------------------------------------------------------
 def sort(input, dim=-1, descending=False, *, stable=True, out=None):
     """(values, indices): the elements in order along a dimension, and where each was.
 
@@ -211,7 +211,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     )
 
 
-# ---- median and mode -------------------------------------------------------------------------------------------------
+# ---- median and mode -----------------------------------------------------------------------------
 def _median(op, kind, input, dim, keepdim, ignore_nan):
     _ordered(op, input)
     a = input._array
@@ -250,7 +250,8 @@ def nanmedian(input, dim=None, keepdim=False):
 
 @function(out=True)
 def mode(input, dim=-1, keepdim=False):
-    """(values, indices): the most frequent element along a dimension (the least of several), and its last place."""
+    """(values, indices): the most frequent element along a dimension (the least of several), and
+    its last place."""
     _ordered("mode", input)
     a = input._array
     d = dims.one(dim, a.ndim)
@@ -259,7 +260,7 @@ def mode(input, dim=-1, keepdim=False):
     return mode_result(*_kept(apply(mode_op, (input,), {"dim": d}), d, keepdim, a.ndim))
 
 
-# ---- quantiles -------------------------------------------------------------------------------------------------------
+# ---- quantiles -----------------------------------------------------------------------------------
 @asked(lambda x, _: (x < 0) | (x > 1) | s.isnan(x))
 def _fractions(a):
     """Are all elements between 0 and 1?"""
@@ -269,9 +270,8 @@ def _fractions(a):
 def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError(
-            f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-            f"{interpolation}"
-        )
+            f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but "
+            f"got {interpolation}")
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(f"{op}() input tensor must be either float or double dtype")
     if not input._array.size:
@@ -306,7 +306,8 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
 
 
 def _between(x, q, interpolation, ignore_nan):
-    """Quantiles q of sorted rows: (rows, quantiles). One of a row with NaN is NaN, unless those are ignored."""
+    """Quantiles q of sorted rows: (rows, quantiles). One of a row with NaN is NaN, unless those
+    are ignored."""
     n = x.shape[-1]
     nans = FUNCTIONS["isnan"](x).sum(-1, keepdim=True)
     if ignore_nan:

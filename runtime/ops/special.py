@@ -1,4 +1,5 @@
-"""Special functions: pointwise ops where a formula will do, NumPy loops that converge where it will not. `whet.special` publishes them."""
+"""Special functions: pointwise ops where a formula will do, NumPy loops that converge where it
+will not. `whet.special` publishes them."""
 import math
 from fractions import Fraction
 
@@ -18,29 +19,42 @@ from .surface import pointwise_function as f
 
 R, POSITIVE, AWAY = reals(-3, 3), reals(0.2, 4), reals(-3, 3, avoid=(0,))
 
-# polynomials for exp(-x) I(x) over 0..8 (of I1 divided by x), in x / 4 - 1, and for that times sqrt(x) beyond, in 16 / x - 1
-I0_SMALL = (
-    0.2070019212239867, -0.11300432688620536, 0.09451562853995103, -0.08904344136077755, 0.08734341617552313, -0.08496338091541732,
-    0.07927522590716347, -0.06954119563168235, 0.05677703201991695, -0.0429859492954222, 0.030177912022978357, -0.019682655791721182,
-    0.011960077907026221, -0.006792394790940051, 0.003617126448897043, -0.0018119030567637056, 0.0008563152748272306, -0.00038286526498299526,
-    0.00016240542162878106, -6.556805964401791e-05, 2.520232727107692e-05, -9.183742586936203e-06, 3.2293390826404927e-06, -1.142045323881917e-06,
-    3.675842926555429e-07, -8.591406444264668e-08, 2.6265363151970112e-08, -1.6316042856792757e-08, 4.470516727511741e-09)
-I0_LARGE = (
-    0.4021765094450081, 0.0033605519836677504, 0.00013621607438984735, 1.1143033800708978e-05, 1.4838476651250266e-06, 2.973596046562712e-07,
-    8.872034383314144e-08, 3.932889375114634e-08, 2.1566251453104354e-08, 7.534355843803342e-09, -6.8493381882867694e-09, -1.3326094405766387e-08,
-    -5.0381064879032845e-09, 7.3359687108161536e-09, 6.560138746917057e-09, -3.1346276429240787e-09, -4.575553424534973e-09,
-    1.1050558794424347e-09, 2.1968921378829006e-09, -2.8033819978869995e-10, -6.633287112547084e-10, 3.629355229718733e-11, 9.36508689281819e-11)
-I1_SMALL = (
-    0.04468770987560883, -0.061124338029666284, 0.06805759990951268, -0.06848260620582691, 0.06376740371333643, -0.055280039226991644,
-    0.04467457262306667, -0.03367135552108536, 0.02368601693352639, -0.015571309243980052, 0.009583962344356725, -0.005534567847563678,
-    0.003005761416447221, -0.00153887456203039, 0.0007445158727006065, -0.0003411760289073331, 0.00014841259927108295, -6.142360299099794e-05,
-    2.42486684188831e-05, -9.136543922789093e-06, 3.2758438130588964e-06, -1.1327072698408053e-06, 3.9094375480236725e-07, -1.2424759932738304e-07,
-    2.987385645901576e-08, -8.984420960424589e-09, 5.2131237878886215e-09, -1.41695079121077e-09)
-I1_LARGE = (
-    0.38939845902587233, -0.009749577193235635, -0.0002192357638317243, -1.5038547209501858e-05, -1.8349102358955385e-06, -3.4838534380376333e-07,
-    -1.000109565963654e-07, -4.313196489977733e-08, -2.339250374801858e-08, -8.409182040442918e-09, 6.8401389977069586e-09, 1.3958551001385955e-08,
-    5.59337010179061e-09, -7.44444147719727e-09, -6.983839624895866e-09, 3.086886736722725e-09, 4.810597405089944e-09, -1.0594544160443166e-09,
-    -2.297004161885201e-09, 2.6340771095136483e-10, 6.917089294193807e-10, -3.365431853180176e-11, -9.752397204138195e-11)
+# polynomials for exp(-x) I(x) over 0..8 (of I1 divided by x), in x / 4 - 1, and for that times
+# sqrt(x) beyond, in 16 / x - 1
+I0_SMALL = (0.2070019212239867, -0.11300432688620536, 0.09451562853995103, -0.08904344136077755,
+            0.08734341617552313, -0.08496338091541732, 0.07927522590716347, -0.06954119563168235,
+            0.05677703201991695, -0.0429859492954222, 0.030177912022978357, -0.019682655791721182,
+            0.011960077907026221, -0.006792394790940051, 0.003617126448897043,
+            -0.0018119030567637056, 0.0008563152748272306, -0.00038286526498299526,
+            0.00016240542162878106, -6.556805964401791e-05, 2.520232727107692e-05,
+            -9.183742586936203e-06, 3.2293390826404927e-06, -1.142045323881917e-06,
+            3.675842926555429e-07, -8.591406444264668e-08, 2.6265363151970112e-08,
+            -1.6316042856792757e-08, 4.470516727511741e-09)
+I0_LARGE = (0.4021765094450081, 0.0033605519836677504, 0.00013621607438984735,
+            1.1143033800708978e-05, 1.4838476651250266e-06, 2.973596046562712e-07,
+            8.872034383314144e-08, 3.932889375114634e-08, 2.1566251453104354e-08,
+            7.534355843803342e-09, -6.8493381882867694e-09, -1.3326094405766387e-08,
+            -5.0381064879032845e-09, 7.3359687108161536e-09, 6.560138746917057e-09,
+            -3.1346276429240787e-09, -4.575553424534973e-09, 1.1050558794424347e-09,
+            2.1968921378829006e-09, -2.8033819978869995e-10, -6.633287112547084e-10,
+            3.629355229718733e-11, 9.36508689281819e-11)
+I1_SMALL = (0.04468770987560883, -0.061124338029666284, 0.06805759990951268, -0.06848260620582691,
+            0.06376740371333643, -0.055280039226991644, 0.04467457262306667, -0.03367135552108536,
+            0.02368601693352639, -0.015571309243980052, 0.009583962344356725, -0.005534567847563678,
+            0.003005761416447221, -0.00153887456203039, 0.0007445158727006065,
+            -0.0003411760289073331, 0.00014841259927108295, -6.142360299099794e-05,
+            2.42486684188831e-05, -9.136543922789093e-06, 3.2758438130588964e-06,
+            -1.1327072698408053e-06, 3.9094375480236725e-07, -1.2424759932738304e-07,
+            2.987385645901576e-08, -8.984420960424589e-09, 5.2131237878886215e-09,
+            -1.41695079121077e-09)
+I1_LARGE = (0.38939845902587233, -0.009749577193235635, -0.0002192357638317243,
+            -1.5038547209501858e-05, -1.8349102358955385e-06, -3.4838534380376333e-07,
+            -1.000109565963654e-07, -4.313196489977733e-08, -2.339250374801858e-08,
+            -8.409182040442918e-09, 6.8401389977069586e-09, 1.3958551001385955e-08,
+            5.59337010179061e-09, -7.44444147719727e-09, -6.983839624895866e-09,
+            3.086886736722725e-09, 4.810597405089944e-09, -1.0594544160443166e-09,
+            -2.297004161885201e-09, 2.6340771095136483e-10, 6.917089294193807e-10,
+            -3.365431853180176e-11, -9.752397204138195e-11)
 
 
 def _polynomial(t, c):
@@ -52,7 +66,8 @@ def _polynomial(t, c):
 
 
 def _scaled_bessel(x, small, large):
-    """exp(-x) I(x) for x >= 0 (over x where that is small), of which the two polynomials are given."""
+    """exp(-x) I(x) for x >= 0 (over x where that is small), of which the two polynomials are
+    given."""
     near, far = s.minimum(x, 8), s.maximum(x, 8)
     return _polynomial(near / 4 - 1, small), _polynomial(16 / far - 1, large) / sqrt(far)
 
@@ -71,7 +86,8 @@ def _i1e(x):
 
 def _special(name, fn, samples, **kw):
     """A function of `whet.special` alone."""
-    return f("special_" + name, fn, promote="float", kinds="bif", samples=samples, method=False, inplace=False, **kw)
+    return f("special_" + name, fn, promote="float", kinds="bif", samples=samples, method=False,
+             inplace=False, **kw)
 
 
 def _grown(x, y):
@@ -80,9 +96,10 @@ def _grown(x, y):
     return y * half * half
 
 
-i0e_op = _special("i0e", _i0e, R, wide=True, vjp=lambda g, y, x: [g * (_i1e(x) - s.sign(x) * _i0e(x))])
-i0 = f("i0", lambda input: _grown(absolute(input), _i0e(input)), promote="float", kinds="bif", samples=R, wide=True,
-       vjp=lambda g, y, x: [g * _grown(absolute(x), _i1e(x))])
+i0e_op = _special("i0e", _i0e, R, wide=True,
+                  vjp=lambda g, y, x: [g * (_i1e(x) - s.sign(x) * _i0e(x))])
+i0 = f("i0", lambda input: _grown(absolute(input), _i0e(input)), promote="float", kinds="bif",
+       samples=R, wide=True, vjp=lambda g, y, x: [g * _grown(absolute(x), _i1e(x))])
 
 
 def _slope_of_i1(x, i0, i1):
@@ -92,10 +109,14 @@ def _slope_of_i1(x, i0, i1):
 
 i1 = _special("i1", lambda input: _grown(absolute(input), _i1e(input)), AWAY, wide=True,
               vjp=lambda g, y, x: [g * _slope_of_i1(x, _grown(absolute(x), _i0e(x)), y)])
-i1e = _special("i1e", _i1e, AWAY, wide=True, vjp=lambda g, y, x: [g * (_slope_of_i1(x, _i0e(x), y) - where(lt(x, 0), -y, y))])
+i1e = _special("i1e", _i1e, AWAY, wide=True,
+               vjp=lambda g, y, x: [g * (_slope_of_i1(x, _i0e(x), y) - where(lt(x, 0), -y, y))])
 
-entr = _special("entr", lambda input: where(isnan(input), input, where(gt(input, 0), -input * log(input), where(eq(input, 0), 0, -math.inf))),
-                POSITIVE, vjp=lambda g, y, x: [g * (-log(x) - 1)])
+entr = _special(
+    "entr",
+    lambda input: where(isnan(
+        input), input, where(gt(input, 0), -input * log(input), where(eq(input, 0), 0, -math.inf))),
+    POSITIVE, vjp=lambda g, y, x: [g * (-log(x) - 1)])
 
 
 erfcx = _special("erfcx", lambda input: s.erfcx(input), R, wide=True)
@@ -104,19 +125,27 @@ ndtr = _special("ndtr", lambda input: s.ndtr(input), R)
 
 def _log_ndtr(x):
     low = s.minimum(x, -1)
-    return where(lt(x, -1), log(s.erfcx(low * -math.sqrt(0.5)) * 0.5) - 0.5 * low * low, log1p(-s.ndtr(-x)))
+    return where(lt(x, -1),
+                 log(s.erfcx(low * -math.sqrt(0.5)) * 0.5) - 0.5 * low * low,
+                 log1p(-s.ndtr(-x)))
 
 
 def _log_ndtr_slope(x):
     """The density over the distribution, of which both vanish in the lower tail."""
-    return where(lt(x, 0), math.sqrt(2 / math.pi) / s.erfcx(s.minimum(x, 0) * -math.sqrt(0.5)), s.bell(x) / s.ndtr(x))
+    return where(lt(x, 0),
+                 math.sqrt(2 / math.pi) / s.erfcx(s.minimum(x, 0) * -math.sqrt(0.5)),
+                 s.bell(x) / s.ndtr(x))
 
 
-log_ndtr = _special("log_ndtr", lambda input: _log_ndtr(input), R, wide=True, vjp=lambda g, y, x: [g * _log_ndtr_slope(x)])
+log_ndtr = _special("log_ndtr", lambda input: _log_ndtr(input),
+                    R,
+                    wide=True,
+                    vjp=lambda g, y, x: [g * _log_ndtr_slope(x)])
 
 
 def _ndtri(p):
-    """Through erfinv in the middle; Newton's steps on the logarithm in the tails. (Too large an expression for a kernel.)"""
+    """Through erfinv in the middle; Newton's steps on the logarithm in the tails. (Too large an
+    expression for a kernel.)"""
     q = s.minimum(p, 1 - p)
     l = log(s.minimum(q, 0.1))
     r = -2 * l - math.log(2 * math.pi)
@@ -136,10 +165,14 @@ _NDTRI = _ndtri(s.arg(0))
 def special_ndtri(input):
     """The inverse of `ndtr`."""
     if not is_tensor(input):
-        raise TypeError(f"special_ndtri(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            "special_ndtri(): argument 'input' (position 1) must be Tensor, not "
+            f"{type(input).__name__}")
     if input.dtype.kind > FLOAT:
         raise NotImplementedError(f"\"special_ndtri\" not implemented for '{input.dtype.letter}'")
-    return apply(ndtri_op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),), {})
+    return apply(ndtri_op,
+                 (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),),
+                 {})
 
 
 ndtri_op = Op("special_ndtri", lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0], p.dtype),
@@ -152,11 +185,13 @@ spherical_bessel_j0 = _special("spherical_bessel_j0", lambda input: where(s.isin
                                AWAY, differentiable=False, wide=True)
 
 # Euler and Maclaurin's corrections of a sum that was cut off: B(2k) / (2k)!
-_BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
+_BERNOULLI = ((1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+               1 / 74724249600))
 
 
 def _zeta(x, q):
-    """The sum of (q + k)^-x over k >= 0: nine terms, the integral of the others, and what that is short of."""
+    """The sum of (q + k)^-x over k >= 0: nine terms, the integral of the others, and what that
+    is short of."""
     total = s.pow(q, -x)
     for k in range(1, 9):
         total = total + s.pow(q + k, -x)
@@ -165,20 +200,29 @@ def _zeta(x, q):
     total = total + power * w / (x - 1) + 0.5 * power
     factor, power = x, power / w
     for j, b in enumerate(_BERNOULLI):
-        total = total + where(eq(power, 0), 0, b * factor * power)              # where the factors may have overflowed
+        # where the factors may have overflowed
+        total = total + where(eq(power, 0), 0, b * factor * power)
         factor, power = factor * (x + (2 * j + 1)) * (x + (2 * j + 2)), power / (w * w)
     whole = le(q, 0) & eq(q, s.floor(q))
-    return where(eq(x, 1), math.inf, where(lt(x, 1), math.nan, where(whole, math.inf, where(le(q, 0) & ~eq(x, s.floor(x)), math.nan, total))))
+    return where(
+        eq(x, 1), math.inf,
+        where(lt(x, 1), math.nan,
+              where(whole, math.inf, where(le(q, 0) & ~eq(x, s.floor(x)), math.nan, total))))
 
 
-zeta = _special("zeta", lambda input, other: _zeta(input, other), (reals(1.5, 5, grad=False), reals(0.5, 4)), wide=True,
+zeta = _special("zeta", lambda input, other: _zeta(input, other),
+                (reals(1.5, 5, grad=False), reals(0.5, 4)),
+                wide=True,
                 vjp=lambda g, y, x, q: [None, g * (-x * _zeta(x + 1, q))])
-trigamma_op = PointwiseOp("trigamma", lambda input: s.trigamma(input), promote="float", kinds="bif", samples=POSITIVE,
-                          vjp=lambda g, y, x: [g * where(gt(x, 0), -2 * _zeta(s.const(3.0), s.maximum(x, 1e-30)), s.polygamma2(x))])
+trigamma_op = PointwiseOp(
+    "trigamma", lambda input: s.trigamma(input), promote="float", kinds="bif", samples=POSITIVE,
+    vjp=lambda g, y, x: [
+        g * where(gt(x, 0), -2 * _zeta(s.const(3.0), s.maximum(x, 1e-30)), s.polygamma2(x))])
 
 
 def _cotangent_slopes(n):
-    """The n-th derivative of cot(u), over n!: coefficients of its polynomial in cot(u), lowest first."""
+    """The n-th derivative of cot(u), over n!: coefficients of its polynomial in cot(u), lowest
+    first."""
     p = [0, 1]
     for _ in range(n):                                       # cot' = -(1 + cot^2)
         slope = [k * c for k, c in enumerate(p)][1:]
@@ -195,9 +239,12 @@ def _polygamma(n, input):
     tensor([1.6449, 4.9348])
     """
     if not is_tensor(input):
-        raise TypeError(f"polygamma(): argument 'input' (position 2) must be Tensor, not {type(input).__name__}")
+        raise TypeError(
+            f"polygamma(): argument 'input' (position 2) must be Tensor, not {type(input).__name__}"
+        )
     if not isinstance(n, int):
-        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+        raise TypeError(
+            f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n > 170:
@@ -213,7 +260,8 @@ def _polygamma(n, input):
     for c in reversed(_cotangent_slopes(n)):
         poles = cot * poles + c
     sums = F["special_zeta"](F["full_like"](x, n + 1.0).detach(), F["where"](below, 1 - x, x))
-    return F["where"](below, (-math.pi ** (n + 1) * poles - sums.double()).to(x.dtype), sums * float((-1) ** (n + 1))) * float(math.factorial(n))
+    return (F["where"](below, (-math.pi ** (n + 1) * poles - sums.double()).to(x.dtype),
+                       sums * float((-1) ** (n + 1))) * float(math.factorial(n)))
 
 
 
@@ -221,7 +269,9 @@ def _polygamma(n, input):
 def _into(t, r):
     """A result computed of a copy (which the backward may read), as the tensor's own."""
     if not dtypes.can_cast(r.dtype, t.dtype):
-        raise RuntimeError(f"result type {r.dtype.letter} can't be cast to the desired output type {t.dtype.letter}")
+        raise RuntimeError(
+            f"result type {r.dtype.letter} can't be cast to the desired output type "
+            f"{t.dtype.letter}")
     return t.copy_(r)
 
 
@@ -231,13 +281,14 @@ METHODS["igamma_"] = lambda self, other: _into(self, igamma(self.clone(), other)
 METHODS["igammac_"] = lambda self, other: _into(self, igammac(self.clone(), other))
 
 
-# ---- incomplete gamma functions --------------------------------------------------------------------------------------
+# ---- incomplete gamma functions ------------------------------------------------------------------
 def _log_gamma(a):
     return s.PRIMITIVES["lgamma"][0](a)
 
 
-# Both below go on with those elements alone that have not converged, so that none waits for another, nor depends on it. An element takes some
-# multiples of the root of `a`, where what is summed up is not multiplied by 0 anyway.
+# Both below go on with those elements alone that have not converged, so that none waits for
+# another, nor depends on it. An element takes some multiples of the root of `a`, where what is
+# summed up is not multiplied by 0 anyway.
 STEPS, LARGE = 20_000, 1e7
 
 
@@ -286,7 +337,8 @@ def _fraction(a, x, front):
 
 
 def _far_out(a, x, upper):
-    """P(a, x), or 1 - P, for large a: Temme's uniform expansion, of which the first terms are all that counts."""
+    """P(a, x), or 1 - P, for large a: Temme's uniform expansion, of which the first terms are
+    all that counts."""
     mu = (x - a) / a
     near = np.abs(mu) < 1e-3
     small = mu * mu * (1 / 2 - mu * (1 / 3 - mu * (1 / 4 - mu * (1 / 5 - mu / 6))))
@@ -294,7 +346,8 @@ def _far_out(a, x, upper):
     eta = np.copysign(np.sqrt(2 * half_square), mu)
     sign = 1 if upper else -1
     tail = 0.5 * s.PRIMITIVES["erfc"][0](sign * eta * np.sqrt(a / 2))
-    rest = np.exp(-a * half_square) / np.sqrt(2 * np.pi * a) * (-1 / 3 + eta * (1 / 12 - eta * (2 / 135 - eta * (1 / 864 + eta / 2835))))
+    rest = (np.exp(-a * half_square) / np.sqrt(2 * np.pi * a) *
+            (-1 / 3 + eta * (1 / 12 - eta * (2 / 135 - eta * (1 / 864 + eta / 2835)))))
     return tail + sign * np.where(np.isfinite(rest), rest, 0)
 
 
@@ -330,13 +383,16 @@ def _incomplete_op(name, upper):
     def vjp(g, _y, a, x):
         slope = F["exp"]((a - 1) * x.log() - x - F["lgamma"](a))
         return [None, ((-g if upper else g) * slope).sum_to_size(x.shape)]
-    op = Op(name, forward, vjp, samples=lambda make: [
-        Sample(make(*shape, low=0.3, high=6, grad=False), make(*shape, low=0.3, high=6)) for shape in ((5,), (2, 3))], batch=broadcast)
+    op = Op(
+        name, forward, vjp, samples=lambda make: [
+            Sample(make(*shape, low=0.3, high=6, grad=False), make(*shape, low=0.3, high=6))
+            for shape in ((5,), (2, 3))], batch=broadcast)
 
     def call(input, other):
         for what, t in (("input", input), ("other", other)):
             if not is_tensor(t):
-                raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
+                raise TypeError(
+                    f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
             if t.dtype.kind != FLOAT:
                 raise NotImplementedError(f"\"{name}\" not implemented for '{t.dtype.letter}'")
         if input.requires_grad:
@@ -344,7 +400,9 @@ def _incomplete_op(name, upper):
         t = dtypes.promote_types(input.dtype, other.dtype)
         return apply(op, (input.to(t), other.to(t)), {})
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = (f"The regularised {'upper' if upper else 'lower'} incomplete gamma function of shape `input` at `other`.")
+    call.__doc__ = (
+        f"The regularised {'upper' if upper else 'lower'} incomplete gamma function of shape "
+        "`input` at `other`.")
     return function(out=True)(call)
 
 
@@ -352,13 +410,15 @@ igamma = _incomplete_op("igamma", False)
 igammac = _incomplete_op("igammac", True)
 
 
-# ---- modified Bessel functions of the second kind ------------------------------------------------------------------------
+# ---- modified Bessel functions of the second kind ------------------------------------------------
 def _second_kind(x, order, scaled):
-    """exp(x) K(x) is the integral of exp(x (1 - cosh t)) cosh(order t) over t > 0, to which sums converge at once."""
+    """exp(x) K(x) is the integral of exp(x (1 - cosh t)) cosh(order t) over t > 0, to which sums
+    converge at once."""
     a = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         least = a[a > 0].min(initial=1.0)
-        t = np.arange(0, min(700, np.log(1500 / least) + 1), 1 / 16)          # as far as anything is left
+        # as far as anything is left
+        t = np.arange(0, min(700, np.log(1500 / least) + 1), 1 / 16)
         weight = np.where(t == 0, 0.5, 1.0) / 16 * np.cosh(order * t)
         y = np.zeros(a.shape)
         for k, w in zip(np.cosh(t) - 1, weight):
@@ -411,23 +471,28 @@ def _power_series(x, order, second):
 
 
 def _bessel(x, order, second):
-    """J or Y of order 0 or 1: power series near zero, integrals of waves, Hankel's expansion far off."""
+    """J or Y of order 0 or 1: power series near zero, integrals of waves, Hankel's expansion far
+    off."""
     a = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         size = np.abs(a)
-        middle, far = np.where((size > 1) & (size <= FAR), size, 1.0), np.where(size > FAR, size, FAR)
+        middle, far = (np.where((size > 1) & (size <= FAR), size,
+                                1.0), np.where(size > FAR, size, FAR))
         y = np.zeros(a.shape)
         if second:
             for t, w in zip(*_nodes(128, 0, math.pi)):
                 y += w / math.pi * np.sin(middle * math.sin(t) - order * t)
-            y -= _tail(middle, lambda t: (math.exp(order * t) + (-1) ** order * math.exp(-order * t)) / math.pi)
+            y -= _tail(
+                middle, lambda t: (math.exp(order * t) +
+                                   (-1) ** order * math.exp(-order * t)) / math.pi)
         else:
             for k in range(96):
                 t = 2 * math.pi * k / 96
                 y += np.cos(order * t - middle * math.sin(t)) / 96
         p, q = _hankel(far, order)
         turn = far - (2 * order + 1) * math.pi / 4
-        wave = p * np.sin(turn) + q * np.cos(turn) if second else p * np.cos(turn) - q * np.sin(turn)
+        wave = (p * np.sin(turn) + q * np.cos(turn) if second else p * np.cos(turn)
+                - q * np.sin(turn))
         y = np.where(size > FAR, wave * np.sqrt(2 / (math.pi * far)), y)
         y = np.where(size <= 1, _power_series(np.where(size <= 1, size, 1.0), order, second), y)
         y = np.where(np.isinf(size), 0.0, y)
@@ -439,7 +504,8 @@ def _bessel(x, order, second):
 
 
 def _airy(x):
-    """Airy's Ai: its power series near zero, Bessel functions of order 1/3, their expansion far off."""
+    """Airy's Ai: its power series near zero, Bessel functions of order 1/3, their expansion far
+    off."""
     a = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         size, tiny = np.abs(a), np.where(np.abs(a) <= 1, a, 0.0)
@@ -452,7 +518,8 @@ def _airy(x):
         p, q = _hankel(far, 1 / 3)
         turn = far - math.pi / 4
         beyond = (p * np.cos(turn) - q * np.sin(turn)) / math.sqrt(math.pi) * size ** -0.25
-        even, odd, series = np.full(a.shape, 0.3550280538878172), -0.2588194037928068 * tiny, np.zeros(a.shape)
+        even, odd, series = (np.full(a.shape, 0.3550280538878172), -0.2588194037928068 * tiny,
+                             np.zeros(a.shape))
         for k in range(1, 12):
             series += even + odd
             even, odd = even * tiny ** 3 / ((3 * k - 1) * 3 * k), odd * tiny ** 3 / (3 * k * (3 * k + 1))
@@ -462,21 +529,30 @@ def _airy(x):
 
 
 def _second_kind_op(name, order, scaled):
-    _host_function(name, lambda x: _second_kind(x, order, scaled),
-                   f"The modified Bessel function of the second kind of order {order}{', times exp(x)' if scaled else ''}.")
+    _host_function(
+        name, lambda x: _second_kind(x, order, scaled),
+        "The modified Bessel function of the second kind of order "
+        f"{order}{', times exp(x)' if scaled else ''}.")
 
 
 def _host_function(name, run, doc):
-    op = Op("special_" + name, run, samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))], batch=broadcast)
+    op = Op("special_" + name,
+            run,
+            samples=lambda make: [Sample(make(5, low=0.3, high=6, grad=False))],
+            batch=broadcast)
 
     def call(input):
         if not is_tensor(input):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}")
         if input.dtype.kind > FLOAT:
             raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
         if input.requires_grad:
             raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-        return apply(op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),), {})
+        return apply(
+            op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),),
+            {})
     call.__name__ = call.__qualname__ = "special_" + name
     call.__doc__ = doc
     return function(method=False, out=True)(call)
@@ -486,6 +562,8 @@ for _order in (0, 1):
     _second_kind_op(f"modified_bessel_k{_order}", _order, False)
     _second_kind_op(f"scaled_modified_bessel_k{_order}", _order, True)
 for _order in (0, 1):
-    _host_function(f"bessel_j{_order}", lambda x, order=_order: _bessel(x, order, False), f"The Bessel function of the first kind of order {_order}.")
-    _host_function(f"bessel_y{_order}", lambda x, order=_order: _bessel(x, order, True), f"The Bessel function of the second kind of order {_order}.")
+    _host_function(f"bessel_j{_order}", lambda x, order=_order: _bessel(x, order, False),
+                   f"The Bessel function of the first kind of order {_order}.")
+    _host_function(f"bessel_y{_order}", lambda x, order=_order: _bessel(x, order, True),
+                   f"The Bessel function of the second kind of order {_order}.")
 _host_function("airy_ai", _airy, "The Airy function Ai.")

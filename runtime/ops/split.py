@@ -19,7 +19,7 @@ class ViewsOp(ViewOp):
     view_is_safe = False
 
 
-# ---- several views at once -------------------------------------------------------------------------------------------
+# ---- several views at once -----------------------------------------------------------------------
 def _split(a, sizes, dim):
     out, at, before = [], 0, (builtins.slice(None),) * dim
     for n in sizes:
@@ -88,7 +88,8 @@ def _pieces(input, lengths, dim):
 
 @function()
 def split(tensor, split_size_or_sections, dim=0):
-    """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes.
+    """Views of pieces along a dimension: of one size (the last may be smaller), or of the given
+    sizes.
 
     >>> import whet
     >>> whet.arange(5).split(2)
@@ -117,13 +118,12 @@ def _split_sizes(tensor, lengths, d):
     lengths = [as_int(s, "split", "split_sizes") for s in lengths]
     if any(s < 0 for s in lengths):
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={lengths}"
-        )
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={lengths}")
     if sum(lengths) != n:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), "
-            f"but got split_sizes={lengths}"
-        )
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
+            f"dimension {d}), but got split_sizes={lengths}")
     return _pieces(tensor, lengths, d) if lengths else ()
 
 
@@ -156,7 +156,8 @@ def unsafe_chunk(input, chunks, dim=0):
 
 @function()
 def tensor_split(input, indices_or_sections, dim=0):
-    """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given indices."""
+    """Views of pieces along a dimension: `sections` of almost equal size, or cut at the given
+    indices."""
     if not input._array.ndim:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
@@ -167,9 +168,9 @@ def tensor_split(input, indices_or_sections, dim=0):
     if is_tensor(at):
         if at.dtype is not dtypes.int64 or at.ndim > 1:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
-                f"tensor of type long, but got a tensor with {at.ndim} dims of type {at.dtype}"
-            )
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor of type long, but got a tensor with {at.ndim} dims of "
+                f"type {at.dtype}")
         at = at.tolist()
     if isinstance(at, int):
         if at <= 0:
@@ -194,18 +195,17 @@ def _split_alias(name, dim, least):
     def pieces(input, indices_or_sections):
         if input._array.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
-                f"a tensor with {input._array.ndim} dimensions!".replace("torch.", "")
-            )
+                f"torch.{name} requires a tensor with at least {least} "
+                f"dimension{'s' if least > 1 else ''}, but got a tensor with {input._array.ndim} "
+                "dimensions!".replace("torch.", ""))
         d = 0 if name == "hsplit" and input._array.ndim == 1 else dim
         n = input._array.shape[d]
         if isinstance(indices_or_sections, int) and (
             indices_or_sections <= 0 or n % indices_or_sections
         ):
             raise RuntimeError(
-                f"{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible "
-                f"by the split_size {indices_or_sections}!"
-            )
+                f"{name} attempted to split along dimension {d}, but the size of the dimension "
+                f"{n} is not divisible by the split_size {indices_or_sections}!")
         return tensor_split(input, indices_or_sections, d)
 
     pieces.__name__ = pieces.__qualname__ = name

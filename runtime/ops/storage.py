@@ -38,10 +38,10 @@ class UntypedStorage:
         n = self.nbytes()
         if not n:
             return np.empty(0, np.uint8)
-        return indexing.strided(self._root.reshape(-1)[:1].view(np.uint8) if self._root.flags.c_contiguous else
-                                np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")),
-                                                                (1,)).view(np.uint8),
-                                (n,), (1,))
+        return indexing.strided(
+            self._root.reshape(-1)[:1].view(np.uint8) if self._root.flags.c_contiguous else
+            np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")),
+                                            (1,)).view(np.uint8), (n,), (1,))
 
     def __getitem__(self, i):
         r = self.bytes()[i]
@@ -52,7 +52,8 @@ class UntypedStorage:
         return self.bytes().tolist()
 
     def __eq__(self, other):
-        return isinstance(other, UntypedStorage) and (self._low, self._high) == (other._low, other._high)
+        return (isinstance(other, UntypedStorage)
+                and (self._low, self._high) == (other._low, other._high))
 
     def __hash__(self):
         return hash((self._low, self._high))
@@ -124,7 +125,8 @@ def _refuse_resize(t, op):
 
 @method()
 def resize_(self, *sizes, memory_format=contiguous_format):
-    """Give this tensor another shape: in its memory if that is large enough, else in new memory. Values stay in memory order."""
+    """Give this tensor another shape: in its memory if that is large enough, else in new memory.
+    Values stay in memory order."""
     _refuse_resize(self, "resize_")
     shape = indexing.checked_size(indexing.sizes(sizes, "resize_"), "resize_")
     a = self._array
@@ -158,8 +160,10 @@ def _refilled(a, size):
     return out
 
 
-_resize_op = Op("resize", _refilled, batch=_resize_each, samples=lambda make: [Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(2,))],
-                onnx=in_onnx.resized)
+_resize_op = Op(
+    "resize", _refilled, batch=_resize_each,
+    samples=lambda make: [Sample(make(2, 3), size=(3, 2)),
+                          Sample(make(2, 3), size=(2,))], onnx=in_onnx.resized)
 
 
 @method()
@@ -188,13 +192,17 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         self._array, self._cell = np.empty(0, self._array.dtype), None
         return self
     if not is_tensor(source):
-        raise TypeError(f"set_(): argument 'source' must be Tensor, not {source.__class__.__name__}")
+        raise TypeError(
+            f"set_(): argument 'source' must be Tensor, not {source.__class__.__name__}")
     if source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
     a = source._array
     if size is not None:
         size = tuple(size)
-        a = indexing.strided(a, size, tuple(stride) if stride is not None else indexing.dense_strides(size),
+        a = indexing.strided(a,
+                             size,
+                             tuple(stride) if stride is not None else indexing.dense_strides(size),
                              storage_offset - source.storage_offset())
     self._array, self._cell, self._base = a, source._shared(), None
     return self

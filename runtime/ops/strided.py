@@ -16,7 +16,7 @@ from .surface import function, method
 from .view import ViewOp, reshape_inplace
 
 
-# ---- diagonal and windows --------------------------------------------------------------------------------------------
+# ---- diagonal and windows ------------------------------------------------------------------------
 def _diagonal(a, offset, dim1, dim2):
     r = a.diagonal(offset, dim1, dim2)
     if a.flags.writeable:
@@ -145,9 +145,10 @@ def unfold(self, dimension, size, step):
     return apply(unfold_op, (self,), {"dimension": d, "size": size, "step": step})
 
 
-# ---- any strides -----------------------------------------------------------------------------------------------------
+# ---- any strides ---------------------------------------------------------------------------------
 def extent(shape, stride, offset=0):
-    """The lowest and the highest element that the geometry touches, relative to its base's first element."""
+    """The lowest and the highest element that the geometry touches, relative to its base's first
+    element."""
     if prod(shape) == 0:
         return offset, offset - 1
     low = high = offset
@@ -168,7 +169,8 @@ def _positions(shape, stride, offset):
 
 
 def _block(shape, base_stride, size, stride, offset):
-    """(elements before the base's first element, number of elements) of the memory that base and view touch."""
+    """(elements before the base's first element, number of elements) of the memory that base and
+    view touch."""
     low0, high0 = extent(shape, base_stride)
     low1, high1 = extent(size, stride, offset)
     return -min(low0, low1), max(high0, high1) - min(low0, low1) + 1
@@ -197,7 +199,8 @@ def _strided_sum(g, shape, size, stride, offset, base_stride):
 
 
 def _distinct(shape, stride):
-    """Do the elements lie in different places, as far as nested dimensions show? (False may be a false alarm.)"""
+    """Do the elements lie in different places, as far as nested dimensions show? (False may be a
+    false alarm.)"""
     reach = 0
     for s, n in sorted((abs(s), n) for s, n in zip(stride, shape) if n != 1):
         if n and s <= reach:
@@ -287,7 +290,9 @@ as_strided_op = ViewOp(
     batch=_as_strided_each,
 )
 as_strided_op.reach = lambda size, stride, offset, base_stride: extent(size, stride, offset)
-as_strided_op.doc = "A region of memory: size, stride, offset from the first element of the input, whose strides are `base_stride`."
+as_strided_op.doc = (
+    "A region of memory: size, stride, offset from the first element of the input, whose strides "
+    "are `base_stride`.")
 as_strided_copy_op = Op(
     "as_strided_copy",
     _strided_copy,
@@ -336,7 +341,8 @@ def _region(name, input, size, stride, storage_offset):
 
 @function()
 def as_strided(input, size, stride, storage_offset=None):
-    """A view with the given size and strides, `storage_offset` elements from the start of the storage (of this tensor, if None)."""
+    """A view with the given size and strides, `storage_offset` elements from the start of the
+    storage (of this tensor, if None)."""
     return apply(
         as_strided_op, (input,), _region("as_strided", input, size, stride, storage_offset)
     )

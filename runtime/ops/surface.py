@@ -1,6 +1,8 @@
-"""From an op to what users call: functions with real signatures, methods, in-place methods, aliases.
+"""From an op to what users call: functions with real signatures, methods, in-place methods,
+aliases.
 
-`FUNCTIONS` (whet.NAME), `METHODS` (Tensor.NAME) are filled here and published once, in `whet/__init__` and `ops/__init__`.
+`FUNCTIONS` (whet.NAME), `METHODS` (Tensor.NAME) are filled here and published once, in
+`whet/__init__` and `ops/__init__`.
 """
 import functools
 import inspect
@@ -25,7 +27,8 @@ def _compiled(source):
 
 
 def compile_function(name, source, env):
-    """A function from a line of source: called as directly as a hand-written one. (Most ops share their lines: compiled once.)"""
+    """A function from a line of source: called as directly as a hand-written one. (Most ops
+    share their lines: compiled once.)"""
     fn = declarations.run(_compiled(source.replace(f"def {name}(", "def _f(", 1)), dict(env))["_f"]
     fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
     return fn
@@ -37,7 +40,9 @@ def signature(fn):
     fn = inspect.unwrap(fn)
     code, n = fn.__code__, fn.__code__.co_argcount
     names, defaults = code.co_varnames, fn.__defaults__ or ()
-    out = [a if i < n - len(defaults) else f"{a}={defaults[i - n + len(defaults)]!r}" for i, a in enumerate(names[:n])]
+    out = [
+        a if i < n - len(defaults) else f"{a}={defaults[i - n + len(defaults)]!r}"
+        for i, a in enumerate(names[:n])]
     if code.co_flags & 4:
         out.append("*" + names[n + code.co_kwonlyargcount])
     elif code.co_kwonlyargcount:
@@ -63,7 +68,9 @@ def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
         head.append(p.name if p.default is p.empty else f"{p.name}={p.default!r}")
     names = ", ".join(p.name for p in ps)
     sep = "" if star else ", *"
-    env = {"op": op, "apply": registry.apply, "write_out": pointwise_family.write_out, "inplace": pointwise_family.inplace}
+    env = {
+        "op": op, "apply": registry.apply, "write_out": pointwise_family.write_out,
+        "inplace": pointwise_family.inplace}
     call = compile_function(name, f"def {name}({', '.join(head)}{sep}, out=None):\n"
                             f"    if out is None: return apply(op, ({names},), {{}})\n"
                             f"    return write_out(op, ({names},), out)\n", env)
@@ -81,7 +88,9 @@ def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
     if inplace:
         rest = ", ".join(["self", *head[1:]])
         tail = "".join(f"{p.name}, " for p in ps[1:])
-        m = compile_function(f"{name}_", f"def {name}_({rest}): return inplace(op, self, ({tail}))", env)
+        m = compile_function(f"{name}_",
+                             f"def {name}_({rest}): return inplace(op, self, ({tail}))",
+                             env)
         m.__doc__ = f"`{name}`, in place."
         for n in (name, *alias):
             (METHODS if method else FUNCTIONS)[f"{n}_"] = m
@@ -90,7 +99,8 @@ def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
 
 
 def function(*names, method=True, out=False):
-    """Publish a function under its name (and others) as `whet.NAME` and, where it takes a tensor first, as a method.
+    """Publish a function under its name (and others) as `whet.NAME` and, where it takes a tensor
+    first, as a method.
 
     `out=True` adds the `out=` form by copying into it.
     """
@@ -117,8 +127,8 @@ def method(*names):
 class Declared:
     """What `inspect` finds beneath a function that takes other parameters than it is written with.
 
-    The signature is made when somebody asks for it, so it costs neither the import nor a call anything. `change` makes the true
-    parameters of those of `fn`.
+    The signature is made when somebody asks for it, so it costs neither the import nor a call
+    anything. `change` makes the true parameters of those of `fn`.
     """
 
     def __init__(self, fn, change):
@@ -131,7 +141,8 @@ class Declared:
 
 
 def declare(call, fn, change):
-    """Let `help()` and `inspect.signature` show `call` with the parameters of `fn`, changed; returns `call`."""
+    """Let `help()` and `inspect.signature` show `call` with the parameters of `fn`, changed;
+    returns `call`."""
     call.__wrapped__ = Declared(fn, change)
     return call
 
@@ -146,7 +157,8 @@ def and_keyword(name, default=None):
     def change(parameters):
         if any(p.name == name for p in parameters):
             return parameters
-        last = len(parameters) - (bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+        last = (len(parameters) -
+                (bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD))
         return [*parameters[:last], keyword(name, default), *parameters[last:]]
     return change
 
@@ -155,17 +167,21 @@ PLAIN = (int, float, bool, complex, str, bytes)
 
 
 def guarded(namespace):
-    """A module's names, each hand-written function among them naming the argument that should have been a tensor."""
+    """A module's names, each hand-written function among them naming the argument that should
+    have been a tensor."""
     def plain(n, fn):
-        return not n.startswith("_") and inspect.isfunction(fn) and not hasattr(fn, "guarded") and fn.__code__.co_filename != "<whet>"
+        return (not n.startswith("_") and inspect.isfunction(fn) and not hasattr(fn, "guarded")
+                and fn.__code__.co_filename != "<whet>")
     return {n: guard(fn) if plain(n, fn) else fn for n, fn in namespace.items()}
 
 
 def guard(fn):
-    """A function that names an argument which should have been a tensor, where it would have spoken of a missing attribute.
+    """A function that names an argument which should have been a tensor, where it would have spoken
+    of a missing attribute.
 
-    The functions are written against the tensor's own methods; what they trip over when handed something else is that something
-    itself, which is how the argument is found again. A call that goes well pays for a frame alone.
+    The functions are written against the tensor's own methods; what they trip over when handed
+    something else is that something itself, which is how the argument is found again. A call that
+    goes well pays for a frame alone.
     """
     @functools.wraps(fn)
     def call(*args, **kwargs):
@@ -187,19 +203,25 @@ def guard(fn):
 
 
 NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",), "x": ("input", "self"), "a": ("input", "self"),
-               "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",)}         # (the last: of the method)
+               # (the last: of the method)
+               "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",)}
 
 
 def _by_our_names(fn, kwargs):
-    """The arguments of a call that was refused because it names some as NumPy does; None where that is not why."""
+    """The arguments of a call that was refused because it names some as NumPy does; None where
+    that is not why."""
     names = inspect.signature(fn).parameters
     if any(p.kind is p.VAR_KEYWORD for p in names.values()):
         return None
-    renamed = {next((n for n in NUMPY_NAMES.get(k, ()) if k not in names and n in names), k): v for k, v in kwargs.items()}
-    return renamed if len(renamed) == len(kwargs) and renamed.keys() != kwargs.keys() and renamed.keys() <= names.keys() else None
+    renamed = {
+        next((n for n in NUMPY_NAMES.get(k, ()) if k not in names and n in names), k): v
+        for k, v in kwargs.items()}
+    return (renamed if len(renamed) == len(kwargs) and renamed.keys() != kwargs.keys()
+            and renamed.keys() <= names.keys() else None)
 
 
-# what a method calls its dimensions, which callers may name as NumPy does, and those of its operands that must be tensors
+# what a method calls its dimensions, which callers may name as NumPy does, and those of its
+# operands that must be tensors
 DIMS = frozenset(("dim", "dims"))
 OPERANDS = frozenset("""other mat1 mat2 mat vec vec1 vec2 tensor tensor1 tensor2 tensors src source value values index indices mask x y q weight
                         weights bias bins target min max end batch1 batch2 input2 input3""".split())
@@ -226,49 +248,68 @@ def with_out(fn, name=None):
 
 
 def name_argument(fn, error, args, kwargs):
-    """Raise TypeError where the AttributeError came of an argument that is not what the function is written for."""
+    """Raise TypeError where the AttributeError came of an argument that is not what the function
+    is written for."""
     names = list(inspect.signature(fn).parameters)
     given = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
     given += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
-    method = names[:1] == ["self"]           # (a function that is a method first has a tensor there, or the argument to name)
+    # (a function that is a method first has a tensor there, or the argument to name)
+    method = names[:1] == ["self"]
     called = fn.__qualname__.removesuffix(".__init__").removesuffix(".forward")
     lacks = error.obj
-    itself = [g for g in given if g[2] is lacks or isinstance(g[2], list | tuple) and any(x is lacks for x in g[2])]
+    itself = [
+        g for g in given
+        if g[2] is lacks or isinstance(g[2], list | tuple) and any(x is lacks for x in g[2])]
     wanted = f"something with `{error.name}`"
-    if not registry.is_tensor(lacks) and (hasattr(registry.Tensor, error.name or "") or isinstance(lacks, np.dtype)):
+    if (not registry.is_tensor(lacks)
+            and (hasattr(registry.Tensor, error.name or "") or isinstance(lacks, np.dtype))):
         wanted = "Tensor"
     if fn.__name__ in ("__init__", "forward"):
         itself = [g for g in itself if g[1]]
     for p, i, _ in itself:
-        raise TypeError(f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, not {type(lacks).__name__}") from None
+        raise TypeError(
+            f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, "
+            f"not {type(lacks).__name__}") from None
     for p, i, v in given:
         if _derived(v, lacks):
-            raise TypeError(f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, not {type(v).__name__}") from None
+            raise TypeError(
+                f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be "
+                f"{wanted}, not {type(v).__name__}") from None
 
 
 def _derived(given, found):
     """Was this computed from an argument that is no tensor?"""
     if isinstance(given, np.ndarray | np.generic):
         return isinstance(found, np.ndarray | np.generic | np.dtype)
-    return type(given) is type(found) and type(found) in PLAIN or registry.is_tensor(given) and registry.is_tensor(found)      # a part of it
+    # a part of it
+    return (type(given) is type(found) and type(found) in PLAIN
+            or registry.is_tensor(given) and registry.is_tensor(found))
 
 
 def _name_dtype(fn, error):
     """Raise TypeError where a NumPy type was looked up that tensors do not have."""
     if error.args and isinstance(error.args[0], np.dtype):
-        raise TypeError(f"{fn.__name__}(): an operand is a numpy.ndarray of type {error.args[0]}, which tensors cannot have") from None
+        raise TypeError(
+            f"{fn.__name__}(): an operand is a numpy.ndarray of type {error.args[0]}, which "
+            "tensors cannot have") from None
 
 
-_NO_HISTORY = "{}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+_NO_HISTORY = (
+    "{}(): functions with out=... arguments don't support automatic differentiation, but one of "
+    "the arguments requires grad.")
 
 
 def give_out(name, r, out, warn=True):
     """Put a result (or a tuple of results) into `out=`."""
     if isinstance(r, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(r):
-            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not {type(out).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not "
+                f"{type(out).__name__}")
         if not all(map(registry.is_tensor, out)):
-            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not of {[type(x).__name__ for x in out]}")
+            raise TypeError(
+                f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not of "
+                f"{[type(x).__name__ for x in out]}")
         if any(x.requires_grad for x in (*r, *out)):
             raise RuntimeError(_NO_HISTORY.format(name))
         for a, b in zip(r, out):

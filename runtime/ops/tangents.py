@@ -1,7 +1,8 @@
 """Forward mode: the tangents of an op's results, from those of its operands.
 
-Linear ops apply themselves to the tangent, products follow the product rule, pointwise ops use the derivative of their expression. Any other
-op has its backward transposed: that is a linear function of the gradient it is given, so the gradient of it is the forward product.
+Linear ops apply themselves to the tangent, products follow the product rule, pointwise ops use the
+derivative of their expression. Any other op has its backward transposed: that is a linear function
+of the gradient it is given, so the gradient of it is the forward product.
 """
 from ..autograd import engine, modes
 from ..autograd.levels import variable
@@ -10,7 +11,8 @@ from .registry import apply, is_tensor
 
 
 class _Local(Node):
-    """A node of a call that nobody else knows: its results are themselves, with whatever history they have."""
+    """A node of a call that nobody else knows: its results are themselves, with whatever history
+    they have."""
     __slots__ = ("results",)
 
     def saved_outputs(self):
@@ -31,7 +33,8 @@ def of(op, inputs, tangents, outs, attrs):
     moving = [i for i, t in enumerate(tangents) if t is not None]
     if all([i in op.linear for i in moving]):
         return linear(op, inputs, tangents, attrs)
-    return product(op, inputs, tangents, attrs) if op.product else transposed(op, inputs, tangents, outs, attrs)
+    return (product(op, inputs, tangents, attrs) if op.product else transposed(
+        op, inputs, tangents, outs, attrs))
 
 
 def linear(op, inputs, tangents, attrs):
@@ -44,7 +47,8 @@ def _or_zero(x, tangent):
 
 
 def product(op, inputs, tangents, attrs):
-    """Of an op that is linear in each of its first two operands, and adds the third, if there is one."""
+    """Of an op that is linear in each of its first two operands, and adds the third, if there is
+    one."""
     (a, b), (ta, tb) = inputs[:2], tangents[:2]
     more = [t for t in tangents[2:] if t is not None]
     total = None
@@ -58,11 +62,14 @@ def product(op, inputs, tangents, attrs):
 
 
 def forward_product(pairs, cotangents, recorded):
-    """The tangents of results, of pairs (gradient of an operand as a function of the results' cotangents, tangent of the operand)."""
+    """The tangents of results, of pairs (gradient of an operand as a function of the results'
+    cotangents, tangent of the operand)."""
     if not pairs:
         return [None] * len(cotangents)
-    again = recorded and (engine.depends_on_others([g for g, _ in pairs], cotangents) or any([t.requires_grad for _, t in pairs]))
-    return engine.grad([g for g, _ in pairs], cotangents, [t for _, t in pairs], create_graph=again, allow_unused=True)
+    again = (recorded and (engine.depends_on_others([g for g, _ in pairs], cotangents)
+                           or any([t.requires_grad for _, t in pairs])))
+    return engine.grad([g for g, _ in pairs], cotangents, [t for _, t in pairs], create_graph=again,
+                       allow_unused=True)
 
 
 def transposed(op, inputs, tangents, outs, attrs):
@@ -72,11 +79,14 @@ def transposed(op, inputs, tangents, outs, attrs):
     live = [i for i, y in enumerate(results) if i not in op.nondiff_outputs and y.dtype.kind >= 2]
     recorded = bool(modes.state.flags & modes.GRAD)
     with modes.enable_grad():
-        node = _Local(op, tuple([None if t is None else True for t in tangents]), attrs, len(results))
+        node = _Local(op, tuple([None if t is None else True for t in tangents]), attrs,
+                      len(results))
         node.save_call(inputs, results)
-        cotangents = [variable(y.new_zeros(y.shape)) if i in live else None for i, y in enumerate(results)]
+        cotangents = [
+            variable(y.new_zeros(y.shape)) if i in live else None for i, y in enumerate(results)]
         gradients = op.backward(node, list(cotangents) if many else cotangents[0])
-        pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None and g.requires_grad]
+        pairs = [(g, t) for g, t in zip(gradients, tangents)
+                 if g is not None and t is not None and g.requires_grad]
         found = forward_product(pairs, [cotangents[i] for i in live], recorded)
     parts = [None] * len(results)
     for i, t in zip(live, found):

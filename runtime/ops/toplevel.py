@@ -6,28 +6,34 @@ from . import activation, loss, norm, vision
 from .embedding import embedding as embedded
 from .surface import FUNCTIONS, METHODS, declare, function
 
-for _fn in (activation.selu, activation.rrelu, activation.threshold, activation.alpha_dropout, activation.feature_alpha_dropout,
-            loss.poisson_nll_loss, loss.triplet_margin_loss):
+for _fn in (activation.selu, activation.rrelu, activation.threshold, activation.alpha_dropout,
+            activation.feature_alpha_dropout, loss.poisson_nll_loss, loss.triplet_margin_loss):
     FUNCTIONS[_fn.__name__] = _fn
 FUNCTIONS["native_channel_shuffle"] = vision.channel_shuffle
 
 
 @function(method=False)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
-    """Mean 0 and variance 1 over the last dimensions, then weight and bias. See `nn.functional.layer_norm`."""
+    """Mean 0 and variance 1 over the last dimensions, then weight and bias. See
+    `nn.functional.layer_norm`."""
     return norm.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 @function(method=False)
-def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
-    """Normalise each channel. The parameters stand in another order than in `nn.functional.batch_norm`."""
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
+               cudnn_enabled=True):
+    """Normalise each channel. The parameters stand in another order than in
+    `nn.functional.batch_norm`."""
     return norm.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 @function(method=False)
-def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True):
-    """Normalise each channel of each sample. The parameters stand in another order than in `nn.functional.instance_norm`."""
-    return norm.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
+                  cudnn_enabled=True):
+    """Normalise each channel of each sample. The parameters stand in another order than in
+    `nn.functional.instance_norm`."""
+    return norm.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats,
+                              momentum, eps)
 
 
 @function(method=False)
@@ -38,7 +44,8 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     >>> whet.embedding(whet.tensor([[1., 2.], [3., 4.]]), whet.tensor([1]))
     tensor([[3., 4.]])
     """
-    return embedded(indices, weight, None if padding_idx < 0 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    return embedded(indices, weight, None if padding_idx < 0 else padding_idx,
+                    scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
 def in_place(fn):
@@ -52,6 +59,6 @@ def in_place(fn):
 
 for _name in ("selu", "rrelu", "threshold", "dropout", "alpha_dropout", "feature_alpha_dropout"):
     FUNCTIONS[f"{_name}_"] = in_place(FUNCTIONS[_name])
-for _name in ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_", "as_strided_", "fix_", "index_put_",
-              "negative_", "resize_as_", "round_"):
+for _name in ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_",
+              "as_strided_", "fix_", "index_put_", "negative_", "resize_as_", "round_"):
     FUNCTIONS[_name] = METHODS[_name]

@@ -14,11 +14,14 @@ from .samples import reals
 from .surface import function
 
 # a square root whose gradient at zero is zero
-std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input), kinds="f", samples=reals(0.2, 4),
+std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input),
+                       kinds="f",
+                       samples=reals(0.2, 4),
                        vjp=lambda g, y, x: [s.where(s.eq(y, 0), 0, g / (2 * y))])
 
-
-one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, input * 0), kinds="f", samples=reals(0.2, 4),
+one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, input * 0),
+                     kinds="f",
+                     samples=reals(0.2, 4),
                      vjp=lambda g, y, x: [None])
 
 
@@ -27,7 +30,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     if dtype is not None:
         x = x.to(dtype=dtype)
     if _tensor("vector_norm", x).dtype.kind < FLOAT:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.letter}")
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{x.dtype.letter}")
     d = dims.many(dim, x.ndim, "vector_norm")
     if x.dtype.kind == COMPLEX:
         x = x.abs()
@@ -44,7 +49,8 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     elif ord == 0:
         r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)
     else:
-        wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)          # powers of halves overflow where the norm does not
+        # powers of halves overflow where the norm does not
+        wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)
         wide = _power(wide.abs(), ord) if 0 < ord < 1 else wide.abs() ** ord
         r = wide.sum(dim=None if d is None else list(d), keepdim=keepdim)
         r = (_power(r, 1.0 / ord) if ord > 1 else r ** (1.0 / ord)).to(x.dtype)
@@ -61,15 +67,19 @@ def _power(x, p):
 
 
 def _rescaled(x, r, attrs):
-    """The 2-norm again with a scale, where squares overflowed or vanished though the norm does not."""
-    @asked(lambda x, t: s.isinf(x) | (x < float(np.sqrt(np.finfo(t).tiny))) if t.itemsize > 2 else s.isinf(x))
+    """The 2-norm again with a scale, where squares overflowed or vanished though the norm does
+    not."""
+
+    @asked(lambda x, t: s.isinf(x) | (x < float(np.sqrt(np.finfo(t).tiny)))
+           if t.itemsize > 2 else s.isinf(x))
     def out_of_range(a):
         return bool((np.isinf(a) | ((a < np.sqrt(np.finfo(a.dtype).tiny)) if a.dtype in (np.float32, np.float64) else np.zeros((), bool))).any())
     if not ask(out_of_range, r) or x._array.size == 0:
         return r
     m = apply(amax_op, (x.detach().abs(),), dict(attrs, keepdim=True))
     scale = FUN("where")((m > 0) & FUN("isfinite")(m), m, 1.0)
-    exact = apply(std_root, (apply(sum_squares_op, (x / scale,), attrs),), {}) * scale.reshape(r.shape)
+    exact = (apply(std_root, (apply(sum_squares_op,
+                                    (x / scale,), attrs),), {}) * scale.reshape(r.shape))
     return exact
 
 

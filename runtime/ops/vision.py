@@ -1,4 +1,5 @@
-"""Resizing and sampling images: weighted sums of a few taps per output, axis by axis where the map is separable."""
+"""Resizing and sampling images: weighted sums of a few taps per output, axis by axis where the
+map is separable."""
 import math
 
 import numpy as np
@@ -52,7 +53,8 @@ def _taps(mode, n, out, scale, align_corners, antialias):
             w = np.maximum(1 - d, 0)
         else:
             a = -0.5
-            w = np.where(d < 1, ((a + 2) * d - (a + 3)) * d * d + 1, np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
+            w = np.where(d < 1, ((a + 2) * d - (a + 3)) * d * d + 1,
+                         np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
         w = np.where(index < high[:, None], w, 0)
         return np.minimum(index, n - 1), w / w.sum(1, keepdims=True)
     x = _source(out, n, scale, align_corners, mode == "cubic")
@@ -70,53 +72,70 @@ def _resample(x, dim, index, weights):
     for k in range(index.shape[1]):
         part = F["index_select"](x, dim, literal(np.ascontiguousarray(index[:, k])))
         if weights is not None:
-            w = F["tensor"](weights[:, k], dtype=x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+            w = F["tensor"](weights[:, k],
+                            dtype=x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
             part = part * w
         out = part if out is None else out + part
     return out
 
 
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,
+                recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions."""
     n = input.ndim - 2
-    kinds = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,),
-             "trilinear": (3,)}
+    kinds = {
+        "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,),
+        "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
     if mode not in kinds or n not in kinds[mode]:
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | "
-                                  f"bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the "
+            "modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
+            f"(got {mode})")
     if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
-        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear "
+            "| bicubic | trilinear")
     if (size is None) == (scale_factor is None):
-        raise ValueError("only one of size or scale_factor should be defined" if size is not None else
-                         "either size or scale_factor should be defined")
+        raise ValueError("only one of size or scale_factor should be defined"
+                         if size is not None else "either size or scale_factor should be defined")
     if antialias and mode not in ("bilinear", "bicubic"):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
+            "tensor as input")
     if size is not None:
         size = (size,) * n if isinstance(size, int) else tuple(size)
         scales = (None,) * n
         if len(size) != n:
-            raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
-                             f"{list(input.shape[2:])} and output size of {list(size)}.")
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {list(input.shape[2:])} and output size of "
+                f"{list(size)}.")
     else:
-        scales = (float(scale_factor),) * n if isinstance(scale_factor, int | float) else tuple(map(float, scale_factor))
+        scales = ((float(scale_factor),)
+                  * n if isinstance(scale_factor, int | float) else tuple(map(float, scale_factor)))
         size = tuple(int(math.floor(input.shape[2 + i] * scales[i])) for i in range(n))
         if recompute_scale_factor:
             scales = (None,) * n
     if min(size) <= 0 or min(input.shape[2:]) <= 0:
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} and output {list(size)}")
+        raise RuntimeError(
+            "Input and output sizes should be greater than 0, but got input "
+            f"{list(input.shape[2:])} and output {list(size)}")
     if mode == "area":
         from .window import adaptive_avg_pool
         return adaptive_avg_pool(input, size, n)
     kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     if input.dtype.kind < 2 and kind in ("linear", "cubic"):
         if input.dtype is not uint8 or n != 2:
-            raise NotImplementedError(f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
+            raise NotImplementedError(
+                f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")
     bytes_ = input.dtype is uint8 and kind in ("linear", "cubic")
     x = input.to(float32) if bytes_ else input
     for i in range(n):
         if size[i] == x.shape[2 + i] and (scales[i] in (None, 1.0)) and not antialias:
             continue
-        x = _resample(x, 2 + i, *_taps(kind, input.shape[2 + i], size[i], scales[i], bool(align_corners), antialias))
+        x = _resample(
+            x, 2 + i,
+            *_taps(kind, input.shape[2 + i], size[i], scales[i], bool(align_corners), antialias))
     if bytes_:
         x = x.round().clamp(0, 255).to(uint8)
     return x.contiguous() if x is not input else input.clone()
@@ -156,13 +175,19 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     """Sample an image at the positions of a grid in [-1, 1]."""
     align_corners = bool(align_corners)
     if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
+            f"'bicubic', but got: '{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'")
     n = input.ndim - 2
-    if not is_tensor(grid) or grid.ndim != input.ndim or grid.shape[-1] != n or grid.shape[0] != input.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension and the input's batch size, but got grid with sizes "
-                           f"{list(grid.shape)} for input {list(input.shape)}")
+    if (not is_tensor(grid) or grid.ndim != input.ndim or grid.shape[-1] != n
+            or grid.shape[0] != input.shape[0]):
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension and the input's "
+            f"batch size, but got grid with sizes {list(grid.shape)} for input {list(input.shape)}")
     sizes = input.shape[2:]
     flat = input.reshape(input.shape[0], input.shape[1], -1)
     where = [_unnormalize(grid[..., n - 1 - i], sizes[i], align_corners) for i in range(n)]
@@ -208,7 +233,8 @@ def affine_grid(theta, size, align_corners=None):
     n = len(size) - 2
 
     def line(k):
-        x = F["linspace"](-1, 1, k, dtype=theta.dtype) if k > 1 else F["zeros"](1, dtype=theta.dtype)
+        x = (F["linspace"](-1, 1, k, dtype=theta.dtype)
+             if k > 1 else F["zeros"](1, dtype=theta.dtype))
         return x if align_corners else x * ((k - 1) / k)
     axes = F["meshgrid"](*[line(k) for k in size[2:]], indexing="ij")
     base = F["stack"]([*reversed(axes), F["ones_like"](axes[0])], -1).reshape(1, -1, n + 1)
@@ -222,12 +248,15 @@ def pixel_shuffle(input, upscale_factor):
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     if input.ndim < 3 or input.shape[-3] % (r * r):
-        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-                           f"input.size(-3)={input.shape[-3] if input.ndim > 2 else None} is not divisible by {r * r}")
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={input.shape[-3] if input.ndim > 2 else None} "
+            f"is not divisible by {r * r}")
     *b, c, h, w = input.shape
     k = len(b)
     x = input.reshape(*b, c // (r * r), r, r, h, w)
-    return x.permute(*range(k), k, k + 3, k + 1, k + 4, k + 2).reshape(*b, c // (r * r), h * r, w * r)
+    return x.permute(*range(k), k, k + 3, k + 1, k + 4,
+                     k + 2).reshape(*b, c // (r * r), h * r, w * r)
 
 
 @function(method=False)
@@ -238,10 +267,13 @@ def pixel_unshuffle(input, downscale_factor):
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *b, c, h, w = input.shape
     if h % r or w % r:
-        raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but got {(h, w)} and {r}")
+        raise RuntimeError(
+            "pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
+            f"got {(h, w)} and {r}")
     k = len(b)
     x = input.reshape(*b, c, h // r, r, w // r, r)
-    return x.permute(*range(k), k, k + 2, k + 4, k + 1, k + 3).reshape(*b, c * r * r, h // r, w // r)
+    return x.permute(*range(k), k, k + 2, k + 4, k + 1,
+                     k + 3).reshape(*b, c * r * r, h // r, w // r)
 
 
 @function(method=False)
@@ -249,5 +281,7 @@ def channel_shuffle(input, groups):
     """Interleave groups of channels."""
     n, c = input.shape[:2]
     if c % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
+        )
     return input.reshape(n, groups, c // groups, -1).transpose(1, 2).reshape(input.shape)

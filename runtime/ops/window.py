@@ -1,4 +1,5 @@
-"""Convolutions and pools. A convolution and its two gradients are three ops, each other's derivatives."""
+"""Convolutions and pools. A convolution and its two gradients are three ops, each other's
+derivatives."""
 import itertools
 import math
 
@@ -29,7 +30,8 @@ def _conv_vjp(g, _y, x, w, bias=None, *, stride, padding, dilation, groups, need
 
 
 def _conv_to(shape, x, w, at):
-    """A convolution's first results, as many as `shape` says: what a transposed one pads its output by may be as wide as a step."""
+    """A convolution's first results, as many as `shape` says: what a transposed one pads its
+    output by may be as wide as a step."""
     y = conv_op(x, w, **at)
     for d in range(2, y.ndim):
         y = y if y.shape[d] == shape[d] else y.narrow(d, 0, shape[d])
@@ -37,15 +39,20 @@ def _conv_to(shape, x, w, at):
 
 
 def _input_grad_vjp(c, _y, g, w, *, x_shape, needs, **at):
-    return [_conv_to(g.shape, c, _c(w), at) if needs[0] else None, conv_weight_grad_op(_c(g), c, w_shape=w.shape, **at) if needs[1] else None]
+    return [
+        _conv_to(g.shape, c, _c(w), at) if needs[0] else None,
+        conv_weight_grad_op(_c(g), c, w_shape=w.shape, **at) if needs[1] else None]
 
 
 def _weight_grad_vjp(c, _y, g, x, *, w_shape, needs, **at):
-    return [_conv_to(g.shape, _c(x), c, at) if needs[0] else None, conv_input_grad_op(_c(g), c, x_shape=x.shape, **at) if needs[1] else None]
+    return [
+        _conv_to(g.shape, _c(x), c, at) if needs[0] else None,
+        conv_input_grad_op(_c(g), c, x_shape=x.shape, **at) if needs[1] else None]
 
 
 def _conv_forward(x, w, bias=None, *, stride, padding, dilation, groups):
-    return kernels.conv(x, w, None if bias is None else np.ascontiguousarray(bias), stride, padding, dilation, groups)
+    return kernels.conv(x, w, None if bias is None else np.ascontiguousarray(bias), stride, padding,
+                        dilation, groups)
 
 
 def _input_grad_forward(g, w, *, x_shape, stride, padding, dilation, groups):
@@ -74,15 +81,18 @@ def _rows(w):
 
 
 def _conv_each(op, n, inputs, batched, attrs):
-    """More items where the weights are the same for all examples; otherwise each example is a group of channels."""
+    """More items where the weights are the same for all examples; otherwise each example is a
+    group of channels."""
     x, w, bias = (*inputs, None)[:3]
     if not any(batched[1:]):
         return _MORE_ITEMS(op, n, inputs, batched, attrs)
     grouped = batched[0] or attrs["groups"] > 1
     x = _channels(x if batched[0] else repeated(x, n), n) if grouped else x
     w = _rows(w if batched[1] else repeated(w, n))
-    operands = (x, w) if bias is None else (x, w, _rows((bias if batched[2] else repeated(bias, n)).contiguous()))
-    return _apart(apply(op, operands, {**attrs, "groups": attrs["groups"] * (n if grouped else 1)}), n)
+    operands = ((x, w) if bias is None else
+                (x, w, _rows((bias if batched[2] else repeated(bias, n)).contiguous())))
+    return _apart(apply(op, operands, {**attrs, "groups": attrs["groups"] * (n if grouped else 1)}),
+                  n)
 
 
 def _input_grad_each(op, n, inputs, batched, attrs):
@@ -91,7 +101,10 @@ def _input_grad_each(op, n, inputs, batched, attrs):
     if not batched[1]:
         return _MORE_ITEMS(op, n, inputs, batched, attrs)
     g = _channels(g if batched[0] else repeated(g, n), n)
-    return _apart(apply(op, (g, _rows(w)), {**attrs, "x_shape": (items, n * channels, *sizes), "groups": attrs["groups"] * n}), n)
+    return _apart(
+        apply(op, (g, _rows(w)),
+              {**attrs, "x_shape": (items, n * channels, *sizes), "groups": attrs["groups"] * n}),
+        n)
 
 
 def _weight_grad_each(op, n, inputs, batched, attrs):
@@ -105,20 +118,29 @@ _MORE_ITEMS = folded("x_shape", first=1)
 
 
 def _conv_samples(make):
-    yield Sample(make(2, 3, 7), make(4, 3, 3), make(4), stride=(2,), padding=(1,), dilation=(1,), groups=1)
-    yield Sample(make(2, 4, 6, 5), make(6, 2, 3, 2), make(6), stride=(1, 2), padding=(1, 0), dilation=(1, 1), groups=2)
-    yield Sample(make(1, 2, 7, 7), make(2, 1, 3, 3), None, stride=(1, 1), padding=(2, 2), dilation=(2, 2), groups=2)
-    yield Sample(make(1, 2, 4, 4, 4), make(3, 2, 2, 2, 2), make(3), stride=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1)
+    yield Sample(make(2, 3, 7), make(4, 3, 3), make(4), stride=(2,), padding=(1,), dilation=(1,),
+                 groups=1)
+    yield Sample(make(2, 4, 6, 5), make(6, 2, 3, 2), make(6), stride=(1, 2), padding=(1, 0),
+                 dilation=(1, 1), groups=2)
+    yield Sample(make(1, 2, 7, 7), make(2, 1, 3, 3), None, stride=(1, 1), padding=(2, 2),
+                 dilation=(2, 2), groups=2)
+    yield Sample(make(1, 2, 4, 4, 4), make(3, 2, 2, 2, 2), make(3), stride=(1, 1, 1),
+                 padding=(0, 0, 0), dilation=(1, 1, 1), groups=1)
 
 
 conv_op = Op("convolution", _conv_forward, _conv_vjp, samples=_conv_samples, batch=_conv_each,
              onnx=in_onnx.convolution)
-conv_input_grad_op = Op("conv_input_grad", _input_grad_forward, _input_grad_vjp, samples=lambda make: [
-    Sample(make(1, 2, 4), make(2, 1, 3), x_shape=(1, 2, 14), stride=(2,), padding=(1,), dilation=(4,), groups=2),
-    Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,), dilation=(1,), groups=1)], batch=_input_grad_each,
+conv_input_grad_op = Op(
+    "conv_input_grad", _input_grad_forward, _input_grad_vjp, samples=lambda make: [
+        Sample(make(1, 2, 4), make(2, 1, 3), x_shape=(1, 2, 14), stride=(2,), padding=(1,),
+               dilation=(4,), groups=2),
+        Sample(make(2, 4, 4), make(4, 3, 3), x_shape=(2, 3, 7), stride=(2,), padding=(1,),
+               dilation=(1,), groups=1)], batch=_input_grad_each,
     onnx=in_onnx.transposed_convolution)
-conv_weight_grad_op = Op("conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
-    Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,), dilation=(1,), groups=1)], batch=_weight_grad_each)
+conv_weight_grad_op = Op(
+    "conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
+        Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,),
+               dilation=(1,), groups=1)], batch=_weight_grad_each)
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
     _o.family, _o.launches, _o.product = "window", True, True
 
@@ -131,8 +153,9 @@ def tuple_of(v, n, name, what):
     if len(v) == 1:
         return v * n
     if len(v) != n:
-        raise RuntimeError(f"{name}: expected {what} to be a single integer value or a list of {n} values to match the convolution "
-                           f"dimensions, but got {what}={list(v)}")
+        raise RuntimeError(
+            f"{name}: expected {what} to be a single integer value or a list of {n} values to "
+            f"match the convolution dimensions, but got {what}={list(v)}")
     return v
 
 
@@ -141,26 +164,35 @@ def _check_conv(name, x, w, bias, n, groups, transposed=False):
         if not is_tensor(t):
             raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
     if x.dtype is not w.dtype and modes.state.autocast is None:
-        raise RuntimeError(f"{name}: Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
+        raise RuntimeError(
+            f"{name}: Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")
     if bias is not None and bias.dtype is not x.dtype and modes.state.autocast is None:
-        raise RuntimeError(f"{name}: Input type ({x.dtype}) and bias type ({bias.dtype}) should be the same")
+        raise RuntimeError(
+            f"{name}: Input type ({x.dtype}) and bias type ({bias.dtype}) should be the same")
     if w.ndim != n + 2:
         raise RuntimeError(f"{name}: expected weight to be {n + 2}D, got {tuple(w.shape)}")
     if x.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(x.shape)}")
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input "
+            f"of size: {list(x.shape)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     channels = x.shape[-n - 1]
     need = w.shape[0] if transposed else w.shape[1] * groups
     if channels != need:
-        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}groups={groups}, weight of size {list(w.shape)}, expected input"
-                           f"{list(x.shape)} to have {need} channels, but got {channels} channels instead")
+        raise RuntimeError(
+            f"Given {'transposed=1, ' if transposed else ''}groups={groups}, weight of size "
+            f"{list(w.shape)}, expected input{list(x.shape)} to have {need} channels, but got "
+            f"{channels} channels instead")
     if w.shape[0] % groups:
-        raise RuntimeError(f"{name}: expected weight to be at least {groups} at dimension 0 and divisible by groups, got {list(w.shape)}")
+        raise RuntimeError(
+            f"{name}: expected weight to be at least {groups} at dimension 0 and divisible by "
+            f"groups, got {list(w.shape)}")
     outs = w.shape[1] * groups if transposed else w.shape[0]
     if bias is not None and tuple(bias.shape) != (outs,):
-        raise RuntimeError(f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {outs} elements, but got bias of "
-                           f"size {list(bias.shape)} instead")
+        raise RuntimeError(
+            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {outs} "
+            f"elements, but got bias of size {list(bias.shape)} instead")
 
 
 def _positive(name, **named):
@@ -198,10 +230,13 @@ def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
     for i in range(n):
         size, reach = x.shape[2 + i] + 2 * padding[i], dilation[i] * (w.shape[2 + i] - 1) + 1
         if size < reach:
-            raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(str(x.shape[2 + j] + 2 * padding[j]) for j in range(n))}). "
-                               f"Kernel size: ({' x '.join(str(dilation[j] * (w.shape[2 + j] - 1) + 1) for j in range(n))}). Kernel size can't be "
-                               "greater than actual input size")
-    y = apply(conv_op, (x, w) if bias is None else (x, w, bias), dict(stride=stride, padding=padding, dilation=dilation, groups=int(groups)))
+            raise RuntimeError(
+                "Calculated padded input size per channel: "
+                f"({' x '.join(str(x.shape[2 + j] + 2 * padding[j]) for j in range(n))}). "
+                f"Kernel size: ({' x '.join(str(dilation[j] * (w.shape[2 + j] - 1) + 1) for j in range(n))}). Kernel size can't be "
+                "greater than actual input size")
+    y = apply(conv_op, (x, w) if bias is None else (x, w, bias),
+              dict(stride=stride, padding=padding, dilation=dilation, groups=int(groups)))
     return y if batched else y.squeeze(0)
 
 
@@ -209,18 +244,24 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
     """conv_transposeNd: the gradient of a convolution with respect to its input."""
     _check_conv(name, x, w, bias, n, groups, True)
     stride, dilation = tuple_of(stride, n, name, "stride"), tuple_of(dilation, n, name, "dilation")
-    padding, extra = tuple_of(padding, n, name, "padding"), tuple_of(output_padding, n, name, "output_padding")
+    padding, extra = (tuple_of(padding, n, name,
+                               "padding"), tuple_of(output_padding, n, name, "output_padding"))
     _positive(name, stride=stride, dilation=dilation)
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
-        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, stride={stride}, "
-                           f"dilation={dilation}")
+        raise RuntimeError(
+            "output padding must be smaller than either stride or dilation, but got "
+            f"output_padding={extra}, stride={stride}, dilation={dilation}")
     batched = x.ndim == n + 2
     x = x if batched else x.unsqueeze(0)
-    size = tuple((x.shape[2 + i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (w.shape[2 + i] - 1) + extra[i] + 1 for i in range(n))
+    size = tuple((x.shape[2 + i] - 1) * stride[i] - 2 * padding[i]
+                 + dilation[i] * (w.shape[2 + i] - 1) + extra[i] + 1 for i in range(n))
     if min(size) <= 0:
-        raise RuntimeError(f"{name}: the output size would be {size} for an input of size {tuple(x.shape)}")
-    y = apply(conv_input_grad_op, (x, w), dict(x_shape=(x.shape[0], w.shape[1] * groups, *size), stride=stride, padding=padding,
-                                                 dilation=dilation, groups=int(groups)))
+        raise RuntimeError(
+            f"{name}: the output size would be {size} for an input of size {tuple(x.shape)}")
+    y = apply(
+        conv_input_grad_op, (x, w),
+        dict(x_shape=(x.shape[0], w.shape[1] * groups, *size), stride=stride, padding=padding,
+             dilation=dilation, groups=int(groups)))
     if bias is not None:
         y = y + bias.reshape(-1, *[1] * n)
     return y if batched else y.squeeze(0)
@@ -230,15 +271,22 @@ def _publish_convs():
     from .surface import compile_function, guard
     for n in (1, 2, 3):
         name = f"conv{n}d"
-        f = compile_function(name, f"def {name}(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):\n"
-                             f"    return convolution('{name}', {n}, input, weight, bias, stride, padding, dilation, groups)",
-                             {"convolution": convolution})
+        f = compile_function(
+            name,
+            f"def {name}(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):\n"
+            f"    return convolution('{name}', {n}, input, weight, bias, stride, padding, "
+            "dilation, groups)",
+            {"convolution": convolution})
         f.__doc__ = f"The {n}-d convolution (cross-correlation) of an input with a weight."
         function(method=False)(guard(f))
         name = f"conv_transpose{n}d"
-        f = compile_function(name, f"def {name}(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):\n"
-                             f"    return transposed('{name}', {n}, input, weight, bias, stride, padding, output_padding, groups, dilation)",
-                             {"transposed": transposed})
+        f = compile_function(
+            name,
+            f"def {name}(input, weight, bias=None, stride=1, padding=0, output_padding=0, "
+            "groups=1, dilation=1):\n"
+            f"    return transposed('{name}', {n}, input, weight, bias, stride, padding, "
+            "output_padding, groups, dilation)",
+            {"transposed": transposed})
         f.__doc__ = f"The {n}-d transposed convolution."
         function(method=False)(guard(f))
 
@@ -249,10 +297,11 @@ _publish_convs()
 @function(method=False)
 def conv_tbc(input, weight, bias, pad=0):
     """1-d convolution of (time, batch, channel) with a weight of (width, in, out)."""
-    return convolution("conv_tbc", 1, input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad, 1, 1).permute(2, 0, 1)
+    return convolution("conv_tbc", 1, input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad,
+                       1, 1).permute(2, 0, 1)
 
 
-# ---- pools -----------------------------------------------------------------------------------------------------------
+# ---- pools ---------------------------------------------------------------------------------------
 def _gather_plane(x, index):
     """x at positions of its flattened spatial dimensions."""
     n, c = index.shape[:2]
@@ -265,81 +314,111 @@ class _MaxPool(Op):
     family = "window"
 
     def __init__(self, name, kernel, samples, onnx):
-        super().__init__(name, lambda x, **at: kernel(x, **at), samples=samples, nondiff_outputs=(1,), onnx=onnx,
-                         vjp=lambda g, y, _x, **at: [max_pool_grad_op(g[0], y[1], x_shape=_x.shape)])
+        super().__init__(
+            name, lambda x, **at: kernel(x, **at), samples=samples, nondiff_outputs=(1,),
+            onnx=onnx, vjp=lambda g, y, _x, **at: [max_pool_grad_op(g[0], y[1], x_shape=_x.shape)])
 
 
 def _largest(name, kernel, indexed, samples, onnx):
     """The values alone: what is computed where nobody asks for positions and no gradient will."""
     return Op(name, lambda x, **at: kernel(x, **at, indices=False)[0],
-              lambda g, _y, x, **at: [max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape)], samples=samples, inner=True, onnx=onnx)
+              lambda g, _y, x, **at: [max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape)],
+              samples=samples,
+              inner=True,
+              onnx=onnx)
 
 
 def _pool_samples(make):
-    yield Sample(make(2, 3, 8), kernel=(2,), stride=(2,), padding=(0,), dilation=(1,), ceil_mode=False)
-    yield Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2), ceil_mode=True)
+    yield Sample(make(2, 3, 8), kernel=(2,), stride=(2,), padding=(0,), dilation=(1,),
+                 ceil_mode=False)
+    yield Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 0), dilation=(1, 2),
+                 ceil_mode=True)
 
 
-max_pool_grad_op = Op("max_pool_grad", lambda g, i, *, x_shape: pooling.max_pool_grad(g, i, x_shape),
-                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None], inner=True, onnx=in_onnx.spread_to_largest)
+max_pool_grad_op = Op("max_pool_grad",
+                      lambda g, i, *, x_shape: pooling.max_pool_grad(g, i, x_shape),
+                      lambda c, _y, _g, i, *, x_shape: [_gather_plane(c, i), None],
+                      inner=True,
+                      onnx=in_onnx.spread_to_largest)
 max_pool_op = _MaxPool("max_pool", pooling.max_pool, _pool_samples, in_onnx.largest_with_places)
-adaptive_max_pool_op = _MaxPool("adaptive_max_pool", pooling.adaptive_max_pool, lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))],
+adaptive_max_pool_op = _MaxPool("adaptive_max_pool",
+                                pooling.adaptive_max_pool,
+                                lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))],
                                 in_onnx.adaptive_largest_with_places)
-max_pool_values_op = _largest("max_pool_values", pooling.max_pool, max_pool_op, max_pool_op.samples, in_onnx.largest)
-adaptive_max_pool_values_op = _largest("adaptive_max_pool_values", pooling.adaptive_max_pool, adaptive_max_pool_op, adaptive_max_pool_op.samples,
+max_pool_values_op = _largest("max_pool_values", pooling.max_pool, max_pool_op, max_pool_op.samples,
+                              in_onnx.largest)
+adaptive_max_pool_values_op = _largest("adaptive_max_pool_values", pooling.adaptive_max_pool,
+                                       adaptive_max_pool_op, adaptive_max_pool_op.samples,
                                        in_onnx.adaptive_largest)
-avg_pool_op = Op("avg_pool", lambda x, **at: pooling.avg_pool(x, **at),
-                 lambda g, _y, _x, **at: [avg_pool_grad_op(g, x_shape=_x.shape, **at)],
-                 samples=lambda make: [Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 1), ceil_mode=True,
-                                              count_include_pad=False, divisor_override=None)], onnx=in_onnx.mean)
-avg_pool_grad_op = Op("avg_pool_grad", lambda g, *, x_shape, **at: pooling.avg_pool_grad(g, x_shape, **at),
+avg_pool_op = Op(
+    "avg_pool", lambda x, **at: pooling.avg_pool(x, **at),
+    lambda g, _y, _x, **at: [avg_pool_grad_op(g, x_shape=_x.shape, **at)], samples=lambda make: [
+        Sample(make(1, 2, 7, 6), kernel=(3, 2), stride=(2, 1), padding=(1, 1), ceil_mode=True,
+               count_include_pad=False, divisor_override=None)], onnx=in_onnx.mean)
+avg_pool_grad_op = Op("avg_pool_grad",
+                      lambda g, *, x_shape, **at: pooling.avg_pool_grad(g, x_shape, **at),
                       lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)], inner=True)
-adaptive_avg_pool_op = Op("adaptive_avg_pool", lambda x, *, output_size: pooling.adaptive_avg_pool(x, output_size),
-                          lambda g, _y, _x, *, output_size: [adaptive_avg_pool_grad_op(g, x_shape=_x.shape)],
-                          samples=lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))], onnx=in_onnx.adaptive_mean)
-adaptive_avg_pool_grad_op = Op("adaptive_avg_pool_grad", lambda g, *, x_shape: pooling.adaptive_avg_pool_grad(g, x_shape),
-                               lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])], inner=True)
-unfold_op = Op("unfold_windows", lambda x, **at: pooling.unfold(x, **at),
-               lambda g, _y, _x, **at: [fold_op(g, output_size=_x.shape[2:], **at)],
-               samples=lambda make: [Sample(make(2, 3, 5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))],
-               onnx=in_onnx.blocks)
-fold_op = Op("fold_windows", lambda c, *, output_size, **at: pooling.fold(c, output_size, **at),
-             lambda g, _y, _c, *, output_size, **at: [unfold_op(g, **at)], samples=lambda make: [
-                 Sample(make(2, 18, 12), output_size=(5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))],
-             onnx=in_onnx.blocks_summed)
+adaptive_avg_pool_op = Op(
+    "adaptive_avg_pool", lambda x, *, output_size: pooling.adaptive_avg_pool(x, output_size),
+    lambda g, _y, _x, *, output_size: [adaptive_avg_pool_grad_op(g, x_shape=_x.shape)],
+    samples=lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))], onnx=in_onnx.adaptive_mean)
+adaptive_avg_pool_grad_op = Op(
+    "adaptive_avg_pool_grad", lambda g, *, x_shape: pooling.adaptive_avg_pool_grad(g, x_shape),
+    lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])], inner=True)
+unfold_op = Op(
+    "unfold_windows", lambda x, **at: pooling.unfold(x, **at),
+    lambda g, _y, _x, **at: [fold_op(g, output_size=_x.shape[2:], **at)], samples=lambda make: [
+        Sample(make(2, 3, 5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0), stride=(2, 1))],
+    onnx=in_onnx.blocks)
+fold_op = Op(
+    "fold_windows", lambda c, *, output_size, **at: pooling.fold(c, output_size, **at),
+    lambda g, _y, _c, *, output_size, **at: [unfold_op(g, **at)], samples=lambda make: [
+        Sample(make(2, 18, 12), output_size=(5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0),
+               stride=(2, 1))], onnx=in_onnx.blocks_summed)
 max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
-                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True, onnx=in_onnx.unpooled)
-_launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
-          adaptive_avg_pool_grad_op)
+                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True,
+                   onnx=in_onnx.unpooled)
+_launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op,
+             avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):
     _o.family, _o.batch_rule = "window", folded("x_shape")
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
     _o.launches = True
-for _o in (max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op, unfold_op, fold_op, max_unpool_op):
+for _o in ((max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
+            adaptive_avg_pool_grad_op, unfold_op, fold_op, max_unpool_op)):
     _o.linear = (0,)
 
 
 def _planes(name, x, n):
     """The input with a batch dimension, and whether it had one."""
     if not is_tensor(x):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     if x.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got {tuple(x.shape)}")
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got "
+            f"{tuple(x.shape)}")
     return (x, True) if x.ndim == n + 2 else (x.unsqueeze(0), False)
 
 
 def _window(name, x, n, kernel, stride, padding, dilation=1, ceil_mode=False):
     kernel = tuple_of(kernel, n, name, "kernel_size")
-    stride = kernel if stride is None or (not isinstance(stride, int) and len(stride) == 0) else tuple_of(stride, n, name, "stride")
-    padding, dilation = tuple_of(padding, n, name, "padding"), tuple_of(dilation, n, name, "dilation")
+    stride = (kernel if stride is None or (not isinstance(stride, int) and len(stride) == 0) else
+              tuple_of(stride, n, name, "stride"))
+    padding, dilation = (tuple_of(padding, n, name,
+                                  "padding"), tuple_of(dilation, n, name, "dilation"))
     _positive(name, kernel_size=kernel, stride=stride, dilation=dilation)
     for k, p in zip(kernel, padding):
         if p < 0 or p > k / 2:
-            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p} and kernel_size={k}")
+            raise RuntimeError(
+                f"{name}: pad should be at most half of effective kernel size, but got pad={p} "
+                f"and kernel_size={k}")
     for i in range(n):
         size = x.shape[-n + i]
         if size == 0 or size + 2 * padding[i] < dilation[i] * (kernel[i] - 1) + 1 and not ceil_mode:
-            raise RuntimeError(f"{name}: Given input size: {tuple(x.shape)}. Calculated output size is too small for kernel_size={kernel}")
+            raise RuntimeError(
+                f"{name}: Given input size: {tuple(x.shape)}. Calculated output size is too small "
+                f"for kernel_size={kernel}")
     return kernel, stride, padding, dilation
 
 
@@ -370,8 +449,10 @@ def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_o
     kernel, stride, padding, _ = _window(name, x, n, kernel, stride, padding, 1, ceil_mode)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    y = apply(avg_pool_op, (x,), dict(kernel=kernel, stride=stride, padding=padding, ceil_mode=bool(ceil_mode),
-                                      count_include_pad=bool(count_include_pad), divisor_override=divisor_override))
+    y = apply(
+        avg_pool_op, (x,),
+        dict(kernel=kernel, stride=stride, padding=padding, ceil_mode=bool(ceil_mode),
+             count_include_pad=bool(count_include_pad), divisor_override=divisor_override))
     return y if batched else y.squeeze(0)
 
 
@@ -391,29 +472,34 @@ def adaptive_max_pool(x, size, return_indices, n):
     """adaptive_max_poolNd"""
     x, batched = _planes(f"adaptive_max_pool{n}d", x, n)
     attrs = dict(output_size=_output_size(x, size, n))
-    return _best(adaptive_max_pool_op, adaptive_max_pool_values_op, x, attrs, return_indices, batched)
+    return _best(adaptive_max_pool_op, adaptive_max_pool_values_op, x, attrs, return_indices,
+                 batched)
 
 
 def _pools():
     """{name: function} of every pool in one, two and three dimensions."""
     from .surface import compile_function, guard
-    env = dict(max_pool=max_pool, avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool, adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool,
-               max_unpool=max_unpool)
+    env = dict(max_pool=max_pool, avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool,
+               adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool, max_unpool=max_unpool)
     out = {}
     for n in (1, 2, 3):
         for name, params, call in (
-                ("max_pool", "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",
+                ("max_pool", "input, kernel_size, stride=None, padding=0, dilation=1, "
+                             "ceil_mode=False, return_indices=False",
                  "input, kernel_size, stride, padding, dilation, ceil_mode, return_indices"),
-                ("avg_pool", "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"
+                ("avg_pool", "input, kernel_size, stride=None, padding=0, ceil_mode=False, "
+                             "count_include_pad=True"
                  + (", divisor_override=None" if n > 1 else ""),
                  "input, kernel_size, stride, padding, ceil_mode, count_include_pad, " + ("divisor_override" if n > 1 else "None")),
                 ("adaptive_avg_pool", "input, output_size", "input, output_size"),
                 ("adaptive_max_pool", "input, output_size, return_indices=False", "input, output_size, return_indices"),
                 ("lp_pool", "input, norm_type, kernel_size, stride=None, ceil_mode=False", "input, norm_type, kernel_size, stride, ceil_mode"),
-                ("max_unpool", "input, indices, kernel_size, stride=None, padding=0, output_size=None",
+                ("max_unpool", "input, indices, kernel_size, stride=None, padding=0, "
+                               "output_size=None",
                  "input, indices, kernel_size, stride, padding, output_size")):
             f = f"{name}{n}d"
-            out[f] = guard(compile_function(f, f"def {f}({params}):\n    return {name}({call}, {n})", env))
+            out[f] = guard(
+                compile_function(f, f"def {f}({params}):\n    return {name}({call}, {n})", env))
             out[f].__doc__ = f"{name.replace('_', ' ')} over {n} spatial dimension{'s' * (n > 1)}."
     return out
 
@@ -433,29 +519,36 @@ def max_unpool(x, indices, kernel, stride, padding, output_size, n):
     """Put values back where a max pool found them; zeros elsewhere."""
     name = f"max_unpool{n}d"
     if tuple(x.shape) != tuple(indices.shape):
-        raise RuntimeError(f"{name}: Expected shape of indices to be same as that of the input tensor ({tuple(x.shape)}) but got indices tensor "
-                           f"with shape: {tuple(indices.shape)}")
+        raise RuntimeError(
+            f"{name}: Expected shape of indices to be same as that of the input tensor "
+            f"({tuple(x.shape)}) but got indices tensor with shape: {tuple(indices.shape)}")
     x, batched = _planes(name, x, n)
     i = indices if batched else indices.unsqueeze(0)
     kernel = tuple_of(kernel, n, name, "kernel_size")
-    stride, padding = tuple_of(kernel if stride is None else stride, n, name, "stride"), tuple_of(padding, n, name, "padding")
+    stride, padding = (tuple_of(kernel if stride is None else stride, n, name,
+                                "stride"), tuple_of(padding, n, name, "padding"))
     default = tuple((x.shape[2 + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n))
     size = default if output_size is None else tuple(output_size)[-n:]
     planes = int(np.prod(size, dtype=np.int64))
     if i.numel() and ask(lambda a: bool(a.min() < 0 or a.max() >= planes), i):
-        raise RuntimeError(f"{name}: found an invalid max index: {int(i.max())} (output volumes are of size {'x'.join(map(str, size))})")
+        raise RuntimeError(
+            f"{name}: found an invalid max index: {int(i.max())} (output volumes are of size "
+            f"{'x'.join(map(str, size))})")
     y = apply(max_unpool_op, (x, i), dict(output_size=size))
     return y if batched else y.squeeze(0)
 
 
 POOLS = _pools()
-for _n in ("max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d"):
+for _n in (("max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d",
+            "adaptive_max_pool1d")):
     FUNCTIONS[_n] = POOLS[_n]
 
 
 def _blocks(name, kernel, dilation, padding, stride):
     """The attributes of sliding blocks."""
-    at = {k: tuple_of(v, 2, name, k) for k, v in dict(kernel=kernel, dilation=dilation, padding=padding, stride=stride).items()}
+    at = {
+        k: tuple_of(v, 2, name, k)
+        for k, v in dict(kernel=kernel, dilation=dilation, padding=padding, stride=stride).items()}
     _positive(name, kernel_size=at["kernel"], dilation=at["dilation"], stride=at["stride"])
     if min(at["padding"]) < 0:
         raise RuntimeError(f"{name}: padding should be non-negative, but got {at['padding']}")
@@ -464,7 +557,9 @@ def _blocks(name, kernel, dilation, padding, stride):
 
 def _block_counts(size, at):
     """How many blocks an image has along each axis."""
-    return [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(size, at["kernel"], at["dilation"], at["padding"], at["stride"])]
+    return [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, d, p, s in zip(size, at["kernel"], at["dilation"], at["padding"], at["stride"])]
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
@@ -473,9 +568,11 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     at = _blocks("unfold", kernel_size, dilation, padding, stride)
     count = _block_counts(x.shape[2:], at)
     if min(count) < 1:
-        raise RuntimeError(f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={at['kernel']}, dilation={at['dilation']}, "
-                           f"padding={at['padding']}, calculated shape of the array of sliding blocks as {tuple(count)}, but its components "
-                           "must be at least one.")
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={at['kernel']}, "
+            f"dilation={at['dilation']}, "
+            f"padding={at['padding']}, calculated shape of the array of sliding blocks as "
+            f"{tuple(count)}, but its components must be at least one.")
     y = apply(unfold_op, (x,), at)
     return y if batched else y.squeeze(0)
 
@@ -487,8 +584,10 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     size = tuple_of(output_size, 2, "fold", "output_size")
     counts = _block_counts(size, at)
     if min(counts) < 1 or x.shape[1] % math.prod(at["kernel"]) or x.shape[2] != math.prod(counts):
-        raise RuntimeError(f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, {' * '.join(map(str, counts))}) for output_size={size}, "
-                           f"kernel_size={at['kernel']}, dilation={at['dilation']}, padding={at['padding']}, stride={at['stride']}, "
-                           f"got {tuple(input.shape)}")
+        raise RuntimeError(
+            f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, "
+            f"{' * '.join(map(str, counts))}) for output_size={size}, "
+            f"kernel_size={at['kernel']}, dilation={at['dilation']}, padding={at['padding']}, "
+            f"stride={at['stride']}, got {tuple(input.shape)}")
     y = apply(fold_op, (x,), dict(output_size=size, **at))
     return y if batched else y.squeeze(0)

@@ -1,4 +1,5 @@
-"""What a graph means, checked against eager mode: the interpreter gives its bits, and does to the inputs what it does."""
+"""What a graph means, checked against eager mode: the interpreter gives its bits, and does to
+the inputs what it does."""
 import os
 import subprocess
 import sys
@@ -22,7 +23,8 @@ def same(a, b):
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-@pytest.mark.parametrize("name", [n for n in graphs.CASES if n not in ("draws", "sgd", "adam", "backward")])
+@pytest.mark.parametrize("name",
+                         [n for n in graphs.CASES if n not in ("draws", "sgd", "adam", "backward")])
 def test_it_gives_eagers_results_and_writes(name):
     f, args = graphs.traced(name)
     for g in (f.recorded, f.graph, again(f.recorded), again(f.graph)):
@@ -31,7 +33,9 @@ def test_it_gives_eagers_results_and_writes(name):
         got = interpret(g, *given(f, mine))
         assert len(want) <= len(got)
         values = [a for a, (_, n) in zip(got, g.results) if not n]
-        assert len(values) == len(want) and all(same(a, t.detach().numpy()) for a, t in zip(values, want))
+        assert (len(values) == len(want)
+                and all(same(a,
+                             t.detach().numpy()) for a, t in zip(values, want)))
         assert all(same(a.numpy(), b.numpy()) for a, b in zip(mine, theirs))
 
 
@@ -80,7 +84,8 @@ def test_every_op_after_the_passes_is_the_op(name):
 
         def f(*tensors):
             mine = dict(zip(places, tensors))
-            return REGISTRY[name](*[mine.get(i, x) for i, x in enumerate(sample.args)], **sample.kwargs)
+            return REGISTRY[name](*[mine.get(i, x) for i, x in enumerate(sample.args)],
+                                  **sample.kwargs)
         tensors = [x.detach() for x in sample.args if is_tensor(x)]
         try:
             before, after, program, want = graphs.recorded(f, tensors)
@@ -98,7 +103,8 @@ def test_every_op_after_the_passes_is_the_op(name):
 def test_other_inputs_are_refused():
     f, (x, y) = graphs.traced("chain")
     g = f.recorded
-    for wrong, says in (((x,), "has 2 inputs"), ((x, y[:4]), "y is f32"), ((x.double(), y), "x is f32"), ((x, 2), "not int")):
+    for wrong, says in ((((x,), "has 2 inputs"), ((x, y[:4]), "y is f32"),
+                         ((x.double(), y), "x is f32"), ((x, 2), "not int"))):
         with pytest.raises(ValueError, match=says):
             interpret(g, *wrong)
 
@@ -128,7 +134,9 @@ from whet.ir.interpret import interpret
 g = loads(bytes.fromhex({dumps(f.recorded).hex()!r}))
 x = np.frombuffer(bytes.fromhex({args[0].numpy().tobytes().hex()!r}), np.float32).reshape(5, 6)
 print(b"".join(a.astype(np.float64).tobytes() for a in interpret(g, x)).hex(), "llvmlite" in sys.modules)"""
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CPU": "numpy"}, capture_output=True, text=True,
-        check=True).stdout.split()
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CPU": "numpy"},
+                         capture_output=True, text=True, check=True).stdout.split()
     reference = np.frombuffer(bytes.fromhex(out[0]))
-    assert out[1] == "False" and np.allclose(reference, np.concatenate([a.astype(np.float64).reshape(-1) for a in got]), rtol=1e-5, atol=1e-6)
+    assert (out[1] == "False" and np.allclose(
+        reference, np.concatenate([a.astype(np.float64).reshape(-1)
+                                   for a in got]), rtol=1e-5, atol=1e-6))

@@ -46,9 +46,11 @@ def test_the_form():
 def test_groups_show_their_nodes():
     f, _ = graphs.traced("chain")
     fused, = f.graph.nodes
-    assert [m.op.name for m in fused.members] == ["mul", "add", "tanh", "exp", "sub", "div"] and str(f.graph).count("\n    %") == 6
+    assert ([m.op.name for m in fused.members] == ["mul", "add", "tanh", "exp", "sub", "div"]
+            and str(f.graph).count("\n    %") == 6)
     f, _ = graphs.traced("reductions")
-    assert any(n.kind == "rows" and any(m.op is not None and m.op.family == "reduce" for m in n.members) for n in f.graph.nodes)
+    assert any(n.kind == "rows" and any(m.op is not None and m.op.family == "reduce"
+                                        for m in n.members) for n in f.graph.nodes)
 
 
 VALUES = [0, -3, 1 << 70, True, None, ..., 0.1, -0.0, float("inf"), -float("inf"), float("nan"), np.frombuffer(b"\1\0\0\0\0\0\xf8\xff")[0].item(),
@@ -64,8 +66,10 @@ VALUES = [0, -3, 1 << 70, True, None, ..., 0.1, -0.0, float("inf"), -float("inf"
 
 def with_attribute(value):
     op = REGISTRY["mul"]
-    return Graph([OpNode(op, (Ref(0), 2), {"value": value}, [1], "a.py:1")], dict.fromkeys((0, 1), Type(np.dtype("f4"), (3,))),
-                 [Input(0, "argument 0", "x")], [(1, "")], "f")
+    return Graph([OpNode(op, (Ref(0), 2), {"value": value}, [1], "a.py:1")],
+                 dict.fromkeys((0, 1), Type(np.dtype("f4"), (3,))), [Input(0, "argument 0", "x")],
+                 [(1, "")],
+                 "f")
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda v: repr(v)[:30])
@@ -76,8 +80,10 @@ def test_values_are_exact(value):
 
 
 def test_graphs_that_differ_are_not_equal():
-    assert with_attribute(0.0) != with_attribute(-0.0) and with_attribute(1) != with_attribute(1.0) != with_attribute(True)
-    assert with_attribute(np.arange(3)) != with_attribute(np.arange(3, dtype=np.int32)) and with_attribute((1,)) != with_attribute([1])
+    assert (with_attribute(0.0) != with_attribute(-0.0)
+            and with_attribute(1) != with_attribute(1.0) != with_attribute(True))
+    assert (with_attribute(np.arange(3)) != with_attribute(np.arange(3, dtype=np.int32))
+            and with_attribute((1,)) != with_attribute([1]))
     assert with_attribute(np.arange(100)) != with_attribute(np.arange(1, 101))
 
 
@@ -101,15 +107,19 @@ def samples(name):
 
         def f(*tensors):
             mine = dict(zip(places, tensors))
-            return REGISTRY[name](*[mine.get(i, x) for i, x in enumerate(sample.args)], **sample.kwargs)
+            return REGISTRY[name](*[mine.get(i, x) for i, x in enumerate(sample.args)],
+                                  **sample.kwargs)
         yield graphs.recorded(f, [x.detach() for x in sample.args if is_tensor(x)])[:2]
 
 
 def test_gradients_have_names():
     mul, div = REGISTRY["mul"], REGISTRY["div"]
-    assert find_op("mul_grad0") is mul.gradient(0)[0] and find_op("div_grad1_grad0") is div.gradient(1)[0].gradient(0)[0]
-    assert find_op("exp_grad") is REGISTRY["exp"].gradient(0)[0] and find_op("abs_grad.complex") is not find_op("abs_grad")
-    for wrong in ("mul_grad2", "mul_grad", "add_grad0", "exp_grad0", "nothing", "nothing_grad0", "matmul_grad0", "mul_grad-1", "exp.complex"):
+    assert (find_op("mul_grad0") is mul.gradient(0)[0]
+            and find_op("div_grad1_grad0") is div.gradient(1)[0].gradient(0)[0])
+    assert (find_op("exp_grad") is REGISTRY["exp"].gradient(0)[0]
+            and find_op("abs_grad.complex") is not find_op("abs_grad"))
+    for wrong in (("mul_grad2", "mul_grad", "add_grad0", "exp_grad0", "nothing", "nothing_grad0",
+                   "matmul_grad0", "mul_grad-1", "exp.complex")):
         assert find_op(wrong) is None, wrong
 
 
@@ -119,22 +129,32 @@ ONE = '''graph "f":
   return %1'''
 
 
-@pytest.mark.parametrize("old, new, line, column, says", [
-    ("mul", "mule", 3, 8, "there is no op mule"), ("f32[3]\n  return", "f99[3]\n  return", 3, 21, "there is no type f99"),
-    ("%0, 2)", "%0, 2", 3, 18, "expected ',', found ':'"), ("return", "retur", 4, 3, "expected '%', found 'retur'"), ("%1 =", "%1 $=", 3, 6,
-    "unexpected"),
-    ("%0, 2", "%0, (2", 3, 20, "expected ','"), ("2)", "k=1, 2)", 3, 21, "an operand comes after an attribute"), ("2)", "two)", 3, 16,
-    "there is no value two"),
-    ("  return %1", "", 4, 1, "ends without a return"), ("return %1", "return %1 %1", 4, 13, "expected the end of the line"),
-    ("2)", "k=1, k=2)", 3, 21, "given twice"), ("2)", "f32[2](1.0))", 3, 16, "expected 2 elements"), ("2)", "f32[1](1))", 3, 16,
-    "not all elements of f32"),
-    ("2)", "i8[1](300))", 3, 16, "not all elements of i8"), ("2)", "f32[100](@0))", 3, 26, "no constant 0"), ("2)", 'f32[1](hex "00"))', 3, 16,
-    "expected 4 bytes"),
-    ("2)", "f32[2]@(0)(1.0, 1.0))", 3, 16, "in one place"), ("[3]\n  %1", "[3,-1]\n  %1", 2, 33, "not possible"), ('"f":', "f:", 1, 7,
-    "expected a text"),
-    ("%1 = mul(%0, 2) : f32[3]", 'ask "os:system"(%0) == None', 3, 7, "os is no module of whet"),
-    ("%1 = mul(%0, 2) : f32[3]", 'ask "whet.ops.embedding:nothing"(%0) == None', 3, 7, "has no function nothing"),
-    ("2)", "(" * 60 + ")" * 60 + ")", 3, 56, "nested too deeply"), ("mul(%0, 2)", "draw mul(shape=(1,), generator=0)", 3, 13, "a draw has a shape")])
+@pytest.mark.parametrize(
+    "old, new, line, column, says",
+    [("mul", "mule", 3, 8, "there is no op mule"),
+     ("f32[3]\n  return", "f99[3]\n  return", 3, 21, "there is no type f99"),
+     ("%0, 2)", "%0, 2", 3, 18, "expected ',', found ':'"),
+     ("return", "retur", 4, 3, "expected '%', found 'retur'"),
+     ("%1 =", "%1 $=", 3, 6, "unexpected"), ("%0, 2", "%0, (2", 3, 20, "expected ','"),
+     ("2)", "k=1, 2)", 3, 21, "an operand comes after an attribute"),
+     ("2)", "two)", 3, 16, "there is no value two"),
+     ("  return %1", "", 4, 1, "ends without a return"),
+     ("return %1", "return %1 %1", 4, 13, "expected the end of the line"),
+     ("2)", "k=1, k=2)", 3, 21, "given twice"),
+     ("2)", "f32[2](1.0))", 3, 16, "expected 2 elements"),
+     ("2)", "f32[1](1))", 3, 16, "not all elements of f32"),
+     ("2)", "i8[1](300))", 3, 16, "not all elements of i8"),
+     ("2)", "f32[100](@0))", 3, 26, "no constant 0"),
+     ("2)", 'f32[1](hex "00"))', 3, 16, "expected 4 bytes"),
+     ("2)", "f32[2]@(0)(1.0, 1.0))", 3, 16, "in one place"),
+     ("[3]\n  %1", "[3,-1]\n  %1", 2, 33, "not possible"), ('"f":', "f:", 1, 7, "expected a text"),
+     ("%1 = mul(%0, 2) : f32[3]", 'ask "os:system"(%0) == None', 3, 7, "os is no module of whet"),
+     ("%1 = mul(%0, 2) : f32[3]",
+      'ask "whet.ops.embedding:nothing"(%0) == None',
+      3,
+      7,
+      "has no function nothing"), ("2)", "(" * 60 + ")" * 60 + ")", 3, 56, "nested too deeply"),
+     ("mul(%0, 2)", "draw mul(shape=(1,), generator=0)", 3, 13, "a draw has a shape")])
 def test_errors_say_where(old, new, line, column, says):
     assert parse(ONE)
     with pytest.raises(ParseError, match="^line") as e:
@@ -146,7 +166,8 @@ def test_text_that_is_cut_or_changed_is_refused_or_read():
     f, _ = graphs.traced("writes")
     text = str(f.graph)
     for i in range(0, len(text), 7):
-        for wrong in (text[:i], text[:i] + text[i + 1:], text[:i] + "%" + text[i + 1:], text[:i] + "(" + text[i:]):
+        for wrong in ((text[:i], text[:i] + text[i + 1:], text[:i] + "%" + text[i + 1:],
+                       text[:i] + "(" + text[i:])):
             try:
                 assert isinstance(parse(wrong), Graph)
             except ParseError as e:

@@ -30,11 +30,13 @@ def test_any_topological_order_computes_the_same(name):
         pytest.skip("draws are numbered in the order of the run")
     g, g2 = f.recorded, f.recorded
     nx = to_networkx(g)
-    assert networkx.is_directed_acyclic_graph(nx) and nx.number_of_nodes() == len(g.nodes) + len(g.inputs)
+    assert (networkx.is_directed_acyclic_graph(nx)
+            and nx.number_of_nodes() == len(g.nodes) + len(g.inputs))
     arrays = [t._array.copy() for t in given(f, args)]
     twin = [a.copy() for a in arrays]
     priority = [random.Random(1).random() for _ in g.nodes]
-    order = networkx.lexicographical_topological_sort(nx, key=lambda k: -1 if isinstance(k, str) else priority[k])
+    order = networkx.lexicographical_topological_sort(
+        nx, key=lambda k: -1 if isinstance(k, str) else priority[k])
     g2.nodes = [g.nodes[k] for k in order if not isinstance(k, str)]
     for a, b in zip([*interpret(f.recorded, *arrays), *arrays], [*interpret(g2, *twin), *twin]):
         assert a.tobytes() == b.tobytes()
@@ -45,7 +47,9 @@ def test_dominators():
     f(whet.ones(3))
     g = f.recorded
     names = {k: g.nodes[k].op.name if isinstance(k, int) else k for k in to_networkx(g)}
-    dominator = {names[k]: names[d] for k, d in networkx.immediate_dominators(to_networkx(g), "%0").items() if k != "%0"}
+    dominator = {
+        names[k]: names[d] for k, d in networkx.immediate_dominators(to_networkx(g), "%0").items()
+        if k != "%0"}
     assert dominator == {"exp": "%0", "mul": "exp", "sum": "exp", "add": "exp"}
 
 
@@ -58,11 +62,11 @@ def test_writes_stay_between_reads():
     traced(whet.ones(3))
     assert [n.op.name for n in traced.recorded.nodes] == ["mul", "add", "slice", "add"]
     found = {(a, b, kind) for a, b, _, kind in dependencies(traced.recorded)}
-    assert found == {("%0", 0, "value"), ("%0", 1, "value"), (0, 1, "order"), ("%0", 2, "value"), (1, 2, "order"), (0, 3, "value"), (2, 3, "value"),
-                     (1, 3, "order")}
+    assert found == {("%0", 0, "value"), ("%0", 1, "value"), (0, 1, "order"), ("%0", 2, "value"),
+                     (1, 2, "order"), (0, 3, "value"), (2, 3, "value"), (1, 3, "order")}
 
 
-# ---- pictures ----------------------------------------------------------------------------------------------------------
+# ---- pictures ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", graphs.CASES)
 def test_pictures_are_whole_and_alone(name):
     f, _ = graphs.traced(name)
@@ -72,7 +76,8 @@ def test_pictures_are_whole_and_alone(name):
         titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
         for n in g.nodes:
             assert any(t.startswith(n.head()) and n.line in t for t in titles)
-        assert "<script" not in said and "href" not in said and "url(" not in said and said.count("http") == 1
+        assert ("<script" not in said and "href" not in said and "url(" not in said
+                and said.count("http") == 1)
         assert said == view.svg(g)
 
 
@@ -86,13 +91,17 @@ def test_a_page_has_both_graphs_and_what_they_cost(tmp_path, monkeypatch):
     f, _ = graphs.traced("chain")
     path = f.show(tmp_path / "page.html")
     said = open(path, encoding="utf-8").read()
-    assert path == str(tmp_path / "page.html") and said.startswith("<!DOCTYPE html>") and "As it runs" in said and "As recorded" in said
+    assert (path == str(tmp_path / "page.html") and said.startswith("<!DOCTYPE html>")
+            and "As it runs" in said and "As recorded" in said)
     run, recorded = (g["views"] for g in views_of(said))
     (title, *_), = [b[6][0] for b in run[0]["boxes"] if "fused" in b[4]]
-    assert title == "kernel of 6" and len(run) == 2 and len(run[1]["boxes"]) == 6 and len(recorded) == 1
-    assert sum(b[5] == 213 for b in recorded[0]["boxes"]) == 6           # the hue of the kernel that they become
+    assert (title == "kernel of 6" and len(run) == 2 and len(run[1]["boxes"]) == 6
+            and len(recorded) == 1)
+    # the hue of the kernel that they become
+    assert sum(b[5] == 213 for b in recorded[0]["boxes"]) == 6
     assert all("graphs.py:" in b[7] for b in run[1]["boxes"])
-    assert not re.search(r"<script [^>]*src|<link|src=|href=|@import|url\(|fetch\(", said) and "<h1>&lt;lambda&gt; (graphs.py:" in f._repr_html_()
+    assert (not re.search(r"<script [^>]*src|<link|src=|href=|@import|url\(|fetch\(", said)
+            and "<h1>&lt;lambda&gt; (graphs.py:" in f._repr_html_())
     assert open(f.show(), encoding="utf-8").read() == said
     picture = open(f.show(tmp_path / "picture.svg"), encoding="utf-8").read()
     assert ElementTree.fromstring(picture) is not None and picture.count("<svg") == 3
@@ -129,9 +138,10 @@ def test_names_are_escaped(tmp_path):
     assert any("</script><b>&" in b[7] for b in views_of(said)[0]["views"][0]["boxes"])
 
 
-# ---- large graphs --------------------------------------------------------------------------------------------------------
+# ---- large graphs --------------------------------------------------------------------------------
 def training_step():
-    model = nn.Sequential(*[nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 4)) for _ in range(8)])
+    model = nn.Sequential(
+        *[nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 4)) for _ in range(8)])
     opt = whet.optim.Adam(model.parameters())
 
     @jit.trace
@@ -151,13 +161,17 @@ def test_a_large_graph_is_views_of_few_boxes():
     for g in (step.recorded, step.graph):
         folded = Folded(g, own=page.lines_of(step.fn))
         parts = [v for v in folded.views if v.kernel is None]
-        assert sorted(p for v in parts for p in v.parts if type(p) is int) == list(range(len(g.nodes)))      # each node is in one
+        # each node is in one
+        assert (sorted(p for v in parts for p in v.parts
+                       if type(p) is int) == list(range(len(g.nodes))))
         assert len(g.nodes) > 2 * fold.MOST and 3 < len(folded.views[0].parts) <= fold.MOST
         for v in folded.views:
             assert len(v.boxes) <= fold.MOST + 2 * fold.AROUND + 6 and v.drawing().width < 9 * 400
-            assert {k for link in v.links for k in link} <= v.boxes.keys() and v.opens.keys() <= v.boxes.keys()
+            assert ({k for link in v.links for k in link} <= v.boxes.keys()
+                    and v.opens.keys() <= v.boxes.keys())
         names = [b.lines[0][0] for b in folded.views[0].boxes.values()]
-        assert any(name.startswith("model") for name in names) and "x" in names and any("result" in name for name in names)
+        assert (any(name.startswith("model") for name in names) and "x" in names
+                and any("result" in name for name in names))
 
 
 def test_every_link_of_a_large_graph_is_in_a_view():
@@ -195,7 +209,8 @@ def test_boxes_do_not_overlap_and_lines_go_down():
             (wa, ha), (wb, hb) = sizes[a], sizes[b]
             assert abs(xa - xb) >= (wa + wb) / 2 or ya >= yb + hb or yb >= ya + ha
         assert all(at.place[a][1] + sizes[a][1] < at.place[b][1] for a, b in edges)
-        assert all(x - sizes[k][0] / 2 >= -1e-6 and x + sizes[k][0] / 2 <= at.width + 1e-6 for k, (x, _) in at.place.items() if k in sizes)
+        assert all(x - sizes[k][0] / 2 >= -1e-6 and x + sizes[k][0] / 2 <= at.width + 1e-6
+                   for k, (x, _) in at.place.items() if k in sizes)
 
 
 def test_a_tree_is_drawn_without_crossings():
@@ -205,7 +220,8 @@ def test_a_tree_is_drawn_without_crossings():
     assert at.crossings(at.rows) == 0
     edges = [(k, k + 1) for k in range(4)] + [(0, 4)]
     chain = Layout({k: (30, 20) for k in range(5)}, edges, layers(range(5), edges))
-    assert np.ptp([chain.place[k][0] for k in range(1, 4)]) < 4 and np.ptp([x for x, _, _ in chain.path[0, 4]]) < 4
+    assert (np.ptp([chain.place[k][0] for k in range(1, 4)]) < 4
+            and np.ptp([x for x, _, _ in chain.path[0, 4]]) < 4)
 
 
 def test_what_is_far_away_is_named():
@@ -217,7 +233,8 @@ def test_what_is_far_away_is_named():
     traced = jit.trace(f)
     traced(whet.ones(3, 3), whet.ones(3))
     said = view.svg(traced.recorded)
-    assert "← %1" in said and "%1 : f32[3,3]" in said and "← w" in said and ElementTree.fromstring(said) is not None
+    assert ("← %1" in said and "%1 : f32[3,3]" in said and "← w" in said
+            and ElementTree.fromstring(said) is not None)
     assert said.count('class="value"') < 3 * 41
 
 
@@ -231,21 +248,29 @@ def test_nearest_places():
     assert all(b - a >= gap - 1e-9 for a, b, gap in zip(best, best[1:], apart[1:]))
     error = lambda x: (weights * (x - wanted) ** 2).sum()
     for _ in range(200):                     # no other places that are allowed are nearer
-        other = np.maximum.accumulate(best + r.normal(size=20) * 0.1 - np.cumsum(apart)) + np.cumsum(apart)
+        other = (np.maximum.accumulate(best + r.normal(size=20) * 0.1 - np.cumsum(apart))
+                 + np.cumsum(apart))
         assert error(other) >= error(best) - 1e-9
 
 
-# ---- costs -------------------------------------------------------------------------------------------------------------
+# ---- costs ---------------------------------------------------------------------------------------
 def test_what_nodes_move_and_compute():
-    f = jit.trace(lambda x, y: ((x * 2 + y).tanh(), x @ x.T, x.expand(4, 8, 16) + 1, x.sum(1), x[0]))
+    f = jit.trace(lambda x, y: ((x * 2 + y).tanh(), x @ x.T, x.expand(4, 8, 16) + 1, x.sum(1), x[0]
+                                ))
     f(whet.ones(8, 16), whet.ones(16))
     g = f.recorded
-    found = {n.op.name: (cost.moved(n, g.types), cost.operations(n, g.types)) for n in reversed(g.nodes)}
+    found = {
+        n.op.name: (cost.moved(n, g.types), cost.operations(n, g.types)) for n in reversed(g.nodes)}
     kb = 8 * 16 * 4
-    assert found["mul"] == (2 * kb, 128) and found["tanh"] == (2 * kb, 128) and found["permute"] == found["expand"] == found["slice"] == (0, 0)
-    assert found["matmul"] == (kb + 8 * 8 * 4, 2 * 8 * 8 * 16) or found["matmul"] == (2 * kb + 8 * 8 * 4, 2 * 8 * 8 * 16)
+    assert (found["mul"] == (2 * kb, 128) and found["tanh"] == (2 * kb, 128)
+            and found["permute"] == found["expand"] == found["slice"] == (0, 0))
+    assert (found["matmul"] == (kb + 8 * 8 * 4, 2 * 8 * 8 * 16)
+            or found["matmul"] == (2 * kb + 8 * 8 * 4, 2 * 8 * 8 * 16))
     assert found["sum"] == (kb + 32, 128)
-    expanded = next(n for n in g.nodes if n.outs and g.types[n.outs[0]].shape == (4, 8, 16) and not n.op.is_view)
-    assert cost.moved(expanded, g.types) == kb + 4 * kb and cost.operations(expanded, g.types) == 512
+    expanded = next(n for n in g.nodes
+                    if n.outs and g.types[n.outs[0]].shape == (4, 8, 16) and not n.op.is_view)
+    assert (cost.moved(expanded, g.types) == kb + 4 * kb
+            and cost.operations(expanded, g.types) == 512)
     fused = f.graph.nodes[0]
-    assert fused.kind == "fused" and cost.moved(fused, g.types) == 2 * kb + 64 and cost.operations(fused, g.types) == 3 * 128
+    assert (fused.kind == "fused" and cost.moved(fused, g.types) == 2 * kb + 64
+            and cost.operations(fused, g.types) == 3 * 128)

@@ -18,13 +18,16 @@ def codes(code):
 
 
 def same(code):
-    theirs = [(i.opname, i.arg or 0, i.argval) for i in dis.get_instructions(code) if i.opname != "EXTENDED_ARG"]
+    theirs = [(i.opname, i.arg or 0, i.argval) for i in dis.get_instructions(code)
+              if i.opname != "EXTENDED_ARG"]
     ours = list(instructions(code))
-    assert [(name, arg) for name, arg, _ in ours if arg] == [(name, arg) for name, arg, _ in theirs if arg]
+    assert ([(name, arg) for name, arg, _ in ours if arg] == [
+        (name, arg) for name, arg, _ in theirs if arg])
     assert [name for name, *_ in ours] == [name for name, *_ in theirs]
     op = dis.opmap
     for (name, _, value), (_, _, theirs_) in zip(ours, theirs):
-        if name != "KW_NAMES" and op[name] in (*dis.hasname, *dis.hasconst) or type(theirs_) is str and op[name] in (*dis.haslocal, *dis.hasfree):
+        if (name != "KW_NAMES" and op[name] in (*dis.hasname, *dis.hasconst)
+                or type(theirs_) is str and op[name] in (*dis.haslocal, *dis.hasfree)):
             assert value is theirs_ or value == theirs_, (name, value, theirs_)
     return len(ours)
 
@@ -42,21 +45,29 @@ def test_long_arguments_names_in_cells_and_classes():
     text = "def f(a):\n    b = 1\n    def g():\n        return a, b, __class__\n    return g\n"
     text += "".join(f"x{i} = {n}.attribute_{i}\n" for i, n in enumerate(names))
     assert sum(map(same, codes(compile(text, "<long>", "exec")))) > 2000
-    values = [value for name, _, value in instructions(compile(text, "<long>", "exec")) if name == "LOAD_ATTR"]
+    values = [
+        value for name, _, value in instructions(compile(text, "<long>", "exec"))
+        if name == "LOAD_ATTR"]
     assert values == [f"attribute_{i}" for i in range(700)]
 
 
-CONSTANT = [lambda o: getattr(o.part, "x", o.y), lambda o: getattr(o, "x"), lambda o: hasattr(o[2].a, "z"), lambda o, v: setattr(o, "q", v + 1),
-            lambda o: getattr(o, "x", len(o)), lambda o: getattr(o(1, 2), "x", None), lambda o: getattr(o["k"], "x", o.f(3, k=4))]
-OTHERS = [lambda o, k: getattr(o, k), lambda o, k: getattr(o, f"lr_{k}"), lambda o, k: getattr(o, "a" + k), lambda o, k: getattr(o, "a%s" % k),
-          lambda o, k: getattr(o, "a".join(k)), lambda o, k: getattr(o, "a" if k else "b"), lambda o, k: map(getattr, o, k), lambda o, k: getattr,
-          lambda o, k: getattr(o, f"{k}_x", None), lambda o, k: getattr(*o), lambda o, k: getattr(o, "a"[k]),
-          lambda o, k: getattr(o, f"a{k}c", 1), lambda o, k: setattr(o, "a" + str(k), 1), lambda o, k: getattr(k or o, "x")]
+CONSTANT = [
+    lambda o: getattr(o.part, "x", o.y), lambda o: getattr(o, "x"), lambda o: hasattr(o[2].a, "z"),
+    lambda o, v: setattr(o, "q", v + 1), lambda o: getattr(o, "x", len(o)),
+    lambda o: getattr(o(1, 2), "x", None), lambda o: getattr(o["k"], "x", o.f(3, k=4))]
+OTHERS = [
+    lambda o, k: getattr(o, k), lambda o, k: getattr(o, f"lr_{k}"),
+    lambda o, k: getattr(o, "a" + k), lambda o, k: getattr(o, "a%s" % k),
+    lambda o, k: getattr(o, "a".join(k)), lambda o, k: getattr(o, "a" if k else "b"),
+    lambda o, k: map(getattr, o, k), lambda o, k: getattr, lambda o, k: getattr(o, f"{k}_x", None),
+    lambda o, k: getattr(*o), lambda o, k: getattr(o, "a"[k]), lambda o, k: getattr(o, f"a{k}c", 1),
+    lambda o, k: setattr(o, "a" + str(k), 1), lambda o, k: getattr(k or o, "x")]
 
 
 def test_a_second_argument_is_a_constant():
     def told(f):
         found = list(instructions(f.__code__))
-        i = next(i for i, (name, _, value) in enumerate(found) if name == "LOAD_GLOBAL" and value in ("getattr", "hasattr", "setattr"))
+        i = next(i for i, (name, _, value) in enumerate(found)
+                 if name == "LOAD_GLOBAL" and value in ("getattr", "hasattr", "setattr"))
         return second_is_constant(found, i)
     assert all(map(told, CONSTANT)) and not any(map(told, OTHERS))

@@ -1,4 +1,5 @@
-"""Products that follow each other, with what is done to rows between them, block by block of rows: eager's bits, and less memory."""
+"""Products that follow each other, with what is done to rows between them, block by block of
+rows: eager's bits, and less memory."""
 import numpy as np
 import pytest
 import whet
@@ -26,7 +27,8 @@ def numbers(*shape, dtype="f4", mix=False):
     x = rng.standard_normal(shape)
     if mix:
         order = rng.permutation(len(shape))
-        return whet.tensor(np.ascontiguousarray(x.transpose(order)).astype(dtype)).permute(*np.argsort(order).tolist())
+        return whet.tensor(np.ascontiguousarray(
+            x.transpose(order)).astype(dtype)).permute(*np.argsort(order).tolist())
     return whet.tensor(x.astype(dtype))
 
 
@@ -35,7 +37,8 @@ def traced(f, *xs):
     t = jit.trace(f)
     for _ in range(3):
         got = t(*xs)
-    assert np.asarray(got.detach()).tobytes() == np.asarray(f(*xs).detach()).tobytes() and not t._why
+    assert (np.asarray(got.detach()).tobytes() == np.asarray(f(*xs).detach()).tobytes()
+            and not t._why)
     return got, t
 
 
@@ -58,10 +61,12 @@ def test_attention_has_eager_bits(shape, dtype, count, threads):
     threads(count)
     *_, n, d = shape
     keys = (*shape[:-2], n + 7, d)
-    xs = numbers(*shape, dtype=dtype, mix=count > 1), numbers(*keys, dtype=dtype), numbers(*keys, dtype=dtype, mix=count > 2)
+    xs = (numbers(*shape, dtype=dtype, mix=count
+                  > 1), numbers(*keys, dtype=dtype), numbers(*keys, dtype=dtype, mix=count > 2))
     _, t = traced(attention, *xs)
     node, = chained(t)
-    assert [m.kind if m.kind == "rows" else "product" for m in node.members] == ["product", "rows", "product"]
+    assert ([m.kind if m.kind == "rows" else "product"
+             for m in node.members] == ["product", "rows", "product"])
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -74,7 +79,8 @@ def test_other_chains_have_eager_bits(count, threads):
     q, k, v, w = numbers(2, 3, 90, 16), numbers(2, 3, 90, 16), numbers(2, 3, 90, 16), numbers(2, 3, 16, 24)
     _, t = traced(lambda q, k, v, mask: (q @ k.swapaxes(-1, -2) * 0.125 + mask).softmax(-1) @ v, q, k, v, mask)
     assert len(chained(t)) == 1
-    _, t = traced(lambda q, k, v, w: whet.nn.functional.layer_norm(attention(q, k, v), (16,)) @ w, q, k, v, w)
+    _, t = traced(lambda q, k, v, w: whet.nn.functional.layer_norm(attention(q, k, v), (16,)) @ w,
+                  q, k, v, w)
     assert [len(n.members) for n in chained(t)] == [5]
     halves = [y.to(whet.bfloat16) for y in (q, k, v)]
     _, t = traced(attention, *halves)
@@ -118,5 +124,6 @@ def test_what_is_wanted_in_between_stays(threads):
 
 
 def test_a_product_of_one_row_or_column_is_done_apart():
-    for q, k, v in (((2, 1, 16), (2, 80, 16), (2, 80, 16)), ((2, 80, 16), (2, 80, 16), (2, 80, 1)), ((40, 2, 16), (40, 80, 16), (40, 80, 16))):
+    for q, k, v in ((((2, 1, 16), (2, 80, 16), (2, 80, 16)), ((2, 80, 16), (2, 80, 16), (2, 80, 1)),
+                     ((40, 2, 16), (40, 80, 16), (40, 80, 16)))):
         traced(attention, numbers(*q), numbers(*k), numbers(*v))

@@ -11,7 +11,8 @@ from whet.cpu import native, pool
 from whet.passes import pipeline
 from whet.passes.lower_llvm import targets
 
-needs_native = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
+needs_native = pytest.mark.skipif(not native.enabled(),
+                                  reason="without machine code every step is Python's")
 
 
 
@@ -49,7 +50,8 @@ CONVOLUTIONS = [
     ((1, 32, 9, 9), (32, 16, 3, 3), dict(padding=1, groups=2)),
     ((1, 40, 8, 9), (40, 1, 3, 3), dict(padding=1, groups=40)),               # depthwise
     ((3, 2, 20, 9), (4, 1, 5, 3), dict(padding=2, groups=2, stride=(1, 2))),
-    ((1, 300, 7, 7), (20, 300, 1, 1), dict()),                                # more than a block of steps
+    # more than a block of steps
+    ((1, 300, 7, 7), (20, 300, 1, 1), dict()),
     ((1, 70, 3, 3), (33, 70, 3, 3), dict(padding=1)),
     ((2, 3, 50), (4, 3, 7), dict(stride=3, padding=2)),
     ((1, 2, 5, 6, 7), (3, 2, 2, 3, 2), dict(padding=1)),
@@ -81,9 +83,12 @@ def test_gradients_of_convolutions(x, w, at):
         assert not any(p["python"] for p in paths(f)), f.explain()
 
 
-POOLS = [lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.max_pool2d(x, 2, dilation=2), lambda x: F.avg_pool2d(x, 3, 1, 1),
-         lambda x: F.avg_pool2d(x, (2, 3), ceil_mode=True, count_include_pad=False), lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
-         lambda x: F.adaptive_avg_pool2d(x, 1), lambda x: F.adaptive_max_pool2d(x, (2, 5))]
+POOLS = [
+    lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.max_pool2d(x, 2, dilation=2),
+    lambda x: F.avg_pool2d(x, 3, 1, 1),
+    lambda x: F.avg_pool2d(x, (2, 3), ceil_mode=True, count_include_pad=False),
+    lambda x: F.adaptive_avg_pool2d(x, (3, 2)), lambda x: F.adaptive_avg_pool2d(x, 1),
+    lambda x: F.adaptive_max_pool2d(x, (2, 5))]
 
 
 @pytest.mark.parametrize("fn", POOLS)
@@ -105,14 +110,16 @@ def test_gradients_of_pools(fn):
         assert not any(p["python"] for p in paths(f)), f.explain()
 
 
-# ---- epilogues ---------------------------------------------------------------------------------------------------------
+# ---- epilogues -----------------------------------------------------------------------------------
 class Block(nn.Module):
     """A residual block with batch norms."""
 
     def __init__(self, c, m, stride=1, groups=1):
         super().__init__()
-        self.convs = nn.ModuleList([nn.Conv2d(c, m, 1, bias=False), nn.Conv2d(m, m, 3, stride, 1, groups=groups, bias=False),
-                                    nn.Conv2d(m, c, 1, bias=False)])
+        self.convs = nn.ModuleList([
+            nn.Conv2d(c, m, 1, bias=False),
+            nn.Conv2d(m, m, 3, stride, 1, groups=groups, bias=False),
+            nn.Conv2d(m, c, 1, bias=False)])
         self.norms = nn.ModuleList([nn.BatchNorm2d(n) for n in (m, m, c)])
         self.down = nn.Conv2d(c, c, 1, stride, bias=False) if stride > 1 else None
         self.norm = nn.BatchNorm2d(c) if stride > 1 else None
@@ -156,13 +163,15 @@ EPILOGUES = [
 def test_epilogues_of_convolutions(x, w, at, which):
     x, w = whet.randn(x), whet.randn(w)
     shape = conv(x.ndim)(x, w, **at).shape
-    args = x, w, whet.randn(w.shape[0]), whet.randn(shape), whet.randn(1, shape[1], *[1] * (len(shape) - 2)), whet.randn(())
-    f = check(lambda x, w, b, a, v, s: EPILOGUES[which](conv(len(shape))(x, w, b, **at), a, v, s), *args)
+    args = (x, w, whet.randn(w.shape[0]), whet.randn(shape),
+            whet.randn(1, shape[1], *[1] * (len(shape) - 2)), whet.randn(()))
+    f = check(lambda x, w, b, a, v, s: EPILOGUES[which](conv(len(shape))(x, w, b, **at), a, v, s),
+              *args)
     assert "contract convolution" in str(f.graph)
 
 
-PRODUCTS = [
-    ((7, 30), (30, 19)), ((1, 300), (300, 33)), ((40, 64), (64, 1)), ((64, 515), (515, 64)), ((3, 9, 17), (3, 17, 8)), ((2, 4, 8, 16), (16, 5))]
+PRODUCTS = [((7, 30), (30, 19)), ((1, 300), (300, 33)), ((40, 64), (64, 1)), ((64, 515), (515, 64)),
+            ((3, 9, 17), (3, 17, 8)), ((2, 4, 8, 16), (16, 5))]
 
 
 @pytest.mark.parametrize("a, b", PRODUCTS)
@@ -171,7 +180,8 @@ PRODUCTS = [
 def test_epilogues_of_products(a, b, which, dtype):
     a, b = whet.randn(a, dtype=dtype), whet.randn(b, dtype=dtype)
     shape = (a @ b).shape
-    args = a, b, whet.randn(shape, dtype=dtype), whet.randn(shape[-1], dtype=dtype), whet.randn((), dtype=dtype)
+    args = a, b, whet.randn(shape, dtype=dtype), whet.randn(shape[-1], dtype=dtype), whet.randn(
+        (), dtype=dtype)
     check(lambda a, b, *rest: EPILOGUES[which](a @ b, *rest), *args)
 
 
@@ -179,7 +189,8 @@ def test_epilogues_of_products(a, b, which, dtype):
 @pytest.mark.parametrize("dtype", [whet.float32, whet.bfloat16])
 @pytest.mark.parametrize("bias", [False, True])
 def test_epilogues_of_linear_layers(rows, dtype, bias):
-    args = [whet.randn(s, dtype=dtype) for s in ((rows, 48), (33, 48), (33,), (rows, 33), (rows, 1))]
+    args = [
+        whet.randn(s, dtype=dtype) for s in ((rows, 48), (33, 48), (33,), (rows, 33), (rows, 1))]
     f = check(lambda x, w, b, r, c: F.gelu(F.linear(x, w, b if bias else None)) * c + r, *args)
     assert "contract linear" in str(f.graph)
     check(lambda x, w, b, r, c: whet.addmm(b, x, w.t(), beta=0.5, alpha=2).sigmoid(), *args)
@@ -190,9 +201,11 @@ def lines(fn, *args):
     f = jit.trace(fn)
     for _ in range(4):
         out, wanted = f(*args), fn(*args)
-        for a, b in zip(out if type(out) is tuple else (out,), wanted if type(wanted) is tuple else (wanted,)):
+        for a, b in zip(out if type(out) is tuple else (out,), wanted if type(wanted) is tuple else
+                        (wanted,)):
             same(a, b)
-    return re.sub(r"\(.*?\)(?=\{| |$)| : .*", "", "\n".join(map(str, f.graph.nodes)), flags=re.M).splitlines()
+    return re.sub(r"\(.*?\)(?=\{| |$)| : .*", "", "\n".join(map(str, f.graph.nodes)),
+                  flags=re.M).splitlines()
 
 
 a, b, v, out = whet.randn(4, 6), whet.randn(6, 5), whet.randn(5), whet.zeros(4, 5)
@@ -201,11 +214,16 @@ a, b, v, out = whet.randn(4, 6), whet.randn(6, 5), whet.randn(5), whet.zeros(4, 
 @pytest.mark.parametrize("fn, wanted", [
     (lambda a, b, v, out: (a @ b + v).relu(), ["%4 = contract matmul{add; relu}"]),
     (lambda a, b, v, out: (a @ b).exp(), ["%3 = contract matmul{exp}"]),
-    (lambda a, b, v, out: (y := a @ b, y.exp()), ["%2 = matmul", "%3 = exp"]),                              # it is returned
-    (lambda a, b, v, out: ((y := a @ b).exp(), y.sum(0)), ["%2 = matmul", "%3 = exp", "%4 = sum"]),          # others read it
-    (lambda a, b, v, out: ((y := a @ b).exp(), y[1:]), ["%2 = matmul", "%3 = exp", "%4 = slice"]),           # a view of it is seen
-    (lambda a, b, v, out: (a @ b).expand(2, 4, 5) + 1, ["%2 = matmul", "%3 = expand", "%4 = add"]),          # another shape
-    (lambda a, b, v, out: (y := a @ b, y * 2, y + 1)[1:], ["%2 = matmul", "%3 = mul", "%4 = add"]),     # two kernels read it
+    # it is returned
+    (lambda a, b, v, out: (y := a @ b, y.exp()), ["%2 = matmul", "%3 = exp"]),
+    # others read it
+    (lambda a, b, v, out: ((y := a @ b).exp(), y.sum(0)), ["%2 = matmul", "%3 = exp", "%4 = sum"]),
+    # a view of it is seen
+    (lambda a, b, v, out: ((y := a @ b).exp(), y[1:]), ["%2 = matmul", "%3 = exp", "%4 = slice"]),
+    # another shape
+    (lambda a, b, v, out: (a @ b).expand(2, 4, 5) + 1, ["%2 = matmul", "%3 = expand", "%4 = add"]),
+    # two kernels read it
+    (lambda a, b, v, out: (y := a @ b, y * 2, y + 1)[1:], ["%2 = matmul", "%3 = mul", "%4 = add"]),
 ])
 def test_the_text_of_epilogues(fn, wanted):
     found = lines(fn, a, b, v, out)
@@ -263,7 +281,8 @@ def test_writes_to_what_was_just_made(fn, wanted):
     elif fn is other_type:
         assert not any(x.startswith("write") for x in found)
     else:
-        assert [re.sub(r"%\d+", "%", x) for x in found] == [re.sub(r"%\d+", "%", x) for x in wanted], found
+        assert ([re.sub(r"%\d+", "%", x)
+                 for x in found] == [re.sub(r"%\d+", "%", x) for x in wanted]), found
 
 
 class Usual(Block):
@@ -302,7 +321,8 @@ def test_nothing_moves_over_a_write():
         a.add_(1)
         return y.exp() + a.sum()
     twin = a.clone()
-    for left_out in (), ("outright", "writes"):              # (with them there is no write before the copy at the end)
+    # (with them there is no write before the copy at the end)
+    for left_out in (), ("outright", "writes"):
         f = jit.trace(fn)
         for _ in range(4):
             first, second = a.clone(), twin.clone()
@@ -312,9 +332,10 @@ def test_nothing_moves_over_a_write():
         assert ("contract" in str(f.graph)) == (not left_out)
 
 
-# ---- weights that are kept packed --------------------------------------------------------------------------------------
+# ---- weights that are kept packed ----------------------------------------------------------------
 def with_packed_weight():
-    """A layer whose kernel reads the weight in an order of its own, traced and called; and how often a replay launches."""
+    """A layer whose kernel reads the weight in an order of its own, traced and called; and how
+    often a replay launches."""
     layer = nn.Conv2d(32, 32, 3, padding=1)
     f, x = jit.trace(lambda x: layer(x).relu()), whet.randn(1, 32, 14, 14)
     with whet.no_grad():
@@ -340,10 +361,13 @@ def through_storage(layer):
     layer.weight.untyped_storage().bytes()[:4] = 0
 
 
-WRITES = [lambda m: m.weight.add_(1), lambda m: m.weight.data.mul_(2), lambda m: m.weight.data.data.mul_(2), lambda m: m.weight[0].zero_(),
-          lambda m: m.weight.detach().view(-1)[5:9].fill_(7), lambda m: m.load_state_dict(nn.Conv2d(32, 32, 3).state_dict()), assign, swap,
-          lambda m: setattr(m.weight, "data", whet.randn(32, 32, 3, 3)), through_numpy, through_storage, lambda m: m.bias.add_(1),
-          lambda m: nn.init.ones_(m.weight), lambda m: optim_step(m)]
+WRITES = [
+    lambda m: m.weight.add_(1), lambda m: m.weight.data.mul_(2),
+    lambda m: m.weight.data.data.mul_(2), lambda m: m.weight[0].zero_(),
+    lambda m: m.weight.detach().view(-1)[5:9].fill_(7),
+    lambda m: m.load_state_dict(nn.Conv2d(32, 32, 3).state_dict()), assign, swap,
+    lambda m: setattr(m.weight, "data", whet.randn(32, 32, 3, 3)), through_numpy, through_storage,
+    lambda m: m.bias.add_(1), lambda m: nn.init.ones_(m.weight), lambda m: optim_step(m)]
 
 
 def optim_step(layer):
@@ -386,7 +410,8 @@ def test_memory_that_others_hold_is_read_at_each_call():
             same(f(x), f.fn(x))
 
 
-@pytest.mark.parametrize("update", [lambda w: w.data.mul_(2), lambda w: w.detach().add_(1), lambda w: w.mul_(2)])
+@pytest.mark.parametrize(
+    "update", [lambda w: w.data.mul_(2), lambda w: w.detach().add_(1), lambda w: w.mul_(2)])
 def test_writes_by_another_trace_are_seen(update):
     layer, f, x = with_packed_weight()
     with whet.no_grad():
@@ -417,7 +442,8 @@ def test_weights_are_packed_once():
         f(x)
         f(x)
         version = guard.state[2]
-        assert version == layer.weight._version and guard.state[3] == layer.weight._array.__array_interface__["data"][0]
+        assert (version == layer.weight._version
+                and guard.state[3] == layer.weight._array.__array_interface__["data"][0])
         layer.weight.mul_(2)
         f(x)
         assert guard.state[2] == version + 1
@@ -475,14 +501,17 @@ def test_training_goes_on():
             same(g, h)
 
 
-KEPT = [   # x, w, attributes: is the weight kept in another order?
+KEPT = [    # x, w, attributes: is the weight kept in another order?
     ((1, 64, 7, 7), (96, 64, 1, 1), dict(), True), ((1, 300, 7, 7), (64, 300, 1, 1), dict(), True),
     ((1, 70, 7, 7), (64, 70, 3, 3), dict(padding=1), True),
-    ((3, 33, 5, 5), (61, 33, 3, 3), dict(padding=2, dilation=2), False), ((2, 64, 11, 11), (64, 32, 3, 3), dict(stride=2, groups=2), True),
-    ((1, 40, 3, 3, 3), (64, 40, 2, 2, 2), dict(), True), ((1, 20, 21), (128, 20, 5), dict(padding=2), True),
-    ((1, 16, 56, 56), (48, 16, 1, 1), dict(), False),
-    ((1, 32, 14, 14), (32, 32, 3, 3), dict(padding=1), True), ((1, 64, 7, 7), (3, 64, 1, 1), dict(), False),
-    ((1, 64, 7, 7), (64, 1, 3, 3), dict(groups=64), False)]
+    ((3, 33, 5, 5), (61, 33, 3, 3), dict(padding=2, dilation=2), False),
+    ((2, 64, 11, 11), (64, 32, 3, 3), dict(stride=2, groups=2),
+     True), ((1, 40, 3, 3, 3), (64, 40, 2, 2, 2),
+             dict(), True), ((1, 20, 21), (128, 20, 5), dict(padding=2),
+                             True), ((1, 16, 56, 56), (48, 16, 1, 1), dict(), False),
+    ((1, 32, 14, 14), (32, 32, 3, 3), dict(padding=1),
+     True), ((1, 64, 7, 7), (3, 64, 1, 1), dict(),
+             False), ((1, 64, 7, 7), (64, 1, 3, 3), dict(groups=64), False)]
 
 
 @pytest.mark.parametrize("x, w, at, kept", KEPT)
@@ -496,24 +525,28 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
     pool.set_num_threads(threads)
     try:
         plain = check(lambda x: f(x, w, **at), x)
-        with_epilogue = check(lambda x: (f(x, w, b, **at) * b.reshape(-1, *[1] * (x.ndim - 2)) + side).relu(), x)
+        with_epilogue = check(
+            lambda x: (f(x, w, b, **at) * b.reshape(-1, *[1] * (x.ndim - 2)) + side).relu(), x)
         w.mul_(3)
         for t in (plain, with_epilogue):
             same(t(x), t.fn(x))
-            if native.enabled() and dtype is whet.float32 and targets.current().name == "avx512":     # (it depends on the vectors' width)
+            # (it depends on the vectors' width)
+            if native.enabled() and dtype is whet.float32 and targets.current().name == "avx512":
                 assert bool(next(iter(t._table.values()))[0].program.steady.guards) == kept
     finally:
         pool.set_num_threads(before)
 
 
-@pytest.mark.parametrize("a, b", [
-    ((40, 64), (64, 48)), ((9, 300), (300, 33)), ((3, 20, 130), (130, 70)), ((400, 20), (20, 64)), ((4, 30), (30, 50)), ((2000, 8), (8, 40))])
+@pytest.mark.parametrize("a, b",
+                         [((40, 64), (64, 48)), ((9, 300), (300, 33)), ((3, 20, 130), (130, 70)),
+                          ((400, 20), (20, 64)), ((4, 30), (30, 50)), ((2000, 8), (8, 40))])
 @pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.bfloat16])
 def test_kept_matrices(a, b, dtype):
     x, w, bias = whet.randn(a, dtype=dtype), whet.randn(b, dtype=dtype), whet.randn(b[1], dtype=dtype)
     t = w.t().contiguous()
-    fns = [lambda x: x @ w, lambda x: F.linear(x, t), lambda x: F.linear(x, t, bias), lambda x: (x @ w + bias).relu() * 2,
-           lambda x: F.gelu(F.linear(x, t, bias))]
+    fns = [
+        lambda x: x @ w, lambda x: F.linear(x, t), lambda x: F.linear(x, t, bias), lambda x:
+        (x @ w + bias).relu() * 2, lambda x: F.gelu(F.linear(x, t, bias))]
     few = [28, 8, 8, 28, 8]                  # rows for which the weight is read as it lies
     if len(a) == 3:                          # (matmul makes two dimensions of them first)
         fns, few = [fns[1], fns[2], fns[4]], [8] * 3

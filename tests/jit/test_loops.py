@@ -1,4 +1,5 @@
-"""Training loops as people write them: traced as eager, to the bit, and nearly all calls replayed."""
+"""Training loops as people write them: traced as eager, to the bit, and nearly all calls
+replayed."""
 import pytest
 
 from tests.loops import harness

@@ -1,4 +1,5 @@
-"""Memory of traced calls: temporaries in one arena, a stated peak that is what is used, and nothing held between calls."""
+"""Memory of traced calls: temporaries in one arena, a stated peak that is what is used, and
+nothing held between calls."""
 import gc
 import random
 import warnings
@@ -19,10 +20,11 @@ from whet.nn import functional as F
 
 from tests import leaks
 
-compiled = pytest.mark.skipif(not native.enabled(), reason="the allocator counts its blocks only where it is on")
+compiled = pytest.mark.skipif(not native.enabled(),
+                              reason="the allocator counts its blocks only where it is on")
 
 
-# ---- the plan ----------------------------------------------------------------------------------------------------------
+# ---- the plan ------------------------------------------------------------------------------------
 def pieces(*lives):
     made = []
     for size, *steps in lives:
@@ -36,7 +38,8 @@ def pieces(*lives):
 def test_pieces_that_live_at_once_lie_apart(seed):
     rng = random.Random(seed)
     starts = [rng.randrange(200) for _ in range(100)]
-    ps = pieces(*((rng.randrange(1, 5000), first, first + rng.choice((0, 1, 2, 5, 50))) for first in starts))
+    ps = pieces(*((rng.randrange(1, 5000), first, first + rng.choice((0, 1, 2, 5, 50)))
+                  for first in starts))
     size = plan(ps)
     for i, a in enumerate(ps):
         assert a.offset % ALIGN == 0 and a.offset + a.size <= size
@@ -69,10 +72,11 @@ def test_what_is_never_touched_takes_no_room():
 def test_the_latest_word_on_an_address_holds():
     r = Ranges()
     r.put(100, 200, "a"), r.put(300, 400, "b"), r.put(100, 200, "c")
-    assert [r.at(x) for x in (99, 100, 199, 200, 350)] == [None, (100, "c"), (100, "c"), None, (300, "b")]
+    assert ([r.at(x)
+             for x in (99, 100, 199, 200, 350)] == [None, (100, "c"), (100, "c"), None, (300, "b")])
 
 
-# ---- peaks -------------------------------------------------------------------------------------------------------------
+# ---- peaks ---------------------------------------------------------------------------------------
 def randn(*shape):
     return whet.randn(*shape) * 1        # (what NumPy drew is not the allocator's)
 
@@ -117,32 +121,41 @@ def update():
 
 
 def adam():
-    model = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 256))
-    return training(model, lambda m, x, y: F.mse_loss(m(x), y), whet.optim.Adam, randn(256, 512), randn(256, 256))
+    model = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(),
+                          nn.Linear(1024, 256))
+    return training(model, lambda m, x, y: F.mse_loss(m(x), y), whet.optim.Adam, randn(256, 512),
+                    randn(256, 256))
 
 
 def convolutions():
-    model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1),
-                          nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4096, 256), nn.ReLU(), nn.Linear(256, 10))
-    return training(model, lambda m, x, y: F.cross_entropy(m(x), y), lambda ps: whet.optim.SGD(ps, lr=1e-3, momentum=0.9),
-                    randn(32, 3, 32, 32), whet.arange(32) % 10)
+    model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
+                          nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64),
+                          nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4096, 256), nn.ReLU(),
+                          nn.Linear(256, 10))
+    return training(model, lambda m, x, y: F.cross_entropy(m(x), y),
+                    lambda ps: whet.optim.SGD(ps, lr=1e-3, momentum=0.9), randn(32, 3, 32, 32),
+                    whet.arange(32) % 10)
 
 
 class Block(nn.Module):
     def __init__(self, d=256, heads=4):
         super().__init__()
         self.a, self.b, self.heads = nn.LayerNorm(d), nn.LayerNorm(d), heads
-        self.qkv, self.out, self.up, self.down = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+        self.qkv, self.out, self.up, self.down = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.Linear(
+            d, 4 * d), nn.Linear(4 * d, d)
 
     def forward(self, x):
         n, t, d = x.shape
-        q, k, v = self.qkv(self.a(x)).reshape(n, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        q, k, v = self.qkv(self.a(x)).reshape(n, t, 3, self.heads,
+                                              d // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
         x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, t, d))
         return x + self.down(F.gelu(self.up(self.b(x))))
 
 
 def block_training():
-    return training(Block(), lambda m, x: m(x).square().mean(), whet.optim.AdamW, randn(4, 128, 256))
+    return training(Block(), lambda m, x: m(x).square().mean(),
+                    whet.optim.AdamW,
+                    randn(4, 128, 256))
 
 
 def block_inference():
@@ -164,7 +177,9 @@ def recurrent():
 
 
 def recurrent_training():
-    return training(nn.LSTM(64, 128, batch_first=True), lambda m, x: m(x)[0].square().mean(), whet.optim.Adam, randn(64, 16, 64))
+    return training(nn.LSTM(64, 128, batch_first=True), lambda m, x: m(x)[0].square().mean(),
+                    whet.optim.Adam,
+                    randn(64, 16, 64))
 
 
 def sorting():
@@ -177,7 +192,8 @@ def products():
 
 
 def attention():
-    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v), [randn(2, 4, 256, 64) for _ in range(3)]
+    return (lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+            [randn(2, 4, 256, 64) for _ in range(3)])
 
 
 def pointwise():
@@ -200,8 +216,9 @@ def loop():
 
 
 @compiled
-@pytest.mark.parametrize("case", [chain, python_between, layers, update, adam, convolutions, block_training, block_inference, recurrent,
-                                  recurrent_training, sorting, products, attention, pointwise, loop])
+@pytest.mark.parametrize("case", [
+    chain, python_between, layers, update, adam, convolutions, block_training, block_inference,
+    recurrent, recurrent_training, sorting, products, attention, pointwise, loop])
 def test_the_stated_peak_is_what_a_call_uses(case):
     fn, args = case()
     f = jit.trace(fn, verify="off")
@@ -220,7 +237,7 @@ def test_the_stated_peak_is_what_a_call_uses(case):
     assert f"holds at most {amount(stated)}: " in shown
 
 
-# ---- recording in eager's memory ---------------------------------------------------------------------------------------
+# ---- recording in eager's memory -----------------------------------------------------------------
 def most(call):
     """The bytes that a call adds to what is alive, at most."""
     gc.collect()
@@ -237,7 +254,9 @@ def long_chain():
 
 def attention():
     block, x = Block(256, 4), randn(8, 64, 256)
-    return training(block, lambda m, x: m(x).square().mean(), lambda ps: whet.optim.SGD(ps, lr=1e-3), x)
+    return training(block, lambda m, x: m(x).square().mean(),
+                    lambda ps: whet.optim.SGD(ps, lr=1e-3),
+                    x)
 
 
 @compiled
@@ -252,7 +271,8 @@ def test_a_recorded_call_takes_what_an_eager_one_does_or_what_its_program_needs(
     path, = t.explain(data=True)["paths"]
     r, = (r for rs in t._table.values() for r in rs)
     needs = {k: path["memory"][k] for k in ("kept", "arena", "made")}
-    written = sum(memory.taken(r.replay.inputs.types[i].nbytes) for i in r.recorded.overlaps.written)
+    written = sum(
+        memory.taken(r.replay.inputs.types[i].nbytes) for i in r.recorded.overlaps.written)
     assert used <= 1.1 * max(wanted, sum(needs.values())) + written + needs["made"]
 
 
@@ -260,7 +280,8 @@ def test_a_recorded_call_takes_what_an_eager_one_does_or_what_its_program_needs(
 def test_a_long_chain_is_recorded_in_the_memory_of_two_of_its_operations():
     f, args = long_chain()
     t = jit.trace(f)
-    assert most(lambda: t(*args)) <= 3.1 * args[0].nbytes and most(lambda: t(*args)) <= 1.1 * args[0].nbytes
+    assert (most(lambda: t(*args)) <= 3.1 * args[0].nbytes
+            and most(lambda: t(*args)) <= 1.1 * args[0].nbytes)
 
 
 @compiled
@@ -281,7 +302,7 @@ def test_a_recording_keeps_no_part_of_a_graph_that_the_run_lets_go_of():
     assert within - live <= 4.1 * x.nbytes
 
 
-# ---- what is held ------------------------------------------------------------------------------------------------------
+# ---- what is held --------------------------------------------------------------------------------
 @compiled
 def test_a_program_holds_no_memory_between_calls():
     x, w = whet.ones(256, 1024), whet.ones(1024, 1024)
@@ -306,23 +327,29 @@ def test_a_call_takes_its_arena_as_one_block():
     before = memory.stats()
     f(x, w)
     after = memory.stats()
-    assert after["reused"] + after["fresh"] - before["reused"] - before["fresh"] == 2         # and its result
+    # and its result
+    assert after["reused"] + after["fresh"] - before["reused"] - before["fresh"] == 2
 
 
 def test_a_recording_lets_go_of_the_gradients_that_were_there():
     model = nn.Linear(4, 4)
-    step, args = training(model, lambda m, x: m(x).sum(), lambda ps: whet.optim.SGD(ps, lr=0.1), whet.ones(2, 4))
+    step, args = training(model, lambda m, x: m(x).sum(), lambda ps: whet.optim.SGD(ps, lr=0.1),
+                          whet.ones(2, 4))
     f = jit.trace(step)
     for _ in range(3):
         f(*args)
     _, r = jit.report.explain.recordings(f)[0]
-    assert r.calls and not any(t is model.weight or t._array.shape == (4, 4) and t._grad is None for t in r.guards.tensors if t is not model.weight)
+    assert (r.calls and not any(t is model.weight or t._array.shape == (4, 4) and t._grad is None
+                                for t in r.guards.tensors if t is not model.weight))
 
 
 @compiled
-@pytest.mark.parametrize("body", [
-    lambda u: u + u.t(), lambda u: u.t() * u + u, lambda u: (u * 2).exp() + u[0], lambda u: (u + 1, u.t() + 2), lambda u: u[1:] + u[:-1],
-    lambda u: (u + 1).softmax(0) * (u - 1)])
+@pytest.mark.parametrize("body",
+                         [
+                             lambda u: u + u.t(), lambda u: u.t() * u + u, lambda u:
+                             (u * 2).exp() + u[0], lambda u:
+                             (u + 1, u.t() + 2), lambda u: u[1:] + u[:-1], lambda u:
+                             (u + 1).softmax(0) * (u - 1)])
 def test_a_result_takes_an_operands_place_only_where_element_lies_on_element(body):
     x, w = whet.randn(96, 64), whet.randn(64, 96)
 
@@ -338,7 +365,9 @@ def test_a_result_takes_an_operands_place_only_where_element_lies_on_element(bod
 def test_joined_and_reshaped_copies_are_launches():
     def f(x):
         y = x.transpose(0, 1).reshape(6, 4)
-        return whet.stack([y, y + 1, y * 2], 1).softmax(-1), whet.cat([y, y], 1).tanh(), whet.stack([y.sum(), y[0, 0]])
+        return (whet.stack([y, y + 1, y * 2], 1).softmax(-1),
+                whet.cat([y, y], 1).tanh(),
+                whet.stack([y.sum(), y[0, 0]]))
     g = jit.trace(f, strict=True)
     x = whet.randn(4, 3, 2)
     for _ in range(3):
@@ -356,7 +385,8 @@ def test_weights_that_several_products_read_are_packed_once():
         y = f(x)
     assert f.explain(data=True)["paths"][0]["memory"]["kept"] < 1.5 * w.nbytes
     w.mul_(0.5)
-    assert f(x)._array.tobytes() == (((x @ w).tanh() @ w).exp() @ w)._array.tobytes() != y._array.tobytes()
+    assert f(x)._array.tobytes() == ((
+        (x @ w).tanh() @ w).exp() @ w)._array.tobytes() != y._array.tobytes()
 
 
 @compiled
@@ -368,7 +398,8 @@ def test_the_arrays_of_a_run_are_freed_without_the_collector():
         f = jit.trace(fn)
         f(*args)
         before = memory.stats()["live"]
-        for _ in range(3):               # (the second call is recorded again: now there are gradients)
+        # (the second call is recorded again: now there are gradients)
+        for _ in range(3):
             f(*args)
         path = max(f.explain(data=True)["paths"], key=lambda p: p["calls"])
         assert path["calls"] and memory.stats()["live"] <= before
@@ -378,9 +409,11 @@ def test_the_arrays_of_a_run_are_freed_without_the_collector():
 
 def test_rounds_of_tracing_leave_nothing_behind():
     for cycle in (leaks.forward_and_backward, leaks.training_step):
-        # (what is met for the first time, code of ours, is noted once; what leaks does so each time)
+        # (what is met for the first time, code of ours, is noted once; what leaks does so each
+        # time)
         more = min((leaks.grown(cycle, 8) for _ in range(3)), key=lambda more: more["objects"])
-        assert more["objects"] <= 8 and not more["blocks"] and not more["kernels"], (cycle.__name__, more)
+        assert (more["objects"] <= 8 and not more["blocks"]
+                and not more["kernels"]), (cycle.__name__, more)
 
 
 SHARING = """
@@ -409,7 +442,9 @@ graph "scratch":
 
 def test_launches_that_share_scratch_have_as_much_as_the_largest_needs():
     g = parse(SHARING.strip() + "\n")
-    arrays = [np.random.default_rng(k).normal(size=g.types[x.value].shape).astype(np.float32) for k, x in enumerate(g.inputs)]
+    arrays = [
+        np.random.default_rng(k).normal(size=g.types[x.value].shape).astype(np.float32)
+        for k, x in enumerate(g.inputs)]
     threads = whet.get_num_threads()
     try:
         whet.set_num_threads(2)
@@ -448,13 +483,15 @@ def test_recording_is_given_up_wherever_it_takes_too_much(limit, monkeypatch):
         for _ in range(3):
             x, again = (whet.ones(2, requires_grad=True) for _ in range(2))
             got, want = t(x), f(again)
-            assert [a.tolist() for a in got] == [a.tolist() for a in want] and x.grad.tolist() == again.grad.tolist()
+            assert ([a.tolist() for a in got] == [a.tolist() for a in want]
+                    and x.grad.tolist() == again.grad.tolist())
             assert [a.requires_grad for a in got] == [a.requires_grad for a in want]
 
 
-# ---- while a call is recorded --------------------------------------------------------------------------------------------
+# ---- while a call is recorded --------------------------------------------------------------------
 def trained(widths):
-    """A step of a model whose layers are all of other sizes, so that no temporary takes the place of another layer's."""
+    """A step of a model whose layers are all of other sizes, so that no temporary takes the
+    place of another layer's."""
     model = nn.Sequential(*[nn.Linear(a, b) for a, b in zip(widths, widths[1:])])
     opt = optim.AdamW(model.parameters())
 
@@ -491,7 +528,8 @@ def test_a_recorded_run_holds_little_more_than_what_is_alive(monkeypatch):
 @compiled
 def test_what_the_run_has_let_go_of_makes_room_for_the_program(monkeypatch):
     held_by_run, run = [], ProgramCheck.run
-    monkeypatch.setattr(ProgramCheck, "run", lambda self, *args: held_by_run.append(held()) or run(self, *args))
+    monkeypatch.setattr(ProgramCheck,
+                        "run", lambda self, *args: held_by_run.append(held()) or run(self, *args))
     x = whet.randn(1 << 20)
     memory.empty_cache()
     before = held()
@@ -504,15 +542,19 @@ def test_gradients_that_the_run_replaced_are_gone_when_the_program_runs(monkeypa
     f, alive, run = jit.trace(step), [], ProgramCheck.run
     f(whet.randn(4, 30))
     refs = [weakref.ref(p.grad._array) for p in model.parameters()]
-    monkeypatch.setattr(ProgramCheck, "run", lambda self, *args: alive.extend(r() for r in refs) or run(self, *args))
+    monkeypatch.setattr(ProgramCheck,
+                        "run",
+                        lambda self, *args: alive.extend(r() for r in refs) or run(self, *args))
     f(whet.randn(4, 30))
     assert alive == [None] * 4
 
 
 @compiled
-@pytest.mark.parametrize("before, alive, unused, size, fits", [
-    (0, 100, 10, 0, True), (0, 100, 20, 0, False), (130, 100, 20, 0, True), (0, 100, 10, 10, False), (0, 100, 0, 10, True)])
-def test_the_ceiling_is_what_was_held_or_little_more_than_what_was_alive(before, alive, unused, size, fits, monkeypatch):
+@pytest.mark.parametrize("before, alive, unused, size, fits",
+                         [(0, 100, 10, 0, True), (0, 100, 20, 0, False), (130, 100, 20, 0, True),
+                          (0, 100, 10, 10, False), (0, 100, 0, 10, True)])
+def test_the_ceiling_is_what_was_held_or_little_more_than_what_was_alive(
+        before, alive, unused, size, fits, monkeypatch):
     emptied = []
     monkeypatch.setattr(memory, "empty_cache", lambda: emptied.append(True))
     ceiling, mb = memory_ceiling.Ceiling(), 1 << 20

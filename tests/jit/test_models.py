@@ -1,4 +1,5 @@
-"""Training steps of models as they are written: a replay is one list of launches, and leaves eager's bits."""
+"""Training steps of models as they are written: a replay is one list of launches, and leaves
+eager's bits."""
 import math
 
 import pytest
@@ -19,7 +20,9 @@ class Block(nn.Module):
 
     def forward(self, x):
         b, t, n = x.shape
-        q, k, v = [y.reshape(b, t, self.heads, n // self.heads).transpose(1, 2) for y in self.qkv(self.a(x)).chunk(3, -1)]
+        q, k, v = [
+            y.reshape(b, t, self.heads, n // self.heads).transpose(1, 2)
+            for y in self.qkv(self.a(x)).chunk(3, -1)]
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, n)
         x = x + self.drop(self.out(y))
         return x + self.drop(self.down(F.gelu(self.up(self.b(x)))))
@@ -68,7 +71,8 @@ def lstm():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.emb, self.lstm, self.head = nn.Embedding(29, 16), nn.LSTM(16, 16, batch_first=True), nn.Linear(16, 29)
+            self.emb, self.lstm, self.head = nn.Embedding(29, 16), nn.LSTM(
+                16, 16, batch_first=True), nn.Linear(16, 29)
 
         def forward(self, x):
             return self.head(self.lstm(self.emb(x))[0])
@@ -91,8 +95,9 @@ def lstm():
 
 def cnn():
     """Convolutions with batch norm."""
-    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1),
-                          nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))
+    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
+                          nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8),
+                          nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))
     opt = whet.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True)
 
     def step(x, y):
@@ -126,7 +131,8 @@ def vae():
     def step(x):
         opt.zero_grad()
         y, m, v = model(x)
-        loss = F.binary_cross_entropy_with_logits(y, x, reduction="sum") - 0.5 * (1 + v - m.pow(2) - v.exp()).sum()
+        loss = (F.binary_cross_entropy_with_logits(y, x, reduction="sum") - 0.5 *
+                (1 + v - m.pow(2) - v.exp()).sum())
         loss.backward()
         opt.step()
         return loss / x.shape[0]
@@ -147,7 +153,8 @@ def gan():
         fake = G(whet.randn(real.shape[0], 4))
         od.zero_grad()
         a, b = D(real), D(fake.detach())
-        ld = F.binary_cross_entropy_with_logits(a, whet.ones_like(a)) + F.binary_cross_entropy_with_logits(b, whet.zeros_like(b))
+        ld = (F.binary_cross_entropy_with_logits(a, whet.ones_like(a))
+              + F.binary_cross_entropy_with_logits(b, whet.zeros_like(b)))
         ld.backward()
         od.step()
         og.zero_grad()
@@ -168,7 +175,8 @@ def policy():
     opt = whet.optim.RMSprop(net.parameters(), lr=1e-2)
 
     def step(states, actions, rewards):
-        returns = whet.stack([(rewards[i:] * 0.9 ** whet.arange(len(rewards) - i)).sum() for i in range(len(rewards))])
+        returns = whet.stack([(rewards[i:] * 0.9 ** whet.arange(len(rewards) - i)).sum()
+                              for i in range(len(rewards))])
         returns = (returns - returns.mean()) / (returns.std() + 1e-6)
         logp = F.log_softmax(net(states), -1)
         chosen = logp.gather(1, actions.unsqueeze(1)).squeeze(1)
@@ -181,7 +189,9 @@ def policy():
         return loss, entropy
 
     def call(step, g):
-        return step(whet.randn(8, 4, generator=g), whet.randint(0, 3, (8,), generator=g), whet.rand(8, generator=g))
+        return step(whet.randn(8, 4, generator=g),
+                    whet.randint(0, 3, (8,), generator=g),
+                    whet.rand(8, generator=g))
     return step, call, [net]
 
 
@@ -239,7 +249,8 @@ def trained(name, traced, steps):
     fn, g, got = jit.trace(step) if traced else step, whet.Generator().manual_seed(1), []
     for _ in range(steps):
         got += [t.numpy(force=True).tobytes() for t in tensors(call(fn, g))]
-    return got + [t.numpy(force=True).tobytes() for m in models for t in m.state_dict().values()], fn
+    return (got + [t.numpy(force=True).tobytes() for m in models
+                   for t in m.state_dict().values()], fn)
 
 
 @pytest.mark.parametrize("name", MODELS)

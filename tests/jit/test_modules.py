@@ -1,4 +1,5 @@
-"""Layers and activations, traced: what they leave is laid as eager lays it, and none of them need run eagerly."""
+"""Layers and activations, traced: what they leave is laid as eager lays it, and none of them
+need run eagerly."""
 import warnings
 
 import pytest
@@ -46,7 +47,9 @@ def test_gradients_lie_as_eagers_do(name, transposed):
         mid = x * 3.0
         mid.register_hook(lambda g: between.append((g.stride(), g.tolist())))
         ys = f(mid)
-        losses = [loss(y) for y in (ys if type(ys) is tuple else (ys,)) if y.shape == (3, 4) or loss is not by_transposed]
+        losses = [
+            loss(y) for y in (ys if type(ys) is tuple else (ys,))
+            if y.shape == (3, 4) or loss is not by_transposed]
         sum(losses, whet.zeros(())).backward() if losses else None
         return between, None if x.grad is None else (x.grad.stride(), x.grad.tolist())
     for k, loss in enumerate((whet.sum, squared, by_transposed) * 2):
@@ -91,7 +94,8 @@ def test_layers_are_compiled(name, unread):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             out = [call(whet.randn(5, 3)) for _ in range(6)]
-        outcomes.append(([y.tolist() for y in out if y is not None], [t.tolist() for t in m.state_dict().values()]))
+        outcomes.append(([y.tolist() for y in out
+                          if y is not None], [t.tolist() for t in m.state_dict().values()]))
     assert outcomes[0] == outcomes[1]
     assert sum(path["calls"] for path in call.explain(data=True)["paths"]) >= 3
 
@@ -100,7 +104,9 @@ def test_a_cumulative_average_is_the_mean():
     m, xs = nn.BatchNorm1d(3, momentum=None), whet.randn(7, 5, 3)
     for x in xs:
         m(x)
-    assert whet.allclose(m.running_mean, xs.mean((0, 1)), atol=1e-6) and whet.allclose(m.running_var, xs.var(1).mean(0), atol=1e-5)
+    assert (whet.allclose(m.running_mean, xs.mean((0, 1)), atol=1e-6)
+            and whet.allclose(m.running_var,
+                              xs.var(1).mean(0), atol=1e-5))
 
 
 def test_an_operand_with_a_dimension_of_size_one_that_lies_otherwise():
@@ -129,7 +135,9 @@ def test_written_over_by_what_it_was_made_into_is_freed_at_once():
 def test_columns_with_infinities_are_folded_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert F.fold(whet.tensor([1.0, -1.0]).repeat(4).reshape(1, 4, 2) * float("inf"), (2, 3), 2).isnan().any()
+        assert F.fold(
+            whet.tensor([1.0, -1.0]).repeat(4).reshape(1, 4, 2) * float("inf"), (2, 3),
+            2).isnan().any()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -156,10 +164,13 @@ def test_norms_have_no_gradient_at_zero(p):
     y = whet.tensor([0.0, 2.0], requires_grad=True)
     y.norm(p).backward()
     assert y.grad.tolist() == pytest.approx([0, 1])
-    whet.autograd.gradcheck(lambda z: whet.linalg.vector_norm(z, p), (whet.tensor([0.7, -2.0, 1.3], dtype=whet.float64, requires_grad=True),))
+    whet.autograd.gradcheck(
+        lambda z: whet.linalg.vector_norm(z, p),
+        (whet.tensor([0.7, -2.0, 1.3], dtype=whet.float64, requires_grad=True),))
 
 
 def test_selu_of_infinity():
     inf = float("inf")
-    assert F.selu(whet.tensor([inf, -inf, 1.0, -1.0])).tolist() == pytest.approx([inf, -1.7580993, 1.0507010, -1.1113307])
+    assert (F.selu(whet.tensor([inf, -inf, 1.0, -1.0])).tolist() == pytest.approx([
+        inf, -1.7580993, 1.0507010, -1.1113307]))
     assert F.selu(whet.tensor([inf], dtype=whet.float64)).item() == inf

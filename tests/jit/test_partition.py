@@ -1,4 +1,5 @@
-"""What is kept of a traced call for its backward, and what the backward computes again: nobody sees it, but by speed and memory."""
+"""What is kept of a traced call for its backward, and what the backward computes again: nobody
+sees it, but by speed and memory."""
 import weakref
 
 import pytest
@@ -27,7 +28,9 @@ def gated(x, w):
 
 def normed(x, w):
     d = x - x.mean(-1, keepdim=True)
-    return F.dropout(d * whet.rsqrt((d * d).mean(-1, keepdim=True) + 1e-5) * w[:8] + w[8:16], 0.5, training=False).relu()
+    return F.dropout(d * whet.rsqrt((d * d).mean(-1, keepdim=True) + 1e-5) * w[:8] + w[8:16],
+                     0.5,
+                     training=False).relu()
 
 
 def over_views(x, w):
@@ -47,7 +50,8 @@ def several_uses(x, w):
     return x * w[:8] + x.sin() * w[8:16].cos() - x / (2 + x * x), x.exp() * 2
 
 
-FUNCTIONS = [(by_hand, 8), (gated, 32), (normed, 16), (over_views, 8), (written, 8), (several_uses, 16)]
+FUNCTIONS = [(by_hand, 8), (gated, 32), (normed, 16), (over_views, 8), (written, 8),
+             (several_uses, 16)]
 
 
 def tried(fn):
@@ -80,7 +84,8 @@ def in_parts(out, x, w):
 
 
 def of_one(out, x, w):
-    return whet.autograd.grad(summed(out), w, retain_graph=True)[0].tolist(), tried(lambda: whet.autograd.grad(summed(out), x)[0].tolist())
+    return (whet.autograd.grad(summed(out), w, retain_graph=True)[0].tolist(),
+            tried(lambda: whet.autograd.grad(summed(out), x)[0].tolist()))
 
 
 def second(out, x, w):
@@ -100,13 +105,15 @@ def operand_written(out, x, w):
     """What eager did not save may be written to; what it did may not."""
     with whet.no_grad():
         x.mul_(3)
-    return tried(lambda: whet.autograd.grad(summed(out), w, retain_graph=True)[0].tolist()), tried(lambda: summed(out).backward())
+    return (tried(lambda: whet.autograd.grad(summed(out), w, retain_graph=True)[0].tolist()),
+            tried(lambda: summed(out).backward()))
 
 
 def weight_written(out, x, w):
     with whet.no_grad():
         w.zero_()
-    return tried(lambda: whet.autograd.grad(summed(out), x, retain_graph=True)[0].tolist()), tried(lambda: summed(out).backward())
+    return (tried(lambda: whet.autograd.grad(summed(out), x, retain_graph=True)[0].tolist()),
+            tried(lambda: summed(out).backward()))
 
 
 def result_written(out, x, w):
@@ -128,7 +135,9 @@ def walked(out, x, w):
     return said
 
 
-@pytest.mark.parametrize("use", [every, twice, in_parts, of_one, second, seen, operand_written, weight_written, result_written, used_outside, walked])
+@pytest.mark.parametrize("use", [
+    every, twice, in_parts, of_one, second, seen, operand_written, weight_written, result_written,
+    used_outside, walked])
 @pytest.mark.parametrize("fn, width", FUNCTIONS)
 def test_gradients_are_eagers(fn, width, use):
     said = []
@@ -137,9 +146,11 @@ def test_gradients_are_eagers(fn, width, use):
         for k in range(3):
             x, w = leaf(6, 8, seed=k), leaf(width, seed=k + 10)
             if call is fn or k:
-                assert call is fn or call.explain(data=True)["paths"][0]["backward"]["again"] or fn is written
+                assert (call is fn or call.explain(data=True)["paths"][0]["backward"]["again"]
+                        or fn is written)
             more = use(call(x, w), x, w)
-            said[-1].append((more, *[None if t.grad is None else bits(t.grad) for t in (x, w)], bits(x), bits(w)))
+            said[-1].append((more, *[None if t.grad is None else bits(t.grad)
+                                     for t in (x, w)], bits(x), bits(w)))
     assert said[0] == said[1]
 
 
@@ -157,7 +168,9 @@ def test_less_is_kept():
     # what a product made is kept, and no copy of it; what the next product reads is kept too
     after = kept(lambda x, v: F.gelu(x @ v) @ v, leaf(64, 128), leaf(128, 128))
     assert after["kept"] == 2 * 64 * 128 * 4
-    deep = kept(lambda x, v: ((x @ v) * 2 + 1).relu().square().neg().relu().square().sum(), leaf(64, 128), leaf(128, 128))
+    deep = kept(lambda x, v: ((x @ v) * 2 + 1).relu().square().neg().relu().square().sum(),
+                leaf(64, 128),
+                leaf(128, 128))
     assert deep["kept"] == 64 * 128 * 4
     assert "operations computed again" in (f := jit.trace(by_hand), f(x, w))[0].explain()
 
@@ -204,7 +217,8 @@ def test_other_sizes_divide_alike():
                 grads.append((bits(x.grad), bits(w.grad)))
             assert grads[0] == grads[1]
     paths = f.explain(data=True)["paths"]
-    assert len({p["backward"]["again"] for p in paths}) == 1 and sum(p["like"] is not None for p in paths) >= 3
+    assert (len({p["backward"]["again"] for p in paths}) == 1
+            and sum(p["like"] is not None for p in paths) >= 3)
 
 
 def test_threads_differentiate_one_trace():
@@ -213,7 +227,8 @@ def test_threads_differentiate_one_trace():
 
     def work(k):
         for i in range(20):
-            x, w, u, v = (t for _ in range(2) for t in (leaf(30, 40, seed=k * 100 + i), leaf(40, seed=i)))
+            x, w, u, v = (t for _ in range(2)
+                          for t in (leaf(30, 40, seed=k * 100 + i), leaf(40, seed=i)))
             f(x, w).sum().backward()
             by_hand(u, v).sum().backward()
             wrong.extend([(k, i)] * (bits(x.grad) != bits(u.grad) or bits(w.grad) != bits(v.grad)))
@@ -222,7 +237,8 @@ def test_threads_differentiate_one_trace():
 
 
 def test_one_weight_in_two_calls():
-    """What the first call's backward adds up for an edge is not what eager adds when something is there already."""
+    """What the first call's backward adds up for an edge is not what eager adds when something
+    is there already."""
     net = nn.Linear(8, 8)
     block = jit.trace(lambda h: h + (net(h) * h).tanh() * h.exp())
     grads = []
@@ -239,7 +255,8 @@ def test_one_weight_in_two_calls():
 def brute(edges, start, end):
     """The least capacity of a cut, over all of them."""
     inner = sorted({p for a, b, _ in edges for p in (a, b)} - {start, end})
-    sides = ([start, *(p for i, p in enumerate(inner) if k >> i & 1)] for k in range(1 << len(inner)))
+    sides = ([start, *(p for i, p in enumerate(inner) if k >> i & 1)]
+             for k in range(1 << len(inner)))
     return min(sum(c for a, b, c in edges if a in s and b not in s) for s in map(set, sides))
 
 
@@ -247,12 +264,14 @@ def brute(edges, start, end):
 def test_cuts_are_minimal(seed):
     import random
     r, places = random.Random(seed), [*range(7)]
-    edges = [(*r.sample(places, 2), r.randrange(9)) for _ in range(r.randrange(4, 20))] + [(0, 1, 2), (5, 6, 2)]
+    edges = ([(*r.sample(places, 2), r.randrange(9)) for _ in range(r.randrange(4, 20))] + [
+        (0, 1, 2), (5, 6, 2)])
     flow = _Flow()
     for a, b, c in edges:
         flow.edge(a, b, c)
     side = flow.before(0, 6)
-    assert 0 in side and 6 not in side and sum(c for a, b, c in edges if a in side and b not in side) == brute(edges, 0, 6)
+    assert (0 in side and 6 not in side
+            and sum(c for a, b, c in edges if a in side and b not in side) == brute(edges, 0, 6))
 
 
 def test_long_chains_are_divided_or_left_in_time():
@@ -289,4 +308,5 @@ def test_reductions_wait_for_pointwise_nodes():
     g = f.recorded
     nodes = [n for n in g.nodes if n.kind == "op"]
     order = [n.op.name for n in later(Listing(nodes, g.roots(), g.types, set())).nodes]
-    assert [n.op.name for n in nodes] == ["mul", "sum", "mul", "sub", "add"] and order == ["mul", "mul", "sub", "sum", "add"]
+    assert ([n.op.name for n in nodes] == ["mul", "sum", "mul", "sub", "add"]
+            and order == ["mul", "mul", "sub", "sum", "add"])

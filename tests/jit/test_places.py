@@ -60,7 +60,8 @@ def filled(key, value):
 KINDS = {
     "entries": (lambda: C.entries({"a": 1}), filled("a", 2), True),
     "more entries": (lambda: C.entries({"a": 1}), filled("b", 2), True),
-    "environment": (lambda: C.entries(os.environ._data), lambda p: os.environ.update(WHET_A="1"), True),
+    "environment": (lambda: C.entries(os.environ._data), lambda p: os.environ.update(WHET_A="1"),
+                    True),
     "other entries": (lambda: C.OtherEntries({"a": 1, "b": 2}, ("b",)), filled("a", 3), True),
     "elements": (lambda: C.Elements([1, 2]), filled(0, 3), True),
     "deque": (lambda: C.Elements(collections.deque([1], 1)), lambda p: p.owner.append(2), True),
@@ -85,8 +86,9 @@ KINDS = {
     "setting": (lambda: O.Setting("decimal", SETTINGS["decimal"]), decimals, False),
     "array": (lambda: A.ArrayContents(np.zeros(2)), filled(0, 1.0), True),
     "layout": (lambda: A.ArrayLayout(np.zeros((2, 3))), changed("shape", (3, 2)), False),
-    "bare tensors": (lambda: A.BareTensors([whet.ones(1)]), lambda p: setattr(p.owner[0], "label", 1), True),
-}
+    "bare tensors": (lambda: A.BareTensors([whet.ones(1)]),
+                     lambda p: setattr(p.owner[0], "label", 1),
+                     True), }
 
 
 def kinds(c):

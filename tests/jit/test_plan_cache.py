@@ -1,4 +1,5 @@
-"""What passes made, kept for processes to come: a list that is found runs no pass, computes the same bits, and is found by nothing else."""
+"""What passes made, kept for processes to come: a list that is found runs no pass, computes the
+same bits, and is found by nothing else."""
 import numpy as np
 import pytest
 import whet
@@ -42,7 +43,8 @@ def no_passes(monkeypatch):
 
 def step():
     """Parameters, their state, and a training step on them."""
-    model = whet.nn.Sequential(whet.nn.Linear(12, 6), whet.nn.BatchNorm1d(6), whet.nn.Tanh(), whet.nn.Linear(6, 3))
+    model = whet.nn.Sequential(whet.nn.Linear(12, 6), whet.nn.BatchNorm1d(6), whet.nn.Tanh(),
+                               whet.nn.Linear(6, 3))
     opt = whet.optim.Adam(model.parameters(), lr=0.01)
 
     def run(x):
@@ -59,14 +61,14 @@ PROGRAMS = {
     "rows": lambda x, y: (x * y).softmax(1).sum(0),
     "a product and what follows": lambda x, y: F.gelu(x @ y.T + 1),
     "products in a row": lambda x, y: (x @ y.T).softmax(-1) @ x,
-    "a convolution": lambda x, y: F.relu(F.conv2d(x.reshape(1, 1, 8, 12), y[:3, :3].reshape(1, 1, 3, 3)) * 2),
+    "a convolution": lambda x, y: F.relu(
+        F.conv2d(x.reshape(1, 1, 8, 12), y[:3, :3].reshape(1, 1, 3, 3)) * 2),
     "moves": lambda x, y: whet.cat([x.exp(), y], 1).roll(3, 1) + 1,
     "gathers": lambda x, y: F.embedding(INDEX, x) * y[:4],
     "constants": lambda x, y: x * (whet.arange(12) / 3 + 1) + whet.full((12,), 2.0),
     "a value that Python sees": lambda x, y: x + 1 if float(y.sum()) < 1e9 else y,
     "random numbers": lambda x, y: F.dropout(x, 0.5) + whet.rand(8, 12) * y,
-    "writes": lambda x, y: x.clone().mul_(2).add_(y)[:, ::2].neg_(),
-}
+    "writes": lambda x, y: x.clone().mul_(2).add_(y)[:, ::2].neg_(), }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -87,7 +89,8 @@ def test_a_training_step_is_found(disk, no_passes):
     runs = []
     for how in "eager", "passes", "found":
         whet.manual_seed(0)
-        f = step() if how == "eager" else jit.trace(step())              # (its first call makes the optimizer's state, and is none for a replay)
+        # (its first call makes the optimizer's state, and is none for a replay)
+        f = step() if how == "eager" else jit.trace(step())
         if how == "found":
             no_passes()
         runs.append([bits(f(X)) for _ in range(5)])
@@ -119,11 +122,12 @@ def test_what_is_found_serves_other_sizes(disk, no_passes):
 def test_a_name_tells_all_that_passes_go_by(disk):
     x, y = X, X.to(whet.float64)
     programs = [
-        lambda: x * 2, lambda: x * 2.0, lambda: x * True, lambda: x * 0.0, lambda: x * -0.0, lambda: x * float("nan"), lambda: y * 2, lambda: 2 * x,
-        lambda: x[:4] * 2, lambda: x.T * 2, lambda: x.sum(0), lambda: x.sum(1), lambda: x.sum(1, keepdim=True), lambda: (x * 2, x),
-        lambda: x * whet.tensor([2.0]), lambda: x * whet.tensor([3.0]), lambda: x[:, 1:5], lambda: x[:, 2:6], lambda: x.to(whet.float16),
-        lambda: x.to(whet.bfloat16), lambda: x.add(x), lambda: whet.rand(3) + whet.rand(3), lambda: x.view(12, 8) + 1,
-    ]
+        lambda: x * 2, lambda: x * 2.0, lambda: x * True, lambda: x * 0.0, lambda: x * -0.0,
+        lambda: x * float("nan"), lambda: y * 2, lambda: 2 * x, lambda: x[:4] * 2, lambda: x.T * 2,
+        lambda: x.sum(0), lambda: x.sum(1), lambda: x.sum(1, keepdim=True), lambda: (x * 2, x),
+        lambda: x * whet.tensor([2.0]), lambda: x * whet.tensor([3.0]), lambda: x[:, 1:5],
+        lambda: x[:, 2:6], lambda: x.to(whet.float16), lambda: x.to(whet.bfloat16),
+        lambda: x.add(x), lambda: whet.rand(3) + whet.rand(3), lambda: x.view(12, 8) + 1, ]
     names = []
 
     def name(plan, passes):
@@ -145,7 +149,8 @@ def test_what_is_not_ours_has_no_name(disk, monkeypatch):
     twice = Op("twice", lambda a: a * 2, register=False)
     f = jit.trace(lambda x: twice(x) + 1)
     assert bits(f(X)) == bits(X * 2 + 1) and not disk
-    monkeypatch.setattr(pipeline, "PASSES", [(n, (lambda *a, p=p: p(*a))) for n, p in pipeline.PASSES])
+    monkeypatch.setattr(pipeline,
+                        "PASSES", [(n, (lambda *a, p=p: p(*a))) for n, p in pipeline.PASSES])
     f = jit.trace(lambda x: x * 2 + 1)
     assert bits(f(X)) == bits(X * 2 + 1) and not disk
 
@@ -156,7 +161,9 @@ def test_a_question_goes_by_what_it_closed_over():
             return bool((a < limit).all())
         ask.__module__ = "whet.test"
         return ask
-    assert plan_cache._value(question(3)) == plan_cache._value(question(3)) != plan_cache._value(question(4))
+
+    assert (plan_cache._value(question(3)) == plan_cache._value(question(3)) != plan_cache._value(
+        question(4)))
     for other in object(), question(object()), lambda a: a:
         with pytest.raises(plan_cache.Unnamed):
             plan_cache._value(other)
@@ -182,7 +189,9 @@ x = whet.arange(48.).reshape(6, 8)
 print(len(ran), [f(x).sum().item() for _ in range(3)] and len(ran), f(x).numpy().tobytes().hex())
 """
     env = {**os.environ, "WHET_CACHE_DIR": str(tmp_path), "WHET_CACHE": "1"}
-    seen = [subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)]
+    seen = [
+        subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True,
+                       check=True).stdout.split() for _ in range(2)]
     if not any(tmp_path.iterdir()):
         pytest.skip("the sources are too new to be cached")
     assert [s[:2] for s in seen] == [["0", "1"], ["0", "0"]] and seen[0][2] == seen[1][2]

@@ -25,12 +25,15 @@ class Recorded:
     slow = False
 
     def __init__(self, kind, size):
-        self.kind, self.size, self.calls, self.entered, self.trial = kind, size, 0, 0, timing.Trial()
+        self.kind, self.size, self.calls, self.entered, self.trial = kind, size, 0, 0, timing.Trial(
+        )
 
 
 class Simulated:
-    """A function of which each way to call it takes a known time, under a policy. `spent` and `eager`: the true seconds."""
-    asks, full, like, replay = 2e-5, 8e-3, 2e-3, 0.3     # seconds to ask, and to record; a replay by an eager call
+    """A function of which each way to call it takes a known time, under a policy. `spent` and
+    `eager`: the true seconds."""
+    # seconds to ask, and to record; a replay by an eager call
+    asks, full, like, replay = 2e-5, 8e-3, 2e-3, 0.3
 
     def __init__(self, seconds, **costs):
         self.seconds, self.policy, self.recordings = seconds, Policy(), {}
@@ -91,15 +94,18 @@ def test_the_loss_is_bounded_at_every_moment(count, seconds, replay):
         f = Simulated(lambda n: seconds * (1 + n % 7), replay=replay)
         for n in sizes:
             f.call(n)
-        if replay <= 1:                      # (a replay that is slower than eager calls is found by its trial)
+        # (a replay that is slower than eager calls is found by its trial)
+        if replay <= 1:
             assert f.worst <= 0, f"{name}: {f.worst} s behind what is promised"
         total = f.policy.summary()
         assert total.calls == len(sizes), "each call is in the ledger once"
-        assert total.eager < 1.3 * f.eager + 1e-4, "what eager calls would have taken is rather thought to be less than more"
+        assert (total.eager < 1.3 * f.eager
+                + 1e-4), "what eager calls would have taken is rather thought to be less than more"
 
 
 def test_what_it_spends_beyond_the_opening_is_within_the_bound():
-    """The first calls of a function are recorded whatever that costs; nothing more is until it is earned back."""
+    """The first calls of a function are recorded whatever that costs; nothing more is until it
+    is earned back."""
     f = Simulated(lambda n: 1e-3, full=0.3, like=0.1)
     for n in range(3):
         f.call(n)
@@ -139,7 +145,8 @@ def test_what_pays_may_take_more_than_what_has_yet_to_show_it():
 
 def test_recordings_that_bring_in_nothing_become_rarer():
     f = Simulated(lambda n: 1e-4)
-    for n in range(4000):                    # (each kind comes twice, and is recorded then for nothing)
+    # (each kind comes twice, and is recorded then for nothing)
+    for n in range(4000):
         f.call(n // 2)
     assert f.spent < 1.1 * f.eager + 0.05 and len(f.recordings) < 60
 
@@ -161,7 +168,8 @@ def test_memory_is_bounded_and_a_cycle_larger_than_it_does_not_thrash(monkeypatc
     assert f.policy.bytes <= 50 << 16 and len(f.recordings) == 50
     ledger = f.policy.summary()
     assert ledger.evicted == 0 and ledger.crowded > 0 and ledger.replayed > 50 * 6
-    for _ in range(300):                     # what comes much more often takes the place of something
+    # what comes much more often takes the place of something
+    for _ in range(300):
         for n in range(1000, 1005):
             f.call(n)
     assert sum(n >= 1000 for n in f.recordings) == 5 and len(f.recordings) == 50
@@ -182,7 +190,7 @@ def test_history_is_bounded(monkeypatch):
     assert len(p.kinds) == 100 and p.kind(999, ()).calls == 2
 
 
-# ---- traced functions --------------------------------------------------------------------------------------------------
+# ---- traced functions ----------------------------------------------------------------------------
 class Clock:
     """Time that only the function's own calls take."""
 
@@ -216,12 +224,14 @@ def test_each_call_is_in_the_ledger(monkeypatch):
         assert f(whet.ones(n)).tolist() == [3.0] * n
     ledger = f._policy.summary()
     assert ledger.calls == len(sizes) and ledger.recorded >= 1
-    assert ledger.resized + ledger.unseen >= account.FREE - 2 and ledger.replayed + ledger.slower > 100, ledger
+    assert (ledger.resized + ledger.unseen >= account.FREE - 2
+            and ledger.replayed + ledger.slower > 100), ledger
 
 
 def test_many_kinds_are_found_by_machine_code(monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(timing, "SHORT", math.inf)            # however slow the machine is, none is timed yet
+    # however slow the machine is, none is timed yet
+    monkeypatch.setattr(timing, "SHORT", math.inf)
     monkeypatch.setattr(timing, "EARLY", 1000)
     f = jit.trace(lambda x, y: x * 2 + y.sum())
     kinds = [(n, m) for n in range(2, 14) for m in range(2, 14)]
@@ -250,11 +260,14 @@ def test_fingerprints_are_machine_codes(sizes):
             index.put(finger, made[finger])
     for shape in sizes:
         for n in (7, -3, 1 << 62):
-            got = native_entry.enter(index.ready, (whet.ones(shape), 6, n, None), {"y": whet.ones(shape[::-1])})
+            got = native_entry.enter(index.ready, (whet.ones(shape), 6, n, None),
+                                     {"y": whet.ones(shape[::-1])})
             assert got == (shape, n)
-    finger = table_index.fingerprint((whet.ones(sizes[0]), 5, 7, None), {"y": whet.ones(sizes[0][::-1])}, {1})
+    finger = table_index.fingerprint((whet.ones(sizes[0]), 5, 7, None),
+                                     {"y": whet.ones(sizes[0][::-1])}, {1})
     index.drop(finger, made[finger])
-    assert native_entry.enter(index.ready, (whet.ones(sizes[0]), 6, 7, None), {"y": whet.ones(sizes[0][::-1])}) is native_entry.MISSED
+    assert (native_entry.enter(index.ready, (whet.ones(sizes[0]), 6, 7, None),
+                               {"y": whet.ones(sizes[0][::-1])}) is native_entry.MISSED)
 
 
 def test_evicted_recordings_leave_nothing(monkeypatch):
@@ -275,7 +288,8 @@ def test_evicted_recordings_leave_nothing(monkeypatch):
 
 def test_arguments_that_are_always_others_are_soon_left_alone(monkeypatch):
     clock = Clock(monkeypatch, 1e-6)
-    f = clock.traced(lambda x, a: x + len(a), whet.ones(2), {0.5})           # (a set is known by its address)
+    # (a set is known by its address)
+    f = clock.traced(lambda x, a: x + len(a), whet.ones(2), {0.5})
     key, asked = f._calls.learned.key, []
 
     def asking(*args):                       # asking takes much longer than the function
@@ -304,7 +318,8 @@ def test_it_is_said_once_that_tracing_does_not_pay(monkeypatch):
     assert not said, "as long as it costs nothing"
     clock.lost = 1e-4                        # asking takes time
     said = kinds_that_come_once(f, 3000)
-    assert len(said) == 1 and "is no faster traced" in said[0] and "kinds of arguments" in said[0] and "Pad to fewer sizes" in said[0]
+    assert (len(said) == 1 and "is no faster traced" in said[0] and "kinds of arguments" in said[0]
+            and "Pad to fewer sizes" in said[0])
 
 
 @pytest.mark.parametrize("made, book, words", [

@@ -20,7 +20,8 @@ from whet.jit.guards.origin import origin_of, origin_of_class, ours
 
 def code(k):
     """Code of a new function of the framework's."""
-    return next(c for c in compile(f"def f{k}(): return {k}", "<whet>", "exec").co_consts if isinstance(c, types.CodeType))
+    return next(c for c in compile(f"def f{k}(): return {k}", "<whet>", "exec").co_consts
+                if isinstance(c, types.CodeType))
 
 
 @pytest.fixture
@@ -41,7 +42,8 @@ def test_code_that_is_known(known):
     assert {id(c) for c in held} <= set(known.table) and len(known.held) == before + 4500
     for k in range(30000):
         known.add(code(k))
-    assert {id(c) for c in held} <= set(known.table) and 2 * known.used <= len(known.table) + 2 and len(known.table) < 1 << 16
+    assert ({id(c) for c in held} <= set(known.table) and 2 * known.used <= len(known.table) + 2
+            and len(known.table) < 1 << 16)
     del held, c
     assert len(known.held) == before
 
@@ -83,7 +85,8 @@ def test_only_our_own_business_is_passed_over(known):
     (every, told_python), (some, told_native) = told.values()
     assert told_python == told_native is not None and len(some) < len(every) / 4
     theirs = {"user", "inner"}
-    assert [e for e in every if e[1] in theirs and e[0] in ("call", "return", "c_call")] == [e for e in some if e[1] in theirs]
+    assert ([e for e in every if e[1] in theirs and e[0] in ("call", "return", "c_call")
+             ] == [e for e in some if e[1] in theirs])
     assert not {event for event, _ in some} - {"call", "return", "c_call"}
 
 
@@ -114,7 +117,8 @@ def test_numpys_random_numbers_of_another_kind_are_seen_too():
         np.random.set_bit_generator(bits)
         try:
             quiet, loud = jit.trace(lambda x: x * 2), jit.trace(lambda x: x * np.random.rand())
-            assert quiet(whet.ones(2)).tolist() == [2, 2] == quiet(whet.ones(2)).tolist() and quiet.explain(data=True)["paths"]
+            assert (quiet(whet.ones(2)).tolist() == [2, 2] == quiet(whet.ones(2)).tolist()
+                    and quiet.explain(data=True)["paths"])
             with pytest.warns(jit.TraceWarning, match="numpy.random|random"):
                 for _ in range(3):
                     loud(whet.ones(2))

@@ -1,4 +1,5 @@
-"""Random functions and models, eager and traced: `python -m tests.fuzz_jit` and `tests.fuzz_models` go on for longer.
+"""Random functions and models, eager and traced: `python -m tests.fuzz_jit` and `tests.fuzz_models`
+go on for longer.
 
 WHET_FUZZ_ROUNDS and WHET_FUZZ_SEED say how many programs, and which.
 """
@@ -13,7 +14,8 @@ from whet.passes import pipeline
 
 from tests import fuzz_jit, fuzz_models
 
-SEED, ROUNDS = int(os.environ.get("WHET_FUZZ_SEED", 0)), int(os.environ.get("WHET_FUZZ_ROUNDS", 150))
+SEED, ROUNDS = (int(os.environ.get("WHET_FUZZ_SEED",
+                                   0)), int(os.environ.get("WHET_FUZZ_ROUNDS", 150)))
 
 
 def test_random_programs_traced():
@@ -25,37 +27,51 @@ def test_random_programs_traced():
         for w in ways:
             w.close()
     text = "\n".join(f"seed {seed}: {why}\n{fuzz_jit.show(p)}" for seed, why, p, _ in found[:3])
-    assert not found, f"{text}\n{sorted(f[0] for f in found)} (python -m tests.fuzz_jit --rounds 1 --seed {found[0][0]} makes it shorter)"
-    assert compiled > 0.6 * done and replayed > 0.5 * done, f"of {done} programs only {compiled} were compiled, {replayed} replayed"
+    assert (
+        not found
+    ), f"{text}\n{sorted(f[0] for f in found)} (python -m tests.fuzz_jit --rounds 1 --seed {found[0][0]} makes it shorter)"
+    assert (compiled > 0.6 * done and replayed
+            > 0.5 * done), f"of {done} programs only {compiled} were compiled, {replayed} replayed"
 
 
 def test_random_models_trained():
-    found = [f"seed {seed}: {why}" for seed in range(SEED, SEED + 18) if (why := fuzz_models.wrong(seed))]
+    found = [
+        f"seed {seed}: {why}" for seed in range(SEED, SEED + 18)
+        if (why := fuzz_models.wrong(seed))]
     assert not found, "\n".join(found)
 
 
 def test_programs_are_reproducible_and_readable():
     p = fuzz_jit.program(7)
-    assert fuzz_jit.source(p) == fuzz_jit.source(fuzz_jit.program(7)) != fuzz_jit.source(fuzz_jit.program(8))
+    assert (fuzz_jit.source(p) == fuzz_jit.source(fuzz_jit.program(7)) != fuzz_jit.source(
+        fuzz_jit.program(8)))
     compile(fuzz_jit.source(p), "program", "exec")
 
 
 def test_programs_are_shortened():
-    p = next(p for p in map(fuzz_jit.program, range(100)) if any("softmax" in s["text"] for s in p["steps"]))
+    p = next(p for p in map(fuzz_jit.program, range(100))
+             if any("softmax" in s["text"] for s in p["steps"]))
     short = fuzz_jit.shorten(p, lambda q: "softmax" in fuzz_jit.source(q))
-    assert ["softmax" in s["text"] for s in short["steps"]] == [True] and not short["returns"] and not short["calls"]
+    assert (["softmax" in s["text"] for s in short["steps"]] == [True] and not short["returns"]
+            and not short["calls"])
 
 
 def doubling(seed, calls=1):
     """A program that does little."""
     p = fuzz_jit.program(1)
-    p.update(steps=[dict(text="{x} * 2", ops={"x": "x0"}, out="v0", mode=None)], returns=["v0"], inputs=[{**p["inputs"][0], "dtype": "float64"}],
-             calls=[dict(changes=[], once=True, after={})] * calls, seed=seed)
+    p.update(steps=[dict(text="{x} * 2", ops={"x": "x0"}, out="v0", mode=None)],
+             returns=["v0"],
+             inputs=[{**p["inputs"][0], "dtype": "float64"}],
+             calls=[dict(changes=[], once=True, after={})] * calls,
+             seed=seed)
     p["inputs"][0].update(grad=False, inner=False, layout="plain", special=False)
     return p
 
 
-@pytest.mark.parametrize("cheat", [lambda f: lambda *xs: f(*xs[:-1], xs[-1] * 1.5), lambda f: lambda *xs: (f(*xs), xs[0].add_(1))[0]])
+@pytest.mark.parametrize("cheat",
+                         [
+                             lambda f: lambda *xs: f(*xs[:-1], xs[-1] * 1.5), lambda f: lambda *xs:
+                             (f(*xs), xs[0].add_(1))[0]])
 def test_wrong_results_are_found(cheat):
     p = doubling(1)
     want, same, other = fuzz_jit.Side(p).run(), fuzz_jit.Side(p).run(), fuzz_jit.Side(p).run(cheat)
@@ -71,7 +87,8 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
         env[n.outs[0]] = env[n.outs[0]] + 1
     with monkeypatch.context() as m:
         m.setattr(interpret, "step", wrong)
-        assert "interpreted" in fuzz_jit.compare(doubling(1, 3))["why"] and fuzz_jit.compare(doubling(2, 3))["why"] is None
+        assert ("interpreted" in fuzz_jit.compare(doubling(1, 3))["why"]
+                and fuzz_jit.compare(doubling(2, 3))["why"] is None)
     for seed in range(20):
         with fuzz_jit.given_up(seed):
             f = jit.trace(lambda x: x * 2)
@@ -85,6 +102,7 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
             return g.of([OpNode(n.op, (n.ins[0], 3), {}, n.outs, n.line) for n in g.nodes])
         return g
     monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, ("harmful", harmful)])
-    seed = next(s for s in range(0, 100, 2) if pipeline.names()[s // 2 % len(pipeline.names())] == name)
+    seed = next(s for s in range(0, 100, 2)
+                if pipeline.names()[s // 2 % len(pipeline.names())] == name)
     why = fuzz_jit.compare(doubling(seed, 3))["why"]
     assert f"without {name}" in why and "Error" not in why

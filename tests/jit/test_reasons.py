@@ -44,7 +44,8 @@ def reads_a_generator(x):
 
 
 def uses_what_numpy_made(x):
-    made = whet.from_numpy(np.arange(3, dtype=np.float32)[::-1].copy() + len(os.fspath(".")))      # here: a foreign tensor
+    # here: a foreign tensor
+    made = whet.from_numpy(np.arange(3, dtype=np.float32)[::-1].copy() + len(os.fspath(".")))
     y = x * 2
     return y + made
 
@@ -100,19 +101,23 @@ def here(f):
     """The line of a function that says `here`."""
     f = Agent.act if f is reads_a_generator else f
     lines, first = inspect.getsourcelines(f)
-    return next((f"test_reasons.py:{first + i}" for i, line in enumerate(lines) if "# here" in line), None)
+    return next(
+        (f"test_reasons.py:{first + i}" for i, line in enumerate(lines) if "# here" in line), None)
 
 
 CASES = {
-    reads_a_generator: ("it can read `agent.numbers`, a numpy.random.mtrand.RandomState", "Draw before the call"),
+    reads_a_generator: ("it can read `agent.numbers`, a numpy.random.mtrand.RandomState",
+                        "Draw before the call"),
     calls_the_system: ("it calls posix.getpid", "Call it outside of the traced function"),
     draws_elsewhere: ("it calls Random.random", "Draw before the call"),
     calls_what_calls_the_library: ("it calls json.dumps", "Call it outside of the traced function"),
     reads_many_numbers: ("150 numbers of a tensor became Python's", "Return the tensor"),
-    leaves_an_object: ("it changes Python's state: `keeper.part`, which becomes an object", "Return it instead"),
+    leaves_an_object: ("it changes Python's state: `keeper.part`, which becomes an object",
+                       "Return it instead"),
     returns_an_object: ("it returns an object", "Return tensors, numbers"),
-    differentiates_python: ("its gradients flow through Square, whose backward is Python of the user's", "Trace the function that calls backward()"),
-}
+    differentiates_python: (
+        "its gradients flow through Square, whose backward is Python of the user's",
+        "Trace the function that calls backward()"), }
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
@@ -121,7 +126,8 @@ def test_a_reason_says_what_where_and_what_instead(f):
     (said,), traced = text(f, whet.ones(3))
     first, second = said.split("\n")
     at = here(f)
-    assert first.endswith(f" runs eagerly: {what}" + (f" ({at})." if at else ".")) and second.startswith(f"  {instead}")
+    assert (first.endswith(f" runs eagerly: {what}" + (f" ({at})." if at else "."))
+            and second.startswith(f"  {instead}"))
     assert what in traced.explain() and traced.explain(data=True)["refused"].startswith(what)
 
 
@@ -137,7 +143,9 @@ def test_a_tensor_from_elsewhere_is_told_by_the_line_that_made_it():
         made, line = whet.from_numpy(array), where()
     finally:
         whet.autograd.modes.state.observers = before
-    with pytest.raises(Exception, match=re.escape(f"it uses a tensor of shape [3] that from_numpy made ({line})")):
+    with pytest.raises(
+            Exception,
+            match=re.escape(f"it uses a tensor of shape [3] that from_numpy made ({line})")):
         rec.value(made)
 
 
@@ -145,7 +153,8 @@ def test_no_reason_holds_an_address():
     f = jit.trace(lambda x, what: x * 2)
     for _ in range(3):
         f(one, Plain())
-    assert [p["because"] for p in f.explain(data=True)["paths"]] == [None, ["what is another Plain"], ["what is another Plain"]]
+    assert ([p["because"] for p in f.explain(data=True)["paths"]
+             ] == [None, ["what is another Plain"], ["what is another Plain"]])
     assert not re.search(r"\d{9}", f.explain())
 
 
@@ -186,7 +195,8 @@ def test_advice_follows_what_goes_wrong():
     grows = jit.trace(grows)
     for i in range(12):
         shape(whet.arange(12.0) - i), kinds(one, {"n": i}), grows(one)
-    for f, said in (shape, "Keep the shape: multiply by a mask"), (kinds, "pass numbers as tensors, and"), (grows, "Read what grows outside"):
+    for f, said in ((shape, "Keep the shape: multiply by a mask"),
+                    (kinds, "pass numbers as tensors, and"), (grows, "Read what grows outside")):
         assert said in " ".join(f.explain().split())
 
 
@@ -194,7 +204,8 @@ def test_misses_are_counted_by_reason():
     found = Misses()
     for text in ("a", "b", "a", "a"):
         found.add(text)
-    assert [(str(r), n) for r, n in found.named(None, None)] == [("a", 3), ("b", 1)] and str(found.last) == "a"
+    assert ([(str(r), n) for r, n in found.named(None, None)] == [("a", 3), ("b", 1)]
+            and str(found.last) == "a")
     for i in range(100):
         found.add(Reason("c", f"line {i}"))
     assert len(found.counts) == Misses.MOST

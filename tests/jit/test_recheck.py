@@ -1,4 +1,5 @@
-"""Calls that are recorded again: what no guard sees is found, and nothing else is changed by it; and rounds in which replays are timed."""
+"""Calls that are recorded again: what no guard sees is found, and nothing else is changed by it;
+and rounds in which replays are timed."""
 import ctypes
 import os
 import warnings
@@ -23,7 +24,8 @@ def eager_loses(monkeypatch):
     """Replays are faster, and are tried once, at once."""
     monkeypatch.setattr(timing, "EARLY", 0)
     monkeypatch.setattr(haste, "pending", lambda: False)
-    monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None), raising=False)
+    monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None),
+                        raising=False)
     monkeypatch.setattr(timing, "GROWTH", 10 ** 9)
 
 
@@ -39,7 +41,7 @@ def behind_a_table():
     return np.frompyfunc(state.get, 1, 1), lambda v: state.update(scale=v)
 
 
-# ---- what no guard sees ------------------------------------------------------------------------------------------------
+# ---- what no guard sees --------------------------------------------------------------------------
 def test_a_hidden_number_that_changed_is_found_at_the_next_power_of_two(often):
     look, put = behind_a_table()
     f = jit.trace(lambda x: x * look("scale"))
@@ -48,12 +50,14 @@ def test_a_hidden_number_that_changed_is_found_at_the_next_power_of_two(often):
         assert f(x).tolist() == [1.0, 1.0]
     put(3.0)
     wrong = []
-    with pytest.warns(jit.TraceWarning, match=r"test_recheck.py.*call 64 .* did `%1 = mul\(%0, 3.0\).*test_recheck.py.*not `%1 = mul\(%0, 1.0\)"):
+    with pytest.warns(jit.TraceWarning, match=r"test_recheck.py.*call 64 .* did `%1 = mul\(%0, "
+                                              r"3.0\).*test_recheck.py.*not `%1 = mul\(%0, 1.0\)"):
         for k in range(41, 70):
             wrong += [k] * (f(x).tolist() != [3.0, 3.0])
     assert max(wrong) < 65, "the call that is recorded again is eager's already"
     put(5.0)
-    assert f(x).tolist() == [5.0, 5.0] and f(whet.ones(3)).tolist() == [5.0] * 3, "other kinds of arguments are not trusted either"
+    assert (f(x).tolist() == [5.0, 5.0] and f(whet.ones(3)).tolist()
+            == [5.0] * 3), "other kinds of arguments are not trusted either"
     assert "call 64" in f.explain() and not f.explain(data=True)["paths"]
 
 
@@ -94,10 +98,11 @@ HIDDEN = {
     "a way": (lambda x, v: x + 1 if v == 1 else x - 1, r"did `%1 = sub"),
     "more": (lambda x, v: x.exp() if v == 1 else x.exp().log(), "also did `%2 = log"),
     "less": (lambda x, v: x.exp().log() if v == 1 else x.exp(), "no longer did `%2 = log"),
-    "a table of numbers": (lambda x, v: x + whet.tensor([v] * 100).sum(), "another constant|another result|did"),
+    "a table of numbers": (lambda x, v: x + whet.tensor([v] * 100).sum(),
+                           "another constant|another result|did"),
     "a write": (lambda x, v: (x if v == 1 else x.data).add_(1).sum(), "wrote to other tensors|did"),
-    "what is not recorded": (lambda x, v: x + (1 if v == 1 else os.getpid() * 0 + 1), "it calls posix.getpid"),
-}
+    "what is not recorded": (lambda x, v: x + (1 if v == 1 else os.getpid() * 0 + 1),
+                             "it calls posix.getpid"), }
 
 
 @pytest.mark.parametrize("what", HIDDEN)
@@ -143,7 +148,10 @@ def test_a_counter_in_an_extension(often):
     f.store(f.load("i64", _ptr(f, "hidden_counter")) + 1, _ptr(f, "hidden_counter"))
     f.ret(f.call("PyLong_FromLongLong", "ptr", f.load("i64", _ptr(f, "hidden_counter"))))
     native._forever(word)
-    count = native.function(native.image("test/hidden_counter", m.text, ["hidden_next"])["hidden_next"], "count", flags=native.METH_O)
+    count = native.function(
+        native.image("test/hidden_counter", m.text, ["hidden_next"])["hidden_next"],
+        "count",
+        flags=native.METH_O)
     t = jit.trace(lambda x: x * count(None))
     said = []
     for _ in range(100):
@@ -151,14 +159,16 @@ def test_a_counter_in_an_extension(often):
             warnings.simplefilter("always")
             t(whet.ones(2))
         said += w
-    assert len(said) == 1 and issubclass(said[0].category, jit.TraceWarning) and said[0].filename == __file__
+    assert (len(said) == 1 and issubclass(said[0].category, jit.TraceWarning)
+            and said[0].filename == __file__)
     n = word[0]
     assert t(whet.ones(2)).tolist() == [n + 1.0] * 2
 
 
-# ---- what is no difference ---------------------------------------------------------------------------------------------
+# ---- what is no difference -----------------------------------------------------------------------
 def training():
-    model = nn.Sequential(nn.Linear(5, 8), nn.GELU(), nn.Dropout(0.2), nn.LayerNorm(8), nn.Linear(8, 3))
+    model = nn.Sequential(nn.Linear(5, 8), nn.GELU(), nn.Dropout(0.2), nn.LayerNorm(8),
+                          nn.Linear(8, 3))
     opt = optim.Adam(model.parameters(), lr=0.01)
     schedule = optim.lr_scheduler.StepLR(opt, 7, 0.5)
     losses = []
@@ -170,7 +180,10 @@ def training():
         opt.step()
         losses.append(loss.item())
         return loss
-    return step, lambda k: (whet.randn(4, 5), whet.arange(4) % 3), lambda: [losses, [p.tolist() for p in model.parameters()], schedule.step()]
+
+    return (step, lambda k: (whet.randn(4, 5), whet.arange(4) % 3),
+            lambda: [losses, [p.tolist() for p in model.parameters()],
+                     schedule.step()])
 
 
 def ways():
@@ -194,7 +207,8 @@ def outside():
 
 
 def memory():
-    return lambda x: (whet.empty_like(x.T).uniform_(), whet.empty(3).fill_(1)), lambda k: (whet.randn(3, 4),), list
+    return (lambda x: (whet.empty_like(x.T).uniform_(), whet.empty(3).fill_(1)), lambda k:
+            (whet.randn(3, 4),), list)
 
 
 def gradients():
@@ -213,7 +227,8 @@ def test_what_is_recorded_again_is_as_it_was(make, verify, often):
         out = []
         for k in range(70):
             r = f(*args(k))
-            if isinstance(r, whet.Tensor) and r.requires_grad and r.grad_fn is not None and make is gradients:
+            if (isinstance(r, whet.Tensor) and r.requires_grad and r.grad_fn is not None
+                    and make is gradients):
                 r.backward()
             out.append(str(r))
         runs.append((out, str(after()), whet.rand(3).tolist()))

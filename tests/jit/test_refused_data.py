@@ -1,4 +1,5 @@
-"""Data that an op refuses, at a call that is replayed: eager's error comes, whether anybody reads the result or not."""
+"""Data that an op refuses, at a call that is replayed: eager's error comes, whether anybody
+reads the result or not."""
 import warnings
 
 import pytest
@@ -10,7 +11,8 @@ one, ones = tensor(2.0), whet.ones
 
 
 def three(f, x=ones(3), good=(0, 1, 2), bad=((0, 1, 9), (0, -9, 2), (-1, 1, 2))):
-    """A function of a tensor and three places in it, with places that are outside (-1: for some)."""
+    """A function of a tensor and three places in it, with places that are outside (-1: for
+    some)."""
     return lambda i: f(x, i), tensor(good), [tensor(b) for b in bad]
 
 
@@ -33,7 +35,8 @@ CASES = {
     "getitem": three(lambda x, i: x[i]),
     "setitem": three(lambda x, i: x.clone().__setitem__(i, 0.5)),
     "index_put": three(lambda x, i: x.clone().index_put_((i,), ones(3))),
-    "index_put many": three(lambda x, i: x.clone().index_put_((i, i), ones(3), accumulate=True), ones(3, 3)),
+    "index_put many": three(lambda x, i: x.clone().index_put_((i, i), ones(3), accumulate=True),
+                            ones(3, 3)),
     "put": three(lambda x, i: x.clone().put_(i, ones(3))),
     "take": three(lambda x, i: x.take(i)),
     "take_along_dim": three(lambda x, i: whet.take_along_dim(x, i, 0)),
@@ -65,23 +68,28 @@ CASES = {
     "repeat_interleave": three(lambda x, i: x.repeat_interleave(i)),
     "floor_divide": three(lambda x, i: whet.full((3,), 2) // i, good=(1, 2, 3), bad=((1, 0, 1),)),
     "masked_scatter": two(lambda p: ones(2).masked_scatter(p > 0, one), [1.0, -1.0], [1.0, 1.0]),
-    "masked_scatter_": two(lambda p: ones(2, 2).masked_scatter_(p > 0, ones(2)), [1.0, -1.0], [1.0, 1.0]),
+    "masked_scatter_": two(lambda p: ones(2, 2).masked_scatter_(p > 0, ones(2)), [1.0, -1.0],
+                           [1.0, 1.0]),
     "bernoulli": two(whet.bernoulli, [0.5, 0.5], [0.5, 1.5]),
-    "multinomial": two(lambda p: whet.multinomial(p, 2), [0.5, 0.5], [0.5, -1.5], [1.0, 0.0], [0.0, 0.0]),
+    "multinomial": two(lambda p: whet.multinomial(p, 2), [0.5, 0.5], [0.5, -1.5], [1.0, 0.0],
+                       [0.0, 0.0]),
     "normal": two(lambda p: whet.normal(0 * p, p), [0.5, 0.5], [0.5, -1.5]),
     "poisson": two(whet.poisson, [0.5, 0.5], [0.5, -1.5]),
     "quantile": two(lambda p: whet.quantile(ones(4), p), [0.5, 0.5], [0.5, 1.5]),
-    "binary_cross_entropy": two(lambda p: F.binary_cross_entropy(p, ones(2)), [0.5, 0.5], [0.5, 1.5]),
-    "binary_cross_entropy's target": two(lambda p: F.binary_cross_entropy(ones(2) / 2, p), [0.5, 0.5], [0.5, -0.5], [0.5, float("nan")]),
-    "gaussian_nll_loss": two(lambda p: F.gaussian_nll_loss(ones(2), ones(2), p), [0.5, 0.5], [0.5, -1.5]),
+    "binary_cross_entropy": two(lambda p: F.binary_cross_entropy(p, ones(2)), [0.5, 0.5],
+                                [0.5, 1.5]),
+    "binary_cross_entropy's target": two(lambda p: F.binary_cross_entropy(ones(2) / 2, p),
+                                         [0.5, 0.5], [0.5, -0.5], [0.5, float("nan")]),
+    "gaussian_nll_loss": two(lambda p: F.gaussian_nll_loss(ones(2), ones(2), p), [0.5, 0.5],
+                             [0.5, -1.5]),
     "cholesky": two(lambda p: whet.linalg.cholesky(p.diag()), [0.5, 0.5], [0.5, -1.5]),
     "inv": two(lambda p: whet.linalg.inv(p.diag()), [0.5, 0.5], [0.5, 0.0]),
     "histc": two(lambda p: whet.histc(p), [0.5, 0.7], [0.5, float("inf")]),
     "Normal": two(lambda p: whet.distributions.Normal(0.0, p).entropy(), [0.5, 0.7], [0.5, -1.0]),
-    "log_prob": two(lambda p: whet.distributions.Exponential(ones(2)).log_prob(p), [0.5, 0.7], [0.5, -1.0]),
+    "log_prob": two(lambda p: whet.distributions.Exponential(ones(2)).log_prob(p), [0.5, 0.7],
+                    [0.5, -1.0]),
     "arange": two(lambda p: whet.arange(p[0].item()), [3.0, 1.0], [-1.0, 1.0]),
-    "an error of the user's": two(checked, [0.5, 0.7], [0.5, -1.0]),
-}
+    "an error of the user's": two(checked, [0.5, 0.7], [0.5, -1.0]), }
 
 
 @pytest.mark.parametrize("unread", [False, True], ids=["read", "unread"])

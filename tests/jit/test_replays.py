@@ -1,4 +1,5 @@
-"""What replays and what does not, a small program for each; `docs/replays.md` has the table of them.
+"""What replays and what does not, a small program for each; `docs/replays.md` has the table of
+them.
 
     python -m tests.jit.test_replays        writes the table
 """
@@ -15,13 +16,15 @@ from whet import nn, optim
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "replays.md"
 BEGIN, END = "<!-- the table is written by tests/jit/test_replays.py -->\n", "<!-- its end -->\n"
-CALLS, LATE = 24, 8              # of each program; the last of them must be replayed, or be eager with a warning
+# of each program; the last of them must be replayed, or be eager with a warning
+CALLS, LATE = 24, 8
 ROWS: dict = {}
 Box = types.SimpleNamespace
 
 
 def row(what, refused=None):
-    """Register a program: it gives the function, and the arguments of call i. `refused`: a part of the warning where it runs eagerly."""
+    """Register a program: it gives the function, and the arguments of call i. `refused`: a part
+    of the warning where it runs eagerly."""
     def register(build):
         ROWS[what] = build, refused
         return build
@@ -37,13 +40,19 @@ def _index():
 
 @row("a batch of NumPy arrays in a dict: `from_numpy`, `as_tensor`, `tensor`")
 def _batch():
-    def f(batch): return whet.from_numpy(batch["x"]) * 2 + whet.as_tensor(batch["y"], dtype=whet.float32) + whet.tensor(batch["x"])
+
+    def f(batch):
+        return (whet.from_numpy(batch["x"]) * 2 + whet.as_tensor(batch["y"], dtype=whet.float32)
+                + whet.tensor(batch["x"]))
     return f, lambda i: ({"x": np.full(3, i, np.float32), "y": np.full(3, i)},)
 
 
 @row("NumPy functions on such arrays, and their results")
 def _functions():
-    def f(a): return whet.from_numpy(np.concatenate([a, a * 2])), (a - a.mean()) / (a.std() + 1e-8), a.argmax()
+
+    def f(a):
+        return (whet.from_numpy(np.concatenate([a, a * 2])), (a - a.mean()) /
+                (a.std() + 1e-8), a.argmax())
     return f, lambda i: (np.arange(4.0) * i,)
 
 
@@ -86,12 +95,15 @@ def _schedule(make):
 
 
 for _name, _make in {
-        "StepLR": lambda o: optim.lr_scheduler.StepLR(o, 30), "MultiStepLR": lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 6]),
-        "LambdaLR": lambda o: optim.lr_scheduler.LambdaLR(o, lambda n: min(1.0, n / 10)), "LinearLR": lambda o: optim.lr_scheduler.LinearLR(o),
-        "ExponentialLR": lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9), "PolynomialLR": lambda o: optim.lr_scheduler.PolynomialLR(o, 99),
+        "StepLR": lambda o: optim.lr_scheduler.StepLR(o, 30),
+        "MultiStepLR": lambda o: optim.lr_scheduler.MultiStepLR(o, [2, 6]),
+        "LambdaLR": lambda o: optim.lr_scheduler.LambdaLR(o, lambda n: min(1.0, n / 10)),
+        "LinearLR": lambda o: optim.lr_scheduler.LinearLR(o),
+        "ExponentialLR": lambda o: optim.lr_scheduler.ExponentialLR(o, 0.9),
+        "PolynomialLR": lambda o: optim.lr_scheduler.PolynomialLR(o, 99),
         "CosineAnnealingLR": lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 50),
-        "CosineAnnealingWarmRestarts": lambda o: optim.lr_scheduler.CosineAnnealingWarmRestarts(o, 40),
-        "CyclicLR": lambda o: optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, 40),
+        "CosineAnnealingWarmRestarts": lambda o: optim.lr_scheduler.CosineAnnealingWarmRestarts(
+            o, 40), "CyclicLR": lambda o: optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, 40),
         "OneCycleLR": lambda o: optim.lr_scheduler.OneCycleLR(o, 0.1, 99)}.items():
     row(f"`{_name}` stepped inside, with the optimizer")(_schedule(_make))
 
@@ -224,7 +236,8 @@ def test_a_row_of_the_table(what):
 def table():
     """The table, from the programs above."""
     lines = ["| what | replays |", "|---|---|"]
-    lines += [f"| {what} | {'yes' if refused is None else 'no'} |" for what, (_, refused) in ROWS.items()]
+    lines += [
+        f"| {what} | {'yes' if refused is None else 'no'} |" for what, (_, refused) in ROWS.items()]
     return "\n".join(lines) + "\n"
 
 

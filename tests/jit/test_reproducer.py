@@ -1,4 +1,5 @@
-"""A program that was compiled wrongly (by a pass or a kernel that the test breaks) is found, not used, and cut down to a file that shows it."""
+"""A program that was compiled wrongly (by a pass or a kernel that the test breaks) is found, not
+used, and cut down to a file that shows it."""
 import os
 import re
 import runpy
@@ -28,11 +29,14 @@ def broken(monkeypatch, name, change):
     """Let `change(node)` come after a pass, for each node."""
     def one(real):
         return lambda g: (made := real(g)).of([change(n) for n in made.nodes])
-    monkeypatch.setattr(pipeline, "PASSES", [(n, one(p) if n == name else p) for n, p in pipeline.PASSES])
+
+    monkeypatch.setattr(pipeline,
+                        "PASSES", [(n, one(p) if n == name else p) for n, p in pipeline.PASSES])
 
 
 def exp_is_expm1(n):
-    return OpNode(REGISTRY["expm1"], n.ins, n.attrs, n.outs, n.line) if n.kind == "op" and n.op.name == "exp" else n
+    return (OpNode(REGISTRY["expm1"], n.ins, n.attrs, n.outs, n.line)
+            if n.kind == "op" and n.op.name == "exp" else n)
 
 
 def found(f, *args, calls=4):
@@ -57,11 +61,13 @@ def test_a_wrong_pass_is_cut_down_to_one_operation(monkeypatch, capsys):
     broken(monkeypatch, "merge_repeats", exp_is_expm1)
     f = jit.trace(busy)
     said, path = found(f, whet.randn(6, 6), whet.randn(6, 6))
-    assert "(1 of 12 operations show it; right without merge_repeats)" in said and not f.explain(data=True)["paths"]
+    assert ("(1 of 12 operations show it; right without merge_repeats)" in said
+            and not f.explain(data=True)["paths"])
     assert path in f.explain(full=True)
     with open(path) as file:
         text = file.read()
-    assert re.search(r"= exp\(%", text) and "matmul" not in text and "INPUTS = [0]" in text, "random numbers do as well"
+    assert (re.search(r"= exp\(%", text) and "matmul" not in text
+            and "INPUTS = [0]" in text), "random numbers do as well"
     runpy.run_path(path)
     out = capsys.readouterr().out
     assert "and by the program" in out and "without merge_repeats: no difference" in out
@@ -72,9 +78,12 @@ def test_a_wrong_pass_is_cut_down_to_one_operation(monkeypatch, capsys):
 
 def test_the_file_runs_alone(monkeypatch):
     broken(monkeypatch, "outright", exp_is_expm1)
-    _, path = found(jit.trace(lambda x: (x.exp() * whet.tensor(list(range(100))).sum(),)), whet.randn(3))
-    out = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=os.path.dirname(path), check=True).stdout
-    assert re.search(r"= exp\(%", out) and "the program gives the interpreter's bits" in out, "there nothing is broken"
+    _, path = found(jit.trace(lambda x: (x.exp() * whet.tensor(list(range(100))).sum(),)),
+                    whet.randn(3))
+    out = subprocess.run([sys.executable, path], capture_output=True, text=True,
+                         cwd=os.path.dirname(path), check=True).stdout
+    assert (re.search(r"= exp\(%", out)
+            and "the program gives the interpreter's bits" in out), "there nothing is broken"
 
 
 @compiled
@@ -92,7 +101,8 @@ def test_a_wrong_kernel_needs_no_pass(monkeypatch):
 def test_values_that_matter_are_kept(monkeypatch, capsys):
     """Whole numbers are not replaced by others: they are in the file, with their strides."""
     def wrong(n):
-        return OpNode(REGISTRY["relu"], n.ins, n.attrs, n.outs, n.line) if n.kind == "op" and n.op.name == "abs" else n
+        return (OpNode(REGISTRY["relu"], n.ins, n.attrs, n.outs, n.line)
+                if n.kind == "op" and n.op.name == "abs" else n)
     broken(monkeypatch, "writes", wrong)
     x = whet.tensor([[3, -1], [2, -7], [0, -2]]).t()
     _, path = found(jit.trace(lambda x: ((x + 1).abs(),)), x)
@@ -106,13 +116,15 @@ def test_values_that_matter_are_kept(monkeypatch, capsys):
 def test_a_wrong_backward(monkeypatch):
     def wrong(n):
         changed = n.kind == "op" and n.op.name == "tanh_grad" and type(n.ins[0]) is Ref
-        return OpNode(REGISTRY["mul"], (*n.ins[:1], n.ins[0]), n.attrs, n.outs, n.line) if changed else n
+        return (OpNode(REGISTRY["mul"],
+                       (*n.ins[:1], n.ins[0]), n.attrs, n.outs, n.line) if changed else n)
     broken(monkeypatch, "outright", wrong)
     w = whet.randn(3, requires_grad=True)
     f = jit.trace(lambda x: ((x * w).tanh().sum(),))
     names = [n for n, _ in pipeline.PASSES]
     said, path = found(f, whet.randn(2, 3))
-    assert "its backward" in said and os.path.exists(path) and names == [n for n, _ in pipeline.PASSES]
+    assert ("its backward" in said and os.path.exists(path)
+            and names == [n for n, _ in pipeline.PASSES])
 
 
 def test_with_strict_it_is_an_error(monkeypatch):

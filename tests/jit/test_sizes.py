@@ -1,4 +1,5 @@
-"""Calls of a traced function with other sizes: equal to eager in every bit, and made of what the recording of the first ones left."""
+"""Calls of a traced function with other sizes: equal to eager in every bit, and made of what the
+recording of the first ones left."""
 
 import numpy as np
 import pytest
@@ -47,16 +48,24 @@ CASES = {
     "pointwise": (nn.Identity, pointwise, normal(6)),
     "reductions": (nn.Identity, reductions, normal(6)),
     "softmax": (nn.Identity, lambda m, x: (x * 3).softmax(-1) @ x.t().contiguous(), normal(5)),
-    "matmul": (nn.Identity, lambda m, x, y: x @ y + 1, lambda n: [whet.randn(n, 6), whet.randn(6, 9)]),
-    "mlp": (lambda: nn.Sequential(nn.Linear(6, 9), nn.GELU(), nn.LayerNorm(9), nn.Linear(9, 4)), lambda m, x: m(x), normal(6)),
-    "conv": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 5)),
-             lambda m, x: m(x), normal(3, 6, 6)),
+    "matmul": (nn.Identity, lambda m, x, y: x @ y + 1,
+               lambda n: [whet.randn(n, 6), whet.randn(6, 9)]),
+    "mlp": (lambda: nn.Sequential(nn.Linear(6, 9), nn.GELU(), nn.LayerNorm(9), nn.Linear(9, 4)),
+            lambda m, x: m(x),
+            normal(6)),
+    "conv": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.
+                                   Flatten(), nn.Linear(36, 5)), lambda m, x: m(x),
+             normal(3, 6, 6)),
     "attention": (lambda: nn.Linear(8, 24), attention, normal(5, 8)),
-    "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True), lambda m, x: m(x), normal(5, 8)),
-    "embedding": (lambda: nn.Embedding(11, 6), lambda m, i: m(i).mean(1), lambda n: [whet.randint(0, 11, (n, 5))]),
-    "lstm": (lambda: nn.LSTMCell(5, 6), lambda m, x, h, c: m(x, (h, c)), lambda n: [whet.randn(n, 5), whet.randn(n, 6), whet.randn(n, 6)]),
-    "length": (lambda: nn.Linear(8, 8), lambda m, x: (m(x) @ m(x).transpose(1, 2)).softmax(-1).sum(2), lambda n: [whet.randn(3, n, 8)]),
-}
+    "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True),
+                lambda m, x: m(x),
+                normal(5, 8)),
+    "embedding": (lambda: nn.Embedding(11, 6), lambda m, i: m(i).mean(1),
+                  lambda n: [whet.randint(0, 11, (n, 5))]),
+    "lstm": (lambda: nn.LSTMCell(5, 6), lambda m, x, h, c: m(x, (h, c)),
+             lambda n: [whet.randn(n, 5), whet.randn(n, 6), whet.randn(n, 6)]),
+    "length": (lambda: nn.Linear(8, 8), lambda m, x:
+               (m(x) @ m(x).transpose(1, 2)).softmax(-1).sum(2), lambda n: [whet.randn(3, n, 8)]), }
 
 
 def same(a, b):
@@ -67,7 +76,8 @@ def same(a, b):
         for x, y in zip(a, b):
             same(x, y)
     elif a is not None:
-        assert (a.shape, a.stride(), a.dtype, a.requires_grad) == (b.shape, b.stride(), b.dtype, b.requires_grad)
+        assert ((a.shape, a.stride(), a.dtype,
+                 a.requires_grad) == (b.shape, b.stride(), b.dtype, b.requires_grad))
         assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
 
 
@@ -97,7 +107,9 @@ def test_each_size_gives_what_eager_gives(name, sizes, most):
     for n in sizes:
         for _ in range(4):
             xs = inputs(n)
-            ours, others = ([x.clone().requires_grad_() if x.dtype.is_floating_point else x for x in xs] for _ in range(2))
+            ours, others = ([
+                x.clone().requires_grad_() if x.dtype.is_floating_point else x for x in xs]
+                            for _ in range(2))
             got, want = f(*ours), eager(*others)
             same(got, want)
             if total(want) is not None:
@@ -105,7 +117,8 @@ def test_each_size_gives_what_eager_gives(name, sizes, most):
                 total(want).backward()
             same([x.grad for x in (*ours, *mine)], [x.grad for x in (*others, *theirs)])
     assert len(recordings(f)) <= len(SIZES) + 1          # (once there were no gradients yet)
-    # sizes 0 and 1 have ways of their own; so have others that equal one of something else, until there is one that does not
+    # sizes 0 and 1 have ways of their own; so have others that equal one of something else, until
+    # there is one that does not
     assert on_its_own(f) <= most and all(r.sized is None for r in recordings(f))
 
 
@@ -137,9 +150,11 @@ def test_training_steps_over_sizes():
 
 def test_a_new_size_compiles_nothing_and_is_not_watched(monkeypatch):
     f = whet.jit.trace(lambda x: (x @ x.t()).softmax(-1).sum(0) * 2)
-    for n in (5, 9, 18, 20):             # (the last two, and the new ones, take as many vectors: of 8 lanes, or of 16)
+    # (the last two, and the new ones, take as many vectors: of 8 lanes, or of 16)
+    for n in (5, 9, 18, 20):
         f(whet.randn(n, 6))
-    haste.settle()                       # what was put off, here or by the tests before, is not compiled behind this one's back
+    # what was put off, here or by the tests before, is not compiled behind this one's back
+    haste.settle()
     compiled, watched = [], []
     monkeypatch.setattr(native, "on_compile", [compiled.append])
     monkeypatch.setattr(purity.Watch, "__enter__", lambda self: watched.append(self))
@@ -184,7 +199,7 @@ def test_dynamic_false_records_each_size(dynamic):
     assert on_its_own(f) == (3 if dynamic is False else 1)
 
 
-# ---- where a size decides ----------------------------------------------------------------------------------------------
+# ---- where a size decides ------------------------------------------------------------------------
 def branch(x):
     return x * 2 if x.shape[0] > 4 else x + 1
 
@@ -273,7 +288,8 @@ def in_place(x):
 
 def second_half(x):
     n = x.shape[0]
-    return x[n // 2:] + 1, x[n - 2:] * 2 if n > 1 else x, x.flip(0)[:: 2].contiguous(), x[max(n - 4, 0)] * 3
+    return (x[n // 2:] + 1, x[n - 2:] * 2 if n > 1 else x, x.flip(0)[::2].contiguous(),
+            x[max(n - 4, 0)] * 3)
 
 
 def unrolled(x):
@@ -299,8 +315,9 @@ def turned(x):
 
 
 @pytest.mark.parametrize("sizes", [(6, 5, 4, 3, 8, 9, 12, 1, 16, 2), (2, 3, 4, 8, 1), (5, 6, 9)])
-@pytest.mark.parametrize("fn", [branch, loop, rows, number, shaped, narrow, caught, text, halves, joined, masked, merged, filled, nothing, computed,
-                                in_place, second_half, turned, unrolled, steps])
+@pytest.mark.parametrize("fn", [
+    branch, loop, rows, number, shaped, narrow, caught, text, halves, joined, masked, merged,
+    filled, nothing, computed, in_place, second_half, turned, unrolled, steps])
 def test_a_size_decides(fn, sizes):
     f = whet.jit.trace(fn)
     for n in sizes:
@@ -367,16 +384,18 @@ def told(fn):
     return r.sized is not None
 
 
-@pytest.mark.parametrize("fn", [branch, loop, number, shaped, caught, text, joined, masked, lambda x: x * x.numel(), lambda x: x * x.nbytes,
-                                lambda x: x if x.is_contiguous() else x * 2, lambda x: x * x.stride(0), lambda x: x * x._array.size, suppressed,
-                                lambda x: x * np.size(x), lambda x: x * 2 if (x * 2).grad_fn is None else x,
-                                lambda x: [x * 2 for _ in range(x.size()[1])]])
+@pytest.mark.parametrize("fn", [
+    branch, loop, number, shaped, caught, text, joined, masked, lambda x: x * x.numel(),
+    lambda x: x * x.nbytes, lambda x: x if x.is_contiguous() else x * 2, lambda x: x * x.stride(0),
+    lambda x: x * x._array.size, suppressed, lambda x: x * np.size(x), lambda x: x * 2 if
+    (x * 2).grad_fn is None else x, lambda x: [x * 2 for _ in range(x.size()[1])]])
 def test_code_that_asks_for_a_size_is_known(fn):
     assert told(fn)
 
 
-@pytest.mark.parametrize("fn", [narrow, halves, lambda x: F.layer_norm(x, (3,)), lambda x: x.flatten(0).softmax(-1).view_as(x),
-                                lambda x: x * x.ndim, lambda x: whet.cat([x, x]).mean(0)])
+@pytest.mark.parametrize("fn", [
+    narrow, halves, lambda x: F.layer_norm(x, (3,)), lambda x: x.flatten(0).softmax(-1).view_as(x),
+    lambda x: x * x.ndim, lambda x: whet.cat([x, x]).mean(0)])
 def test_code_that_asks_for_none_is_known(fn):
     assert not told(fn)
 
@@ -422,14 +441,14 @@ def test_what_happens_besides_is_seen_where_an_error_decides(capsys):
 
 def test_sizes_that_become_equal_are_not_confused():
     w = whet.randn(8, 8)
-    f = whet.jit.trace(lambda x, y: (x @ w + y.sum(), y[: 8] * 2, whet.cat([x, y.expand(3, 8)[:2]])))
+    f = whet.jit.trace(lambda x, y: (x @ w + y.sum(), y[:8] * 2, whet.cat([x, y.expand(3, 8)[:2]])))
     for n, k in ((5, 8), (6, 8), (8, 8), (3, 8), (2, 8)):
         for _ in range(3):
             x, y = whet.randn(n, 8), whet.randn(k)
             same(f(x, y), f.fn(x, y))
 
 
-# ---- dimensions by name ------------------------------------------------------------------------------------------------
+# ---- dimensions by name --------------------------------------------------------------------------
 def test_dims_say_what_differs():
     batch = whet.jit.Dim("batch", min=2, max=64)
     f = whet.jit.trace(lambda x: x.sum(1), dynamic={"x": {0: batch}})
@@ -481,7 +500,8 @@ def test_constants_may_be_equal_at_one_size_alone(c):
         for _ in range(3):
             x = whet.randn(n, 3)
             same(f(x), fn(x))
-    assert len(recordings(f)) == 4 and on_its_own(f) == (2 if c == 0.125 else 1)         # 2 / 4 is 0.125 * 4
+    # 2 / 4 is 0.125 * 4
+    assert len(recordings(f)) == 4 and on_its_own(f) == (2 if c == 0.125 else 1)
 
 
 def test_what_prints_is_watched_at_each_size(capsys):
@@ -495,7 +515,8 @@ def test_what_prints_is_watched_at_each_size(capsys):
             x = whet.randn(n, 3)
             same(f(x), fn(x))
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 18 and lines[::2] == lines[1::2] and len(recordings(f)) == 3 and all(r.replay.acts for r in recordings(f))
+    assert (len(lines) == 18 and lines[::2] == lines[1::2] and len(recordings(f)) == 3
+            and all(r.replay.acts for r in recordings(f)))
 
 
 def test_rewrites_choose_for_each_size():

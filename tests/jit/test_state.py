@@ -1,4 +1,5 @@
-"""Traced functions whose numbers vary and that leave something behind: the same results and the same state as eagerly, and replayed."""
+"""Traced functions whose numbers vary and that leave something behind: the same results and the
+same state as eagerly, and replayed."""
 import collections
 import dataclasses
 import gc
@@ -28,7 +29,8 @@ def bits(x):
 
 
 def both(make, calls, replayed=True):
-    """Run `calls(f, state)` for a function made afresh, eagerly and traced; the yielded values must be equal, types included."""
+    """Run `calls(f, state)` for a function made afresh, eagerly and traced; the yielded values
+    must be equal, types included."""
     outcomes = []
     for trace in (lambda f: f, whet.jit.trace):
         whet.manual_seed(0)
@@ -38,44 +40,59 @@ def both(make, calls, replayed=True):
     assert outcomes[0] == outcomes[1]
     facts = t.explain(data=True)
     if replayed:
-        assert facts["refused"] is None and any(p["calls"] >= 3 for p in facts["paths"]), t.explain()
+        assert (facts["refused"] is None
+                and any(p["calls"] >= 3 for p in facts["paths"])), t.explain()
     return t
 
 
 def test_a_float_argument_that_varies_is_an_input():
     def f(x, rate, scale=1.0): return x * rate + scale, rate * 2
-    t = both(lambda: (f, None), lambda f, _: [f(whet.ones(3), 0.1 * i, scale=i / 7) for i in range(12)])
+
+    t = both(lambda: (f, None),
+             lambda f, _: [f(whet.ones(3), 0.1 * i, scale=i / 7) for i in range(12)])
     assert len(t.explain(data=True)["paths"]) == 2
 
 
 def test_a_number_that_decides_something_is_a_guard():
     def f(x, n): return x * n if n > 2.5 else x - n
     t = both(lambda: (f, None), lambda f, _: [f(whet.ones(3), float(i % 5)) for i in range(20)])
-    assert len(t.explain(data=True)["paths"]) <= 3           # one as first seen, and one for each answer
+    # one as first seen, and one for each answer
+    assert len(t.explain(data=True)["paths"]) <= 3
 
 
-@pytest.mark.parametrize("use", [lambda x, n: x * math.exp(n), lambda x, n: x * n ** 2, lambda x, n: x + round(n, 1),
-                                 lambda x, n: x * float(f"{n:.2f}"),
-                                 lambda x, n: x.sum(int(n)), lambda x, n: whet.full((2,), n) + x[0, :2], lambda x, n: x[int(n):],
-                                 lambda x, n: x + np.float64(n), lambda x, n: x * {0.0: 1, 1.0: 2}[n], lambda x, n: x + [1, 2, 3][int(n)]],
-                         ids=["exp", "pow", "round", "format", "dim", "full", "slice", "numpy", "key", "index"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, n: x * math.exp(n), lambda x, n: x * n ** 2, lambda x, n: x + round(n, 1),
+        lambda x, n: x * float(f"{n:.2f}"), lambda x, n: x.sum(int(n)), lambda x, n: whet.full(
+            (2,), n) + x[0, :2], lambda x, n: x[int(n):], lambda x, n: x + np.float64(n),
+        lambda x, n: x * {0.0: 1, 1.0: 2}[n], lambda x, n: x + [1, 2, 3][int(n)]],
+    ids=["exp", "pow", "round", "format", "dim", "full", "slice", "numpy", "key", "index"])
 def test_numbers_that_python_computes_with_stay_right(use):
-    both(lambda: (use, None), lambda f, _: [f(whet.ones(3, 3), float(i % 2)) for i in range(10)], replayed=False)
+    both(lambda: (use, None), lambda f, _: [f(whet.ones(3, 3), float(i % 2)) for i in range(10)],
+         replayed=False)
 
 
-@pytest.mark.parametrize("use", [lambda n: (n + 1, n - 2, 3 - n, n * 4, -n, abs(n)), lambda n: (n / 3, n // 3, n % 3, n * 0.5),
-                                 lambda n: (n + 0.5) * 2 - n / 7,
-                                 lambda n: n * n - n, lambda n: (n > 3, n == 2, n != 2, n <= 4, not n), lambda n: (n // -3, n % -3)],
+@pytest.mark.parametrize("use",
+                         [
+                             lambda n: (n + 1, n - 2, 3 - n, n * 4, -n, abs(n)), lambda n:
+                             (n / 3, n // 3, n % 3, n * 0.5), lambda n:
+                             (n + 0.5) * 2 - n / 7, lambda n: n * n - n, lambda n:
+                             (n > 3, n == 2, n != 2, n <= 4, not n), lambda n: (n // -3, n % -3)],
                          ids=["whole", "divided", "mixed", "products", "compared", "negative"])
 @pytest.mark.parametrize("start", [-4, -2.5])
 def test_arithmetic_with_numbers_is_pythons(use, start):
     def f(x, n): return x * n, use(n)
-    both(lambda: (f, None), lambda f, _: [f(whet.ones(2), start + i) for i in range(9)], replayed=False)
+
+    both(lambda: (f, None), lambda f, _: [f(whet.ones(2), start + i) for i in range(9)],
+         replayed=False)
 
 
 def test_a_large_whole_number_does_not_wrap():
     def f(x, n): return x + 1, n * n * n
-    both(lambda: (f, None), lambda f, _: [f(whet.ones(2), 10 ** i) for i in range(12)], replayed=False)
+
+    both(lambda: (f, None), lambda f, _: [f(whet.ones(2), 10 ** i) for i in range(12)],
+         replayed=False)
 
 
 def test_division_by_a_number_that_becomes_zero():
@@ -125,7 +142,10 @@ def test_a_schedule_inside():
             schedule.step()
             return schedule.get_last_lr()
         return step, (model, schedule)
-    both(make, lambda f, s: [(f(whet.ones(2, 3)), list(s[0].parameters()), s[1].last_epoch, s[1].state_dict()["_last_lr"]) for _ in range(24)])
+
+    both(
+        make, lambda f, s: [(f(whet.ones(2, 3)), list(s[0].parameters()), s[1].last_epoch, s[1].
+                             state_dict()["_last_lr"]) for _ in range(24)])
 
 
 def test_losses_are_appended_and_counted():
@@ -139,7 +159,10 @@ def test_losses_are_appended_and_counted():
             log.seen["total"] += loss.item()
             return x * log.losses[-1]
         return f, log
-    both(make, lambda f, log: [(f(whet.ones(2) * i), list(log.losses), dict(log.seen)) for i in range(10)])
+
+    (both(
+        make, lambda f, log: [
+            (f(whet.ones(2) * i), list(log.losses), dict(log.seen)) for i in range(10)]))
 
 
 def test_a_module_that_keeps_a_state():
@@ -275,13 +298,16 @@ def test_a_traced_module_is_a_part_of_another():
     class Whole(nn.Module):
         def __init__(self):
             super().__init__()
-            self.body, self.head = whet.jit.trace(nn.Linear(3, 3)), nn.Sequential(whet.jit.trace(nn.Tanh()), nn.Linear(3, 1))
+            self.body, self.head = (whet.jit.trace(nn.Linear(3, 3)),
+                                    nn.Sequential(whet.jit.trace(nn.Tanh()), nn.Linear(3, 1)))
 
         def forward(self, x):
             return self.head(self.body(x))
     m = Whole()
-    assert [n for n, _ in m.named_parameters()] == ["body.weight", "body.bias", "head.1.weight", "head.1.bias"]
-    assert list(m.state_dict()) == [n for n, _ in m.named_parameters()] and isinstance(m.body, nn.Linear)
+    assert ([n for n, _ in m.named_parameters()
+             ] == ["body.weight", "body.bias", "head.1.weight", "head.1.bias"])
+    assert (list(m.state_dict()) == [n for n, _ in m.named_parameters()]
+            and isinstance(m.body, nn.Linear))
     m.load_state_dict(m.state_dict())
     m.eval()
     assert not m.body.training and not m.body.fn.training
@@ -300,7 +326,8 @@ COUNT = 2
 
 @pytest.mark.parametrize("where", ["attribute", "entry", "global", "cell", "class"])
 def test_what_is_stored_anew_is_stored_by_replays_too(where):
-    """A place that was seen to vary holds, when the call is recorded, what the function stores there."""
+    """A place that was seen to vary holds, when the call is recorded, what the function stores
+    there."""
     def make():
         global COUNT
         COUNT = 2
@@ -357,7 +384,9 @@ def test_a_dataclass_beside_functions_that_call_functions():
 
         def forward(self, x, k):
             return self.layer(x).topk(min(k, self.config.width), -1)[0]
-    both(lambda: (Model(Config()), None), lambda f, _: [f(whet.arange(8.0).view(2, 4) + i, 2).detach() for i in range(6)])
+
+    both(lambda: (Model(Config()), None),
+         lambda f, _: [f(whet.arange(8.0).view(2, 4) + i, 2).detach() for i in range(6)])
 
 
 def test_a_state_that_was_loaded_is_let_go_at_once():
@@ -452,7 +481,8 @@ def test_what_came_of_a_graph_that_is_used_up_is_laid_into_an_attribute(read):
 
     def calls(f, model):
         for i in range(9):
-            yield f(whet.randn(3, 3)), model.weights, model.weights.requires_grad, model.weights.grad_fn is None
+            yield f(whet.randn(
+                3, 3)), model.weights, model.weights.requires_grad, model.weights.grad_fn is None
             if i == 5:
                 model.weights = model.layer(whet.ones(3, 3))         # (one whose graph is alive)
             if i == 6:
@@ -481,7 +511,8 @@ def test_phases_of_a_long_run_are_recorded_one_after_the_other():
 
 
 def test_states_that_alternate_may_be_several():
-    """Gradients that are there at every second call, and a best loss that is beaten at some: no recording fits at first."""
+    """Gradients that are there at every second call, and a best loss that is beaten at some: no
+    recording fits at first."""
     def make():
         whet.manual_seed(3)
         w, state = whet.randn(4, 2, requires_grad=True), {"step": 0, "best": float("inf"), "bad": 0}

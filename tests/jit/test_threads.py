@@ -1,4 +1,5 @@
-"""Threads that share a traced function: what each of them does to recordings, trials, tables and accounts leaves those whole."""
+"""Threads that share a traced function: what each of them does to recordings, trials, tables and
+accounts leaves those whole."""
 import math
 import sys
 import threading
@@ -48,8 +49,10 @@ def together(work):
 def whole(f):
     """Are the parts of a traced function in agreement?"""
     held = [r for rs in f._table.values() for r in rs]
-    assert set(map(id, held)) == set(map(id, f._policy.held)) and f._policy.bytes == sum(r.size for r in held)
-    assert all(not math.isnan(x) for r in held for x in (*r.trial.seconds, r.trial.at)) and not any(r.trial.lock.locked() for r in held)
+    assert (set(map(id, held)) == set(map(id, f._policy.held))
+            and f._policy.bytes == sum(r.size for r in held))
+    assert (all(not math.isnan(x) for r in held for x in (*r.trial.seconds, r.trial.at))
+            and not any(r.trial.lock.locked() for r in held))
     assert f._calls.attempts.lock.acquire(False) and f._drift is None
     f._calls.attempts.lock.release()
 

@@ -1,4 +1,5 @@
-"""Whether replays or eager calls are faster is measured: with a clock that only the test moves on."""
+"""Whether replays or eager calls are faster is measured: with a clock that only the test moves
+on."""
 import pytest
 import whet
 from whet import jit
@@ -8,11 +9,13 @@ from whet.jit.gradient import backward
 from whet.jit.guards import native_entry
 from whet.jit.policy import timing
 
-ROUND = timing.TURNS + 1          # calls of a recording until its first round is over, where nothing holds that up
+# calls of a recording until its first round is over, where nothing holds that up
+ROUND = timing.TURNS + 1
 
 
 class Clock:
-    """Time that passes in replays and in eager calls as the test says; `noise` adds to single calls."""
+    """Time that passes in replays and in eager calls as the test says; `noise` adds to single
+    calls."""
 
     def __init__(self, monkeypatch):
         self.now, self.replay, self.eager, self.back, self.eager_back, self.noise = 0.0, 1.0, 10.0, 0.0, 0.0, lambda: 0.0
@@ -185,7 +188,8 @@ def test_short_calls_are_timed_when_they_have_been_made_for_a_while(clock):
     x = whet.ones(3)
     f = clock.traced(lambda x: x * 2, x)
     calls(f, timing.EARLY, x)
-    assert clock.eager_calls == 0 and clock.replays == (2 if native_entry.enter is not None else timing.EARLY)
+    assert (clock.eager_calls == 0
+            and clock.replays == (2 if native_entry.enter is not None else timing.EARLY))
     calls(f, timing.TURNS, x)
     assert clock.eager_calls == 4 and only(f).trial.seconds == [2.0 ** -11, 10.0]
 
@@ -194,7 +198,8 @@ def test_nothing_is_timed_while_kernels_wait_to_be_compiled_well(clock):
     x, clock.pending = whet.ones(3), True
     f = clock.traced(lambda x: x * 2, x)
     calls(f, 300, x)
-    assert clock.eager_calls == 0 and (clock.replays < 12 or native_entry.enter is None) and only(f).calls == 300
+    assert (clock.eager_calls == 0 and (clock.replays < 12 or native_entry.enter is None)
+            and only(f).calls == 300)
     clock.pending = False
     calls(f, 600, x)
     assert clock.eager_calls == 4 and not only(f).slow

@@ -1,4 +1,5 @@
-"""`jit.trace` itself: what it says, when it refuses, what is fused, and that a wrong program is found out."""
+"""`jit.trace` itself: what it says, when it refuses, what is fused, and that a wrong program is
+found out."""
 import os
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from whet.passes import fuse_pointwise as fusion
 
 from tests.together import in_threads
 
-compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
+compiled = pytest.mark.skipif(not native.enabled(),
+                              reason="without machine code every step is Python's")
 
 
 def same(a, b):
@@ -55,13 +57,15 @@ def test_nothing_is_fused_over_a_write():
         assert same(traced(x), f(twin)) and same(x, twin)
 
 
-@pytest.mark.parametrize("dtype", [whet.float16, whet.bfloat16, whet.float64, whet.int32, whet.uint8])
+@pytest.mark.parametrize("dtype",
+                         [whet.float16, whet.bfloat16, whet.float64, whet.int32, whet.uint8])
 def test_narrow_types_are_rounded_between_fused_operations(dtype):
     def f(x, y):
         return ((x * y + x) * 3 - y) * x
     traced = jit.trace(f, verify="off")
     for _ in range(3):
-        x, y = (whet.randint(0, 50, (100,)).to(dtype) / (7 if dtype.is_floating_point else 1) for _ in range(2))
+        x, y = (whet.randint(0, 50, (100,)).to(dtype) / (7 if dtype.is_floating_point else 1)
+                for _ in range(2))
         x, y = x.to(dtype), y.to(dtype)
         assert same(traced(x, y), f(x, y))
 
@@ -84,7 +88,8 @@ def test_it_says_once_why_it_runs_eagerly():
         for _ in range(6):
             assert f(whet.ones(1)).item() == 2
     said = [w for w in said if w.category is jit.TraceWarning]
-    assert len(said) == 1 and "posix.getpid" in str(said[0].message) and "test_trace.py" in str(said[0].message)
+    assert (len(said) == 1 and "posix.getpid" in str(said[0].message)
+            and "test_trace.py" in str(said[0].message))
     assert "posix.getpid" in facts(f)["refused"]
     with pytest.raises(jit.TraceError, match="posix.getpid"):
         jit.trace(loud, strict=True)(whet.ones(1))
@@ -99,8 +104,11 @@ def test_disabled():
     with jit.disable():
         f(whet.ones(2))
     assert facts(f)["paths"][0]["calls"] == 0
-    code = "import whet; f = whet.jit.trace(lambda x: x * 2); f(whet.ones(2)); f(whet.ones(2)); print(len(f._table))"
-    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_JIT": "0"}, capture_output=True, text=True, check=True)
+    code = (
+        "import whet; f = whet.jit.trace(lambda x: x * 2); f(whet.ones(2)); f(whet.ones(2)); "
+        "print(len(f._table))")
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_JIT": "0"},
+                         capture_output=True, text=True, check=True)
     assert out.stdout == "0\n"
 
 
@@ -150,7 +158,8 @@ def test_where_eager_is_faster_it_runs():
         assert f(whet.full((2,), float(k))).tolist() == [k + 1.0] * 2
         haste.settle()
     path, = facts(f)["paths"]
-    assert path["microseconds"][1] < 1e6 and (not path["slower"] or "eager is faster" in f.explain(full=True))
+    assert (path["microseconds"][1] < 1e6
+            and (not path["slower"] or "eager is faster" in f.explain(full=True)))
 
 
 def test_traces_inside_traces_are_one():
@@ -206,7 +215,8 @@ def test_a_dropped_trace_leaves_nothing():
         f = jit.trace(lambda x: (x @ x).tanh().sum(0) * 2 + x)
         for _ in range(3):
             f(whet.ones(4, 4))
-        refs += [weakref.ref(r.program) for rs in f._table.values() for r in rs] if native.enabled() else []
+        refs += ([weakref.ref(r.program) for rs in f._table.values()
+                  for r in rs] if native.enabled() else [])
         plans = len(rows._plans)
     del f
     gc.collect()
@@ -288,14 +298,18 @@ def test_memory_that_is_shared_is_found_among_many_tensors():
     from whet.jit.replay.inputs import overlaps
     whole, rng = np.zeros(400, "f4"), np.random.default_rng(0)
     for _ in range(20):
-        arrays = [whole[a:a + rng.integers(0, 30)][::rng.choice([1, 2, -1])] for a in rng.integers(0, 380, 25)]
+        arrays = [
+            whole[a:a + rng.integers(0, 30)][::rng.choice([1, 2, -1])]
+            for a in rng.integers(0, 380, 25)]
         written = sorted(rng.choice(25, 6, replace=False).tolist())
         begin = [a.__array_interface__["data"][0] for a in arrays]
-        assert sorted(overlaps(arrays, written)) == sorted((i, k, begin[k] - begin[i]) for i in written for k in range(25)
-                                                            if i != k and np.may_share_memory(arrays[i], arrays[k]))
+        assert sorted(overlaps(arrays, written)) == sorted(
+            (i, k, begin[k] - begin[i]) for i in written for k in range(25)
+            if i != k and np.may_share_memory(arrays[i], arrays[k]))
 @pytest.mark.parametrize("foreign", [False, True])
 def test_written_tensors_in_memory_of_their_own_are_not_compared_two_by_two(foreign, monkeypatch):
-    """Unless other libraries handed them over, which may lead to one memory in ways that cannot be seen."""
+    """Unless other libraries handed them over, which may lead to one memory in ways that cannot
+    be seen."""
     inputs = sys.modules["whet.jit.replay.inputs"]
     asked, overlaps = [], inputs.overlaps
     monkeypatch.setattr(inputs, "overlaps", lambda *args: asked.append(1) or overlaps(*args))
@@ -335,8 +349,13 @@ HOOK = """class Hook:
 
 
 def test_what_an_import_hook_does_is_not_the_functions_doing(tmp_path):
-    """The first use of some kernels loads modules of ours; who watches imports may run any code then."""
+    """The first use of some kernels loads modules of ours; who watches imports may run any code
+    then."""
     (tmp_path / "hook.py").write_text(HOOK)
-    code = ("import sys, hook, whet\nf = whet.jit.trace(lambda x: x.softmax(-1), strict=True)\nsys.meta_path.insert(0, hook.Hook())\n"
-            "f(whet.ones(3, 4))\nassert f.recorded is not None")
-    subprocess.run([sys.executable, "-c", code], env={**os.environ, "WHET_CACHE": "0", "PYTHONPATH": str(tmp_path)}, check=True)
+    code = (
+        "import sys, hook, whet\nf = whet.jit.trace(lambda x: x.softmax(-1), strict=True)\n"
+        "sys.meta_path.insert(0, hook.Hook())\n"
+        "f(whet.ones(3, 4))\nassert f.recorded is not None")
+    subprocess.run([sys.executable, "-c", code],
+                   env={**os.environ, "WHET_CACHE": "0", "PYTHONPATH": str(tmp_path)},
+                   check=True)

@@ -1,4 +1,5 @@
-"""What a recorder keeps in the place of arrays: stand-ins that lie as they did, digests, copies of what is written to."""
+"""What a recorder keeps in the place of arrays: stand-ins that lie as they did, digests, copies
+of what is written to."""
 import numpy as np
 import pytest
 import whet
@@ -9,7 +10,7 @@ from whet.jit.capture.value_layouts import Originals, Values
 from whet.jit.verify.same_bits import PIECE, digest, same_bits
 
 
-# ---- bits --------------------------------------------------------------------------------------------------------------
+# ---- bits ----------------------------------------------------------------------------------------
 def changed(a, where, to):
     b = a.copy()
     b.reshape(-1)[where] = to
@@ -17,7 +18,8 @@ def changed(a, where, to):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i8", "i1", "?", "c8"])
-@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 5), (0, 4), (2, PIECE + 3), (3 * PIECE // 5, 5)])
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 5), (0, 4), (2, PIECE + 3),
+                                   (3 * PIECE // 5, 5)])
 def test_equal_arrays_have_equal_digests_however_they_lie(dtype, shape):
     rng = np.random.default_rng(0)
     a = np.asarray(9 * rng.standard_normal(shape)).astype(dtype)
@@ -48,7 +50,7 @@ def test_all_nans_are_one():
     assert not same_bits(a, changed(a, 4, 4)) and digest(a) != digest(changed(a, 4, 4))
 
 
-# ---- stand-ins ---------------------------------------------------------------------------------------------------------
+# ---- stand-ins -----------------------------------------------------------------------------------
 def test_stand_ins_lie_as_the_arrays_do():
     v, a = Values(), np.zeros((4, 6), "f4")
     views = [a[1:], a.T, a[:, ::-1], a[2:3, 1::2], a.reshape(-1), np.broadcast_to(a[:1], (5, 6))]
@@ -60,7 +62,8 @@ def test_stand_ins_lie_as_the_arrays_do():
         s = v.arrays[k]
         assert (s.shape, s.strides, s.dtype, s.flags.writeable, s.flags.c_contiguous) == (
             x.shape, x.strides, x.dtype, x.flags.writeable, x.flags.c_contiguous)
-        assert address(s) - address(v.arrays[n]) == address(x) - address(a) and (address(s) - address(x)) % value_layouts.LINE == 0
+        assert (address(s) - address(v.arrays[n]) == address(x) - address(a)
+                and (address(s) - address(x)) % value_layouts.LINE == 0)
         assert np.may_share_memory(s, v.arrays[n]) and not np.may_share_memory(s, v.arrays[m])
 
 
@@ -86,7 +89,7 @@ def test_held_arrays_stay():
     assert v.array(n) is None
 
 
-# ---- what was there before ---------------------------------------------------------------------------------------------
+# ---- what was there before -----------------------------------------------------------------------
 def test_what_is_written_to_is_copied_just_before_and_nothing_else():
     size = value_layouts.SHORT
     base = np.zeros(8 * size, np.uint8)
@@ -99,7 +102,8 @@ def test_what_is_written_to_is_copied_just_before_and_nothing_else():
     base[2 * size] = 7
     before.write(base[5 * size:5 * size + 9])
     base[5 * size:5 * size + 9] = 8
-    assert set(before.copies) == {1, 2, 3} and before[0] is parts[0] and not any(before[n].any() for n in range(4))
+    assert (set(before.copies) == {1, 2, 3} and before[0] is parts[0]
+            and not any(before[n].any() for n in range(4)))
     assert before.untouched(0)
     base[3] = 1                              # by nobody's leave
     assert not before.untouched(0)
@@ -124,7 +128,7 @@ def test_a_program_never_writes_to_what_the_run_wrote_to(monkeypatch):
             assert t(whet.ones(5000)) == 5000 * (k + 2) and held[7] == k + 2
 
 
-# ---- addresses and ids are used again ----------------------------------------------------------------------------------
+# ---- addresses and ids are used again ------------------------------------------------------------
 @pytest.mark.parametrize("size", [3, 100_000])
 def test_values_that_follow_each_other_in_one_place_are_told_apart(size):
     def f(x, flag):

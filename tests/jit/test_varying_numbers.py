@@ -1,11 +1,13 @@
-"""Functions whose results go by values: a recording is replayed on other values, and gives what eager does."""
+"""Functions whose results go by values: a recording is replayed on other values, and gives what
+eager does."""
 import warnings
 
 import pytest
 import whet
 from whet import nn, optim, tensor
 
-m, n = tensor([[True, False, True], [False, True, False]]), tensor([[True, True, False], [False, False, False]])
+m, n = (tensor([[True, False, True],
+                [False, True, False]]), tensor([[True, True, False], [False, False, False]]))
 k = tensor([[1, 0, 2], [2, 1, 0]])
 i, j = tensor([2, 0, 1]), tensor([0, 1, 2])
 a, b = tensor([[1.5, -2.0, 0.25], [4.0, 0.5, -1.0]]), tensor([[0.5, 3.0, -0.75], [2.0, -8.0, float("nan")]])
@@ -33,7 +35,8 @@ def put(place, x):
 CASES = {
     "nonzero_static": (lambda m: whet.nonzero_static(m, size=4, fill_value=-7), (m, n, ~m, ~n)),
     "masked_scatter": (into_source, (m, n, ~m, ~n)),
-    "repeat_interleave": (lambda i: a.repeat_interleave(i, 1, output_size=3), (i, j, tensor([1, 1, 1]))),
+    "repeat_interleave": (lambda i: a.repeat_interleave(i, 1, output_size=3),
+                          (i, j, tensor([1, 1, 1]))),
     "repeat_interleave back": (repeated, (i, j, tensor([1, 1, 1]))),
     "repeat_interleave list": (lambda x: repeated(tensor([2, 0, 1])) * x, (*z,)),
     "unique_all": (lambda k: tuple(whet.unique_all(k)), (k, k.flip(1), k.roll(1), k.flip(0))),
@@ -51,9 +54,9 @@ CASES = {
     "setitem": (lambda x: put((0, 1), x), z),
     "setitem by a mask": (lambda x: put(m, x), z),
     "setitem by a mask of rows": (lambda m: put(m.any(1), z[1]), (m, n, m & n, ~n, m & ~m)),
-    "setitem by a mask of columns": (lambda m: put((slice(None), m[0]), z[1]), (m, n, m & n, ~n, m & ~m)),
-    "index_fill": (lambda x: a.index_fill(1, i, x.item()), z),
-}
+    "setitem by a mask of columns": (lambda m: put(
+        (slice(None), m[0]), z[1]), (m, n, m & n, ~n, m & ~m)),
+    "index_fill": (lambda x: a.index_fill(1, i, x.item()), z), }
 PYTHON = {"complex": complex, "index": lambda x: [1, 2, 3][x:], "invert": lambda x: ~x}
 
 
@@ -62,7 +65,8 @@ def told(f, x):
         y = f(x)
     except Exception as e:
         return f"{type(e).__name__}: {e}"
-    return [(t.dtype, t.shape, t.stride(), t.nan_to_num(-77).numpy().tobytes()) if whet.is_tensor(t) else t
+    return [(t.dtype, t.shape, t.stride(),
+             t.nan_to_num(-77).numpy().tobytes()) if whet.is_tensor(t) else t
             for t in (y if type(y) is tuple else (y,))]
 
 
@@ -98,7 +102,9 @@ def reshaped(name, *args):
     return f
 
 
-SHAPES = {"t_": (), "transpose_": (0, 1), "unsqueeze_": (1,), "squeeze_": (), "as_strided_": ((2, 2), (1, 2))}
+SHAPES = {
+    "t_": (), "transpose_": (0, 1), "unsqueeze_": (1,), "squeeze_": (),
+    "as_strided_": ((2, 2), (1, 2))}
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -111,7 +117,8 @@ def test_new_tensors_get_another_shape(name, grad):
         got = call(x)
         if grad:
             sum(y.sum() for y in got).backward()
-        return [(y.shape, y.stride(), y._version, y._base is None, y.detach().numpy().tobytes()) for y in (*got, *[x.grad] * grad)]
+        return [(y.shape, y.stride(), y._version, y._base is None, y.detach().numpy().tobytes())
+                for y in (*got, *[x.grad] * grad)]
     traced = whet.jit.trace(f)
     assert [seen(traced, k) for k in range(4)] == [seen(f, k) for k in range(4)]
     assert [path["calls"] for path in traced.explain(data=True)["paths"]] == [3], traced._why
@@ -135,7 +142,7 @@ def test_versions_count_shapes_that_change_beside_a_tensor(aside):
         assert list(seen(traced)) == list(seen(f))
 
 
-# ---- numbers in tuples -------------------------------------------------------------------------------------------------
+# ---- numbers in tuples ---------------------------------------------------------------------------
 class Box:
     pass
 
@@ -161,12 +168,14 @@ def shown(x):
     return f"{box.range}", x * box.range[0]
 
 
-RANGES = [(0.5, 2.0), (0.5, 2.0), (0.7, 1.0), (0.9, -1.0), (0.1, 3.0), (0.1, 3.0), (0.3, 0.25, 1.0), (1, 2), (0.5, 2.0), (float("nan"), 2.0)]
+RANGES = [(0.5, 2.0), (0.5, 2.0), (0.7, 1.0), (0.9, -1.0), (0.1, 3.0), (0.1, 3.0), (0.3, 0.25, 1.0),
+          (1, 2), (0.5, 2.0), (float("nan"), 2.0)]
 
 
 @pytest.mark.parametrize("fn", [
-    lambda x: (x - box.range[0]) * box.range[1], lambda x: x.clamp(*box.range[:2]), lambda x: (x + sum(box.range), box.range),
-    lambda x: x * len(box.range) + max(box.range), lambda x: x * (box.range == (0.7, 1.0)), lambda x: x * (0.7 in box.range),
+    lambda x: (x - box.range[0]) * box.range[1], lambda x: x.clamp(*box.range[:2]), lambda x:
+    (x + sum(box.range), box.range), lambda x: x * len(box.range) + max(box.range), lambda x: x *
+    (box.range == (0.7, 1.0)), lambda x: x * (0.7 in box.range),
     lambda x: whet.tensor(box.range).sum() + x, by_branch, exchanged, kept, shown])
 def test_tuples_of_numbers_that_vary(fn):
     def seen(f):
@@ -197,7 +206,8 @@ def test_a_schedule_of_momentum_is_one_recording():
         for _ in range(25):
             f(whet.randn(5, 4))
             schedule.step()
-        return f, [p.detach().numpy().tobytes() for p in model.parameters()], optimizer.state_dict()["param_groups"]
+        return (f, [p.detach().numpy().tobytes()
+                    for p in model.parameters()], optimizer.state_dict()["param_groups"])
     _, want, groups = train(lambda f: f)
     f, got, others = train(whet.jit.trace)
     assert got == want and groups == others
@@ -205,7 +215,8 @@ def test_a_schedule_of_momentum_is_one_recording():
 
 
 def test_a_number_that_calls_of_another_kind_changed_is_known_to_vary():
-    """A counter counts whatever kind of call comes: one look at another kind tells that it varies."""
+    """A counter counts whatever kind of call comes: one look at another kind tells that it
+    varies."""
     state = {"steps": 0}
 
     @whet.jit.trace(dynamic=False)
@@ -220,7 +231,8 @@ def test_a_number_that_calls_of_another_kind_changed_is_known_to_vary():
 
 
 def test_a_number_that_is_only_logged_is_taken_as_it_comes_from_the_first_recording_on():
-    """A step that returns `loss.item()` is replayed from its third call on: the first one makes gradients, the second is what all others are."""
+    """A step that returns `loss.item()` is replayed from its third call on: the first one makes
+    gradients, the second is what all others are."""
     model = nn.Linear(4, 3)
     opt = optim.SGD(model.parameters(), lr=0.1)
 

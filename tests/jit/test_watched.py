@@ -1,4 +1,5 @@
-"""What recordings watch, or make again, so that they need not refuse it: each program does on every call what it does eagerly, and is compiled."""
+"""What recordings watch, or make again, so that they need not refuse it: each program does on
+every call what it does eagerly, and is compiled."""
 import array
 import functools
 import itertools
@@ -28,7 +29,7 @@ def fate(build):
     return problem, next((r for t in made if (r := t.explain(data=True)["refused"])), None)
 
 
-# ---- texts ---------------------------------------------------------------------------------------------------------------
+# ---- texts ---------------------------------------------------------------------------------------
 @program
 def the_text_of_a_tensor():
     """Its numbers, its type, its settings and its history are in it."""
@@ -51,10 +52,11 @@ def the_text_of_a_tensor():
     return f, calls
 
 
-# ---- what is made anew ---------------------------------------------------------------------------------------------------
+# ---- what is made anew ---------------------------------------------------------------------------
 @program
 def closures_are_returned():
-    """Variables of their own, variables that two of them share, one that is itself, defaults, attributes, and what was there before."""
+    """Variables of their own, variables that two of them share, one that is itself, defaults,
+    attributes, and what was there before."""
     o = Box(n=0)
     def f(x, k):
         count, y = 0, x * k
@@ -72,8 +74,9 @@ def closures_are_returned():
     def calls(f):
         for k in (2, 2, 2, 3, 3):
             y, bump, see, down, (wrapped, same) = f(ramp(2), k)
-            yield (y, bump(), bump(2, twice=True), see(), down(3), wrapped(), see(), same is bump, bump.made, wrapped.__name__,
-                   wrapped.__wrapped__ is bump, bump.__qualname__, bump.__defaults__, bump.__kwdefaults__, o.n, bump()[1] is y)
+            yield (y, bump(), bump(2, twice=True), see(), down(3), wrapped(), see(), same
+                   is bump, bump.made, wrapped.__name__, wrapped.__wrapped__ is bump,
+                   bump.__qualname__, bump.__defaults__, bump.__kwdefaults__, o.n, bump()[1] is y)
     return f, calls
 
 
@@ -113,28 +116,31 @@ def tensors_are_new_keys():
     return f, calls
 
 
-# ---- settings ------------------------------------------------------------------------------------------------------------
+# ---- settings ------------------------------------------------------------------------------------
 @program
 def settings_stay_as_the_call_left_them():
     """The default type, the gradient mode and the number of threads."""
     def f(x):
         y = x * whet.ones(2)
-        whet.set_default_dtype(whet.float64 if whet.get_default_dtype() is whet.float32 else whet.float32)
+        whet.set_default_dtype(whet.float64 if whet.get_default_dtype() is
+                               whet.float32 else whet.float32)
         whet.set_grad_enabled(not whet.is_grad_enabled())
         whet.set_num_threads(3 - whet.get_num_threads())
         return y, x * whet.ones(2)
     def calls(f):
         whet.set_num_threads(1)
         for _ in range(8):
-            yield f(ramp(2)), whet.ones(1), whet.is_grad_enabled(), whet.get_num_threads(), (leaf(1) * 2).requires_grad
+            yield f(ramp(2)), whet.ones(1), whet.is_grad_enabled(), whet.get_num_threads(), (
+                leaf(1) * 2).requires_grad
     return f, calls
 
 
-# ---- memory of Python's ----------------------------------------------------------------------------------------------------
+# ---- memory of Python's --------------------------------------------------------------------------
 @program
 def memory_is_compared():
     """bytearray, array.array, a record of a structured array."""
-    raw, numbers, table = bytearray(b"\x01\x02"), array.array("d", [1.0, 2.0]), np.zeros(2, [("a", "f4"), ("b", "i2")])
+    raw, numbers, table = (bytearray(b"\x01\x02"), array.array("d", [1.0, 2.0]),
+                           np.zeros(2, [("a", "f4"), ("b", "i2")]))
     record = table[0]
     def f(x): return x * raw[1] + numbers[0] + sum(numbers) + float(record["a"]) * int(record["b"])
     def calls(f):
@@ -148,7 +154,7 @@ def memory_is_compared():
     return f, calls
 
 
-# ---- caches ----------------------------------------------------------------------------------------------------------------
+# ---- caches --------------------------------------------------------------------------------------
 @program
 def tensors_come_from_a_cache():
     """A hit, the cached tensor written to, another one in its place."""
@@ -172,7 +178,8 @@ def tensors_come_from_a_cache():
 
 
 def test_a_cache_is_compared_by_what_it_holds():
-    """As often filled, and asked more often than when it was recorded: a result that its arguments do not determine is another."""
+    """As often filled, and asked more often than when it was recorded: a result that its
+    arguments do not determine is another."""
     @functools.lru_cache(None)
     def stamp(n): return time.perf_counter_ns()
     stamp(1)
@@ -188,7 +195,7 @@ def test_a_cache_is_compared_by_what_it_holds():
         assert f(whet.ones(2))[1] == stamp(1)
 
 
-# ---- names that are only there -----------------------------------------------------------------------------------------------
+# ---- names that are only there -------------------------------------------------------------------
 T = typing.TypeVar("T")
 
 
@@ -214,7 +221,7 @@ def the_path_of_a_package():
     return f, calls
 
 
-# ---- generators of Python's --------------------------------------------------------------------------------------------------
+# ---- generators of Python's ----------------------------------------------------------------------
 @program
 def a_generator_is_in_reach():
     """random.Random beside what is read, and seeded or not it is not used."""
@@ -228,9 +235,13 @@ def a_generator_is_in_reach():
     return f, calls
 
 
-@pytest.mark.parametrize("draw", [lambda r: r.random(), lambda r: r.uniform(0, 1), lambda r: next(iter(r.random, None)),
-                                  lambda r: next(map(r.getrandbits, [30])), lambda r: next(itertools.starmap(r.random, [()])),
-                                  lambda r: r.getstate()[1][5], lambda r: r.gauss(0, 1), lambda r: sorted([1, 2], key=lambda _: r.random())[0]])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda r: r.random(), lambda r: r.uniform(0, 1), lambda r: next(iter(r.random, None)),
+        lambda r: next(map(r.getrandbits, [30])), lambda r: next(itertools.starmap(r.random, [
+            ()])), lambda r: r.getstate()[1][5], lambda r: r.gauss(0, 1),
+        lambda r: sorted([1, 2], key=lambda _: r.random())[0]])
 def test_numbers_of_a_generator_are_drawn_anew(draw):
     ours, theirs = random.Random(5), random.Random(5)
     f = whet.jit.trace(lambda x: x * draw(ours))
@@ -259,10 +270,13 @@ def test_it_does_what_eager_does_and_is_compiled(name):
 
 def test_classes_of_code_that_was_run_in_a_namespace_without_a_name():
     space = {"whet": whet}
-    exec("class Scale(whet.nn.Module):\n"
-         "    def __init__(self):\n        super().__init__()\n        self.by = whet.nn.Parameter(whet.tensor(2.0))\n"
-         "    def forward(self, x):\n        return x * self.by\n"
-         "scale = Scale()\ndef f(x):\n    return scale(x) + 1\n", space)
+    exec(
+        "class Scale(whet.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.by = "
+        "whet.nn.Parameter(whet.tensor(2.0))\n"
+        "    def forward(self, x):\n        return x * self.by\n"
+        "scale = Scale()\ndef f(x):\n    return scale(x) + 1\n",
+        space)
     f = whet.jit.trace(space["f"])
     for by in (2.0, 2.0, 3.0):
         with whet.no_grad():

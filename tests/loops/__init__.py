@@ -1,1 +1,2 @@
-"""Training loops as they stand in well-known repositories, written from memory with their imports changed only."""
+"""Training loops as they stand in well-known repositories, written from memory with their
+imports changed only."""

@@ -12,8 +12,10 @@ from .harness import loop
 @loop
 def dcgan(trace):
     """The DCGAN example: labels of real and fake in one tensor, two optimizers, losses in lists."""
-    netG = nn.Sequential(nn.ConvTranspose2d(4, 6, 4), nn.BatchNorm2d(6), nn.ReLU(True), nn.ConvTranspose2d(6, 1, 4, 2, 1), nn.Tanh())
-    netD = nn.Sequential(nn.Conv2d(1, 6, 4, 2, 1), nn.LeakyReLU(0.2, inplace=True), nn.Conv2d(6, 1, 4), nn.Sigmoid())
+    netG = nn.Sequential(nn.ConvTranspose2d(4, 6, 4), nn.BatchNorm2d(6), nn.ReLU(True),
+                         nn.ConvTranspose2d(6, 1, 4, 2, 1), nn.Tanh())
+    netD = nn.Sequential(nn.Conv2d(1, 6, 4, 2, 1), nn.LeakyReLU(0.2, inplace=True),
+                         nn.Conv2d(6, 1, 4), nn.Sigmoid())
     criterion = nn.BCELoss()
     optimizerD = torch.optim.Adam(netD.parameters(), lr=2e-4, betas=(0.5, 0.999))
     optimizerG = torch.optim.Adam(netG.parameters(), lr=2e-4, betas=(0.5, 0.999))
@@ -62,7 +64,8 @@ def vae(trace):
         mu, logvar = mu_of(h), var_of(h)
         z = mu + torch.randn_like(mu) * torch.exp(0.5 * logvar)
         recon = torch.sigmoid(dec(z))
-        loss = F.binary_cross_entropy(recon, x, reduction="sum") - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+        loss = (F.binary_cross_entropy(recon, x, reduction="sum")
+                - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp()))
         optimizer.zero_grad()
         loss.backward()
         train_loss += loss.item()
@@ -90,7 +93,8 @@ class EMA:
 
 @loop
 def diffusion(trace):
-    """DDPM: random steps and noise, a cosine schedule as a buffer, an EMA, CosineAnnealingLR inside."""
+    """DDPM: random steps and noise, a cosine schedule as a buffer, an EMA, CosineAnnealingLR
+    inside."""
     T = 20
     betas = torch.linspace(1e-4, 0.2, T)
     alphas_bar = torch.cumprod(1 - betas, 0)
@@ -118,7 +122,8 @@ def diffusion(trace):
 
 @loop
 def contrast(trace):
-    """SimCLR and MoCo: two views, a queue of keys that is written to in turn, a momentum encoder."""
+    """SimCLR and MoCo: two views, a queue of keys that is written to in turn, a momentum
+    encoder."""
     encoder, key_encoder = nn.Linear(6, 4), nn.Linear(6, 4)
     key_encoder.load_state_dict(encoder.state_dict())
     optimizer = torch.optim.SGD(encoder.parameters(), lr=0.05, momentum=0.9)
@@ -152,12 +157,15 @@ class Attention(nn.Module):
     def __init__(self, width=8, heads=2, most=64):
         super().__init__()
         self.qkv, self.out, self.heads = nn.Linear(width, 3 * width), nn.Linear(width, width), heads
-        self.register_buffer("k_cache", torch.zeros(1, heads, most, width // heads), persistent=False)
-        self.register_buffer("v_cache", torch.zeros(1, heads, most, width // heads), persistent=False)
+        self.register_buffer("k_cache", torch.zeros(1, heads, most, width // heads),
+                             persistent=False)
+        self.register_buffer("v_cache", torch.zeros(1, heads, most, width // heads),
+                             persistent=False)
 
     def forward(self, x, pos=None, mask=None):
         b, t, c = x.shape
-        q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2) for y in self.qkv(x).split(c, 2))
+        q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2)
+                   for y in self.qkv(x).split(c, 2))
         if pos is None:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
@@ -181,7 +189,8 @@ class GPT(nn.Module):
 
 @loop
 def nano_gpt(trace):
-    """nanoGPT: batches by from_numpy of a memory map's windows, a learning rate by a formula, clipped gradients, an estimate of MFU left out."""
+    """nanoGPT: batches by from_numpy of a memory map's windows, a learning rate by a formula,
+    clipped gradients, an estimate of MFU left out."""
     data = (np.random.randint(0, 12, 600) % 12).astype(np.uint16)
     model = GPT()
     optimizer = torch.optim.AdamW(model.parameters(), lr=6e-3, betas=(0.9, 0.95), weight_decay=0.1)
@@ -198,7 +207,8 @@ def nano_gpt(trace):
             return learning_rate * (it + 1) / (warmup_iters + 1)
         if it > lr_decay_iters:
             return min_lr
-        coeff = 0.5 * (1.0 + math.cos(math.pi * (it - warmup_iters) / (lr_decay_iters - warmup_iters)))
+        coeff = (0.5 * (1.0 + math.cos(math.pi * (it - warmup_iters) /
+                                       (lr_decay_iters - warmup_iters))))
         return min_lr + coeff * (learning_rate - min_lr)
 
     @trace
@@ -218,7 +228,8 @@ def nano_gpt(trace):
 
 @loop
 def kv_cache(trace):
-    """gpt-fast's decoding: a static cache that is written to at a position, which is a tensor, and the mask's row of it; top-k sampling."""
+    """gpt-fast's decoding: a static cache that is written to at a position, which is a tensor,
+    and the mask's row of it; top-k sampling."""
     model = GPT().eval()
     causal = torch.tril(torch.ones(64, 64, dtype=torch.bool))
 

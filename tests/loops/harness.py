@@ -1,6 +1,8 @@
-"""Runs a loop eagerly and traced: equal bits of all that it gives, and how many calls after the tenth were replayed.
+"""Runs a loop eagerly and traced: equal bits of all that it gives, and how many calls after the
+tenth were replayed.
 
-A loop is a generator that takes `trace`, puts it on its step, and yields what can be seen after each call of that.
+A loop is a generator that takes `trace`, puts it on its step, and yields what can be seen after
+each call of that.
 """
 import contextlib
 import importlib
@@ -39,9 +41,11 @@ def loops():
 
 @contextlib.contextmanager
 def untimed():
-    """Time decides nothing: what can be recorded is, and no call is eager because that is faster."""
+    """Time decides nothing: what can be recorded is, and no call is eager because that is
+    faster."""
     wait, grace = Trial.wait, account.GRACE
-    Trial.wait, account.GRACE = lambda self, seconds, calls: setattr(self, "at", math.inf) or True, math.inf
+    Trial.wait, account.GRACE = (lambda self, seconds, calls: setattr(self, "at", math.inf) or True,
+                                 math.inf)
     try:
         yield
     finally:
@@ -58,7 +62,8 @@ def run(build, trace):
 
 
 def traced(build):
-    """(what a loop gives where its step is traced, the share of calls after the tenth that were replayed, why others are not, the warnings)."""
+    """(what a loop gives where its step is traced, the share of calls after the tenth that were
+    replayed, why others are not, the warnings)."""
     made, calls = [], []
 
     def trace(fn):
@@ -78,7 +83,8 @@ def traced(build):
         out = run(build, trace)
     late = [x for mine in calls for x in mine[WARM:]]
     why = [str(t._why) for t in made if t._why]
-    return out, late.count(True) / max(len(late), 1), why, [str(w.message) for w in warned if issubclass(w.category, TraceWarning)]
+    return (out, late.count(True) / max(len(late), 1), why,
+            [str(w.message) for w in warned if issubclass(w.category, TraceWarning)])
 
 
 def table():
@@ -92,7 +98,9 @@ def table():
         except Exception as e:
             share, why, warned, same = 0, [f"{type(e).__name__}: {e}"], [], False
         good += same and share >= SHARE
-        print(f"{'same ' if same else 'OTHER'} {share:4.0%} {name:28s} {'; '.join((*why, *warned))[:300]}")
+        print(
+            f"{'same ' if same else 'OTHER'} {share:4.0%} {name:28s} "
+            f"{'; '.join((*why, *warned))[:300]}")
     print(f"{good} of {len(LOOPS)}")
 
 

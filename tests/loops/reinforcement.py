@@ -14,8 +14,10 @@ class ReplayBuffer:
     """Transitions in arrays (as of Spinning Up and CleanRL)."""
 
     def __init__(self, size, obs, act=1):
-        self.obs, self.next_obs = np.zeros((size, obs), np.float32), np.zeros((size, obs), np.float32)
-        self.actions, self.rewards, self.dones = np.zeros((size, act), np.float32), np.zeros(size, np.float32), np.zeros(size, np.float32)
+        self.obs, self.next_obs = (np.zeros((size, obs),
+                                            np.float32), np.zeros((size, obs), np.float32))
+        self.actions, self.rewards, self.dones = (np.zeros(
+            (size, act), np.float32), np.zeros(size, np.float32), np.zeros(size, np.float32))
         self.ptr, self.size, self.max_size = 0, 0, size
 
     def store(self, obs, act, rew, next_obs, done):
@@ -27,7 +29,11 @@ class ReplayBuffer:
     def sample_batch(self, batch_size=16):
         """Some of them."""
         idxs = np.random.randint(0, self.size, size=batch_size)
-        return dict(obs=self.obs[idxs], obs2=self.next_obs[idxs], act=self.actions[idxs], rew=self.rewards[idxs], done=self.dones[idxs])
+        return dict(obs=self.obs[idxs],
+                    obs2=self.next_obs[idxs],
+                    act=self.actions[idxs],
+                    rew=self.rewards[idxs],
+                    done=self.dones[idxs])
 
 
 class World:
@@ -44,7 +50,8 @@ class World:
 
     def step(self, action):
         """(observation, reward, done)"""
-        self.at = (self.at * 0.9 + 0.1 * float(action) + 0.1 * self.rng.normal(size=4)).astype(np.float32)
+        self.at = (self.at * 0.9 + 0.1 * float(action) + 0.1 * self.rng.normal(size=4)).astype(
+            np.float32)
         return self.at.copy(), -float((self.at ** 2).sum()), bool(self.rng.random() < 0.1)
 
 
@@ -58,7 +65,8 @@ def mlp(*sizes, last=nn.Identity):
 
 @loop
 def dqn_of_the_tutorial(trace):
-    """PyTorch's tutorial: a deque of named tuples, batches by cat, a soft update of the target net."""
+    """PyTorch's tutorial: a deque of named tuples, batches by cat, a soft update of the target
+    net."""
     Transition = collections.namedtuple("Transition", ("state", "action", "next_state", "reward"))
     memory, env = collections.deque([], maxlen=200), World()
     policy_net, target_net = mlp(4, 16, 2), mlp(4, 16, 2)
@@ -70,7 +78,9 @@ def dqn_of_the_tutorial(trace):
         state_action_values = policy_net(state_batch).gather(1, action_batch)
         next_state_values = torch.zeros(16)
         with torch.no_grad():
-            next_state_values = torch.where(mask, target_net(next_states).max(1).values, next_state_values)
+            next_state_values = torch.where(mask,
+                                            target_net(next_states).max(1).values,
+                                            next_state_values)
         expected = next_state_values * 0.99 + reward_batch
         loss = nn.SmoothL1Loss()(state_action_values, expected.unsqueeze(1))
         optimizer.zero_grad()
@@ -85,20 +95,26 @@ def dqn_of_the_tutorial(trace):
     state = torch.tensor(env.reset()).unsqueeze(0)
     for _ in range(60):
         with torch.no_grad():
-            action = policy_net(state).max(1).indices.view(1, 1) if random.random() > 0.3 else torch.tensor([[random.randrange(2)]])
+            action = (policy_net(state).max(1).indices.view(1, 1)
+                      if random.random() > 0.3 else torch.tensor([[random.randrange(2)]]))
         obs, reward, done = env.step(2 * action.item() - 1)
         following = torch.tensor(obs).unsqueeze(0)
-        memory.append(Transition(state, action, following, torch.tensor([reward], dtype=torch.float32)))
+        memory.append(
+            Transition(state, action, following, torch.tensor([reward], dtype=torch.float32)))
         state = following
         if len(memory) >= 16:
             batch = Transition(*zip(*random.sample(memory, 16)))
-            yield optimize(torch.cat(batch.state), torch.cat(batch.action), torch.cat(batch.reward), torch.cat(batch.next_state),
+            yield optimize(torch.cat(batch.state),
+                           torch.cat(batch.action),
+                           torch.cat(batch.reward),
+                           torch.cat(batch.next_state),
                            torch.rand(16) > 0.1)
 
 
 @loop
 def dqn_with_numpy(trace):
-    """CleanRL's kind: the batch comes as arrays, the target net is copied every tenth time, metrics go into a dict."""
+    """CleanRL's kind: the batch comes as arrays, the target net is copied every tenth time,
+    metrics go into a dict."""
     q, target, env, buffer = mlp(4, 16, 2), mlp(4, 16, 2), World(), ReplayBuffer(200, 4)
     target.load_state_dict(q.state_dict())
     optimizer = torch.optim.Adam(q.parameters(), lr=1e-3)
@@ -109,7 +125,8 @@ def dqn_with_numpy(trace):
         obs, act = torch.as_tensor(data["obs"]), torch.as_tensor(data["act"]).long()
         with torch.no_grad():
             target_max, _ = target(torch.as_tensor(data["obs2"])).max(dim=1)
-            td_target = torch.from_numpy(data["rew"]) + 0.99 * target_max * (1 - torch.from_numpy(data["done"]))
+            td_target = (torch.from_numpy(data["rew"]) + 0.99 * target_max *
+                         (1 - torch.from_numpy(data["done"])))
         old_val = q(obs).gather(1, act).squeeze()
         loss = F.mse_loss(td_target, old_val)
         optimizer.zero_grad()
@@ -118,7 +135,8 @@ def dqn_with_numpy(trace):
         metrics["td_loss"], metrics["q_values"] = loss.item(), old_val.mean().item()
     obs = env.reset()
     for n in range(70):
-        action = np.random.randint(2) if np.random.random() < 0.2 else q(torch.as_tensor(obs)).argmax().item()
+        action = (np.random.randint(2)
+                  if np.random.random() < 0.2 else q(torch.as_tensor(obs)).argmax().item())
         obs2, reward, done = env.step(2 * action - 1)
         buffer.store(obs, action, reward, obs2, done)
         obs = env.reset() if done else obs2
@@ -131,7 +149,8 @@ def dqn_with_numpy(trace):
 
 @loop
 def ppo(trace):
-    """CleanRL's PPO: minibatches by NumPy indices, clip fractions in a list, KL, entropies, an annealed learning rate."""
+    """CleanRL's PPO: minibatches by NumPy indices, clip fractions in a list, KL, entropies, an
+    annealed learning rate."""
     actor, critic, env = mlp(4, 16, 2), mlp(4, 16, 1), World()
     params = [*actor.parameters(), *critic.parameters()]
     optimizer = torch.optim.Adam(params, lr=2.5e-3, eps=1e-5)
@@ -149,7 +168,9 @@ def ppo(trace):
             clipfrac = ((ratio - 1.0).abs() > clip_coef).float().mean().item()
         mb_advantages = b_advantages[mb_inds]
         mb_advantages = (mb_advantages - mb_advantages.mean()) / (mb_advantages.std() + 1e-8)
-        pg_loss = torch.max(-mb_advantages * ratio, -mb_advantages * torch.clamp(ratio, 1 - clip_coef, 1 + clip_coef)).mean()
+        pg_loss = torch.max(-mb_advantages * ratio,
+                            -mb_advantages
+                            * torch.clamp(ratio, 1 - clip_coef, 1 + clip_coef)).mean()
         v_loss = 0.5 * ((newvalue.view(-1) - b_returns[mb_inds]) ** 2).mean()
         loss = pg_loss - 0.01 * entropy.mean() + v_loss * 0.5
         optimizer.zero_grad()
@@ -169,25 +190,29 @@ def ppo(trace):
             obs, reward, done = env.step(2 * action.item() - 1)
             rows[-1] += (reward,)
         b_obs = torch.as_tensor(np.array([r[0] for r in rows]))
-        b_actions, b_logprobs = torch.tensor([r[1] for r in rows]), torch.tensor([r[2] for r in rows])
+        b_actions, b_logprobs = (torch.tensor([r[1]
+                                               for r in rows]), torch.tensor([r[2] for r in rows]))
         b_returns = torch.tensor([r[3] for r in rows], dtype=torch.float32)
         with torch.no_grad():
             b_advantages = b_returns - critic(b_obs).view(-1)
         for _ in range(3):
             np.random.shuffle(b_inds)
             for start in range(0, batch, minibatch):
-                yield update(b_inds[start:start + minibatch], b_obs, b_actions, b_logprobs, b_advantages, b_returns)
+                yield update(b_inds[start:start + minibatch], b_obs, b_actions, b_logprobs,
+                             b_advantages, b_returns)
 
 
 @loop
 def sac(trace):
-    """Spinning Up's SAC: two critics, a squashed Gaussian policy, an entropy that is tuned, Polyak averages of the targets."""
+    """Spinning Up's SAC: two critics, a squashed Gaussian policy, an entropy that is tuned,
+    Polyak averages of the targets."""
     env, buffer = World(), ReplayBuffer(200, 4)
     q1, q2, t1, t2, policy = mlp(5, 16, 1), mlp(5, 16, 1), mlp(5, 16, 1), mlp(5, 16, 1), mlp(4, 16, 2)
     t1.load_state_dict(q1.state_dict()), t2.load_state_dict(q2.state_dict())
     log_alpha = torch.zeros(1, requires_grad=True)
     pi_opt = torch.optim.Adam(policy.parameters(), lr=1e-3)
-    q_opt, a_opt = torch.optim.Adam([*q1.parameters(), *q2.parameters()], lr=1e-3), torch.optim.Adam([log_alpha], lr=1e-3)
+    q_opt, a_opt = (torch.optim.Adam([*q1.parameters(), *q2.parameters()],
+                                     lr=1e-3), torch.optim.Adam([log_alpha], lr=1e-3))
     log = collections.defaultdict(list)
 
     def act(o):
@@ -206,7 +231,8 @@ def sac(trace):
         alpha = log_alpha.exp().detach()
         with torch.no_grad():
             a2, logp2 = act(o2)
-            backup = r + 0.99 * (1 - d) * (torch.min(q_of(t1, o2, a2), q_of(t2, o2, a2)) - alpha * logp2)
+            backup = (r + 0.99 * (1 - d) *
+                      (torch.min(q_of(t1, o2, a2), q_of(t2, o2, a2)) - alpha * logp2))
         q_loss = ((q_of(q1, o, a) - backup) ** 2).mean() + ((q_of(q2, o, a) - backup) ** 2).mean()
         q_opt.zero_grad()
         q_loss.backward()
@@ -244,7 +270,8 @@ def sac(trace):
 
 @loop
 def reinforce(trace):
-    """PyTorch's example: returns of an episode are made in a deque, the loss from lists of log probabilities."""
+    """PyTorch's example: returns of an episode are made in a deque, the loss from lists of log
+    probabilities."""
     policy, env = mlp(4, 16, 2), World()
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
     eps = np.finfo(np.float32).eps.item()
@@ -269,7 +296,8 @@ def reinforce(trace):
         obs, states, actions, rewards = env.reset(), [], [], []
         for _ in range(8):
             with torch.no_grad():
-                action = torch.distributions.Categorical(logits=policy(torch.as_tensor(obs))).sample().item()
+                action = torch.distributions.Categorical(
+                    logits=policy(torch.as_tensor(obs))).sample().item()
             states.append(obs)
             actions.append(action)
             obs, reward, _ = env.step(2 * action - 1)

@@ -1,4 +1,5 @@
-"""Classification, regression, sequences: schedules, averages, accumulation, mixed precision, metrics, early stopping, progress bars."""
+"""Classification, regression, sequences: schedules, averages, accumulation, mixed precision,
+metrics, early stopping, progress bars."""
 import collections
 import copy
 import dataclasses
@@ -28,7 +29,8 @@ def batches(x, y, size, epochs):
 
 def mlp(features=8, classes=3, hidden=12):
     """A small classifier."""
-    return nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Dropout(0.1), nn.Linear(hidden, classes))
+    return nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Dropout(0.1),
+                         nn.Linear(hidden, classes))
 
 
 class AverageMeter:
@@ -59,7 +61,9 @@ def accuracy(output, target, topk=(1,)):
         maxk = max(topk)
         _, pred = output.topk(maxk, 1, True, True)
         correct = pred.t().eq(target.view(1, -1).expand_as(pred.t()))
-        return [correct[:k].reshape(-1).float().sum(0, keepdim=True).mul_(100.0 / target.size(0)) for k in topk]
+        return [
+            correct[:k].reshape(-1).float().sum(0, keepdim=True).mul_(100.0 / target.size(0))
+            for k in topk]
 
 
 @loop
@@ -90,12 +94,16 @@ def imagenet(trace):
 
 @loop
 def cosine_with_warm_up(trace):
-    """timm's kind of step: LinearLR then CosineAnnealingLR by SequentialLR, label smoothing, clipped gradients, an EMA of the weights."""
+    """timm's kind of step: LinearLR then CosineAnnealingLR by SequentialLR, label smoothing,
+    clipped gradients, an EMA of the weights."""
     model = mlp()
     ema = copy.deepcopy(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.05)
-    scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, [
-        torch.optim.lr_scheduler.LinearLR(optimizer, 0.01, total_iters=6), torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)], [6])
+    scheduler = torch.optim.lr_scheduler.SequentialLR(
+        optimizer,
+        [
+            torch.optim.lr_scheduler.LinearLR(optimizer, 0.01, total_iters=6),
+            torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)], [6])
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
 
     @trace
@@ -144,7 +152,8 @@ def warm_restarts_and_accumulation(trace):
     @trace
     def step(x, y):
         for i in range(accumulation_steps):
-            loss = F.cross_entropy(model(x[i::accumulation_steps]), y[i::accumulation_steps]) / accumulation_steps
+            loss = (F.cross_entropy(model(x[i::accumulation_steps]), y[i::accumulation_steps])
+                    / accumulation_steps)
             loss.backward()
         optimizer.step()
         scheduler.step()
@@ -233,12 +242,14 @@ class MetricLogger:
 
 @loop
 def detection_references(trace):
-    """torchvision's references: a MetricLogger, a dict of losses, LambdaLR as warm-up, a stop where the loss is not finite."""
+    """torchvision's references: a MetricLogger, a dict of losses, LambdaLR as warm-up, a stop
+    where the loss is not finite."""
     model, boxes = mlp(), nn.Linear(8, 4)
     params = [p for m in (model, boxes) for p in m.parameters() if p.requires_grad]
     optimizer = torch.optim.SGD(params, lr=0.05, momentum=0.9)
     warmup_iters, logger = 30, MetricLogger()
-    lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda it: min(1.0, 0.001 + it / warmup_iters))
+    lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer,
+                                                     lambda it: min(1.0, 0.001 + it / warmup_iters))
 
     @trace
     def step(images, targets):
@@ -279,7 +290,8 @@ class EarlyStopping:
 
 @loop
 def early_stopping(trace):
-    """Training and validation as two traced functions; the stop and ReduceLROnPlateau are decided between them."""
+    """Training and validation as two traced functions; the stop and ReduceLROnPlateau are
+    decided between them."""
     model, stopping = mlp(), EarlyStopping(patience=60)
     optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-3)
     scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=4)
@@ -330,7 +342,8 @@ class Bar:
 def progress_bar(trace):
     """An LSTM that classifies sequences, under a bar with its losses."""
     embedding, lstm, head = nn.Embedding(20, 8), nn.LSTM(8, 12, batch_first=True), nn.Linear(12, 3)
-    optimizer = torch.optim.Adam([*embedding.parameters(), *lstm.parameters(), *head.parameters()], lr=1e-2)
+    optimizer = torch.optim.Adam([*embedding.parameters(), *lstm.parameters(), *head.parameters()],
+                                 lr=1e-2)
     bar, running = Bar(48), collections.deque(maxlen=10)
 
     @trace
@@ -381,7 +394,8 @@ class Config:
 def maml(trace):
     """Model-agnostic meta-learning: gradients through the gradients of each task."""
     config = Config()
-    w = [(torch.randn(1, 8) * 0.5).requires_grad_(), torch.zeros(8, requires_grad=True), (torch.randn(8, 1) * 0.3).requires_grad_()]
+    w = [(torch.randn(1, 8) * 0.5).requires_grad_(),
+         torch.zeros(8, requires_grad=True), (torch.randn(8, 1) * 0.3).requires_grad_()]
     optimizer = torch.optim.Adam(w, lr=config.lr)
 
     def net(x, w):
@@ -393,7 +407,9 @@ def maml(trace):
         for i in range(xs.shape[0]):
             fast = list(w)
             for _ in range(config.steps):
-                grads = torch.autograd.grad(F.mse_loss(net(xs[i], fast), ys[i]), fast, create_graph=True)
+                grads = torch.autograd.grad(F.mse_loss(net(xs[i], fast), ys[i]),
+                                            fast,
+                                            create_graph=True)
                 fast = [p - config.inner * g for p, g in zip(fast, grads)]
             loss = F.mse_loss(net(xq[i], fast), yq[i])
             meta = meta + loss

@@ -1,4 +1,5 @@
-"""NumPy and DLPack: shared memory both ways, NumPy's functions on tensors, gradients through them."""
+"""NumPy and DLPack: shared memory both ways, NumPy's functions on tensors, gradients through
+them."""
 import array
 
 import numpy as np
@@ -12,13 +13,15 @@ def test_memory_is_shared_both_ways():
     x = whet.tensor(A)
     a = np.asarray(x)
     a[0, 0] = 7
-    assert x[0, 0] == 7 and x.numpy()[0, 0] == 7 and a.__array_interface__["data"][0] == x.data_ptr()
+    assert (x[0, 0] == 7 and x.numpy()[0, 0] == 7
+            and a.__array_interface__["data"][0] == x.data_ptr())
     b = np.zeros((2, 3))[:, ::2]
     y = whet.from_numpy(b)
     y[1, 1] = 5.0
     assert b[1, 1] == 5 and y.stride() == (3, 2)
     assert np.array(x, copy=True) is not a and not np.shares_memory(np.array(x, copy=True), a)
-    assert np.asarray(x, dtype=np.float32).dtype == np.float32 and np.array([whet.tensor(1.0), whet.tensor(2.0)]).tolist() == [1, 2]
+    assert (np.asarray(x, dtype=np.float32).dtype == np.float32
+            and np.array([whet.tensor(1.0), whet.tensor(2.0)]).tolist() == [1, 2])
     with pytest.raises(ValueError, match="copy"):
         np.array(x, dtype=np.float32, copy=False)
 
@@ -39,12 +42,13 @@ def test_the_array_object_is_the_callers_own():
     x[0, 0] = 1.0
 
 
-UFUNCS = ["sin", "exp", "log", "sqrt", "tanh", "absolute", "negative", "square", "floor", "isnan", "isfinite", "sign", "arctan",
-          "log1p", "expm1", "rint",
-          "reciprocal", "positive"]
-PAIRS = ["add", "subtract", "multiply", "true_divide", "power", "maximum", "minimum", "less", "greater_equal", "equal", "arctan2",
-         "fmod", "remainder",
-         "floor_divide", "hypot", "copysign", "logaddexp", "logical_and"]
+UFUNCS = [
+    "sin", "exp", "log", "sqrt", "tanh", "absolute", "negative", "square", "floor", "isnan",
+    "isfinite", "sign", "arctan", "log1p", "expm1", "rint", "reciprocal", "positive"]
+PAIRS = [
+    "add", "subtract", "multiply", "true_divide", "power", "maximum", "minimum", "less",
+    "greater_equal", "equal", "arctan2", "fmod", "remainder", "floor_divide", "hypot", "copysign",
+    "logaddexp", "logical_and"]
 
 
 @pytest.mark.parametrize("name", UFUNCS)
@@ -67,7 +71,8 @@ def test_ufuncs_of_two(name):
 
 def test_operators_with_arrays_and_numpy_numbers():
     x = whet.ones(3, dtype=whet.float64, requires_grad=True)
-    for y in (np.arange(3.0) * x, x * np.arange(3.0), np.float64(2) * x, x ** np.float32(2), np.ones(3) - x, np.ones(3) @ x):
+    for y in ((np.arange(3.0) * x, x * np.arange(3.0), np.float64(2) * x, x ** np.float32(2),
+               np.ones(3) - x, np.ones(3) @ x)):
         assert type(y) is whet.Tensor and y.requires_grad
     a = np.arange(3.0)
     a += whet.ones(3)
@@ -77,38 +82,35 @@ def test_operators_with_arrays_and_numpy_numbers():
 
 FUNCTIONS = [
     ("sum", lambda n, a: n.sum(a)), ("sum of rows", lambda n, a: n.sum(a, axis=1, keepdims=True)),
-    ("mean", lambda n, a: n.mean(a, axis=(0, 1))),
-    ("max", lambda n, a: n.max(a, axis=0)), ("amin", lambda n, a: n.amin(a)), ("prod", lambda n, a: n.prod(a, axis=1)),
-    ("std", lambda n, a: n.std(a, axis=0)),
-    ("var", lambda n, a: n.var(a, ddof=1)), ("argmax", lambda n, a: n.argmax(a, axis=1)),
-    ("cumsum", lambda n, a: n.cumsum(a, axis=1)),
-    ("concatenate", lambda n, a: n.concatenate([a, a], axis=1)), ("stack", lambda n, a: n.stack([a, a], axis=-1)),
-    ("vstack", lambda n, a: n.vstack([a, a])),
+    ("mean", lambda n, a: n.mean(a, axis=(0, 1))), ("max", lambda n, a: n.max(a, axis=0)),
+    ("amin", lambda n, a: n.amin(a)), ("prod", lambda n, a: n.prod(a, axis=1)),
+    ("std", lambda n, a: n.std(a, axis=0)), ("var", lambda n, a: n.var(a, ddof=1)),
+    ("argmax", lambda n, a: n.argmax(a, axis=1)), ("cumsum", lambda n, a: n.cumsum(a, axis=1)),
+    ("concatenate", lambda n, a: n.concatenate([a, a], axis=1)),
+    ("stack", lambda n, a: n.stack([a, a], axis=-1)), ("vstack", lambda n, a: n.vstack([a, a])),
     ("reshape", lambda n, a: n.reshape(a, (4, 3))), ("transpose", lambda n, a: n.transpose(a)),
     ("swapaxes", lambda n, a: n.swapaxes(a, 0, 1)),
-    ("expand_dims", lambda n, a: n.expand_dims(a, (0, 2))), ("squeeze", lambda n, a: n.squeeze(a[None])),
-    ("moveaxis", lambda n, a: n.moveaxis(a, 0, 1)),
+    ("expand_dims", lambda n, a: n.expand_dims(a, (0, 2))),
+    ("squeeze", lambda n, a: n.squeeze(a[None])), ("moveaxis", lambda n, a: n.moveaxis(a, 0, 1)),
     ("broadcast_to", lambda n, a: n.broadcast_to(a, (2, 3, 4))), ("flip", lambda n, a: n.flip(a)),
-    ("roll", lambda n, a: n.roll(a, 1, axis=1)),
-    ("tile", lambda n, a: n.tile(a, (2, 1))), ("repeat", lambda n, a: n.repeat(a, 2, axis=0)), ("tril", lambda n, a: n.tril(a, 1)),
+    ("roll", lambda n, a: n.roll(a, 1, axis=1)), ("tile", lambda n, a: n.tile(a, (2, 1))),
+    ("repeat", lambda n, a: n.repeat(a, 2, axis=0)), ("tril", lambda n, a: n.tril(a, 1)),
     ("diagonal", lambda n, a: n.diagonal(a, 1)), ("where", lambda n, a: n.where(a > 1, a, 0.0)),
-    ("clip", lambda n, a: n.clip(a, 0.5, 1.0)),
-    ("sort", lambda n, a: n.sort(a, axis=0)), ("argsort", lambda n, a: n.argsort(a)),
-    ("take", lambda n, a: n.take(a, [0, 2], axis=1)),
+    ("clip", lambda n, a: n.clip(a, 0.5, 1.0)), ("sort", lambda n, a: n.sort(a, axis=0)),
+    ("argsort", lambda n, a: n.argsort(a)), ("take", lambda n, a: n.take(a, [0, 2], axis=1)),
     ("round", lambda n, a: n.round(a, 2)), ("dot", lambda n, a: n.dot(a, a.T)),
     ("einsum", lambda n, a: n.einsum("ij,kj->ik", a, a)),
-    ("outer", lambda n, a: n.outer(a[0], a[1])), ("tensordot", lambda n, a: n.tensordot(a, a, ([0], [0]))),
-    ("kron", lambda n, a: n.kron(a, a)),
-    ("count_nonzero", lambda n, a: n.count_nonzero(a > 1)), ("add.reduce", lambda n, a: n.add.reduce(a, axis=1)),
-    ("ravel", lambda n, a: n.ravel(a)),
+    ("outer", lambda n, a: n.outer(a[0], a[1])),
+    ("tensordot", lambda n, a: n.tensordot(a, a, ([0], [0]))), ("kron", lambda n, a: n.kron(a, a)),
+    ("count_nonzero", lambda n, a: n.count_nonzero(a > 1)),
+    ("add.reduce", lambda n, a: n.add.reduce(a, axis=1)), ("ravel", lambda n, a: n.ravel(a)),
     ("zeros_like", lambda n, a: n.zeros_like(a)), ("full_like", lambda n, a: n.full_like(a, 3)),
-    ("split", lambda n, a: n.split(a, 2, axis=1)[1]),
-    ("all", lambda n, a: n.all(a > 0)), ("diff", lambda n, a: n.diff(a, axis=1)),
-    ("matmul", lambda n, a: n.matmul(a, a.T)), ("median", lambda n, a: n.median(a, axis=1)),
+    ("split", lambda n, a: n.split(a, 2, axis=1)[1]), ("all", lambda n, a: n.all(a > 0)),
+    ("diff", lambda n, a: n.diff(a, axis=1)), ("matmul", lambda n, a: n.matmul(a, a.T)),
+    ("median", lambda n, a: n.median(a, axis=1)),
     ("maximum.reduce", lambda n, a: n.maximum.reduce(a, axis=0)),
     ("subtract.outer", lambda n, a: n.subtract.outer(a[0], a[1])),
-    ("nan_to_num", lambda n, a: n.nan_to_num(a)),
-]
+    ("nan_to_num", lambda n, a: n.nan_to_num(a)), ]
 
 
 @pytest.mark.parametrize("name, f", FUNCTIONS, ids=[n for n, _ in FUNCTIONS])
@@ -120,7 +122,8 @@ def test_numpys_functions_give_tensors(name, f):
 
 def test_gradients_flow_through_numpys_functions():
     x = whet.tensor(A, requires_grad=True)
-    assert whet.autograd.gradcheck(lambda x: np.sum(np.exp(np.concatenate([x, x * 2], axis=1)), axis=0), (x,))
+    assert whet.autograd.gradcheck(
+        lambda x: np.sum(np.exp(np.concatenate([x, x * 2], axis=1)), axis=0), (x,))
 
 
 def test_results_go_to_out():
@@ -132,14 +135,19 @@ def test_results_go_to_out():
 
 def test_what_is_not_supported_says_so():
     x = whet.tensor(A)
-    for call, name in (lambda: np.sum(x, where=A > 1), "where"), (lambda: np.add(x, x, where=A > 1), "where"):
+    for call, name in ((lambda: np.sum(x, where=A > 1), "where"),
+                       (lambda: np.add(x, x, where=A > 1), "where")):
         with pytest.raises(TypeError, match=name):
             call()
 
 
-@pytest.mark.parametrize("f", [
-    lambda n, x: n.fft.fft(x), lambda n, x: n.interp(x, [0, 1], [2, 3]), lambda n, x: n.linalg.norm(x, axis=1), lambda n, x: n.percentile(x, 30),
-    lambda n, x: n.histogram(x, bins=3)[0], lambda n, x: n.cov(x), lambda n, x: n.block([[x, x], [x, x]]), lambda n, x: n.partition(x, 2)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n, x: n.fft.fft(x), lambda n, x: n.interp(x, [0, 1], [2, 3]),
+        lambda n, x: n.linalg.norm(x, axis=1), lambda n, x: n.percentile(x, 30),
+        lambda n, x: n.histogram(x, bins=3)[0], lambda n, x: n.cov(x),
+        lambda n, x: n.block([[x, x], [x, x]]), lambda n, x: n.partition(x, 2)])
 def test_functions_without_an_op_are_numpys_on_the_memory(f):
     y = f(np, whet.tensor(A))
     np.testing.assert_array_equal(np.asarray(y), f(np, A))
@@ -177,12 +185,14 @@ def test_a_traced_function_that_has_numpy_write_to_tensors_runs_eagerly():
             assert f(whet.tensor(A) + k).tolist() == fn(whet.tensor(A) + k).tolist()
 
 
-@pytest.mark.parametrize("dtype", [d for d in whet.dtypes.ALL.values() if d is not whet.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [d for d in whet.dtypes.ALL.values() if d is not whet.bfloat16],
+                         ids=str)
 def test_dlpack_round_trip(dtype):
     x = whet.arange(12).view(3, 4).to(dtype)
     for t in (x, x.t(), x[1:, ::2], x[0, 0], x[:0]):
         y = whet.from_dlpack(t)
-        assert y.dtype is dtype and y.tolist() == t.tolist() and (not t.numel() or y.data_ptr() == t.data_ptr())
+        assert (y.dtype is dtype and y.tolist() == t.tolist()
+                and (not t.numel() or y.data_ptr() == t.data_ptr()))
         assert np.from_dlpack(t).tolist() == t.tolist()
     a = np.arange(6).astype(dtype.np)
     z = whet.from_dlpack(a)
@@ -244,7 +254,9 @@ def test_python_operators():
     x = whet.tensor([3, 1, 2])
     assert 1 in x and 7 not in x and [int(t) for t in reversed(x)] == [2, 1, 3]
     q, r = divmod(x, 2)
-    assert q.tolist() == [1, 0, 1] and r.tolist() == [1, 1, 0] and divmod(7, x)[1].tolist() == [1, 0, 1]
-    assert round(whet.tensor([1.25]), 1).item() == np.float32(1.2) and [1, 2, 3, 4][whet.tensor(2)] == 3 and hash(x) == hash(x)
+    assert (q.tolist() == [1, 0, 1] and r.tolist() == [1, 1, 0]
+            and divmod(7, x)[1].tolist() == [1, 0, 1])
+    assert (round(whet.tensor([1.25]), 1).item() == np.float32(1.2)
+            and [1, 2, 3, 4][whet.tensor(2)] == 3 and hash(x) == hash(x))
     with pytest.raises(RuntimeError, match="only supports Tensor or scalar"):
         "a" in x  # noqa: B015

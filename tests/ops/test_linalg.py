@@ -1,4 +1,5 @@
-"""whet.linalg against NumPy, and the gradients of what has signs or phases to choose through functions without them."""
+"""whet.linalg against NumPy, and the gradients of what has signs or phases to choose through
+functions without them."""
 import numpy as np
 import pytest
 import whet
@@ -23,22 +24,29 @@ def test_factorisations_multiply_back(shape):
     np.testing.assert_allclose(((v * w.unsqueeze(-2)) @ v.mT).numpy(), p.numpy(), atol=1e-12)
 
 
-@pytest.mark.parametrize("fn", [
-    lambda a: whet.linalg.qr(a).Q.abs() * 1.0, lambda a: whet.linalg.qr(a).R ** 2,
-    lambda a: whet.linalg.svd(a, full_matrices=False).S, lambda a: whet.linalg.svdvals(a) ** 2,
-    lambda a: (lambda u, s, vh: (u * s.unsqueeze(-2)) @ vh)(*whet.linalg.svd(a, full_matrices=False)),
-    lambda a: (lambda u, s, vh: u[:, :1] @ vh[:1])(*whet.linalg.svd(a, full_matrices=False)),
-    lambda a: whet.linalg.eigvalsh(a @ a.mT), lambda a: (lambda w, v: v[:, -1:] @ v[:, -1:].mT)(*whet.linalg.eigh(a @ a.mT)),
-    lambda a: whet.linalg.matrix_norm(a, "nuc"), lambda a: whet.linalg.matrix_norm(a, 2), lambda a: whet.linalg.pinv(a),
-    lambda a: whet.linalg.matrix_power(a @ a.mT, 3), lambda a: whet.linalg.norm(a)])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda a: whet.linalg.qr(a).Q.abs() * 1.0, lambda a: whet.linalg.qr(a).R ** 2,
+        lambda a: whet.linalg.svd(a, full_matrices=False).S, lambda a: whet.linalg.svdvals(a) ** 2,
+        lambda a: (lambda u, s, vh:
+                   (u * s.unsqueeze(-2)) @ vh)(*whet.linalg.svd(a, full_matrices=False)), lambda a:
+        (lambda u, s, vh: u[:, :1] @ vh[:1])(*whet.linalg.svd(a, full_matrices=False)),
+        lambda a: whet.linalg.eigvalsh(a @ a.mT), lambda a: (lambda w, v: v[:, -1:] @ v[:, -1:].mT)
+        (*whet.linalg.eigh(a @ a.mT)), lambda a: whet.linalg.matrix_norm(a, "nuc"),
+        lambda a: whet.linalg.matrix_norm(a, 2), lambda a: whet.linalg.pinv(a),
+        lambda a: whet.linalg.matrix_power(a @ a.mT, 3), lambda a: whet.linalg.norm(a)])
 def test_gradients(fn):
     assert gradcheck(fn, (matrices(4, 3),), atol=1e-5)
 
 
 def test_second_gradients():
     a = matrices(3, 3)
-    assert gradgradcheck(lambda a: whet.linalg.inv(a + 3 * whet.eye(3, dtype=a.dtype)), (a,), atol=1e-4)
-    assert gradgradcheck(lambda a: whet.linalg.slogdet(a @ a.mT + whet.eye(3, dtype=a.dtype)).logabsdet, (a,), atol=1e-4)
+    assert gradgradcheck(lambda a: whet.linalg.inv(a + 3 * whet.eye(3, dtype=a.dtype)), (a,),
+                         atol=1e-4)
+    assert gradgradcheck(
+        lambda a: whet.linalg.slogdet(a @ a.mT + whet.eye(3, dtype=a.dtype)).logabsdet, (a,),
+        atol=1e-4)
 
 
 def test_errors_say_what_is_wrong():
@@ -54,12 +62,18 @@ def test_errors_say_what_is_wrong():
         whet.linalg.solve(whet.eye(2), whet.ones(3))
 
 
-# ---- second derivatives, complex matrices, what has no solution ------------------------------------------------------------
-SECOND = {"eigh": lambda a: whet.linalg.eigh(a + a.mH).eigenvectors.abs(), "svd": lambda a: whet.linalg.svd(a, full_matrices=False).U.abs(),
-          "eig": lambda a: whet.linalg.eig(a).eigenvectors.abs(), "qr": lambda a: tuple(whet.linalg.qr(a)),
-          "both": lambda a: (lambda u, s, vh: (u @ vh, s))(*whet.linalg.svd(a, full_matrices=False)), "pinv": whet.linalg.pinv,
-          "lu": lambda a: tuple(whet.linalg.lu(a))[1:], "slogdet": lambda a: tuple(whet.linalg.slogdet(a)), "svdvals": whet.linalg.svdvals,
-          "logdet": lambda a: whet.logdet(a @ a.mH + 1j if a.is_complex() else a @ a.mT)}
+# ---- second derivatives, complex matrices, what has no solution ----------------------------------
+SECOND = {
+    "eigh": lambda a: whet.linalg.eigh(a + a.mH).eigenvectors.abs(),
+    "svd": lambda a: whet.linalg.svd(a, full_matrices=False).U.abs(),
+    "eig": lambda a: whet.linalg.eig(a).eigenvectors.abs(),
+    "qr": lambda a: tuple(whet.linalg.qr(a)),
+    "both": lambda a: (lambda u, s, vh: (u @ vh, s))(*whet.linalg.svd(a, full_matrices=False)),
+    "pinv": whet.linalg.pinv,
+    "lu": lambda a: tuple(whet.linalg.lu(a))[1:],
+    "slogdet": lambda a: tuple(whet.linalg.slogdet(a)),
+    "svdvals": whet.linalg.svdvals,
+    "logdet": lambda a: whet.logdet(a @ a.mH + 1j if a.is_complex() else a @ a.mT)}
 
 
 @pytest.mark.parametrize("complex_", [False, True])
@@ -87,8 +101,12 @@ def test_a_pseudo_inverse_reads_what_it_is_told():
     a = whet.tensor([[2.0, 0.0], [0.0, 0.1]])
     assert whet.linalg.pinv(a, atol=0.5).tolist() == [[0.5, 0.0], [0.0, 0.0]]
     assert whet.linalg.pinv(a, rtol=0.5).tolist() == [[0.5, 0.0], [0.0, 0.0]]
-    lower = whet.tensor([[1.0, 100.0], [2.0, 1.0]])                     # of a symmetric matrix one triangle is read
-    np.testing.assert_allclose(whet.linalg.pinv(lower, hermitian=True).numpy(), np.linalg.pinv([[1.0, 2.0], [2.0, 1.0]]), rtol=1e-5)
+    # of a symmetric matrix one triangle is read
+    lower = whet.tensor([[1.0, 100.0], [2.0, 1.0]])
+    np.testing.assert_allclose(
+        whet.linalg.pinv(lower, hermitian=True).numpy(),
+        np.linalg.pinv([[1.0, 2.0], [2.0, 1.0]]),
+        rtol=1e-5)
     assert whet.linalg.matrix_rank(a, atol=0.5).item() == 1
     assert whet.linalg.matrix_rank(lower, hermitian=True).item() == 2
 
@@ -103,7 +121,8 @@ def test_the_ex_forms_say_where_it_failed():
     assert info.tolist() == [0, 2] and inverse[0].tolist() == [[0.5, 0.0], [0.0, 0.5]]
     solution, info = whet.linalg.solve_ex(singular, whet.ones(2, 2))
     assert info.tolist() == [0, 2] and solution[0].tolist() == [0.5, 0.5]
-    for call in (lambda: whet.linalg.cholesky_ex(bad, check_errors=True), lambda: whet.linalg.inv_ex(singular, check_errors=True),
+    for call in (lambda: whet.linalg.cholesky_ex(bad, check_errors=True),
+                 lambda: whet.linalg.inv_ex(singular, check_errors=True),
                  lambda: whet.linalg.solve_ex(singular, whet.ones(2, 2), check_errors=True)):
         with pytest.raises(whet.linalg.LinAlgError):
             call()
@@ -111,17 +130,20 @@ def test_the_ex_forms_say_where_it_failed():
 
 def test_matrices_without_elements():
     none = whet.ones(0, 3, 3, dtype=whet.float64, requires_grad=True)
-    for fn in (whet.linalg.inv, whet.linalg.pinv, lambda a: whet.linalg.lu_factor(a).LU, lambda a: whet.linalg.solve(a, a[..., :1])):
+    for fn in ((whet.linalg.inv, whet.linalg.pinv, lambda a: whet.linalg.lu_factor(a).LU,
+                lambda a: whet.linalg.solve(a, a[..., :1]))):
         assert gradgradcheck(fn, [none])
     empty = whet.ones(0, 0)
     assert whet.linalg.pinv(empty).shape == (0, 0) and whet.linalg.matrix_rank(empty).item() == 0
-    assert whet.linalg.matrix_norm(empty, 2).item() == 0 and whet.linalg.matrix_norm(empty, 1, keepdim=True).shape == (1, 1)
+    assert (whet.linalg.matrix_norm(empty, 2).item() == 0
+            and whet.linalg.matrix_norm(empty, 1, keepdim=True).shape == (1, 1))
     assert whet.linalg.lu_solve(*whet.linalg.lu_factor(empty), whet.ones(0, 4)).shape == (0, 4)
     assert (whet.ones(5, 5, 0) @ whet.ones(0, 5)).tolist() == whet.zeros(5, 5, 5).tolist()
 
 
 def test_complex_pivots_are_chosen_as_in_lapack():
-    a = whet.tensor([[3.2 + 0j, 1], [2.2 + 2.2j, 1]])                   # |2.2 + 2.2j| is 3.11, the sum of its parts 4.4
+    # |2.2 + 2.2j| is 3.11, the sum of its parts 4.4
+    a = whet.tensor([[3.2 + 0j, 1], [2.2 + 2.2j, 1]])
     assert whet.linalg.lu_factor(a).pivots.tolist() == [2, 2]
 
 

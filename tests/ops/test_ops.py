@@ -1,8 +1,9 @@
 """Tests made from the registry: every op with its samples.
 
-A pointwise op states domains, every other op states calls. Each is checked against the same op in float64 (run by the NumPy
-reference where the op is an expression), numerically for first and second derivatives, at several thread counts, on transposed and
-strided operands, and with bad operands. An op without samples fails.
+A pointwise op states domains, every other op states calls. Each is checked against the same op in
+float64 (run by the NumPy reference where the op is an expression), numerically for first and second
+derivatives, at several thread counts, on transposed and strided operands, and with bad operands. An
+op without samples fails.
 """
 import numpy as np
 import pytest
@@ -47,7 +48,8 @@ def pointwise_inputs(op, shape, seed=0, dtype=whet.float64, grad=True):
     for d in domains(op):
         a = np.asarray(d(rng, shape))
         t = whet.tensor(a if d.kind != "f" else a, dtype=dtype if d.kind == "f" else None)
-        out.append(t.requires_grad_() if grad and d.kind == "f" and d.grad and d.low != d.high and op.differentiable else t)
+        out.append(t.requires_grad_(
+        ) if grad and d.kind == "f" and d.grad and d.low != d.high and op.differentiable else t)
     return out
 
 
@@ -84,7 +86,8 @@ def test_pointwise_equals_the_reference(name, dtype):
         xs = pointwise_inputs(op, shape, dtype=dtype or whet.int64, grad=False)
         y = op(*xs)
         wide = [x._array.astype(np.float64) if x.dtype.kind == 2 else x._array for x in xs]
-        ref, = scalar.evaluate((op.root,), wide, lambda s: np.dtype("f8") if s == "f32" else whet.dtypes.SHORT[s].np)
+        ref, = scalar.evaluate((op.root,), wide, lambda s: np.dtype("f8")
+                               if s == "f32" else whet.dtypes.SHORT[s].np)
         got = y._array
         assert got.shape == shape
         if got.dtype.kind in "fV":
@@ -125,18 +128,22 @@ def test_second_gradients(name):
             out = run(op, Sample(*args, **sample.kwargs))
             return tuple(o for i, o in enumerate(out) if i not in op.nondiff_outputs)
         outs = [o for o in fn(*tensors) if o.requires_grad]
-        g = whet.autograd.grad(outs, tensors, [whet.ones_like(o, requires_grad=True) for o in outs], create_graph=True, allow_unused=True)
+        g = whet.autograd.grad(outs, tensors, [whet.ones_like(o, requires_grad=True) for o in outs],
+                               create_graph=True, allow_unused=True)
         if not any(x is not None and x.requires_grad for x in g):
             continue
         assert gradgradcheck(fn, tensors, atol=1e-4), f"sample {k}"
 
 
-@pytest.mark.parametrize("name", [n for n in POINTWISE if REGISTRY[n].differentiable and 3 in REGISTRY[n].kinds])
+@pytest.mark.parametrize(
+    "name", [n for n in POINTWISE if REGISTRY[n].differentiable and 3 in REGISTRY[n].kinds])
 def test_gradients_of_complex_operands(name):
-    """First and second: most expressions have a complex derivative, some conjugate or take absolute values."""
+    """First and second: most expressions have a complex derivative, some conjugate or take
+    absolute values."""
     op = REGISTRY[name]
     reals, more = pointwise_inputs(op, (3,)), pointwise_inputs(op, (3,), seed=1)
-    xs = [(a.detach() + 0.5j * b.detach()).requires_grad_() if a.requires_grad else a for a, b in zip(reals, more)]
+    xs = [(a.detach() + 0.5j * b.detach()).requires_grad_() if a.requires_grad else a
+          for a, b in zip(reals, more)]
     leaves = [x for x in xs if x.requires_grad]
     try:
         op(*xs)

@@ -27,7 +27,7 @@ def gradient_of(fn, *xs, g=None):
     return [x.grad for x in xs]
 
 
-# ---- types ------------------------------------------------------------------------------------------------------------
+# ---- types ---------------------------------------------------------------------------------------
 def test_the_absolute_value_of_a_complex_number_is_real():
     z = whet.tensor([3 + 4j, 0j])
     same(z.abs(), [5, 0], whet.float32)
@@ -80,14 +80,15 @@ def test_complex_numbers_where_a_formula_has_them():
     same(F.softsign(z), [(1 + 1j) / (1 + 2 ** 0.5), -2j / 3], whet.complex64)
     same(F.silu(z), [x / (1 + np.exp(-x)) for x in (1 + 1j, -2j)], whet.complex64)
     same(F.tanhshrink(z), [x - np.tanh(x) for x in (1 + 1j, -2j)], whet.complex64)
-    for t in (whet.tensor([complex(NAN, 1)]).nan_to_num(), whet.tensor([complex(NAN, 1)]).nan_to_num_()):
+    for t in ((whet.tensor([complex(NAN, 1)]).nan_to_num(),
+               whet.tensor([complex(NAN, 1)]).nan_to_num_())):
         same(t, [1j])
     same(whet.logsumexp(whet.tensor(2 + 7j), 0), 2 + (7 - 2 * math.pi) * 1j)
     with pytest.raises(NotImplementedError):
         z.softmax(0)
 
 
-# ---- special values ---------------------------------------------------------------------------------------------------
+# ---- special values ------------------------------------------------------------------------------
 def test_the_sign_of_nan_is_zero():
     same(whet.tensor([NAN, -2.0, -0.0]).sign(), [0, -1, 0])
     same(whet.tensor([True, False]).sign(), [True, False], whet.bool)
@@ -107,7 +108,7 @@ def test_whole_numbers_have_no_nan_to_replace():
     same(whet.nan_to_num(whet.tensor([1, 2])), [1, 2], whet.int64)
 
 
-# ---- gradients --------------------------------------------------------------------------------------------------------
+# ---- gradients -----------------------------------------------------------------------------------
 def test_gradients_of_functions_without_a_complex_derivative():
     z = leaf([3 + 4j, 0j], whet.complex64)
     same(gradient_of(whet.abs, z)[0], [0.6 + 0.8j, 0])
@@ -134,7 +135,8 @@ def test_gradients_of_complex_products_are_conjugated():
 def test_gradients_of_running_products_with_zeros(n):
     """Of first and second order; they take no longer than without."""
     rng = np.random.default_rng(n)
-    a, w = rng.uniform(0.9, 1.1, (2, n)) * (rng.random((2, n)) < 1 - 2 / (n + 2)), rng.standard_normal((2, n))
+    a, w = rng.uniform(0.9, 1.1, (2, n)) * (rng.random((2, n)) < 1 - 2 /
+                                            (n + 2)), rng.standard_normal((2, n))
     want = np.zeros((2, n))
     for row in range(2):
         for i in range(n):
@@ -149,7 +151,8 @@ def test_gradients_of_running_products_with_zeros(n):
     x.cumprod(1).backward(whet.tensor(w))
     np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-9, atol=1e-12)
     if n < 10:
-        assert whet.autograd.gradcheck(lambda x: x.cumprod(1), (x,)) and whet.autograd.gradgradcheck(lambda x: x.cumprod(1), (x,))
+        assert (whet.autograd.gradcheck(lambda x: x.cumprod(1), (x,))
+                and whet.autograd.gradgradcheck(lambda x: x.cumprod(1), (x,)))
 
 
 
@@ -185,7 +188,9 @@ def test_logaddexp_of_infinities_sends_the_gradient_to_the_greater():
 
 def test_certain_probabilities_have_a_finite_gradient():
     x = leaf([0.0, 1.0, 0.25], whet.float64)
-    loss = F.binary_cross_entropy(x, whet.tensor([0.0, 1.0, 1.0], dtype=whet.float64), reduction="sum")
+    loss = F.binary_cross_entropy(x,
+                                  whet.tensor([0.0, 1.0, 1.0], dtype=whet.float64),
+                                  reduction="sum")
     loss.backward()
     same(loss, math.log(4))
     same(x.grad, [0, 0, -4])
@@ -197,16 +202,18 @@ def test_the_zeroth_norm_has_gradient_zero():
     same(x.grad, [0, 0])
 
 
-# ---- errors -----------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 def test_a_type_that_is_not_supported_is_told_apart():
-    for call in (lambda: whet.floor(whet.tensor([True])), lambda: whet.erf(whet.tensor([1j])), lambda: whet.max(whet.tensor([1j])),
-                 lambda: whet.softmax(whet.tensor([1]), 0), lambda: whet.clamp(whet.tensor([1j]), 0)):
+    for call in (lambda: whet.floor(whet.tensor([True])), lambda: whet.erf(whet.tensor([1j])),
+                 lambda: whet.max(whet.tensor([1j])), lambda: whet.softmax(whet.tensor([1]), 0),
+                 lambda: whet.clamp(whet.tensor([1j]), 0)):
         with pytest.raises(NotImplementedError):
             call()
 
 
 def test_shapes_that_do_not_fit_are_named():
-    with pytest.raises(RuntimeError, match=r"size of tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 1"):
+    with pytest.raises(RuntimeError, match=r"size of tensor a \(4\) must match the size of tensor "
+                                           r"b \(3\) at non-singleton dimension 1"):
         whet.ones(3, 4) + whet.ones(3)
 
 
@@ -256,7 +263,7 @@ def test_windows_must_fit():
         F.pixel_shuffle(whet.ones(1, 4, 2, 2), 0)
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 def test_results_lie_in_memory_as_the_first_operand_that_has_an_order():
     a, b = whet.ones(4, 3, 2).permute(2, 1, 0), whet.ones(2, 3, 4)
     assert (a + b).stride() == (1, 2, 6)
@@ -264,7 +271,7 @@ def test_results_lie_in_memory_as_the_first_operand_that_has_an_order():
     assert (whet.ones(3, 1) * whet.ones(1, 4)).stride() == (4, 1)
 
 
-# ---- images ----------------------------------------------------------------------------------------------------------
+# ---- images --------------------------------------------------------------------------------------
 def test_bytes_are_resized_as_numbers():
     x = whet.tensor([[[[0, 100], [200, 40]]]], dtype=whet.uint8)
     same(F.interpolate(x, size=(1, 1), mode="bilinear"), [[[[85]]]], whet.uint8)
@@ -278,21 +285,24 @@ def test_an_infinite_error_has_the_slope_of_a_large_one(loss):
 
 
 def test_a_weighted_huber_loss_is_averaged_plainly():
-    same(F.huber_loss(whet.tensor([0.5, 3.0]), whet.zeros(2), weight=whet.tensor([2.0, 4.0])), (0.25 + 10.0) / 2)
+    same(F.huber_loss(whet.tensor([0.5, 3.0]), whet.zeros(2), weight=whet.tensor([2.0, 4.0])),
+         (0.25 + 10.0) / 2)
 
 
-# ---- functions made of others ------------------------------------------------------------------------------------------
+# ---- functions made of others --------------------------------------------------------------------
 def test_closeness():
     a = whet.tensor([1.0, INF, NAN, -INF])
     same(whet.isclose(a, whet.tensor([1.000001, INF, NAN, INF])), [True, True, False, False])
     same(whet.isclose(a, a, equal_nan=True), [True] * 4)
-    assert whet.allclose(whet.ones(2), whet.ones(2) + 1e-9) and not whet.allclose(whet.ones(2), whet.zeros(2))
+    assert (whet.allclose(whet.ones(2),
+                          whet.ones(2) + 1e-9) and not whet.allclose(whet.ones(2), whet.zeros(2)))
     with pytest.raises(RuntimeError):
         whet.isclose(a, a, rtol=-1)
 
 
 def test_equality_of_whole_tensors():
-    assert whet.equal(whet.tensor([1, 2]), whet.tensor([1, 2])) and not whet.equal(whet.tensor([1, 2]), whet.tensor([1]))
+    assert (whet.equal(whet.tensor([1, 2]), whet.tensor([1, 2]))
+            and not whet.equal(whet.tensor([1, 2]), whet.tensor([1])))
 
 
 def test_covariance():
@@ -313,7 +323,10 @@ def test_gradients_of_samples():
     f = whet.tensor([0.0, 1.0, 4.0, 9.0])
     same(whet.gradient(f)[0], [1, 2, 4, 5])
     same(whet.gradient(f, edge_order=2)[0], [0, 2, 4, 6])
-    same(whet.gradient(whet.tensor([0.0, 1.0, 9.0]), spacing=(whet.tensor([0.0, 1.0, 3.0]),), edge_order=2)[0], [0, 2, 6])
+    same(
+        whet.gradient(whet.tensor([0.0, 1.0, 9.0]),
+                      spacing=(whet.tensor([0.0, 1.0, 3.0]),),
+                      edge_order=2)[0], [0, 2, 6])
 
 
 def test_rows_are_scaled_down_to_a_norm():
@@ -332,7 +345,7 @@ def test_angles_and_reals():
     same(whet.isreal(whet.tensor([1 + 0j, 1j])), [True, False])
 
 
-# ---- draws and padding -------------------------------------------------------------------------------------------------
+# ---- draws and padding ---------------------------------------------------------------------------
 def test_draws_must_fit_their_type():
     with pytest.raises(RuntimeError):
         whet.zeros(3, dtype=whet.uint8).random_(0, 300)
@@ -359,7 +372,7 @@ def test_a_sum_of_small_integers_may_stay_small():
     same(whet.addbmm(b[0], b, b), [[5, 5], [5, 5]], whet.uint8)
 
 
-# ---- found by comparing call by call ----------------------------------------------------------------------------------
+# ---- found by comparing call by call -------------------------------------------------------------
 def test_logit_in_place_limits_its_argument_too():
     x = whet.tensor([0.05, 0.5, 0.95])
     want = whet.logit(x, 0.2).tolist()
@@ -369,7 +382,8 @@ def test_logit_in_place_limits_its_argument_too():
 
 
 def test_in_place_forms_of_functions_whose_backward_reads_their_argument():
-    for fn, name in ((lambda x: whet.polygamma(1, x), lambda x: x.polygamma_(1)), (lambda x: x.renorm(2, 0, 0.5), lambda x: x.renorm_(2, 0, 0.5)),
+    for fn, name in ((lambda x: whet.polygamma(1, x), lambda x: x.polygamma_(1)),
+                     (lambda x: x.renorm(2, 0, 0.5), lambda x: x.renorm_(2, 0, 0.5)),
                      (lambda x: x.cumprod(1), lambda x: x.cumprod_(1))):
         want, = gradient_of(fn, leaf([[0.5, 1.5]]))
         got, = gradient_of(lambda x, name=name: name(x.clone()), leaf([[0.5, 1.5]]))
@@ -391,7 +405,8 @@ def test_one_variable_has_one_covariance():
 
 def test_gradients_have_the_shapes_of_what_they_are_of():
     x, w = whet.randn(1, 2, 4, requires_grad=True), whet.randn(2, 1, 3, requires_grad=True)
-    F.conv_transpose1d(x, w, stride=2, padding=1, output_padding=3, dilation=4, groups=2).sum().backward()
+    F.conv_transpose1d(x, w, stride=2, padding=1, output_padding=3, dilation=4,
+                       groups=2).sum().backward()
     assert x.grad.shape == x.shape and w.grad.shape == w.shape
     w, b = whet.ones(2, 3, requires_grad=True), whet.ones(2, 3, requires_grad=True)
     F.layer_norm(whet.randn(2, 3), (2, 3), w, b).sum().backward()
@@ -408,7 +423,8 @@ def test_the_fraction_of_a_quantile_has_a_gradient():
 
 
 def test_vectors_are_broadcast_before_their_angle():
-    same(F.cosine_similarity(whet.tensor([[[1.0], [2.0]]]), whet.tensor([[[3.0]]]), dim=1), [[3 / 5 ** 0.5 / 2 ** 0.5]])
+    same(F.cosine_similarity(whet.tensor([[[1.0], [2.0]]]), whet.tensor([[[3.0]]]), dim=1),
+         [[3 / 5 ** 0.5 / 2 ** 0.5]])
 
 
 def test_a_real_signal_of_all_frequencies():
@@ -419,7 +435,8 @@ def test_a_real_signal_of_all_frequencies():
 
 
 def test_powers_of_halves_do_not_overflow_in_a_norm():
-    assert whet.linalg.vector_norm(whet.tensor([10.0], dtype=whet.float16), 6).item() == pytest.approx(10, rel=1e-2)
+    assert (whet.linalg.vector_norm(whet.tensor([10.0], dtype=whet.float16),
+                                    6).item() == pytest.approx(10, rel=1e-2))
 
 
 def test_nothing_is_searched_in_nothing():
@@ -441,7 +458,8 @@ def test_an_output_of_another_shape_is_resized_with_a_warning():
 
 def test_more_functions_put_their_result_where_asked():
     x, out = whet.tensor([1.0, 2.0, 3.0]), whet.empty(2)
-    for fn, args in ((whet.take, (x, whet.tensor([0, 2]))), (whet.narrow_copy, (x, 0, 1, 2)), (whet.slice_scatter, (x[:2], x[2:], 0, 1))):
+    for fn, args in (((whet.take, (x, whet.tensor([0, 2]))), (whet.narrow_copy, (x, 0, 1, 2)),
+                      (whet.slice_scatter, (x[:2], x[2:], 0, 1)))):
         assert fn(*args, out=out) is out
         same(out, fn(*args).tolist())
     same(whet.isin(x, whet.tensor([2.0]), out=whet.empty(3, dtype=whet.bool)), [False, True, False])
@@ -452,12 +470,17 @@ def test_outputs_of_comparisons_take_operands_with_history():
     same(whet.eq(leaf([1.0, 2.0]), 2.0, out=out), [False, True])
 
 
-@pytest.mark.parametrize("name, x, want", [
-    ("bessel_j0", [0.5, 3.0, 30.0], [0.9384698072408130, -0.2600519549019335, -0.0863679835810405]),
-    ("bessel_j1", [-0.5, 3.0, 30.0], [-0.2422684576748739, 0.3390589585259365, -0.1187510626166229]),
-    ("bessel_y0", [0.5, 3.0, 30.0], [-0.4445187335067066, 0.3768500100127904, -0.1172957316535247]),
-    ("bessel_y1", [0.5, 3.0, 30.0], [-1.4714723926702430, 0.3246744247918000, 0.0844255706528183]),
-    ("airy_ai", [-20.0, -3.0, 0.5, 3.0], [-0.17640612707798434, -0.3788142936776580, 0.2316936064808335, 0.0065911393574607])])
+@pytest.mark.parametrize(
+    "name, x, want",
+    [("bessel_j0", [0.5, 3.0, 30.0], [0.9384698072408130, -0.2600519549019335, -0.0863679835810405
+                                      ]),
+     ("bessel_j1", [-0.5, 3.0, 30.0], [
+         -0.2422684576748739, 0.3390589585259365, -0.1187510626166229]),
+     ("bessel_y0", [0.5, 3.0, 30.0], [-0.4445187335067066, 0.3768500100127904, -0.1172957316535247
+                                      ]),
+     ("bessel_y1", [0.5, 3.0, 30.0], [-1.4714723926702430, 0.3246744247918000, 0.0844255706528183]),
+     ("airy_ai", [-20.0, -3.0, 0.5, 3.0], [
+         -0.17640612707798434, -0.3788142936776580, 0.2316936064808335, 0.0065911393574607])])
 def test_bessel_functions(name, x, want):
     fn = getattr(whet.special, name)
     same(fn(whet.tensor(x, dtype=whet.float64)), want, whet.float64, tol=1e-9)
@@ -481,7 +504,8 @@ def test_reflections_multiply_without_being_made():
     for left in (True, False):
         for transpose in (True, False):
             b = q.mH if transpose else q
-            same(whet.ormqr(*reflections, c, left, transpose), (b @ c if left else c @ b).tolist(), tol=1e-10)
+            same(whet.ormqr(*reflections, c, left, transpose), (b @ c if left else c @ b).tolist(),
+                 tol=1e-10)
     same(whet.linalg.householder_product(*reflections), q[:, :3].tolist(), tol=1e-10)
 def test_the_method_split_calls_its_sizes_by_another_name():
     a, b = whet.arange(5).split(split_size=[2, 3], dim=0)

@@ -1,12 +1,16 @@
 """Which type operands meet in: every pair, as dimensioned tensors, 0-d tensors and Python numbers.
 
-The tables were made with PyTorch. Where it refuses uint16, uint32 and uint64 beside other integers, they follow the array API: the
-smallest type that holds both, and no type for uint64 with signed integers (`?`).
+The tables were made with PyTorch. Where it refuses uint16, uint32 and uint64 beside other integers,
+they follow the array API: the smallest type that holds both, and no type for uint64 with signed
+integers (`?`).
 """
 import pytest
 import whet
 
-NAMES = ("bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128").split()
+NAMES = (
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64 complex128"
+).split()
 CODES = "bu1248stvhgfdFD"
 TYPE = {c: getattr(whet, n) for c, n in zip(CODES, NAMES)}
 CODE = {t: c for c, t in TYPE.items()}
@@ -47,10 +51,12 @@ FFFFFFFFFFFFFFF
 DDDDDDDDDDDDDDD
 """.split()
 # a tensor with a Python number
-NUMBERS = {True: "bu1248stvhgfdFD", 2: "8u1248stvhgfdFD", 2.5: "fffffffffhgfdFD", 2j: "FFFFFFFFFFFFDFD"}
+NUMBERS = {
+    True: "bu1248stvhgfdFD", 2: "8u1248stvhgfdFD", 2.5: "fffffffffhgfdFD", 2j: "FFFFFFFFFFFFDFD"}
 
-ARITHMETIC = {"add": "bifc", "mul": "bifc", "sub": "ifc", "maximum": "bif", "minimum": "bif", "pow": "ifc", "floor_divide": "if",
-              "remainder": "if", "fmod": "if"}
+ARITHMETIC = {
+    "add": "bifc", "mul": "bifc", "sub": "ifc", "maximum": "bif", "minimum": "bif", "pow": "ifc",
+    "floor_divide": "if", "remainder": "if", "fmod": "if"}
 TRUE = {"div": "bifc", "atan2": "bif"}                     # integers become floats
 COMPARED = {"eq": "bifc", "ne": "bifc", "lt": "bif", "ge": "bif"}
 WHOLE = {"bitwise_and": "bi", "bitwise_or": "bi", "bitwise_xor": "bi"}
@@ -58,7 +64,8 @@ KIND = {c: k for k, cs in dict(b="b", i="u1248stv", f="hgfd", c="FD").items() fo
 
 
 def pairs(table):
-    return [(TYPE[a], TYPE[b], TYPE.get(r)) for a, row in zip(CODES, table) for b, r in zip(CODES, row)]
+    return [
+        (TYPE[a], TYPE[b], TYPE.get(r)) for a, row in zip(CODES, table) for b, r in zip(CODES, row)]
 
 
 def test_promote_types():
@@ -113,7 +120,8 @@ def test_arithmetic(name):
         if "b" not in kinds and (all(bools) or name == "sub" and any(bools)):
             return                                          # see test_arithmetic_of_bools
         want = expected(name, want, kinds)
-        for _ in range(2):                                  # the second time through the native entries
+        # the second time through the native entries
+        for _ in range(2):
             if want is None:
                 with pytest.raises((RuntimeError, TypeError)):
                     f(x, y)
@@ -160,7 +168,9 @@ def test_the_default_type_counts_for_integers(default):
     x, y = whet.tensor([1, 2]), whet.tensor([True])
 
     def look():
-        return [t.dtype for t in (x / x, x + 1.5, x.sqrt(), y / 2, x.float().mean(), x * 0.5, whet.true_divide(x, 2))]
+        return [
+            t.dtype for t in (x / x, x + 1.5, x.sqrt(), y / 2, x.float().mean(), x * 0.5,
+                              whet.true_divide(x, 2))]
     before = [look() for _ in range(2)]
     assert before[0] == before[1] == [whet.float32] * 7
     whet.set_default_dtype(default)

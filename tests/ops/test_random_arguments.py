@@ -13,7 +13,8 @@ SECONDS = 12
 
 @pytest.mark.parametrize("native", ["1", "0"])
 def test_random_arguments(native):
-    n, found = fuzz_arguments.explore(seed=11, rounds=2 if native == "1" else 1, seconds=SECONDS, native=native)
+    n, found = fuzz_arguments.explore(seed=11, rounds=2 if native == "1" else 1, seconds=SECONDS,
+                                      native=native)
     assert n > 100
     found = [f for f in found if f[0] != "slow"]             # a busy machine is no fault
     assert not found, "\n".join(f"{kind}: {why}\n    {call}" for kind, _, why, call in found)
@@ -37,7 +38,8 @@ class Bad:
 def test_what_is_wrong_is_found(kind):
     fn = getattr(Bad, kind)
     if kind == "internal":
-        fn = lambda input: whet.nn.Module().no_such_thing          # (raised by our code, not by the fuzzer's own)
+        # (raised by our code, not by the fuzzer's own)
+        fn = lambda input: whet.nn.Module().no_such_thing
     assert fuzz_arguments.judge(whet, fn, [whet.ones(2)], {})[0] == kind
     assert whet.is_grad_enabled()
 
@@ -57,16 +59,21 @@ def test_a_right_call_and_a_named_error_are_fine():
     (lambda: whet.from_numpy(np.zeros(2, [("a", "f4")])), TypeError, "can't convert"),
     (lambda: whet.ones(4).as_strided_((-1,), (1,)), RuntimeError, "as_strided_"),
     (lambda: whet.ones(4).as_strided_((2, 2), (1,)), RuntimeError, "as_strided_"),
-    (lambda: whet.ones(3).outer([1, 2]), TypeError, "outer(): argument 'vec2' (position 2) must be Tensor, not list"),
-    (lambda: whet.ones(3).index_add(0, [1], 3), TypeError, "index_add(): argument 'index' (position 2) must be Tensor, not list"),
+    (lambda: whet.ones(3).outer([1, 2]), TypeError,
+     "outer(): argument 'vec2' (position 2) must be Tensor, not list"),
+    (lambda: whet.ones(3).index_add(0, [1], 3), TypeError,
+     "index_add(): argument 'index' (position 2) must be Tensor, not list"),
     (lambda: whet.nn.LSTM(3, 4)([1]), TypeError, "must be Tensor, not list"),
-    (lambda: whet.nn.init.ones_(3), TypeError, "argument 'tensor' (position 1) must be Tensor, not int"),
-    (lambda: whet.distributions.Categorical([1]), TypeError, "Categorical(): argument 'probs' (position 1) must be Tensor, not list"),
+    (lambda: whet.nn.init.ones_(3), TypeError,
+     "argument 'tensor' (position 1) must be Tensor, not int"),
+    (lambda: whet.distributions.Categorical([1]), TypeError,
+     "Categorical(): argument 'probs' (position 1) must be Tensor, not list"),
     (lambda: whet.bincount(np.arange(3)), TypeError, "must be Tensor, not ndarray"),
     (lambda: whet.ones(2).long("x"), ValueError, "memory_format"),
-    (lambda: whet.nn.utils.weight_norm(whet.ones(3)), TypeError, "must be something with `training`, not Tensor"),
-    (lambda: whet.nn.TransformerDecoder(whet.nn.TransformerDecoderLayer(4, 2), 2 ** 62), MemoryError, "copies"),
-    (lambda: whet.nn.LSTM(2, 2, 2 ** 62), MemoryError, "layers")])
+    (lambda: whet.nn.utils.weight_norm(whet.ones(3)), TypeError,
+     "must be something with `training`, not Tensor"),
+    (lambda: whet.nn.TransformerDecoder(whet.nn.TransformerDecoderLayer(4, 2), 2 ** 62),
+     MemoryError, "copies"), (lambda: whet.nn.LSTM(2, 2, 2 ** 62), MemoryError, "layers")])
 def test_wrong_arguments_are_named(call, error, named):
     with pytest.raises(error) as e:
         call()
@@ -82,7 +89,8 @@ def test_an_attribute_error_of_a_users_module_stays_one():
 
 
 def test_no_element_of_an_incomplete_gamma_function_waits_for_another():
-    a, x = whet.full((200_000,), 2.0, dtype=whet.float64), whet.full((200_000,), 3.0, dtype=whet.float64)
+    a, x = (whet.full((200_000,), 2.0,
+                      dtype=whet.float64), whet.full((200_000,), 3.0, dtype=whet.float64))
     alone = whet.igammac(a, x)[1:].clone()
     a[0], x[0] = 1e6, 1e6
     begun = time.process_time()
@@ -90,8 +98,10 @@ def test_no_element_of_an_incomplete_gamma_function_waits_for_another():
     assert time.process_time() - begun < 10
 
 
-@pytest.mark.parametrize("a, z, want", [(1e8, 0., 0.49998670192398587), (1e8, 1., 0.15865525352820117), (1e10, .5, 0.30853665856285334),
-                                        (1e12, 2., 0.022750185939118726), (3e7, 6., 9.996039391712408e-10)])
+@pytest.mark.parametrize("a, z, want",
+                         [(1e8, 0., 0.49998670192398587), (1e8, 1., 0.15865525352820117),
+                          (1e10, .5, 0.30853665856285334), (1e12, 2., 0.022750185939118726),
+                          (3e7, 6., 9.996039391712408e-10)])
 def test_incomplete_gamma_functions_of_large_numbers(a, z, want):
     at = [whet.tensor([v], dtype=whet.float64) for v in (a, a + z * a ** 0.5)]
     assert whet.igammac(*at).item() == pytest.approx(want, rel=1e-10)

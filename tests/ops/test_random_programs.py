@@ -8,12 +8,14 @@ SECONDS = float(os.environ.get("WHET_FUZZ_SECONDS", 10))
 
 
 def test_random_programs():
-    ways, end, seed = fuzz.workers(), time.time() + SECONDS, int(os.environ.get("WHET_FUZZ_SEED", 0))
+    ways, end, seed = (fuzz.workers(), time.time() + SECONDS,
+                       int(os.environ.get("WHET_FUZZ_SEED", 0)))
     try:
         while time.time() < end:
             steps = fuzz.program(seed)
             why = fuzz.differ(steps, ways)
-            assert not why, f"seed {seed}: {why} (python -m tests.fuzz --seed {seed} makes it shorter)"
+            assert (not why
+                    ), f"seed {seed}: {why} (python -m tests.fuzz --seed {seed} makes it shorter)"
             seed += 1
     finally:
         for w in ways.values():

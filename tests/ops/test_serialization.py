@@ -13,8 +13,10 @@ from whet import nn, optim
 
 from tests.together import bits
 
-DTYPES = [whet.bool, whet.uint8, whet.int8, whet.uint16, whet.int16, whet.uint32, whet.int32, whet.uint64, whet.int64, whet.float16,
-          whet.bfloat16, whet.float32, whet.float64, whet.complex64, whet.complex128]
+DTYPES = [
+    whet.bool, whet.uint8, whet.int8, whet.uint16, whet.int16, whet.uint32, whet.int32, whet.uint64,
+    whet.int64, whet.float16, whet.bfloat16, whet.float32, whet.float64, whet.complex64,
+    whet.complex128]
 
 
 def through(obj, **k):
@@ -46,19 +48,24 @@ def test_every_dtype_and_shape(dtype, tmp_path):
 
 def test_structures():
     t = whet.arange(3)
-    obj = {"a": [1, -2**70, 1.5, float("inf"), True, None, "text \u00e9\x00"], 5: (t, {"x": ()}), (1, "k"): {1, 2}, None: 2j,
-           "bytes": b"\x00\xff", "dtype": whet.bfloat16, "size": t.shape, "device": whet.device("cpu"),
-           "array": np.ones((2, 2), np.int8),
-           "number": np.float32(2.5), "o": OrderedDict(b=1, a=2), "d": defaultdict(list, {1: [2]}), "f": frozenset([3])}
+    obj = {
+        "a": [1, -2 ** 70, 1.5, float("inf"), True, None, "text \u00e9\x00"], 5: (t, {"x": ()}),
+        (1, "k"): {1, 2}, None: 2j, "bytes": b"\x00\xff", "dtype": whet.bfloat16, "size": t.shape,
+        "device": whet.device("cpu"), "array": np.ones((2, 2), np.int8), "number": np.float32(2.5),
+        "o": OrderedDict(b=1, a=2), "d": defaultdict(list, {1: [2]}), "f": frozenset([3])}
     back = through(obj)
-    assert list(back) == list(obj) and back["a"] == obj["a"] and back[(1, "k")] == {1, 2} and back[None] == 2j
+    assert (list(back) == list(obj) and back["a"] == obj["a"] and back[(1, "k")] == {1, 2}
+            and back[None] == 2j)
     assert bits(back[5][0]) == bits(t) and back[5][1] == {"x": ()}
     assert back["bytes"] == b"\x00\xff" and back["dtype"] is whet.bfloat16
-    assert isinstance(back["size"], whet.Size) and back["size"] == (3,) and back["device"] == whet.device("cpu")
-    assert back["array"].dtype == np.int8 and back["number"] == 2.5 and type(back["number"]) is np.float32
+    assert (isinstance(back["size"], whet.Size) and back["size"] == (3,)
+            and back["device"] == whet.device("cpu"))
+    assert (back["array"].dtype == np.int8 and back["number"] == 2.5
+            and type(back["number"]) is np.float32)
     assert list(back["o"].items()) == [("b", 1), ("a", 2)] and isinstance(back["o"], OrderedDict)
     assert back["d"][9] == [] and back["d"][1] == [2] and back["f"] == frozenset([3])
-    assert np.isnan(through(float("nan"))) and through([]) == [] and through("x") == "x" and bits(through(t)) == bits(t)
+    assert (np.isnan(through(float("nan"))) and through([]) == [] and through("x") == "x"
+            and bits(through(t)) == bits(t))
     with pytest.raises(ValueError, match="contains itself"):
         loop = []
         loop.append(loop)
@@ -73,20 +80,24 @@ def test_layouts_and_flags():
     for x, y in zip(back, [last, a[:, ::2], a.flip(0), a[0, 0, 0, :1].expand(1000, 5)]):
         assert bits(x) == bits(y)
     assert back[0].stride() == last.stride()
-    assert isinstance(back[4], nn.Parameter) and back[4].requires_grad and isinstance(back[5], nn.Buffer) and not back[5].persistent
+    assert (isinstance(back[4], nn.Parameter) and back[4].requires_grad
+            and isinstance(back[5], nn.Buffer) and not back[5].persistent)
     assert back[6].requires_grad and back[6].is_leaf
     assert len(raw(whet.ones(1).expand(10**6, 10**6))) < 2000
 
 
 def test_shared_memory_stays_shared_and_is_stored_once():
     t = whet.arange(10.0)
-    obj = {"whole": t, "same": t, "again": t.view(10), "part": t[2:5], "back": t.flip(0), "rows": t.view(2, 5)}
+    obj = {
+        "whole": t, "same": t, "again": t.view(10), "part": t[2:5], "back": t.flip(0),
+        "rows": t.view(2, 5)}
     back = through(obj)
     assert back["same"] is back["whole"]
     back["whole"][3] = 100
     assert back["again"][3].item() == back["part"][1].item() == back["rows"][0, 3].item() == 100
     assert bits(back["back"]) == bits(t.flip(0))
-    assert len(raw([whet.zeros(1000)] * 1)) + 500 > len(raw([(z := whet.zeros(1000)), z, z.view(10, 100)]))
+    assert (len(raw([whet.zeros(1000)] * 1)) + 500
+            > len(raw([(z := whet.zeros(1000)), z, z.view(10, 100)])))
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     model[1].weight = model[0].weight
     state = through(model.state_dict())
@@ -119,10 +130,14 @@ def safetensors(header, data=b""):
 
 def test_plain_safetensors_files_load():
     a = np.arange(6, dtype=np.float32)
-    data = safetensors({"x": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {"format": "pt"},
-                        "b": {"dtype": "BF16", "shape": [], "data_offsets": [24, 26]}}, a.tobytes() + b"\x80\x3f")
+    data = safetensors(
+        {
+            "x": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, "__metadata__": {
+                "format": "pt"}, "b": {"dtype": "BF16", "shape": [], "data_offsets": [24, 26]}},
+        a.tobytes() + b"\x80\x3f")
     back = whet.load(io.BytesIO(data))
-    assert set(back) == {"x", "b"} and back["x"].tolist() == [[0, 1, 2], [3, 4, 5]] and back["b"].item() == 1
+    assert (set(back) == {"x", "b"} and back["x"].tolist() == [[0, 1, 2], [3, 4, 5]]
+            and back["b"].item() == 1)
     assert whet.load(io.BytesIO(safetensors({}))) == {}
 
 
@@ -180,7 +195,8 @@ def test_pickles_only_when_asked_for():
 
 def test_map_location():
     f = io.BytesIO(raw({"a": whet.ones(2)}))
-    for where in ("cpu", whet.device("cpu"), {"cpu": "cpu"}, lambda t, loc: t * 2, lambda t, loc: None):
+    for where in (("cpu", whet.device("cpu"), {"cpu": "cpu"}, lambda t, loc: t * 2,
+                   lambda t, loc: None)):
         f.seek(0)
         assert whet.load(f, map_location=where)["a"].tolist() in ([1, 1], [2, 2])
 
@@ -206,7 +222,10 @@ def test_files_are_replaced_whole(tmp_path, monkeypatch):
         whet.load(io.BytesIO(before), mmap=True)
 
 
-SAMPLE = {"w": whet.arange(6.0).view(2, 3), "flags": whet.tensor([True, False]), "n": [1, 2.5, ("x", None)]}
+SAMPLE = {
+    "w": whet.arange(6.0).view(2, 3),
+    "flags": whet.tensor([True, False]),
+    "n": [1, 2.5, ("x", None)]}
 
 
 def equal(a, b):
@@ -244,18 +263,22 @@ def test_a_file_cut_short_is_an_error(tmp_path):
             whet.load(tmp_path / "f", mmap=True)
 
 
-@pytest.mark.parametrize("header", [
-    [], 3, {"x": 1}, {"x": {"dtype": "F32", "shape": [2]}}, {"x": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}},
-    {"x": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}, {"x": {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]}},
-    {"x": {"dtype": "F32", "shape": [2**62, 2**62], "data_offsets": [0, 4]}},
-    {"x": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}},
-    {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 2**60]}},
-    {"x": {"dtype": "F32", "shape": [0] * 65, "data_offsets": [0, 0]}},
-    {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "y": {"dtype": "F32", "shape": [1], "data_offsets": [2, 6]}},
-    {"x": {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}}, {"__metadata__": {"whet": "{}"}},
-    {"__metadata__": 3},
-    {"__metadata__": {"whet": "{}", "whet.crc32": "1"}}, {"x": {"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]}},
-    {"x": {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]}}], ids=lambda h: str(h)[:60])
+@pytest.mark.parametrize("header", [[], 3, {"x": 1}, {"x": {"dtype": "F32", "shape": [2]}}, {
+    "x": {"dtype": "F99", "shape": [1], "data_offsets": [0, 4]}
+}, {"x": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}, {
+    "x": {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]}
+}, {"x": {"dtype": "F32", "shape": [2 ** 62, 2 ** 62], "data_offsets": [0, 4]}}, {
+    "x": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}
+}, {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 2 ** 60]}}, {
+    "x": {"dtype": "F32", "shape": [0] * 65, "data_offsets": [0, 0]}}, {
+        "x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "y": {
+            "dtype": "F32", "shape": [1], "data_offsets": [2, 6]}}, {
+                "x": {"dtype": "F32", "shape": [2 ** 40], "data_offsets": [0, 2 ** 42]}}, {
+                    "__metadata__": {"whet": "{}"}}, {"__metadata__": 3}, {
+                        "__metadata__": {"whet": "{}", "whet.crc32": "1"}}, {
+                            "x": {"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]}}, {
+                                "x": {"dtype": "BOOL", "shape": [4], "data_offsets": [0, 4]}}],
+                         ids=lambda h: str(h)[:60])
 def test_bad_headers(header):
     with pytest.raises(RuntimeError):
         whet.load(io.BytesIO(safetensors(header, b"\x01\x02\x03\x04")))
@@ -267,7 +290,8 @@ def test_hostile_headers():
     for text in (twice, b"[" * 100000, b'{"a":' * 50000, b"\xff\xfe", b"", b"NaN"):
         with pytest.raises(RuntimeError):
             whet.load(io.BytesIO(struct.pack("<Q", len(text)) + text))
-    for data in (b"", b"\x00" * 7, b"\xff" * 100, b"PK\x03\x04" + b"\0" * 30, struct.pack("<Q", 2**40)):
+    for data in ((b"", b"\x00" * 7, b"\xff" * 100, b"PK\x03\x04" + b"\0" * 30,
+                  struct.pack("<Q", 2 ** 40))):
         with pytest.raises(RuntimeError):
             whet.load(io.BytesIO(data))
 
@@ -282,20 +306,28 @@ def forged(tree, tensors=(), entries=(("m", "U8", [8]),), pickles=()):
         n = int(np.prod(shape)) * {"U8": 1, "F32": 4}[dtype]
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + n]}
         at += n
-    inner = json.dumps({"version": 1, "tree": tree, "tensors": list(tensors), "pickles": list(pickles), "crc32": {}})
+    inner = json.dumps({
+        "version": 1, "tree": tree, "tensors": list(tensors), "pickles": list(pickles),
+        "crc32": {}})
     check = str(zlib.crc32((inner + _canonical(header)).encode()))
     return safetensors({"__metadata__": {"whet": inner, "whet.crc32": check}, **header}, bytes(at))
 
 
-@pytest.mark.parametrize("tree, tensors", [
-    ({"tensor": 0}, []), ({"tensor": -1}, [{"entry": "m"}]), ({"tensor": "x"}, []), ({"what": 1}, []), ({}, []), ({"dict": 3}, []),
-    ({"dict": [[[1], 2]]}, []), ({"tensor": 0}, [{"entry": "zzz"}]), ({"tensor": 0}, [{"entry": "m", "order": [5]}]),
-    *[({"tensor": 0}, [{"entry": "m", "view": view}]) for view in (
-        ["float32", [3], [4], 0], ["float32", [2], [4], 1], ["float32", [2], [-4], 0], ["float32", [2], [2**63], 0],
-        ["nonsense", [2], [4], 0], ["float32", [1], [4], -4])],
-    ({"tensor": 0}, [{"entry": "m", "class": "os.system"}]), ({"tensor": 0}, [{"entry": "m", "requires_grad": True}]),
-    ({"tensor": 0}, [{"entry": "m", "complex": True}]), ({"defaultdict": [], "factory": "eval"}, []), ({"dtype": "__class__"}, []),
-    ({"bytes": "!!"}, []), ({"float": "exec"}, []), ({"complex": [1, 2, 3]}, []), ({"device": "moon"}, []), ({"set": [[1]]}, [])],
+@pytest.mark.parametrize(
+    "tree, tensors",
+    [({"tensor": 0}, []), ({"tensor": -1}, [{"entry": "m"}]), ({"tensor": "x"}, []),
+     ({"what": 1}, []), ({}, []), ({"dict": 3}, []), ({"dict": [[[1], 2]]}, []),
+     ({"tensor": 0}, [{"entry": "zzz"}]), ({"tensor": 0}, [{"entry": "m", "order": [5]}]),
+     *[({"tensor": 0}, [{"entry": "m", "view": view}])
+       for view in (["float32", [3], [4], 0], ["float32", [2], [4], 1], ["float32", [2], [-4], 0],
+                    ["float32", [2], [2 ** 63], 0], ["nonsense", [2], [4], 0],
+                    ["float32", [1], [4], -4])],
+     ({"tensor": 0}, [{"entry": "m", "class": "os.system"}]),
+     ({"tensor": 0}, [{"entry": "m", "requires_grad": True}]),
+     ({"tensor": 0}, [{"entry": "m", "complex": True}]),
+     ({"defaultdict": [], "factory": "eval"}, []), ({"dtype": "__class__"}, []),
+     ({"bytes": "!!"}, []), ({"float": "exec"}, []), ({"complex": [1, 2, 3]}, []),
+     ({"device": "moon"}, []), ({"set": [[1]]}, [])],
     ids=lambda x: str(x)[:50])
 def test_forged_structures(tree, tensors):
     with pytest.raises(RuntimeError):

@@ -1,4 +1,5 @@
-"""The settings of the environment: the same program with native entries off, for narrower vectors, and with NumPy alone."""
+"""The settings of the environment: the same program with native entries off, for narrower
+vectors, and with NumPy alone."""
 import json
 import os
 import subprocess
@@ -28,7 +29,8 @@ print(json.dumps(dict(bits=bits, values=z.tolist(), llvm="llvmlite" in sys.modul
 
 
 def run(**settings):
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env={**os.environ, **settings}, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env={**os.environ, **settings},
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

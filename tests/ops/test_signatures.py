@@ -8,17 +8,21 @@ import whet
 import whet.nn.functional as F
 from whet.ops import surface
 
-MODULES = ("whet", "whet.nn.functional", "whet.linalg", "whet.fft", "whet.special", "whet.random", "whet.nn.init")
+MODULES = (("whet", "whet.nn.functional", "whet.linalg", "whet.fft", "whet.special", "whet.random",
+            "whet.nn.init"))
 # these take any number of tensors or sizes, and say so
-VARIADIC = {"Tensor", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays", "broadcast_shapes", "broadcast_tensors",
-            "cartesian_prod", "chain_matmul", "einsum", "empty", "meshgrid", "ones", "rand", "randn", "sum_to_size", "zeros"}
+VARIADIC = {
+    "Tensor", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays",
+    "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "chain_matmul", "einsum", "empty",
+    "meshgrid", "ones", "rand", "randn", "sum_to_size", "zeros"}
 
 
 def functions(module):
     """The public functions of a module, by name."""
     for name in dir(module):
         fn = getattr(module, name, None) if not name.startswith("_") else None
-        if callable(fn) and not isinstance(fn, type) and str(getattr(fn, "__module__", "")).startswith("whet"):
+        if (callable(fn) and not isinstance(fn, type)
+                and str(getattr(fn, "__module__", "")).startswith("whet")):
             yield name, fn
 
 
@@ -26,7 +30,8 @@ def functions(module):
 def test_every_function_has_a_signature_with_its_parameters(module):
     for name, fn in functions(importlib.import_module(module)):
         kinds = {p.kind for p in inspect.signature(fn).parameters.values()}
-        assert name in VARIADIC or not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}, name
+        assert (name in VARIADIC or
+                not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}), name
 
 
 def test_every_method_has_a_signature():
@@ -71,14 +76,17 @@ def test_an_in_place_form_has_no_inplace():
 
 
 def test_draws_in_place_name_their_parameters():
-    assert str(inspect.signature(whet.Tensor.cauchy_)) == "(self, median=0, sigma=1, *, generator=None)"
-    assert str(inspect.signature(whet.kaiser_window)).startswith("(window_length, periodic=True, beta=12.0, *, dtype=None")
+    assert (str(inspect.signature(
+        whet.Tensor.cauchy_)) == "(self, median=0, sigma=1, *, generator=None)")
+    assert str(inspect.signature(
+        whet.kaiser_window)).startswith("(window_length, periodic=True, beta=12.0, *, dtype=None")
     with pytest.raises(TypeError):
         whet.hann_window(4, beta=1.0)
 
 
 def test_a_signature_is_made_when_it_is_asked_for():
-    assert isinstance(whet.bmm.__wrapped__, surface.Declared) and "__signature__" not in vars(whet.bmm)
+    assert (isinstance(whet.bmm.__wrapped__, surface.Declared)
+            and "__signature__" not in vars(whet.bmm))
 
 
 def test_star_import_of_functional_has_every_function():
@@ -87,8 +95,10 @@ def test_star_import_of_functional_has_every_function():
 
 def test_functions_of_networks_stand_at_the_top_in_their_own_order():
     x, w, b = whet.randn(2, 3, 4), whet.randn(3), whet.randn(3)
-    assert whet.equal(whet.batch_norm(x, w, b, None, None, True, 0.1, 1e-5), F.batch_norm(x, None, None, w, b, True, 0.1, 1e-5))
-    assert whet.equal(whet.instance_norm(x, w, b, None, None, True, 0.1, 1e-5), F.instance_norm(x, None, None, w, b, True, 0.1, 1e-5))
+    assert whet.equal(whet.batch_norm(x, w, b, None, None, True, 0.1, 1e-5),
+                      F.batch_norm(x, None, None, w, b, True, 0.1, 1e-5))
+    assert whet.equal(whet.instance_norm(x, w, b, None, None, True, 0.1, 1e-5),
+                      F.instance_norm(x, None, None, w, b, True, 0.1, 1e-5))
     assert whet.equal(whet.layer_norm(x, (4,)), F.layer_norm(x, (4,)))
     table, index = whet.randn(5, 2), whet.tensor([3, 1])
     assert whet.equal(whet.embedding(table, index), F.embedding(index, table))

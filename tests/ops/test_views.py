@@ -9,36 +9,42 @@ def numbers(*shape):
 
 
 A = numbers(2, 3, 4)
-PAIRS = [
-    ("view", lambda x: x.view(6, -1), lambda a: a.reshape(6, -1)),
-    ("view of a permuted part", lambda x: x.permute(2, 0, 1).view(2, 2, 2, 3), lambda a: a.transpose(2, 0, 1).reshape(2, 2, 2, 3)),
-    ("flatten", lambda x: x.flatten(1), lambda a: a.reshape(2, 12)),
-    ("unflatten", lambda x: x.unflatten(2, (2, -1)), lambda a: a.reshape(2, 3, 2, 2)),
-    ("unsqueeze", lambda x: x.unsqueeze(-1), lambda a: a[..., None]), ("squeeze", lambda x: x[:1, :, :1].squeeze(0), lambda a: a[0,
-        :, :1]),
-    ("squeeze all", lambda x: x[:1, :, :1].squeeze(), lambda a: a[0, :, 0]),
-    ("expand", lambda x: x[:, :1].expand(5, -1, 3, -1), lambda a: np.broadcast_to(a[:, :1], (5, 2, 3, 4))),
-    ("permute", lambda x: x.permute(2, 0, 1), lambda a: a.transpose(2, 0, 1)),
-    ("transpose", lambda x: x.transpose(-1, 0), lambda a: a.swapaxes(2, 0)),
-    ("movedim", lambda x: x.movedim((0, 1), (2, 0)), lambda a: np.moveaxis(a, (0, 1), (2, 0))),
-    ("mT", lambda x: x.mT, lambda a: a.swapaxes(1, 2)),
-    ("select", lambda x: x.select(1, -1), lambda a: a[:, -1]), ("narrow", lambda x: x.narrow(2, -3, 2), lambda a: a[:, :, 1:3]),
-    ("slices", lambda x: x[:, 1:, ::3], lambda a: a[:, 1:, ::3]), ("mixed", lambda x: x[1, None, ..., -1], lambda a: a[1, None, ...,
-        -1]),
-    ("diagonal", lambda x: x.diagonal(-1, 1, 2), lambda a: a.diagonal(-1, 1, 2)),
-    ("diagonal of swapped", lambda x: x.diagonal(1, 2, 0), lambda a: a.diagonal(1, 2, 0)),
-    ("unfold", lambda x: x.unfold(2, 2, 1), lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 2)),
-    ("unfold in steps", lambda x: x.unfold(1, 2, 2), lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)[:, ::2]),
-    ("as_strided", lambda x: x.as_strided((2, 2), (5, 1), 3), lambda a: np.array([[3.0, 4], [8, 9]])),
-    ("T", lambda x: x[0].T, lambda a: a[0].T), ("view_as", lambda x: x.view_as(whet.zeros(4, 6)), lambda a: a.reshape(4, 6)),
-    ("chunk", lambda x: x.chunk(3, 2)[1], lambda a: a[:, :, 2:4]), ("split", lambda x: x.split((1, 3), 2)[1], lambda a: a[:, :,
-        1:]),
-    ("unbind", lambda x: x.unbind(1)[2], lambda a: a[:, 2]), ("tensor_split", lambda x: x.tensor_split(3, 2)[0], lambda a: a[:, :,
-        :2]),
-    ("hsplit", lambda x: x.hsplit(3)[1], lambda a: a[:, 1:2]), ("swapaxes", lambda x: x.swapaxes(0, 1), lambda a: a.swapaxes(0, 1)),
-    ("of nothing", lambda x: x[:0].view(0, 12), lambda a: a[:0].reshape(0, 12)),
-    ("atleast_3d", lambda x: whet.atleast_3d(x[0]), lambda a: a[0][..., None]),
-]
+PAIRS = [("view", lambda x: x.view(6, -1), lambda a: a.reshape(6, -1)),
+         ("view of a permuted part", lambda x: x.permute(2, 0, 1).view(2, 2, 2, 3),
+          lambda a: a.transpose(2, 0, 1).reshape(2, 2, 2, 3)),
+         ("flatten", lambda x: x.flatten(1), lambda a: a.reshape(2, 12)),
+         ("unflatten", lambda x: x.unflatten(2, (2, -1)), lambda a: a.reshape(2, 3, 2, 2)),
+         ("unsqueeze", lambda x: x.unsqueeze(-1), lambda a: a[..., None]),
+         ("squeeze", lambda x: x[:1, :, :1].squeeze(0), lambda a: a[0, :, :1]),
+         ("squeeze all", lambda x: x[:1, :, :1].squeeze(), lambda a: a[0, :, 0]),
+         ("expand", lambda x: x[:, :1].expand(5, -1, 3, -1),
+          lambda a: np.broadcast_to(a[:, :1], (5, 2, 3, 4))),
+         ("permute", lambda x: x.permute(2, 0, 1), lambda a: a.transpose(2, 0, 1)),
+         ("transpose", lambda x: x.transpose(-1, 0), lambda a: a.swapaxes(2, 0)),
+         ("movedim", lambda x: x.movedim((0, 1), (2, 0)), lambda a: np.moveaxis(a, (0, 1), (2, 0))),
+         ("mT", lambda x: x.mT, lambda a: a.swapaxes(1, 2)),
+         ("select", lambda x: x.select(1, -1), lambda a: a[:, -1]),
+         ("narrow", lambda x: x.narrow(2, -3, 2), lambda a: a[:, :, 1:3]),
+         ("slices", lambda x: x[:, 1:, ::3], lambda a: a[:, 1:, ::3]),
+         ("mixed", lambda x: x[1, None, ..., -1], lambda a: a[1, None, ..., -1]),
+         ("diagonal", lambda x: x.diagonal(-1, 1, 2), lambda a: a.diagonal(-1, 1, 2)),
+         ("diagonal of swapped", lambda x: x.diagonal(1, 2, 0), lambda a: a.diagonal(1, 2, 0)),
+         ("unfold", lambda x: x.unfold(2, 2, 1),
+          lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 2)),
+         ("unfold in steps", lambda x: x.unfold(1, 2, 2),
+          lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)[:, ::2]),
+         ("as_strided", lambda x: x.as_strided((2, 2),
+                                               (5, 1), 3), lambda a: np.array([[3.0, 4], [8, 9]])),
+         ("T", lambda x: x[0].T, lambda a: a[0].T),
+         ("view_as", lambda x: x.view_as(whet.zeros(4, 6)), lambda a: a.reshape(4, 6)),
+         ("chunk", lambda x: x.chunk(3, 2)[1], lambda a: a[:, :, 2:4]),
+         ("split", lambda x: x.split((1, 3), 2)[1], lambda a: a[:, :, 1:]),
+         ("unbind", lambda x: x.unbind(1)[2], lambda a: a[:, 2]),
+         ("tensor_split", lambda x: x.tensor_split(3, 2)[0], lambda a: a[:, :, :2]),
+         ("hsplit", lambda x: x.hsplit(3)[1], lambda a: a[:, 1:2]),
+         ("swapaxes", lambda x: x.swapaxes(0, 1), lambda a: a.swapaxes(0, 1)),
+         ("of nothing", lambda x: x[:0].view(0, 12), lambda a: a[:0].reshape(0, 12)),
+         ("atleast_3d", lambda x: whet.atleast_3d(x[0]), lambda a: a[0][..., None]), ]
 
 
 @pytest.mark.parametrize("name, ours, theirs", PAIRS, ids=[p[0] for p in PAIRS])
@@ -52,7 +58,8 @@ def test_a_view_shows_what_numpy_shows(name, ours, theirs):
         g = np.random.default_rng(0).normal(size=want.shape)
         y.backward(whet.tensor(g))
         grad = np.zeros(A.size)
-        np.add.at(grad, want.astype(int).reshape(-1), g.reshape(-1))       # the elements are their own places
+        # the elements are their own places
+        np.add.at(grad, want.astype(int).reshape(-1), g.reshape(-1))
         np.testing.assert_allclose(x.grad.numpy().reshape(-1), grad)
 
 
@@ -78,7 +85,8 @@ def test_reshape_copies_only_where_it_must():
 
 def test_views_of_other_element_types():
     x = whet.tensor([1.0, -2.0])
-    assert x.view(whet.int32).tolist() == [1065353216, -1073741824] and x.view(whet.uint8).shape == (8,)
+    assert (x.view(whet.int32).tolist() == [1065353216, -1073741824]
+            and x.view(whet.uint8).shape == (8,))
     assert x.view(whet.int32).view(whet.float32).tolist() == [1, -2]
     x.view(whet.int32).zero_()
     assert x.tolist() == [0, 0]
@@ -92,7 +100,8 @@ def test_views_of_other_element_types():
 
 def test_parts_of_complex_numbers_are_views():
     c = whet.tensor([[1 + 2j, 3 + 4j], [5 + 6j, 7 + 8j]])
-    assert whet.view_as_real(c).tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]] and c.real.stride() == (4, 2)
+    assert (whet.view_as_real(c).tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+            and c.real.stride() == (4, 2))
     c.imag[0] = 9.0
     c.real = c.real * 2
     assert c.tolist() == [[2 + 9j, 6 + 9j], [10 + 6j, 14 + 8j]]
@@ -106,30 +115,38 @@ def test_parts_of_complex_numbers_are_views():
         whet.imag(r)
 
 
-@pytest.mark.parametrize("make, error, text", [
-    (lambda x: x.view(5, 5), RuntimeError, r"shape '\[5, 5\]' is invalid for input of size 24"),
-    (lambda x: x.view(-1, -1), RuntimeError, "only one dimension can be inferred"), (lambda x: x.view(), TypeError, "view"),
-    (lambda x: x.permute(2, 0, 1).view(24), RuntimeError, r"Use .reshape\(...\) instead"),
-    (lambda x: x[:0].view(-1, 0), RuntimeError, "ambiguous"), (lambda x: x.expand(3, 3, 4), RuntimeError,
-                                                               "expanded size of the tensor"),
-    (lambda x: x.expand(4), RuntimeError, "number of sizes provided"),
-    (lambda x: x.permute(0, 1), RuntimeError, "does not match the length"),
-    (lambda x: x.permute(0, 0, 1), RuntimeError, "duplicate dims"), (lambda x: x.transpose(0, 3), IndexError,
-                                                                     "Dimension out of range"),
-    (lambda x: x.t(), RuntimeError, "<= 2 dimensions"), (lambda x: x.select(0, 2), IndexError, "index 2 out of range"),
-    (lambda x: x.narrow(1, 2, 2), RuntimeError, "exceeds dimension size"),
-    (lambda x: x.diagonal(0, 1, -2), RuntimeError, "identical"),
-    (lambda x: x.unfold(1, 4, 1), RuntimeError, "maximum size"), (lambda x: x.unfold(1, 2, 0), RuntimeError, "step is 0"),
-    (lambda x: x.as_strided((5, 5), (5, 1)), RuntimeError, "out of bounds for storage"),
-    (lambda x: x.as_strided((2,), (-1,)), RuntimeError, "Negative strides"),
-    (lambda x: x.split(0), RuntimeError, "split_size can only be 0"),
-    (lambda x: x.split((1, 2), 2), RuntimeError, "sum exactly to 4"), (lambda x: x.chunk(0), RuntimeError, "greater than 0"),
-    (lambda x: x[0, 0, 0].unbind(), IndexError, "no dimensions"), (lambda x: x.hsplit(2), RuntimeError, "not divisible"),
-    (lambda x: whet.broadcast_tensors(x, whet.ones(3)), RuntimeError, "must match the size of tensor b"),
-    (lambda x: x.unflatten(1, (2, 2)), RuntimeError, "don't multiply up"),
-    (lambda x: x.flatten(2, 1), RuntimeError, "start_dim cannot come after"),
-    (lambda x: x.movedim((0, 0), (1, 2)), RuntimeError, "repeated dim"),
-    (lambda x: x.squeeze((0, 0)), RuntimeError, "multiple times")])
+@pytest.mark.parametrize(
+    "make, error, text",
+    [(lambda x: x.view(5, 5), RuntimeError, r"shape '\[5, 5\]' is invalid for input of size 24"),
+     (lambda x: x.view(-1, -1), RuntimeError, "only one dimension can be inferred"),
+     (lambda x: x.view(), TypeError, "view"),
+     (lambda x: x.permute(2, 0, 1).view(24), RuntimeError, r"Use .reshape\(...\) instead"),
+     (lambda x: x[:0].view(-1, 0), RuntimeError, "ambiguous"),
+     (lambda x: x.expand(3, 3, 4), RuntimeError, "expanded size of the tensor"),
+     (lambda x: x.expand(4), RuntimeError, "number of sizes provided"),
+     (lambda x: x.permute(0, 1), RuntimeError, "does not match the length"),
+     (lambda x: x.permute(0, 0, 1), RuntimeError, "duplicate dims"),
+     (lambda x: x.transpose(0, 3), IndexError, "Dimension out of range"),
+     (lambda x: x.t(), RuntimeError, "<= 2 dimensions"),
+     (lambda x: x.select(0, 2), IndexError, "index 2 out of range"),
+     (lambda x: x.narrow(1, 2, 2), RuntimeError, "exceeds dimension size"),
+     (lambda x: x.diagonal(0, 1, -2), RuntimeError, "identical"),
+     (lambda x: x.unfold(1, 4, 1), RuntimeError, "maximum size"),
+     (lambda x: x.unfold(1, 2, 0), RuntimeError, "step is 0"),
+     (lambda x: x.as_strided((5, 5), (5, 1)), RuntimeError, "out of bounds for storage"),
+     (lambda x: x.as_strided((2,), (-1,)), RuntimeError, "Negative strides"),
+     (lambda x: x.split(0), RuntimeError, "split_size can only be 0"),
+     (lambda x: x.split((1, 2), 2), RuntimeError, "sum exactly to 4"),
+     (lambda x: x.chunk(0), RuntimeError,
+      "greater than 0"), (lambda x: x[0, 0, 0].unbind(), IndexError, "no dimensions"),
+     (lambda x: x.hsplit(2), RuntimeError, "not divisible"),
+     (lambda x: whet.broadcast_tensors(x, whet.ones(3)),
+      RuntimeError,
+      "must match the size of tensor b"),
+     (lambda x: x.unflatten(1, (2, 2)), RuntimeError, "don't multiply up"),
+     (lambda x: x.flatten(2, 1), RuntimeError, "start_dim cannot come after"),
+     (lambda x: x.movedim((0, 0), (1, 2)), RuntimeError,
+      "repeated dim"), (lambda x: x.squeeze((0, 0)), RuntimeError, "multiple times")])
 def test_what_is_refused(make, error, text):
     with pytest.raises(error, match=text):
         make(whet.tensor(A))
@@ -138,7 +155,8 @@ def test_what_is_refused(make, error, text):
 def test_as_strided_never_leaves_the_memory():
     x = whet.zeros(10)[3:7]
     assert x.as_strided((7,), (1,)).numel() == 7 and x.as_strided((10,), (1,), 0).numel() == 10
-    for size, stride, offset in (((8,), (1,), None), ((11,), (1,), 0), ((2, 2), (8, 2), 0), ((1,), (1,), 10)):
+    for size, stride, offset in ((((8,), (1,), None), ((11,), (1,), 0), ((2, 2), (8, 2), 0),
+                                  ((1,), (1,), 10))):
         with pytest.raises(RuntimeError, match="out of bounds"):
             x.as_strided(size, stride, offset)
 
@@ -155,17 +173,20 @@ def test_joining():
     assert a.grad.tolist() == [[6, 8, 10]] * 2 and b.grad.tolist() == [[3, 4, 5]] * 2
     assert whet.cat([whet.zeros(0), whet.ones(2, 1)]).shape == (2, 1)
     assert whet.cat([whet.ones(1), whet.tensor([True])]).tolist() == [1, 1]
-    for bad, error, text in ((lambda: whet.cat([]), ValueError, "non-empty"), (lambda: whet.cat(a), TypeError, "tuple of Tensors"),
-                             (lambda: whet.cat([a, whet.ones(2, 2)], 0), RuntimeError, "Expected size 3 but got size 2 for tensor "
-                                                                                       "number 1"),
-                             (lambda: whet.cat([a, whet.tensor(1.0)]), RuntimeError, "zero-dimensional"),
+    for bad, error, text in ((lambda: whet.cat([]), ValueError,
+                              "non-empty"), (lambda: whet.cat(a), TypeError, "tuple of Tensors"),
+                             (lambda: whet.cat([a, whet.ones(2, 2)], 0), RuntimeError,
+                              "Expected size 3 but got size 2 for tensor "
+                              "number 1"), (lambda: whet.cat([a, whet.tensor(1.0)]), RuntimeError,
+                                            "zero-dimensional"),
                              (lambda: whet.stack([a, whet.ones(2)]), RuntimeError, "equal size")):
         with pytest.raises(error, match=text):
             bad()
 
 
 @pytest.mark.parametrize("ours, theirs", [
-    (lambda x: x.repeat(2, 1, 3), lambda a: np.tile(a, (2, 1, 3))), (lambda x: x.tile(2), lambda a: np.tile(a, 2)),
+    (lambda x: x.repeat(2, 1, 3), lambda a: np.tile(a, (2, 1, 3))),
+    (lambda x: x.tile(2), lambda a: np.tile(a, 2)),
     (lambda x: x.repeat_interleave(2, 1), lambda a: np.repeat(a, 2, 1)),
     (lambda x: x.roll((1, -2), (0, 2)), lambda a: np.roll(a, (1, -2), (0, 2))),
     (lambda x: x.repeat_interleave(whet.tensor([2, 0, 1]), 1), lambda a: np.repeat(a, [2, 0, 1], 1)),
@@ -174,10 +195,12 @@ def test_joining():
     (lambda x: x.tril(-1), lambda a: np.tril(a, -1)), (lambda x: x.triu(1), lambda a: np.triu(a, 1)),
     (lambda x: whet.diag_embed(x[0], 1).sum(0), lambda a: np.stack([np.diag(r, 1) for r in a[0]]).sum(0)),
     (lambda x: x[0, :, :1].diag(), lambda a: a[0, :1, 0]),
-    (lambda x: whet.kron(x[0], x[1]), lambda a: np.kron(a[0], a[1])), (lambda x: x.select_scatter(x[0] * 2, 0, 1),
-                                                                       lambda a: np.stack([a[0], a[0] * 2])),
-    (lambda x: x.slice_scatter(x[:, :, :2] * 3, 2, 0, 4, 2), lambda a: _with(a, (..., slice(0, 4, 2)), a[:, :, :2] * 3)),
-    (lambda x: x[0, :, :3].diagonal_scatter(x[1, 0, :3]), lambda a: _with(a[0, :, :3], (range(3), range(3)), a[1, 0, :3]))])
+    (lambda x: whet.kron(x[0], x[1]), lambda a: np.kron(a[0], a[1])),
+    (lambda x: x.select_scatter(x[0] * 2, 0, 1), lambda a: np.stack([a[0], a[0] * 2])),
+    (lambda x: x.slice_scatter(x[:, :, :2] * 3, 2, 0, 4, 2),
+     lambda a: _with(a, (..., slice(0, 4, 2)), a[:, :, :2] * 3)),
+    (lambda x: x[0, :, :3].diagonal_scatter(x[1, 0, :3]),
+     lambda a: _with(a[0, :, :3], (range(3), range(3)), a[1, 0, :3]))])
 def test_movement(ours, theirs):
     x = whet.tensor(A, requires_grad=True)
     np.testing.assert_array_equal(ours(x).numpy(force=True), theirs(A))

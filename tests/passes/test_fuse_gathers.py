@@ -1,4 +1,5 @@
-"""Gathers in kernels: elements at places that an index names, read by the kernel that computes with them."""
+"""Gathers in kernels: elements at places that an index names, read by the kernel that computes
+with them."""
 import numpy as np
 import pytest
 import whet
@@ -11,7 +12,8 @@ from whet.passes.lower_llvm.scalar import Unsupported
 
 from tests.together import bits, each, traced
 
-compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
+compiled = pytest.mark.skipif(not native.enabled(),
+                              reason="without machine code every step is Python's")
 
 
 def interpolate(table, x):
@@ -30,25 +32,39 @@ JOINED = {
     "interpolation": (interpolate, lambda: (whet.randn(50), whet.randn(301))),
     "interpolation in a plane": (interpolate, lambda: (whet.randn(50), whet.randn(7, 45))),
     "negative places": (lambda t, k: t[k] * 2, lambda: (whet.randn(20), places(20, 100, low=-20))),
-    "several results": (lambda t, k: (t[k] * 2, t[k].exp()), lambda: (whet.randn(20), places(20, 33))),
-    "two tables": (lambda t, u, k: t[k] * u[k // 2] + k, lambda: (whet.randn(20), whet.randn(9).double(), places(18, 5, 9))),
+    "several results": (lambda t, k: (t[k] * 2, t[k].exp()), lambda:
+                        (whet.randn(20), places(20, 33))),
+    "two tables": (lambda t, u, k: t[k] * u[k // 2] + k, lambda:
+                   (whet.randn(20), whet.randn(9).double(), places(18, 5, 9))),
     "a column": (lambda t, k: t[:, 1][k] + 1, lambda: (whet.randn(20, 3), places(20, 40))),
     "one element": (lambda t, k: t[k] + 1, lambda: (whet.randn(20), places(20, 1))),
-    "along rows": (lambda x, k: x.gather(1, k) * 2 + 1, lambda: (whet.randn(6, 40), places(40, 6, 50))),
-    "along columns": (lambda x, k: x.gather(0, k) - x, lambda: (whet.randn(6, 50), places(6, 6, 50))),
-    "along the middle": (lambda x, k: x.gather(1, (k + 1) % 4) * 3, lambda: (whet.randn(5, 4, 33), places(4, 4, 4, 30))),
-    "slices": (lambda t, k, x: t[k] + x, lambda: (whet.randn(9, 40), places(9, 12, low=-9), whet.randn(40))),
-    "slices, in pieces": (lambda t, k, x: (t[:, :35][k] * x).tanh(), lambda: (whet.randn(9, 40), places(9, 3, 4), whet.randn(3, 4, 35))),
-    "selected": (lambda t, k, x: t.index_select(0, k) * x, lambda: (whet.randn(9, 40), places(9, 12), whet.randn(12, 40))),
+    "along rows": (lambda x, k: x.gather(1, k) * 2 + 1, lambda:
+                   (whet.randn(6, 40), places(40, 6, 50))),
+    "along columns": (lambda x, k: x.gather(0, k) - x, lambda:
+                      (whet.randn(6, 50), places(6, 6, 50))),
+    "along the middle": (lambda x, k: x.gather(1, (k + 1) % 4) * 3, lambda:
+                         (whet.randn(5, 4, 33), places(4, 4, 4, 30))),
+    "slices": (lambda t, k, x: t[k] + x, lambda:
+               (whet.randn(9, 40), places(9, 12, low=-9), whet.randn(40))),
+    "slices, in pieces": (lambda t, k, x: (t[:, :35][k] * x).tanh(), lambda:
+                          (whet.randn(9, 40), places(9, 3, 4), whet.randn(3, 4, 35))),
+    "selected": (lambda t, k, x: t.index_select(0, k) * x, lambda:
+                 (whet.randn(9, 40), places(9, 12), whet.randn(12, 40))),
     "whole planes": (lambda t, k: t[k] + 1, lambda: (whet.randn(4, 5, 40), places(4, 6))),
-    "in a plane": (lambda t, i, j: t[i, j] * 2 + t[i, j - 1], lambda: (whet.randn(6, 5), places(6, 40, low=-6), places(5, 40, low=-4))),
-    "in a plane, alone": (lambda t, i, j: t[i, j], lambda: (whet.randn(6, 5), places(6, 40), places(5, 40))),
-    "in some planes": (lambda t, i, j: t[:, i, j] + 1, lambda: (whet.randn(2, 6, 5), places(6, 40), places(5, 40))),
-    "in a box": (lambda t, i, j, k: t[:, i, j, k] + 1, lambda: (whet.randn(2, 6, 5, 3), places(6, 9, 8), places(5, 9, 8), places(3, 9, 8))),
-    "slices of planes": (lambda t, i, j, x: t[i, j] * x, lambda: (whet.randn(4, 3, 40), places(4, 9), places(3, 9, low=-3), whet.randn(40))),
-    "at one row each": (lambda t, i, j: t[i, j] + 1, lambda: (whet.randn(6, 5), places(6, 8, 1), places(5, 37))),
-    "taken": (lambda x, k: x.take(k) * 2, lambda: (whet.randn(6, 5), places(30, 40))),
-}
+    "in a plane": (lambda t, i, j: t[i, j] * 2 + t[i, j - 1], lambda:
+                   (whet.randn(6, 5), places(6, 40, low=-6), places(5, 40, low=-4))),
+    "in a plane, alone": (lambda t, i, j: t[i, j], lambda:
+                          (whet.randn(6, 5), places(6, 40), places(5, 40))),
+    "in some planes": (lambda t, i, j: t[:, i, j] + 1, lambda:
+                       (whet.randn(2, 6, 5), places(6, 40), places(5, 40))),
+    "in a box": (lambda t, i, j, k: t[:, i, j, k] + 1, lambda:
+                 (whet.randn(2, 6, 5, 3), places(6, 9, 8), places(5, 9, 8), places(3, 9, 8))),
+    "slices of planes": (
+        lambda t, i, j, x: t[i, j] * x, lambda:
+        (whet.randn(4, 3, 40), places(4, 9), places(3, 9, low=-3), whet.randn(40))),
+    "at one row each": (lambda t, i, j: t[i, j] + 1, lambda:
+                        (whet.randn(6, 5), places(6, 8, 1), places(5, 37))),
+    "taken": (lambda x, k: x.take(k) * 2, lambda: (whet.randn(6, 5), places(30, 40))), }
 
 
 @compiled
@@ -57,15 +73,22 @@ def test_a_gather_is_a_part_of_the_kernel(name):
     fn, operands = JOINED[name]
     f = traced(fn, *operands())
     path = f.explain(data=True)["paths"][0]
-    assert [n.kind for n in f.graph.nodes if not (n.kind == "op" and n.op.is_view) and n.kind != "ask"] == ["picks"], str(f.graph)
+    assert ([
+        n.kind for n in f.graph.nodes
+        if not (n.kind == "op" and n.op.is_view) and n.kind != "ask"] == ["picks"]), str(f.graph)
     assert path["calls"]
 
 
-@pytest.mark.parametrize("dtype", [whet.float64, whet.float16, whet.bfloat16, whet.int64, whet.int32, whet.uint8, whet.bool, whet.complex64])
+@pytest.mark.parametrize("dtype", [
+    whet.float64, whet.float16, whet.bfloat16, whet.int64, whet.int32, whet.uint8, whet.bool,
+    whet.complex64])
 @pytest.mark.parametrize("n", [1, 70])
 def test_tables_of_every_type(dtype, n):
     t = (whet.arange(60) * 7 % 11 - 3 * (dtype is not whet.uint8)).to(dtype)
-    traced(lambda t, k: (t[k] + t[k - 1], (t[k] == t[-1]), t.reshape(6, 10).gather(1, k[:6, None] % 10) * 2), t, places(60, n + 5))
+    traced(
+        lambda t, k: (t[k] + t[k - 1],
+                      (t[k] == t[-1]), t.reshape(6, 10).gather(1, k[:6, None] % 10) * 2), t,
+        places(60, n + 5))
 
 
 def test_signalling_nans_of_half_types_are_gathered_as_they_are():
@@ -96,22 +119,27 @@ def test_blocks_of_every_length(n):
 
 
 def test_many_gathers():
-    traced(lambda t, k: sum(t[(k + i) % 20] * i for i in range(12)), whet.randn(20), places(20, 600))
+    traced(lambda t, k: sum(t[(k + i) % 20] * i for i in range(12)),
+           whet.randn(20),
+           places(20, 600))
 
 
 def test_a_last_axis_of_few_elements():
-    traced(lambda t, k, x: (t[k] * x, t[:, k[:3] % 3] + 1), whet.randn(50, 3), places(50, 80), whet.randn(80, 3))
+    traced(lambda t, k, x: (t[k] * x, t[:, k[:3] % 3] + 1), whet.randn(50, 3), places(50, 80),
+           whet.randn(80, 3))
 
 
-# ---- places that there are not -----------------------------------------------------------------------------------------
+# ---- places that there are not -------------------------------------------------------------------
 def raised(f, *args):
     with pytest.raises((IndexError, RuntimeError)) as e:
         f(*args)
     return type(e.value), str(e.value)
 
 
-@pytest.mark.parametrize("fn", [lambda t, k: t[k] * 2, lambda t, k: t[k + 0] + t[(k * 1).abs()], lambda t, k: t.gather(0, k) * 2,
-                                lambda t, k: t.index_select(0, k) + 1, lambda t, k: t.reshape(4, 1).expand(4, 40)[k] * 2])
+@pytest.mark.parametrize("fn", [
+    lambda t, k: t[k] * 2, lambda t, k: t[k + 0] + t[
+        (k * 1).abs()], lambda t, k: t.gather(0, k) * 2, lambda t, k: t.index_select(0, k) + 1,
+    lambda t, k: t.reshape(4, 1).expand(4, 40)[k] * 2])
 @pytest.mark.parametrize("where", [0, 37, 101, -1])
 @pytest.mark.parametrize("bad", [4, -5, 1 << 40, -(1 << 63)])
 def test_a_wrong_place_raises_what_eager_raises(fn, where, bad):
@@ -179,8 +207,9 @@ def halves(t, k, out):
     return whet.cat([t[k] * 2, out]) + 1
 
 
-@pytest.mark.parametrize("fn", [wrong_after_a_write, write_between, table_written, index_written, table_made_there, result_into, a_value_seen, unused,
-                                indices_of_several, halves])
+@pytest.mark.parametrize("fn", [
+    wrong_after_a_write, write_between, table_written, index_written, table_made_there, result_into,
+    a_value_seen, unused, indices_of_several, halves])
 def test_writes_and_other_readers(fn):
     t, k, out = whet.randn(4), places(4, 50), whet.randn(50)
     f = traced(fn, t, k, out)
@@ -217,14 +246,19 @@ def test_without_a_kernel_the_nodes_run_one_by_one(monkeypatch):
     t, k = whet.randn(77), places(77, 53)
     f = traced(lambda t, k: (t[k].exp() - 7.25).atan().sinh(), t, k)
     k[0] = 77
-    assert raised(f, t, k) == raised(lambda t, k: t[k], t, k) and f.explain(data=True)["paths"][0]["launches"] == 2
+    assert (raised(f, t, k) == raised(lambda t, k: t[k], t, k)
+            and f.explain(data=True)["paths"][0]["launches"] == 2)
 
 
-# ---- gradients, sizes, threads, reasons --------------------------------------------------------------------------------
-@pytest.mark.parametrize("fn, operands", [
-    (interpolate, lambda: (whet.randn(50), whet.randn(301))),
-    (lambda w, x: F.embedding((x.abs() * 2).long().clamp(max=6), w) * 2 + 1, lambda: (whet.randn(7, 40), whet.randn(5, 6))),
-    (lambda x, y: (x.log_softmax(-1).gather(1, (y[:, :1] > 0).long()) * y).sum(-1), lambda: (whet.randn(8, 5), whet.randn(8, 3)))])
+# ---- gradients, sizes, threads, reasons ----------------------------------------------------------
+@pytest.mark.parametrize("fn, operands",
+                         [(interpolate, lambda: (whet.randn(50), whet.randn(301))),
+                          (lambda w, x: F.embedding(
+                              (x.abs() * 2).long().clamp(max=6), w) * 2 + 1, lambda:
+                           (whet.randn(7, 40), whet.randn(5, 6))),
+                          (lambda x, y:
+                           (x.log_softmax(-1).gather(1, (y[:, :1] > 0).long()) * y).sum(-1), lambda:
+                           (whet.randn(8, 5), whet.randn(8, 3)))])
 def test_gradients(fn, operands):
     def both(*xs):
         xs = [x.detach().requires_grad_() for x in xs]
@@ -237,7 +271,10 @@ def test_gradients(fn, operands):
 @compiled
 def test_other_sizes_are_made_of_the_same_plan(monkeypatch):
     f, made, was = jit.trace(interpolate), [], dict(pipeline.PASSES)["picks"]
-    monkeypatch.setattr(pipeline, "PASSES", [(n, (lambda *a: made.append(1) or was(*a)) if n == "picks" else p) for n, p in pipeline.PASSES])
+    monkeypatch.setattr(pipeline,
+                        "PASSES",
+                        [(n, (lambda *a: made.append(1) or was(*a)) if n == "picks" else p)
+                         for n, p in pipeline.PASSES])
     for n, m in (50, 301), (60, 40), (7, 99), (60, 40):
         for _ in range(3):
             t, x = whet.randn(n), whet.randn(m)

@@ -1,4 +1,5 @@
-"""Moved elements in kernels: joins, pads, rolls and turns that kernels read or make part by part."""
+"""Moved elements in kernels: joins, pads, rolls and turns that kernels read or make part by
+part."""
 import time
 
 import numpy as np
@@ -14,7 +15,8 @@ from whet.passes import fuse_moves, pipeline
 
 from tests.together import bits, path_of
 
-compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code every step is Python's")
+compiled = pytest.mark.skipif(not native.enabled(),
+                              reason="without machine code every step is Python's")
 
 
 def rotary(x, c, s):
@@ -36,8 +38,10 @@ JOINED = {
     "computed, cat": (lambda x, y, w: whet.cat([x * 2, y.exp(), x + w]), 3),
     "several results": (lambda x, y, w: [r := whet.cat([x.exp(), y], -1), (r * 2, r - 1)][1], 2),
     "cat is a result": (lambda x, y, w: [r := whet.cat([x, y]), (r, r * 2)][1], 2),
-    "two cats, cut elsewhere": (lambda x, y, w: whet.cat([x, y, x], 0) * whet.cat([y, y * 2, x], 0), 3),
-    "cuts in other places": (lambda x, y, w: whet.cat([x[:1], y[1:]]) - whet.cat([y[:3], x[3:]]).abs(), 3),
+    "two cats, cut elsewhere": (lambda x, y, w: whet.cat([x, y, x], 0) * whet.cat([y, y * 2, x], 0),
+                                3),
+    "cuts in other places": (
+        lambda x, y, w: whet.cat([x[:1], y[1:]]) - whet.cat([y[:3], x[3:]]).abs(), 3),
     "stack": (lambda x, y, w: whet.stack([x, y * w]) + 1, 2),
     "stack at the end": (lambda x, y, w: whet.stack([x * w, y], -1), 2),
     "pad": (lambda x, y, w: F.pad(x * 2, (0, 0, 1, 2), value=0.5), 3),
@@ -45,8 +49,7 @@ JOINED = {
     "roll": (lambda x, y, w: x.roll(2, 0) * y + w, 2),
     "flip": (lambda x, y, w: x.flip(0) - y, 1),
     "flip of computed": (lambda x, y, w: (x * w).flip(0), 1),
-    "part put": (lambda x, y, w: whet.slice_scatter(x * 2, y[1:3] - 1, 0, 1, 3) * 3, 3),
-}
+    "part put": (lambda x, y, w: whet.slice_scatter(x * 2, y[1:3] - 1, 0, 1, 3) * 3, 3), }
 
 
 @compiled
@@ -60,11 +63,16 @@ def test_what_moves_elements_is_no_copy(name, shape):
         assert path["launches"] == kernels, path["graph"]
 
 
-@pytest.mark.parametrize("dtype", [whet.float64, whet.float16, whet.bfloat16, whet.int64, whet.uint8, whet.bool, whet.complex64])
+@pytest.mark.parametrize(
+    "dtype",
+    [whet.float64, whet.float16, whet.bfloat16, whet.int64, whet.uint8, whet.bool, whet.complex64])
 def test_every_type_keeps_its_bits(dtype):
     def f(x, y):
-        return whet.cat([x, y]), whet.cat([x, y], -1) == whet.cat([y, x], -1), whet.cat([x + x, y]).roll(1, 0) + 1, F.pad(x * y, (1, 1))
-    x, y = ((whet.arange(24).reshape(4, 6) * k % 5 - 2 * (dtype is not whet.uint8)).to(dtype) for k in (3, 7))
+        return (whet.cat([x, y]), whet.cat([x, y], -1) == whet.cat([y, x], -1),
+                whet.cat([x + x, y]).roll(1, 0) + 1, F.pad(x * y, (1, 1)))
+
+    x, y = ((whet.arange(24).reshape(4, 6) * k % 5 - 2 * (dtype is not whet.uint8)).to(dtype)
+            for k in (3, 7))
     path_of(f, x, y)
 
 
@@ -91,8 +99,11 @@ def _said(path):
 
 @compiled
 def test_interleaved_elements_are_computed_where_they_lie_side_by_side():
-    path = path_of(lambda x, y: whet.stack([x * 2, y], -1).exp(), whet.randn(64, 50), whet.randn(64, 50))
-    assert path["graph"].count("= parts(") == 1 and "exp" not in path["graph"].split("= parts(")[1].split("}")[0]
+    path = path_of(lambda x, y: whet.stack([x * 2, y], -1).exp(),
+                   whet.randn(64, 50),
+                   whet.randn(64, 50))
+    assert (path["graph"].count("= parts(") == 1
+            and "exp" not in path["graph"].split("= parts(")[1].split("}")[0])
 
 
 def five_points(x):
@@ -101,7 +112,8 @@ def five_points(x):
 
 def seven_points(x):
     c = slice(1, -1)
-    return (x[2:, c, c] + x[:-2, c, c] + x[c, 2:, c]) * 2 + (x[c, :-2, c] + x[c, c, 2:] + x[c, c, :-2]).neg() - 6 * x[c, c, c]
+    return ((x[2:, c, c] + x[:-2, c, c] + x[c, 2:, c]) * 2 +
+            (x[c, :-2, c] + x[c, c, 2:] + x[c, c, :-2]).neg() - 6 * x[c, c, c])
 
 
 STENCILS = [(five_points, (130, 140)), (seven_points, (28, 30, 34)), (five_points, (9, 10))]
@@ -126,10 +138,11 @@ def test_the_gradient_of_a_stencil_has_eagers_bits(fn, shape, dtype):
 @pytest.mark.parametrize("fn, shape", STENCILS[:2])
 def test_the_gradient_of_a_stencil_is_one_group(fn, shape):
     graph = stencils_gradient(fn, shape, whet.float32)["graph"]
-    assert graph.count("= parts(") == 1 and graph.count("unslice") == graph.split("= parts(")[1].count("unslice")
+    assert (graph.count("= parts(") == 1
+            and graph.count("unslice") == graph.split("= parts(")[1].count("unslice"))
 
 
-# ---- what must be left alone -------------------------------------------------------------------------------------------
+# ---- what must be left alone ---------------------------------------------------------------------
 def overwritten_before(x, y):
     r = whet.cat([x, y])
     x.add_(1)
@@ -205,8 +218,10 @@ def empty_parts(x, y):
     return whet.cat([x, y[:0], y[:, :]]) * 2, whet.cat([x[:0], y[:0]]) * 2
 
 
-@pytest.mark.parametrize("fn", [overwritten_before, overwritten_after, seen_through_a_view, written_to, into_itself, into_another, into_parts,
-                                into_own_parts, read_before, wanted_elsewhere, twice, of_moved, spread, empty_parts])
+@pytest.mark.parametrize("fn", [
+    overwritten_before, overwritten_after, seen_through_a_view, written_to, into_itself,
+    into_another, into_parts, into_own_parts, read_before, wanted_elsewhere, twice, of_moved,
+    spread, empty_parts])
 @pytest.mark.parametrize("left_out", [(), ("fuse",), ("write_through",), ("writes", "outright")])
 def test_writes_views_and_other_readers(fn, left_out):
     with pipeline.without(*left_out):
@@ -230,7 +245,7 @@ def test_a_group_writes_to_where_its_result_is_copied_unless_it_reads_from_there
     assert " into (" not in path_of(into_itself, whet.randn(6, 20), whet.randn(6, 20))["graph"]
 
 
-# ---- gradients, sizes, loops, text -------------------------------------------------------------------------------------
+# ---- gradients, sizes, loops, text ---------------------------------------------------------------
 def with_gradients(fn, x, w):
     x = x.detach().requires_grad_()
     y = fn(x, w, w)
@@ -238,8 +253,10 @@ def with_gradients(fn, x, w):
     return y.detach(), x.grad
 
 
-@pytest.mark.parametrize("fn", [rotary, halves, lambda x, c, s: (F.pad(x, (1, 1)) * 2).tanh()[..., 1:-1] * c,
-                                lambda x, c, s: x.roll(1, 0) * x + x.flip(-1) * s])
+@pytest.mark.parametrize("fn", [
+    rotary, halves, lambda x, c, s:
+    (F.pad(x,
+           (1, 1)) * 2).tanh()[..., 1:-1] * c, lambda x, c, s: x.roll(1, 0) * x + x.flip(-1) * s])
 def test_gradients(fn):
     path_of(lambda x, w: with_gradients(fn, x, w), whet.randn(3, 6, 40), whet.randn(6, 40))
     traced, x, w = jit.trace(fn), whet.randn(3, 6, 40), whet.randn(6, 40)
@@ -256,7 +273,10 @@ def test_gradients(fn):
 def test_other_sizes_are_made_of_the_same_plan(monkeypatch):
     f, made = jit.trace(rotary), []
     was = fuse_moves.parts
-    monkeypatch.setattr(pipeline, "PASSES", [(n, (lambda *a: made.append(1) or was(*a)) if n == "parts" else p) for n, p in pipeline.PASSES])
+    monkeypatch.setattr(pipeline,
+                        "PASSES",
+                        [(n, (lambda *a: made.append(1) or was(*a)) if n == "parts" else p)
+                         for n, p in pipeline.PASSES])
     for shape in (2, 5, 32), (3, 7, 64), (4, 9, 96), (3, 7, 64):
         for k in range(3):
             x, c, s = whet.randn(*shape) + k, whet.randn(*shape[1:]), whet.randn(*shape[1:])
@@ -281,13 +301,15 @@ def test_the_graph_is_read_back_and_means_the_same():
     g = f.graph
     assert any(n.kind == "parts" for m in g.nodes for n in walk(m))
     inputs = {x.name: a for x, a in zip((x for x in g.inputs), xs)}
-    assert interpret(parse(str(g)), *inputs.values())[0].tobytes() == y.numpy().tobytes() or len(inputs) != 3
+    assert (interpret(parse(str(g)), *inputs.values())[0].tobytes() == y.numpy().tobytes()
+            or len(inputs) != 3)
 
 
 @compiled
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_any_number_of_threads(threads):
-    was, xs = whet.get_num_threads(), (whet.randn(40, 300, 64), whet.randn(300, 64), whet.randn(300, 64))
+    was, xs = (whet.get_num_threads(), (whet.randn(40, 300,
+                                                   64), whet.randn(300, 64), whet.randn(300, 64)))
     try:
         whet.set_num_threads(threads)
         assert "= parts(" in path_of(rotary, *xs)["graph"]
@@ -296,30 +318,32 @@ def test_any_number_of_threads(threads):
 
 
 @compiled
-@pytest.mark.parametrize("fn, why", [
-    (lambda x, y: whet.cat([x, y]).diagonal_scatter(y[0, :12]) * 2, "one by one"),
-    (lambda x, y: whet.cat([x[0], y[0]]) + whet.randn(3, 1) * 0, None),
-    (lambda x, y: whet.cat([x[i % 6:i % 6 + 1] for i in range(20)]) * whet.cat([x, y, x, y])[:20], "parts"),
-    (lambda x, y: whet.cat([x.roll(1, 0), y]) * 2, "moved again"),
-])
+@pytest.mark.parametrize(
+    "fn, why",
+    [(lambda x, y: whet.cat([x, y]).diagonal_scatter(y[0, :12]) * 2, "one by one"),
+     (lambda x, y: whet.cat([x[0], y[0]]) + whet.randn(3, 1) * 0, None),
+     (lambda x, y: whet.cat([x[i % 6:i % 6 + 1] for i in range(20)]) * whet.cat([x, y, x, y])[:20],
+      "parts"), (lambda x, y: whet.cat([x.roll(1, 0), y]) * 2, "moved again"), ])
 def test_why_it_is_not_joined(fn, why):
     said = _said(path_of(fn, whet.randn(6, 20), whet.randn(6, 20)))
     assert why is None or any(why in str(s[-1]) for s in said), said
 
 
-# ---- pieces ------------------------------------------------------------------------------------------------------------
+# ---- pieces --------------------------------------------------------------------------------------
 def test_boxes():
     out = np.empty((4, 1, 6), np.float32)
     assert fuse_moves._box(out, out[1:3]) == (((1, 3), (0, 1), (0, 6)), [True, True, True])
     assert fuse_moves._box(out, out[2, ...])[0] == ((2, 3), (0, 1), (0, 6))
     assert fuse_moves._box(out, out[:, 0, 2:5])[0] == ((0, 4), (0, 1), (2, 5))
-    for other in (out[::2], out[:, :, ::-1], out.transpose(2, 1, 0), out.reshape(6, 4), np.broadcast_to(out[:1], out.shape)):
+    for other in ((out[::2], out[:, :, ::-1], out.transpose(2, 1, 0), out.reshape(6, 4),
+                   np.broadcast_to(out[:1], out.shape))):
         assert fuse_moves._box(out, other) is None
     boxes = fuse_moves._boxes((4,), [[((0, 2),), ((2, 4),)], [((0, 1),), ((1, 4),)]])
     assert boxes == [(((0, 1),), (0, 0)), (((1, 2),), (0, 1)), (((2, 4),), (1, 1))]
     inside = fuse_moves._boxes((4, 5), [[((0, 4), (0, 5)), ((1, 3), (1, 4))]])
     assert [which for _, which in inside].count((1,)) == 1 and len(inside) == 5
-    assert fuse_moves._boxes((4,), [[((0, 2),)]]) is None and fuse_moves._boxes((2000,), [[((i, i + 1),) for i in range(2000)]]) is None
+    assert (fuse_moves._boxes((4,), [[((0, 2),)]]) is None and fuse_moves._boxes(
+        (2000,), [[((i, i + 1),) for i in range(2000)]]) is None)
 
 
 @pytest.mark.parametrize("dtype", [whet.float16, whet.float32])
@@ -340,4 +364,5 @@ def test_a_stack_of_very_many_is_not_looked_at_one_by_one():
     f, x = jit.trace(lambda x: whet.stack(x.unbind(0)) * 2, verify="off"), whet.randn(20_000)
     start = time.process_time()
     f(x)
-    assert time.process_time() - start < 6 and bits(f(x)) == bits(x * 2)      # (0.6 s; 13 where each is)
+    # (0.6 s; 13 where each is)
+    assert time.process_time() - start < 6 and bits(f(x)) == bits(x * 2)

@@ -36,16 +36,20 @@ def test_gradients_read_results_where_that_lets_operands_go(before, after, read)
     nodes = read_results(Listing(g.nodes, g.roots(), g.types, {9})).nodes
     assert [int(n.ins[0]) for n in nodes if n.op.name == "relu_grad"] == [read]
     x = np.random.default_rng(0).standard_normal((4, 5)).astype("f4")
-    one, other = (interpret(Graph(ns, g.types, g.inputs, g.results), x.copy())[0] for ns in (g.nodes, nodes))
+    one, other = (interpret(Graph(ns, g.types, g.inputs, g.results), x.copy())[0]
+                  for ns in (g.nodes, nodes))
     assert one.tobytes() == other.tobytes()
 
 
 def test_the_operand_of_a_gradient_that_is_a_result_is_read():
-    g = parse(READS.format(before="%4 = neg(%0) : f32[4,5]", after="%9 = mul(%8, %2) : f32[4,5]").strip() + "\n")
+    g = parse(
+        READS.format(before="%4 = neg(%0) : f32[4,5]", after="%9 = mul(%8, %2) : f32[4,5]").strip()
+        + "\n")
     assert read_results(Listing(g.nodes, g.roots(), g.types, {9, 1})).nodes == g.nodes
 
 
-@pytest.mark.parametrize("op", [op for op in REGISTRY.values() if getattr(op, "at_result", False)], ids=str)
+@pytest.mark.parametrize("op", [op for op in REGISTRY.values() if getattr(op, "at_result", False)],
+                         ids=str)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
 def test_a_gradient_that_may_be_read_at_the_result_is_the_same_there(op, dtype):
     special = [0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 6e-8, -6e-8]

@@ -1,4 +1,5 @@
-"""Rolling: repeated steps of an unrolled loop are one body that machine code goes round; the same bits, and nothing that must not move is rolled."""
+"""Rolling: repeated steps of an unrolled loop are one body that machine code goes round; the
+same bits, and nothing that must not move is rolled."""
 import numpy as np
 import pytest
 import whet
@@ -11,15 +12,18 @@ from whet.jit.report.explain import given
 from whet.passes import pipeline
 from whet.passes import roll_loops as pass_
 
-pytestmark = pytest.mark.skipif(not native.enabled(), reason="without machine code nothing is rolled")
+pytestmark = pytest.mark.skipif(not native.enabled(),
+                                reason="without machine code nothing is rolled")
 
 
 def bits(x):
-    return [y.detach().numpy().tobytes() for y in x] if isinstance(x, tuple | list) else x.detach().numpy().tobytes()
+    return ([y.detach().numpy().tobytes()
+             for y in x] if isinstance(x, tuple | list) else x.detach().numpy().tobytes())
 
 
 def rolled(f, *args, loops=1, calls=3, grads=()):
-    """Trace f, compare some calls with eager's, count the loops, and read the graph again as it is printed; gives the trace."""
+    """Trace f, compare some calls with eager's, count the loops, and read the graph again as it
+    is printed; gives the trace."""
     t = jit.trace(f)
     for k in range(calls):
         args = [a * 1.01 if k else a for a in args]
@@ -159,7 +163,8 @@ def test_a_training_step_of_a_recurrence():
         w.grad = None
         assert (bits(t(h, xs)), bits(w.grad)) == want
     assert str(t.graph).count(" = roll ") >= 1
-    out = jit.trace(lambda h, xs: sum(whet.scan(lambda h, x: (cell(h, w, x), (h * h).sum()), h, xs)[1].unbind()))
+    out = jit.trace(lambda h, xs: sum(
+        whet.scan(lambda h, x: (cell(h, w, x), (h * h).sum()), h, xs)[1].unbind()))
     for _ in range(4):
         w.grad = None
         out.fn(h, xs).backward()
@@ -171,7 +176,8 @@ def test_a_training_step_of_a_recurrence():
 
 @pytest.mark.parametrize("rounds", [67, 70])
 def test_both_ways_through_an_lstm_are_rolled(rounds):
-    """The way back reads parts of what the way there kept, and joins what it makes; the first rounds are left over from the way there."""
+    """The way back reads parts of what the way there kept, and joins what it makes; the first
+    rounds are left over from the way there."""
     lstm = whet.nn.LSTM(4, 6)
 
     def step(x):
@@ -196,7 +202,7 @@ def test_a_thousand_steps_are_few_nodes():
     assert t.explain(data=True)["paths"][0]["after"] <= 6
 
 
-# ---- what is not rolled -------------------------------------------------------------------------------------------------
+# ---- what is not rolled --------------------------------------------------------------------------
 def unrolled(f, *args):
     rolled(f, *args, loops=0)
 
@@ -208,7 +214,9 @@ def test_few_rounds_stay():
         return h
     unrolled(lambda h, w: f(h, w, pass_.LEAST), whet.randn(2, 4), weights())
     rolled(lambda h, w: f(h, w, pass_.LEAST + 1), whet.randn(2, 4), weights())
-    unrolled(lambda h, w: whet.stack([(h := (h @ w).sin()) for _ in range(pass_.WORK // 2)]), whet.randn(2, 4), weights())
+    unrolled(lambda h, w: whet.stack([(h := (h @ w).sin()) for _ in range(pass_.WORK // 2)]),
+             whet.randn(2, 4),
+             weights())
 
 
 def test_steps_with_other_numbers_stay():
@@ -302,10 +310,12 @@ def test_rounds_with_guards_stay():
 
 
 def test_a_random_program_of_steps():
-    """Bodies of random operations on random choices of what came before: with loops the bits are those of without."""
+    """Bodies of random operations on random choices of what came before: with loops the bits are
+    those of without."""
     rng = np.random.default_rng(3)
     for _ in range(25):
-        steps = [(rng.integers(6), rng.integers(4), rng.integers(4)) for _ in range(rng.integers(1, 6))]
+        steps = [
+            (rng.integers(6), rng.integers(4), rng.integers(4)) for _ in range(rng.integers(1, 6))]
         keep, rounds, late = rng.integers(3), int(rng.integers(9, 30)), rng.integers(2)
 
         def f(a, b, w, xs, steps=steps, keep=keep, rounds=rounds, late=late):
@@ -343,14 +353,16 @@ def along_rows():
     return rolled(f, *args), args
 
 
-@pytest.mark.parametrize("marked, change, says", [
-    (" = carried ", lambda line: line.replace("f32[2,4]", "f32[4,2]"), "is f32"),
-    (" = carried ", lambda line: line.replace(" = carried %", " = carried %99"), "before it is made"),
-    (" = carried ", lambda line: line.rsplit(" %", 1)[0] + " %0 : f32[2,4]", "of the round before"),
-    (" = along ", lambda line: line.replace(" = along ", " = about "), "there is no op about"),
-    (" last as ", lambda line: line.replace(" last as %", " last as %99"), "is not %"),
-    (" last as ", lambda line: "", "not what its rounds give"),
-    (" = roll ", lambda line: line.replace(" times", " time"), "expected 'times'")])
+@pytest.mark.parametrize(
+    "marked, change, says",
+    [(" = carried ", lambda line: line.replace("f32[2,4]", "f32[4,2]"), "is f32"),
+     (" = carried ", lambda line: line.replace(" = carried %", " = carried %99"),
+      "before it is made"), (" = carried ", lambda line: line.rsplit(" %", 1)[0] + " %0 : f32[2,4]",
+                             "of the round before"),
+     (" = along ", lambda line: line.replace(" = along ", " = about "), "there is no op about"),
+     (" last as ", lambda line: line.replace(" last as %", " last as %99"), "is not %"),
+     (" last as ", lambda line: "", "not what its rounds give"),
+     (" = roll ", lambda line: line.replace(" times", " time"), "expected 'times'")])
 def test_a_loop_that_is_wrong_is_refused(marked, change, says):
     text = str(along_rows()[0].graph)
     line = next(x for x in text.splitlines() if marked in x)

@@ -19,11 +19,15 @@ INTS = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
 FLOATS = ["f16", "bf16", "f32", "f64"]
 TYPES = ["bool", *INTS, *FLOATS]
 TERNARY = {"fma"}
-BINARY = {"add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "fmin", "fmax", "lt", "le", "gt", "ge",
-          "eq", "ne", "and", "or", "xor", "shl", "shr", "gcd", "copysign", "nextafter", "hypot", "atan2", "pow"}
-MATH = {"cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "logit", "softplus", "silu", "mish", "gelu", "gelu_tanh",
-        "tanhshrink", "erf", "erfc", "erfcx", "erfinv", "ndtr", "sinc", "lgamma", "digamma", "trigamma", "polygamma2"}
+BINARY = {
+    "add", "sub", "mul", "div", "floordiv", "truncdiv", "mod", "fmod", "min", "max", "fmin", "fmax",
+    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "shl", "shr", "gcd", "copysign",
+    "nextafter", "hypot", "atan2", "pow"}
+MATH = {
+    "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
+    "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid",
+    "logit", "softplus", "silu", "mish", "gelu", "gelu_tanh", "tanhshrink", "erf", "erfc", "erfcx",
+    "erfinv", "ndtr", "sinc", "lgamma", "digamma", "trigamma", "polygamma2"}
 
 
 def numpy_type(t):
@@ -38,20 +42,26 @@ def values(t, seed=0):
         return np.array([False, True, True], dt)
     if t in INTS:
         i = np.iinfo(dt)
-        edge = [0, 1, 2, 3, 7, i.max, i.max - 1, i.min, i.min + 1, i.max // 2, *([-1, -2, -7] if i.min else [])]
+        edge = [
+            0, 1, 2, 3, 7, i.max, i.max - 1, i.min, i.min + 1, i.max // 2,
+            *([-1, -2, -7] if i.min else [])]
         spread = rng.integers(i.min, i.max, 9, dt, endpoint=True)
         return np.concatenate([np.array(edge, dt), spread, rng.integers(0, 20, 5).astype(dt)])
     f = ml_dtypes.finfo(dt)
     most, tiny, least = (float(v) for v in (f.max, f.tiny, f.smallest_subnormal))
-    edge = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 1e-3, np.inf, -np.inf, np.nan, most, -most, tiny, -tiny, least,
-            -3 * least, 100.25, -255.75, 2.0**15, 2.0**31, -2.0**31, 2.0**63]
+    edge = [
+        0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, 1e-3, np.inf, -np.inf, np.nan, most, -most,
+        tiny, -tiny, least, -3 * least, 100.25, -255.75, 2.0 ** 15, 2.0 ** 31, -2.0 ** 31,
+        2.0 ** 63]
     spread = rng.standard_normal(12) * 2.0 ** rng.integers(-10, 10, 12)
     return np.concatenate([np.array(edge, np.float64).astype(dt), spread.astype(dt)])
 
 
 def grid(t, n):
     """Every combination of n values, as n flat arrays."""
-    return [np.ascontiguousarray(g.ravel()) for g in np.meshgrid(*[values(t, k) for k in range(n)], indexing="ij")]
+    return [
+        np.ascontiguousarray(g.ravel())
+        for g in np.meshgrid(*[values(t, k) for k in range(n)], indexing="ij")]
 
 
 def same(got, want):
@@ -93,10 +103,12 @@ def test_exact_primitives_give_the_bits_of_numpy(op):
         root = S.Expr(op, tuple(S.args(len(xs))))
         try:
             want, = reference([root], xs)
-        except (TypeError, ValueError):                     # NumPy has no such function on this type
+        except (TypeError, ValueError):
+            # NumPy has no such function on this type
             continue
         if want.dtype != numpy_type(S.typeof(root, [t] * len(xs))):
-            continue                                        # integer division and the like: ops cast first
+            # integer division and the like: ops cast first
+            continue
         got, = compiled(Pointwise(op, [root], len(xs)), xs)
         if op in ("min", "max", "fmin", "fmax") and t in FLOATS or op == "nextafter" and t == "f16":
             # of two zeros NumPy gives either
@@ -117,7 +129,8 @@ def test_extrema_of_equal_values_are_the_second():
 @pytest.mark.parametrize("src,dst", list(itertools.product(TYPES, TYPES)))
 def test_casts(src, dst):
     x = values(src)
-    if dst == "u32" and src in FLOATS:                      # what does not fit depends on the place in NumPy's vectors
+    # what does not fit depends on the place in NumPy's vectors
+    if dst == "u32" and src in FLOATS:
         x = x[(x.astype(np.float64) < 2.0**32) & (x.astype(np.float64) > -2.0**31)]
     got, = compiled(Pointwise("cast", [S.cast(S.arg(0), dst)], 1), [x])
     same(got, x.astype(numpy_type(dst)))
@@ -125,7 +138,8 @@ def test_casts(src, dst):
 
 def test_halves_are_rounded_to_nearest_even_from_every_bit_pattern():
     high = np.arange(2**16, dtype=np.uint32) << 16
-    low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0x0FFF, 0x1000, 0x1001, 0x3000, 0xFFFF], np.uint32)
+    low = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0x0FFF, 0x1000, 0x1001, 0x3000, 0xFFFF],
+                   np.uint32)
     x = (high[:, None] | low).ravel().view(np.float32)
     for t in ("f16", "bf16"):
         got, = compiled(Pointwise("cast", [S.cast(S.arg(0), t)], 1), [x])
@@ -139,12 +153,16 @@ def test_halves_are_rounded_to_nearest_even_from_every_bit_pattern():
 
 def test_halves_without_the_machines_conversions(monkeypatch):
     monkeypatch.setattr(lower, "_has_f16c", lambda: False)
-    monkeypatch.setattr(pointwise.native, "kernel", lambda key, emit, real=pointwise.native.kernel: real(key + "/no f16c", emit))
+    monkeypatch.setattr(
+        pointwise.native,
+        "kernel", lambda key, emit, real=pointwise.native.kernel: real(key + "/no f16c", emit))
     test_halves_are_rounded_to_nearest_even_from_every_bit_pattern()
 
 
 def test_f64_to_f16_is_rounded_once():
-    x = np.array([1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11, 1 + 2.0**-11 - 2.0**-40, 65519.99999999, 65520, 2.0**-25 * (1 + 2.0**-40)])
+    x = np.array([
+        1 + 2.0 ** -11 + 2.0 ** -40, 1 + 2.0 ** -11, 1 + 2.0 ** -11 - 2.0 ** -40, 65519.99999999,
+        65520, 2.0 ** -25 * (1 + 2.0 ** -40)])
     got, = compiled(Pointwise("cast", [S.cast(S.arg(0), "f16")], 1), [np.concatenate([x, -x])])
     same(got, np.concatenate([x, -x]).astype(np.float16))
 
@@ -180,8 +198,9 @@ def test_numbers_take_the_type_of_what_they_meet():
     x, = S.args(1)
     for t in ("i32", "u8", "f32", "f64", "bf16"):
         a = np.array([0, 1, 2, 100], numpy_type(t))
-        for e in (x + 3, 3 - x, x * (S.lift(2) + 1), S.where(x > 1, 7, x), x + S.where(x > 1, 1, 2), S.where(x > 1, 1, 0) * x,
-                  S.where(S.lift(2) > 1, x, 0), x * (S.where(x > 1, 1, 2) + S.where(x > 1, 4, 5))):
+        for e in (x + 3, 3 - x, x * (S.lift(2) + 1), S.where(x > 1, 7, x), x + S.where(x > 1, 1, 2),
+                  S.where(x > 1, 1, 0) * x, S.where(S.lift(2) > 1, x, 0), x *
+                  (S.where(x > 1, 1, 2) + S.where(x > 1, 4, 5))):
             got, = compiled(Pointwise("e", [e], 1), [a])
             same(got, reference([e], [a])[0])
     assert S.typeof(S.where(x > 1, 1, 0) * x, ["f32"]) == "f32"
@@ -199,7 +218,9 @@ def test_conditions_of_any_type():
 def test_shifts_past_the_width():
     x, y = S.args(2)
     for t in INTS:
-        a, b = (g.ravel() for g in np.meshgrid(values(t), np.array([0, 1, 7, 8, 31, 63, 64, 100]).astype(numpy_type(t))))
+        a, b = (g.ravel()
+                for g in np.meshgrid(values(t),
+                                     np.array([0, 1, 7, 8, 31, 63, 64, 100]).astype(numpy_type(t))))
         for op in (S.shl, S.shr):
             got, = compiled(Pointwise("shift", [op(x, y)], 2), [a, b])
             same(got, reference([op(x, y)], [a, b])[0])
@@ -237,7 +258,8 @@ def test_math_within_two_ulp(op):
         want, = reference([root], [x.astype(np.float64) for x in xs])
         want = want.astype(got.dtype)
         if op == "polygamma2":                              # no value at its poles
-            want, got = (np.where((xs[0] <= 0) & (xs[0] == np.floor(xs[0])), 0, v).astype(got.dtype) for v in (want, got))
+            want, got = (np.where((xs[0] <= 0) & (xs[0] == np.floor(xs[0])), 0, v).astype(got.dtype)
+                         for v in (want, got))
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
         bits = f"i{got.dtype.itemsize}"
         step = [np.where(np.isnan(want), 0, v.view(bits)).astype(np.int64) for v in (got, want)]
@@ -264,19 +286,24 @@ def test_every_number_of_lanes_gives_the_same_bits(t):
     roots = [x & y, x ^ y, ~x]
     if t != "bool":
         roots = [x + y, x * y - x, S.maximum(x, y), S.mod(x, y), S.cast(x, "u8"), S.cast(x, "f16")]
-    roots += [S.exp(x), S.pow(x, y), x / y, S.nextafter(x, y), S.erf(x)] if t in FLOATS else [x < y, S.cast(x, "f32")]
+    roots += ([S.exp(x), S.pow(x, y), x / y,
+               S.nextafter(x, y), S.erf(x)] if t in FLOATS else [x < y, S.cast(x, "f32")])
     kinds = S.types(roots, [t, t])
     results = [kinds[id(r)] for r in roots]
 
     def write(lanes):
         def emit(module, symbol):
-            f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+            f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
+                                   ("i64", "worker")])
             at = [f.load("ptr", f.at(f.args[0], k, "i64")) for k in range(2 + len(roots))]
             memory = [lower.MEMORY[k] for k in (t, t, *results)]
 
             def step(i):
-                inputs = [f.load(vec(m, lanes), f.at(p, i, m)) for p, m in zip(at[:2], memory, strict=False)]
-                for p, m, v in zip(at[2:], memory[2:], lower.emit(f, roots, inputs, [t, t], lanes), strict=True):
+                inputs = [
+                    f.load(vec(m, lanes), f.at(p, i, m))
+                    for p, m in zip(at[:2], memory, strict=False)]
+                for p, m, v in zip(at[2:], memory[2:], lower.emit(f, roots, inputs, [t, t], lanes),
+                                   strict=True):
                     f.store(v, f.at(p, i, m))
             f.loop(f.args[1], f.args[2], max(1, lanes), step)
         return emit
@@ -293,14 +320,16 @@ def test_every_number_of_lanes_gives_the_same_bits(t):
 
 @pytest.mark.parametrize("op", sorted(MATH | {"pow"}))
 def test_math_in_f64(op):
-    """Against the reference, whose own error counts here; the bounds are tested where the functions are made."""
+    """Against the reference, whose own error counts here; the bounds are tested where the
+    functions are made."""
     n = arity(op)
     root = S.Expr(op, tuple(S.args(n)))
     xs = grid("f64", n)
     got, = compiled(Pointwise(op, [root], n), xs)
     want, = reference([root], xs)
     hard = (np.abs(xs[0]) > 1e15) | (xs[0] <= 0) & (xs[0] == np.floor(xs[0]))
-    if op in ("lgamma", "digamma", "trigamma", "polygamma2"):       # the reference is rough near poles and far from zero
+    # the reference is rough near poles and far from zero
+    if op in ("lgamma", "digamma", "trigamma", "polygamma2"):
         got, want = got[~hard], want[~hard]
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-322)
 
@@ -315,11 +344,14 @@ def test_quotients_and_remainders_of_whole_numbers_large_and_small(dtype, most):
     many = rng.integers(low, high, 300, dtype=np.int64, endpoint=True)
     powers = 1 << rng.integers(0, 6, 300)
     divisors = [np.where(many == 0, 1, many), powers, np.where(rng.random(300) < 0.5, powers, 7)]
-    divisors += [np.full(300, d) for d in (1, 2, 3, 8, -3, -8, -1, 1000003, 2**40, 2**52 - 1, 2**52 + 1, 2**62, info.min, info.max)
-                 if info.min <= d <= info.max and d]
+    divisors += [
+        np.full(300, d) for d in (1, 2, 3, 8, -3, -8, -1, 1000003, 2 ** 40, 2 ** 52 - 1,
+                                  2 ** 52 + 1, 2 ** 62, info.min, info.max)
+        if info.min <= d <= info.max and d]
     for d in divisors:
         x, y = a.astype(dtype), d.astype(dtype)
         s, t = whet.tensor(x), whet.tensor(y)
         with np.errstate(all="ignore"):
-            assert ((s % t).numpy() == x % y).all() and (whet.fmod(s, t).numpy() == np.fmod(x, y)).all()
+            assert (((s % t).numpy() == x % y).all()
+                    and (whet.fmod(s, t).numpy() == np.fmod(x, y)).all())
             assert ((s // t).numpy() == np.where(y == np.array(-1).astype(dtype), -x if info.min else x // y, x // y)).all()

@@ -1,10 +1,12 @@
-"""Measures the code of the project: long files, long functions, functions of many branches, lines over 100 columns.
+"""Measures the code of the project: long files, long functions, functions of many branches, lines
+over 100 columns.
 
     python -m tests.project.code_sizes            # what is larger than it may be, worst first
     python -m tests.project.code_sizes --write    # shorten the list of exceptions to what is needed
 
 `sizes_of_code.json` beside this file lists the exceptions. `--write` lowers its figures and drops
-entries; it never raises one, and adds none. Long lines are counted by folder, so that code can move.
+entries; it never raises one, and adds none. Long lines are counted by folder, so that code can
+move.
 """
 import argparse
 import ast
@@ -22,7 +24,8 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 Sizes = dict[str, dict[str, int]]
 
 
-def functions(node: ast.AST, name: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def functions(node: ast.AST,
+              name: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Every function beneath a node, with its name: `Class.method.inner`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (*FUNCTION, ast.ClassDef)):
@@ -76,8 +79,10 @@ def listed() -> Sizes:
 
 def shortened(now: Sizes, before: Sizes) -> Sizes:
     """The exceptions that are still needed, none larger than before."""
-    return {kind: {place: min(size, now[kind][place]) for place, size in places.items() if place in now[kind]}
-            for kind, places in before.items()}
+    return {
+        kind: {
+            place: min(size, now[kind][place]) for place, size in places.items()
+            if place in now[kind]} for kind, places in before.items()}
 
 
 def main() -> None:

@@ -3,7 +3,8 @@
     python -m tests.project.import_circles            # the circles
     python -m tests.project.import_circles --write    # drop exceptions that are not needed
 
-`import_circles.json` beside this file lists the imports that still point backwards. `--write` adds none.
+`import_circles.json` beside this file lists the imports that still point backwards. `--write` adds
+none.
 """
 import argparse
 import ast
@@ -47,7 +48,8 @@ def imports(module: str, path: pathlib.Path, known: dict[str, pathlib.Path]) -> 
 def graph() -> "nx.DiGraph[str]":
     """Which module imports which."""
     known = modules()
-    return nx.DiGraph([(name, other) for name, path in known.items() for other in imports(name, path, known) if other != name])
+    return nx.DiGraph([(name, other) for name, path in known.items()
+                       for other in imports(name, path, known) if other != name])
 
 
 def circles(g: "nx.DiGraph[str]") -> list[list[str]]:

@@ -7,7 +7,8 @@ import whet
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], key=str)
-READ = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]     # what was there once stays in the changelog
+# what was there once stays in the changelog
+READ = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -46,7 +47,8 @@ def test_links_lead_somewhere(path):
 @pytest.mark.parametrize("path", READ, ids=named(READ))
 def test_files_that_are_named_are_there(path):
     for name in set(re.findall(r"`([\w/]+/[\w]*(?:\.\w+)?)(?:: \w+)?`", path.read_text())):
-        if name.split("/")[0] in ("runtime", "jit", "ir", "passes", "tests", "docs", "stubs", "benchmarks", "examples"):
+        if (name.split("/")[0] in ("runtime", "jit", "ir", "passes", "tests", "docs", "stubs",
+                                   "benchmarks", "examples")):
             assert (ROOT / name).exists(), f"{path.name}: {name}"
         elif name.endswith(".py"):
             assert (ROOT / "runtime" / name).exists(), f"{path.name}: runtime/{name}"

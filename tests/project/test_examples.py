@@ -1,4 +1,5 @@
-"""Small versions of well-known programs, only their imports changed: they learn, and traced they give eager's bits."""
+"""Small versions of well-known programs, only their imports changed: they learn, and traced they
+give eager's bits."""
 import math
 
 import numpy as np
@@ -19,15 +20,18 @@ def noise(*shape, seed):
 
 def batches(n=6):
     data = load_digits()
-    images, labels = torch.tensor(data.images[:64 * n].astype("f4") / 16).unsqueeze(1), torch.tensor(data.target[:64 * n])
+    images, labels = (torch.tensor(data.images[:64 * n].astype("f4") / 16).unsqueeze(1),
+                      torch.tensor(data.target[:64 * n]))
     return list(DataLoader(TensorDataset(images, labels), batch_size=64))
 
 
 class Residual(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.conv1, self.bn1 = (nn.Conv2d(width, width, 3, padding=1,
+                                          bias=False), nn.BatchNorm2d(width))
+        self.conv2, self.bn2 = (nn.Conv2d(width, width, 3, padding=1,
+                                          bias=False), nn.BatchNorm2d(width))
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x):
@@ -38,9 +42,10 @@ class Residual(nn.Module):
 
 
 def residual_network():
-    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), Residual(8), nn.MaxPool2d(2), Residual(8), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                          nn.Linear(8, 10))
-    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4, nesterov=True)
+    model = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), Residual(8), nn.MaxPool2d(2), Residual(8),
+                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10))
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4,
+                          nesterov=True)
 
     def step(x, y):
         loss = F.cross_entropy(model(x), y)
@@ -71,7 +76,8 @@ def variational_autoencoder():
     def step(x, eps):
         optimizer.zero_grad()
         recon, mu, logvar = model(x, eps)
-        loss = F.binary_cross_entropy(recon, x.view(-1, 64), reduction="sum") - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+        loss = (F.binary_cross_entropy(recon, x.view(-1, 64), reduction="sum")
+                - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp()))
         loss.backward()
         optimizer.step()
         return loss
@@ -81,7 +87,8 @@ def variational_autoencoder():
 class LanguageModel(nn.Module):
     def __init__(self, tokens, width):
         super().__init__()
-        self.encoder, self.rnn, self.decoder = nn.Embedding(tokens, width), nn.LSTM(width, width, 2), nn.Linear(width, tokens)
+        self.encoder, self.rnn, self.decoder = nn.Embedding(tokens, width), nn.LSTM(
+            width, width, 2), nn.Linear(width, tokens)
         self.decoder.weight = self.encoder.weight
 
     def forward(self, x, hidden):
@@ -116,11 +123,13 @@ class Attention(nn.Module):
     def __init__(self, width, heads, length):
         super().__init__()
         self.c_attn, self.c_proj, self.heads = nn.Linear(width, 3 * width), nn.Linear(width, width), heads
-        self.register_buffer("bias", torch.tril(torch.ones(length, length)).view(1, 1, length, length))
+        self.register_buffer("bias",
+                             torch.tril(torch.ones(length, length)).view(1, 1, length, length))
 
     def forward(self, x):
         B, T, C = x.size()
-        q, k, v = (t.view(B, T, self.heads, C // self.heads).transpose(1, 2) for t in self.c_attn(x).split(C, dim=2))
+        q, k, v = (t.view(B, T, self.heads, C // self.heads).transpose(1, 2)
+                   for t in self.c_attn(x).split(C, dim=2))
         att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
         att = F.softmax(att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf")), dim=-1)
         return self.c_proj((att @ v).transpose(1, 2).contiguous().view(B, T, C))
@@ -129,8 +138,11 @@ class Attention(nn.Module):
 class Block(nn.Module):
     def __init__(self, width, heads, length):
         super().__init__()
-        self.ln_1, self.attn, self.ln_2 = nn.LayerNorm(width), Attention(width, heads, length), nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.ln_1, self.attn, self.ln_2 = (nn.LayerNorm(width), Attention(width, heads, length),
+                                           nn.LayerNorm(width))
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width),
+                                 nn.GELU(),
+                                 nn.Linear(4 * width, width))
 
     def forward(self, x):
         x = x + self.attn(self.ln_1(x))
@@ -145,11 +157,13 @@ class GPT(nn.Module):
         self.ln_f, self.lm_head = nn.LayerNorm(width), nn.Linear(width, tokens, bias=False)
 
     def forward(self, idx, targets=None):
-        x = self.wte(idx) + self.wpe(torch.arange(0, idx.size(1), dtype=torch.long, device=idx.device))
+        x = (self.wte(idx)
+             + self.wpe(torch.arange(0, idx.size(1), dtype=torch.long, device=idx.device)))
         for block in self.h:
             x = block(x)
         logits = self.lm_head(self.ln_f(x))
-        return logits, None if targets is None else F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1)
+        return (logits, None if targets is None else F.cross_entropy(
+            logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1))
 
     @torch.no_grad()
     def generate(self, idx, count, top_k):
@@ -157,14 +171,16 @@ class GPT(nn.Module):
             logits = self(idx[:, -self.length:])[0][:, -1, :]
             v, _ = torch.topk(logits, top_k)
             logits[logits < v[:, [-1]]] = -float("Inf")
-            idx = torch.cat((idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)), dim=1)
+            idx = torch.cat((idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)),
+                            dim=1)
         return idx
 
 
 def gpt():
     model = GPT()
     decay = [p for p in model.parameters() if p.dim() >= 2]
-    groups = [{"params": decay, "weight_decay": 0.1}, {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
+    groups = [{"params": decay, "weight_decay": 0.1},
+              {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
     optimizer = optim.AdamW(groups, lr=1e-2, betas=(0.9, 0.95))
     schedule = optim.lr_scheduler.LambdaLR(optimizer, lambda i: min(1.0, (i + 1) / 4))
 
@@ -188,7 +204,9 @@ class Classifier(nn.Module):
         self.gru = nn.GRU(8, 8, bidirectional=True, batch_first=True)
 
     def forward(self, x, lengths):
-        out, h = self.gru(pack_padded_sequence(self.embedding(x), lengths, batch_first=True, enforce_sorted=False))
+        out, h = self.gru(
+            pack_padded_sequence(self.embedding(x), lengths, batch_first=True,
+                                 enforce_sorted=False))
         out, lengths = pad_packed_sequence(out, batch_first=True)
         return self.fc(torch.cat((h[-2], h[-1]), dim=1) + out.sum(1) / lengths.unsqueeze(1))
 
@@ -217,13 +235,16 @@ def penalised_critic():
         optimizer.zero_grad()
         between = (alpha * real + (1 - alpha) * fake).requires_grad_(True)
         d = critic(between)
-        g = torch.autograd.grad(outputs=d, inputs=between, grad_outputs=torch.ones(d.size()), create_graph=True, retain_graph=True,
-                                only_inputs=True)[0]
+        g = torch.autograd.grad(outputs=d, inputs=between, grad_outputs=torch.ones(d.size()),
+                                create_graph=True, retain_graph=True, only_inputs=True)[0]
         loss = critic(fake).mean() - critic(real).mean() + ((g.norm(2, dim=1) - 1) ** 2).mean() * 10
         loss.backward()
         optimizer.step()
         return loss.detach()
-    return step, [(noise(16, 2, seed=i) + 2, noise(16, 2, seed=50 + i), noise(16, 1, seed=i).sigmoid()) for i in range(10)]
+
+    return (step,
+            [(noise(16, 2, seed=i) + 2, noise(16, 2, seed=50 + i), noise(16, 1, seed=i).sigmoid())
+             for i in range(10)])
 
 
 def meta_learner():
@@ -280,8 +301,9 @@ def mixed_precision():
     return step, [(x, x[:, :4].argmax(1))] * 10
 
 
-PROGRAMS = [residual_network, variational_autoencoder, lstm_language_model, gpt, packed_gru, penalised_critic, meta_learner, actor_critic,
-            mixed_precision]
+PROGRAMS = [
+    residual_network, variational_autoencoder, lstm_language_model, gpt, packed_gru,
+    penalised_critic, meta_learner, actor_critic, mixed_precision]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

@@ -7,8 +7,13 @@ import pytest
 from tests.project import import_circles
 
 ROOT = pathlib.Path(__file__).parents[2]
-# folder -> the folders that it may import at all, and those it may import only inside functions (loaded when first needed)
-ALLOWED = {"ir": (set(), {"runtime"}), "passes": ({"ir"}, {"runtime"}), "jit": ({"passes", "ir", "runtime"}, set()), "runtime": ({"ir"}, set())}
+# folder -> the folders that it may import at all, and those it may import only inside functions
+# (loaded when first needed)
+ALLOWED = {
+    "ir": (set(), {"runtime"}),
+    "passes": ({"ir"}, {"runtime"}),
+    "jit": ({"passes", "ir", "runtime"}, set()),
+    "runtime": ({"ir"}, set())}
 # the narrow door: the only runtime files that may reach the compiler
 DOOR = {"runtime/cpu", "runtime/optim"}
 PACKAGES = {"whet.ir": "ir", "whet.passes": "passes", "whet.jit": "jit"}
@@ -21,7 +26,9 @@ def imported(path):
     package = "whet" if folder == "runtime" else f"whet.{folder}"
     parts = path.relative_to(ROOT / folder).with_suffix("").parts
     own = [package, *parts[:-1]] if parts[-1] != "__init__" or len(parts) > 1 else [package]
-    inside = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef) for n in ast.walk(f)}
+    inside = {
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef)
+        for n in ast.walk(f)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for a in node.names:
@@ -53,7 +60,8 @@ def test_imports_point_one_way(path):
         to = folder_of(module)
         if to in (None, me) or to in always or (inside and to in lazily):
             continue
-        if module in ("whet", "whet.ir", "whet.passes", "whet.jit"):      # the name of the parent on the way to something allowed
+        # the name of the parent on the way to something allowed
+        if module in ("whet", "whet.ir", "whet.passes", "whet.jit"):
             continue
         at_door = to == "passes" and any(str(path.relative_to(ROOT)).startswith(d) for d in DOOR)
         assert at_door, f"{path.relative_to(ROOT)} imports {module}: {me} must not depend on {to}"
@@ -62,13 +70,15 @@ def test_imports_point_one_way(path):
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_peer_is_imported(path):
     for module, _ in imported(path):
-        assert module.split(".")[0] not in ("torch", "jax", "tensorflow", "onnxruntime"), f"{path} imports {module}"
+        assert (module.split(".")[0]
+                not in ("torch", "jax", "tensorflow", "onnxruntime")), f"{path} imports {module}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_triton_is_imported_by_its_lowering_alone_and_late(path):
     for module, inside in imported(path):
-        assert module.split(".")[0] != "triton" or inside and "lower_triton" in path.parts, f"{path} imports {module}"
+        assert (module.split(".")[0] != "triton"
+                or inside and "lower_triton" in path.parts), f"{path} imports {module}"
 
 
 def test_op_files_know_no_target():
@@ -80,7 +90,8 @@ def test_op_files_know_no_target():
 def test_no_new_circles_of_imports():
     g = import_circles.graph()
     g.remove_edges_from(import_circles.listed())
-    assert not import_circles.circles(g), "these modules import each other: let one of them not know the other"
+    assert (not import_circles.circles(g)
+            ), "these modules import each other: let one of them not know the other"
 
 
 def test_an_import_backwards_that_is_not_needed_is_not_listed():

@@ -23,7 +23,8 @@ def test_an_exception_that_is_not_needed_is_not_listed(sizes):
 
 
 def test_branches_of_inner_functions_are_their_own():
-    tree = code_sizes.ast.parse("def f():\n if a:\n  def g():\n   for i in b: pass\n  return 1 if c else 2")
+    tree = code_sizes.ast.parse(
+        "def f():\n if a:\n  def g():\n   for i in b: pass\n  return 1 if c else 2")
     found = {name: code_sizes.branches(f) for name, f in code_sizes.functions(tree)}
     assert found == {"f": 2, "f.g": 1}
 

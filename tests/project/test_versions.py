@@ -7,10 +7,12 @@ def leaf(*values):
     return whet.tensor([float(v) for v in values], requires_grad=True)
 
 
-WRITERS = [("add_", lambda t: t.add_(1)), ("mul_", lambda t: t.mul_(2)), ("exp_", lambda t: t.exp_()), ("zero_", lambda t: t.zero_()),
+WRITERS = [("add_", lambda t: t.add_(1)), ("mul_", lambda t: t.mul_(2)),
+           ("exp_", lambda t: t.exp_()), ("zero_", lambda t: t.zero_()),
            ("fill_", lambda t: t.fill_(3)), ("copy_", lambda t: t.copy_(whet.ones(3))),
-           ("__setitem__", lambda t: t.__setitem__(0, 1.0)), ("clamp_min_", lambda t: t.clamp_min_(1)),
-           ("sub_", lambda t: t.__isub__(1)), ("masked_fill_", lambda t: t.masked_fill_(t > 0, 1.0))]
+           ("__setitem__", lambda t: t.__setitem__(0, 1.0)),
+           ("clamp_min_", lambda t: t.clamp_min_(1)), ("sub_", lambda t: t.__isub__(1)),
+           ("masked_fill_", lambda t: t.masked_fill_(t > 0, 1.0))]
 
 
 @pytest.mark.parametrize("name,write", WRITERS)
@@ -21,7 +23,9 @@ def test_a_saved_tensor_may_not_change(name, write, through):
         base = w * 1
         x = base.view(3) if through == "base" else base
         y = x.sin()
-        target = {"itself": x, "view": x.view(3), "base": base, "detached": x.detach(), "no_grad": x}[through]
+        target = {
+            "itself": x, "view": x.view(3), "base": base, "detached": x.detach(),
+            "no_grad": x}[through]
         before = x._version
         if through == "no_grad":
             with whet.no_grad():
@@ -31,7 +35,8 @@ def test_a_saved_tensor_may_not_change(name, write, through):
         assert x._version == target._version > before
         with pytest.raises(RuntimeError) as e:
             y.sum().backward()
-        assert "modified by an inplace operation" in str(e.value) and "`sin`" in str(e.value) and "is at version" in str(e.value)
+        assert ("modified by an inplace operation" in str(e.value) and "`sin`" in str(e.value)
+                and "is at version" in str(e.value))
         assert name in ("__setitem__", "zero_") or name.strip("_") in str(e.value).split("by `")[1]
 
 
@@ -77,7 +82,8 @@ def test_versions_are_shared_by_views_only():
 
 def test_reading_bumps_nothing():
     x = whet.ones(3)
-    for f in (lambda: x + 1, lambda: x.sum(), lambda: x[0], lambda: x.view(3), lambda: x @ x, lambda: x.tolist(), lambda: whet.add(x, x)):
+    for f in ((lambda: x + 1, lambda: x.sum(), lambda: x[0], lambda: x.view(3), lambda: x @ x,
+               lambda: x.tolist(), lambda: whet.add(x, x))):
         f()
         f()
     assert x._version == 0

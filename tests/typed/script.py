@@ -1,4 +1,5 @@
-"""What a user writes: a model, an optimizer, a loader, a traced step, NumPy in and out. Checked by mypy and pyright, and run."""
+"""What a user writes: a model, an optimizer, a loader, a traced step, NumPy in and out. Checked
+by mypy and pyright, and run."""
 import numpy as np
 import whet
 import whet.nn.functional as F
@@ -35,7 +36,8 @@ class Classifier(nn.Module):
         return self.head(self.body(x))
 
 
-def train(model: Classifier, loader: DataLoader[tuple[Tensor, Tensor]], epochs: int = 2) -> list[float]:
+def train(model: Classifier, loader: DataLoader[tuple[Tensor, Tensor]],
+          epochs: int = 2) -> list[float]:
     optimizer = optim.AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.99))
     schedule = CosineAnnealingLR(optimizer, T_max=epochs)
 

@@ -1,4 +1,5 @@
-"""Each line that ends in `# wrong` has a mistake that mypy and pyright find; the others have none. Never run."""
+"""Each line that ends in `# wrong` has a mistake that mypy and pyright find; the others have
+none. Never run."""
 import whet
 import whet.nn.functional as F
 from whet import Tensor, jit, nn, optim

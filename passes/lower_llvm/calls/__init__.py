@@ -1,1 +1,2 @@
-"""Machine code that is no kernel: calls of ops and of traced functions, lists of launches, threads."""
+"""Machine code that is no kernel: calls of ops and of traced functions, lists of launches,
+threads."""

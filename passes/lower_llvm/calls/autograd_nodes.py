@@ -1,30 +1,37 @@
-"""Native entries of tensors, version cells and nodes as objects: how they are freed, and what the autograd engine asks of a node."""
+"""Native entries of tensors, version cells and nodes as objects: how they are freed, and what
+the autograd engine asks of a node."""
 from ..builder import Val
 from .object_access import Glue, _ptr
 from .op_layouts import MAX_IN, TP_FREE, C, N, T
 
 
 def _deallocs(m):
-    for name, owned, weak in (("tensor", [T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
+    for name, owned, weak in (("tensor", [
+            T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
                               ("cell", [C["writer"], C["aside"]], None)):
         f = m.fn(f"{name}_dealloc", [("ptr", "o")])
         g = Glue(f)
         o, = f.args
         tp = g.type_of(o)
         if weak is not None:
-            f.if_(f.cmp("ne", g.ld(o, weak), 0), lambda: f.call("PyObject_ClearWeakRefs", "void", o))
+            f.if_(f.cmp("ne", g.ld(o, weak), 0),
+                  lambda: f.call("PyObject_ClearWeakRefs", "void", o))
         for off in owned:
             g.dec(g.ld(o, off))
-        if name == "tensor":                     # a Python subclass is tracked by the garbage collector: its memory begins earlier
+        # a Python subclass is tracked by the garbage collector: its memory begins earlier
+        if name == "tensor":
             def free_subclass():
                 free = f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_FREE))
                 f.raw(f"call void {free.ref}(ptr {o.ref})")
-            f.if_(f.cmp("eq", tp, g.ctx("tensor")), lambda: f.call("PyObject_Free", "void", o), free_subclass)
+
+            f.if_(f.cmp("eq", tp, g.ctx("tensor")), lambda: f.call("PyObject_Free", "void", o),
+                  free_subclass)
         else:
             f.call("PyObject_Free", "void", o)
         g.dec(tp)
 
-    # A node that only the dying one holds goes on a list threaded through its `op` field: no recursion however long the chain.
+    # A node that only the dying one holds goes on a list threaded through its `op` field: no
+    # recursion however long the chain.
     f = m.fn("node_dealloc", [("ptr", "o")])
     g = Glue(f)
     o, = f.args
@@ -37,7 +44,8 @@ def _deallocs(m):
     f.label("loop")
     cur = f.load("ptr", head)
     f.store(g.ld(cur, N["op"]), head)
-    f.if_(f.cmp("ne", g.ld(cur, N["weak"]), 0), lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
+    f.if_(f.cmp("ne", g.ld(cur, N["weak"]), 0),
+          lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
     for off in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell"):
         g.dec(g.ld(cur, N[off]))
     for i in range(MAX_IN):
@@ -46,7 +54,8 @@ def _deallocs(m):
         child = g.ld(cur, N["edges"] + 8 * i)
 
         def maybe(child=child):
-            mine = f.binary("and", g.same(g.type_of(child), tp), f.cmp("eq", g.ld(child, 0, "i64"), 1))
+            mine = f.binary("and", g.same(g.type_of(child), tp),
+                            f.cmp("eq", g.ld(child, 0, "i64"), 1))
 
             def push():
                 g.dec(g.ld(child, N["op"]))
@@ -81,7 +90,8 @@ def _edges(m):
 
 
 def _saved_inputs(m):
-    """node_saved_inputs(): the inputs if none was written since; else, and after a release, the Python method decides."""
+    """node_saved_inputs(): the inputs if none was written since; else, and after a release, the
+    Python method decides."""
     f = m.fn("node_saved_inputs", [("ptr", "o"), ("ptr", "unused")], "ptr")
     g = Glue(f)
     o, _ = f.args
@@ -96,8 +106,10 @@ def _saved_inputs(m):
 
         def version():
             cell = g.ld(x, T["cell"])
-            v, = f.if_(g.absent(cell), lambda: [f.as_val(0, "i64")], lambda: [g.ld(cell, C["v"], "i64")])
-            f.bail(f.cmp("ne", v, f.load("i64", f.at(f.bytes_at(o, N["versions"]), i, "i64"), 8)), "slow")
+            v, = f.if_(g.absent(cell), lambda: [f.as_val(0, "i64")],
+                       lambda: [g.ld(cell, C["v"], "i64")])
+            f.bail(f.cmp("ne", v, f.load("i64", f.at(f.bytes_at(o, N["versions"]), i, "i64"), 8)),
+                   "slow")
         f.if_(f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t)), version)
     f.loop(0, n, 1, current)
     t = f.call("PyTuple_New", "ptr", n)
@@ -114,7 +126,9 @@ def _saved_inputs(m):
     f.label("slow")
     box = f.alloca("i64", 1)
     f.store(o, box, 8)
-    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("stale"), box, f.as_val(1, "i64"), Val(f, "null", "ptr")))
+    f.ret(
+        f.call("PyObject_Vectorcall", "ptr", g.ctx("stale"), box, f.as_val(1, "i64"),
+               Val(f, "null", "ptr")))
 
 
 def _release(m):

@@ -1,8 +1,10 @@
-"""A list of kernel launches as data, and the machine code that runs it: what is left of a traced function between two Python steps.
+"""A list of kernel launches as data, and the machine code that runs it: what is left of a traced
+function between two Python steps.
 
-Arguments: the address of the list, the number of its words, then the addresses of the arrays that change from call to call.
-The list has launches, and among them what is said by a mark in the place of a kernel. The records below are its layout, for this
-file and for `jit/program/launch_entries.py`, which writes lists.
+Arguments: the address of the list, the number of its words, then the addresses of the arrays that
+change from call to call. The list has launches, and among them what is said by a mark in the place
+of a kernel. The records below are its layout, for this file and for
+`jit/program/launch_entries.py`, which writes lists.
 """
 from typing import NamedTuple
 
@@ -20,7 +22,8 @@ NAMES = ["program", "run", "same"]
 
 
 class Launch(NamedTuple):
-    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow, `count` of them."""
+    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow, `count` of
+    them."""
     kernel: Address
     total: int
     grain: int
@@ -28,14 +31,16 @@ class Launch(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """The address `offset` bytes into an array, or with `VALUE` in the place of that, `offset` itself."""
+    """The address `offset` bytes into an array, or with `VALUE` in the place of that, `offset`
+    itself."""
     array: int
     offset: int
 
 
 class Skip(NamedTuple):
-    """Pass over `words` words that make what is kept from call to call, if the array that they read is as it was.
-    `state` is the address of a `State`. Memory that is shown to others is never as it was."""
+    """Pass over `words` words that make what is kept from call to call, if the array that they read
+    is as it was. `state` is the address of a `State`. Memory that is shown to others is never as it
+    was."""
     mark: int
     state: Address
     array: int
@@ -43,8 +48,8 @@ class Skip(NamedTuple):
 
 
 class State(NamedTuple):
-    """A tensor, and of the last time its version cell, the sum of the versions with those of writes through `.data`, and where the
-    array lay."""
+    """A tensor, and of the last time its version cell, the sum of the versions with those of writes
+    through `.data`, and where the array lay."""
     tensor: Address
     cell: Address
     version: int
@@ -52,8 +57,9 @@ class State(NamedTuple):
 
 
 class Check(NamedTuple):
-    """End the list if the word at `flag`, which a launch before it wrote, is not `wanted`: the address is put where `told` points.
-    So a launch that reads by indices from data follows the check of those."""
+    """End the list if the word at `flag`, which a launch before it wrote, is not `wanted`: the
+    address is put where `told` points. So a launch that reads by indices from data follows the
+    check of those."""
     mark: int
     flag: Address
     wanted: int
@@ -75,7 +81,8 @@ def source():
 
         def slot(i):
             given = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument)
-            base, = f.if_(f.cmp("slt", given.array, 0), lambda: [f.const("i64", 0)], lambda: [f.load("i64", f.at(args, given.array + 2, "i64"))])
+            base, = f.if_(f.cmp("slt", given.array, 0), lambda: [f.const("i64", 0)],
+                          lambda: [f.load("i64", f.at(args, given.array + 2, "i64"))])
             f.store(base + given.offset, f.at(slots, i, "i64"))
         f.loop(0, to.count, 1, slot)
         launching.emit(f, to.kernel, slots, to.total, to.grain)
@@ -88,11 +95,13 @@ def source():
         here = f.load("i64", f.at(args, to.array + 2, "i64"))
 
         def count(c, now, shown):
-            return (f.load("ptr", f.bytes_at(c, C["aside"])), now + f.load("i64", f.bytes_at(c, C["v"])),
+            return (f.load("ptr", f.bytes_at(c, C["aside"])),
+                    now + f.load("i64", f.bytes_at(c, C["v"])),
                     shown | f.load("i64", f.bytes_at(c, C["shown"])))
         zero = f.const("i64", 0)
         _, now, shown = f.while_(lambda c, *_: f.cmp("ne", c, 0), count, [was.cell, zero, zero])
-        same = mine & f.cmp("eq", shown, 0) & f.cmp("eq", now, was.version) & f.cmp("eq", here, was.address)
+        same = (mine & f.cmp("eq", shown, 0) & f.cmp("eq", now, was.version)
+                & f.cmp("eq", here, was.address))
         f.store(now, f.at(to.state, State._fields.index("version"), "i64"))
         f.store(here, f.at(to.state, State._fields.index("address"), "i64"))
         return f.at(at, f.sel(same, to.words + size(Skip), size(Skip)), "i64")
@@ -103,10 +112,14 @@ def source():
         def stop():
             f.store(to.flag, to.told)
             return [end]
-        return f.if_(f.cmp("eq", f.load("i64", to.flag), to.wanted), lambda: [f.at(at, size(Check), "i64")], stop)
-    f.while_(lambda at: f.cmp("ult", at, end), lambda at: f.if_(
-        f.cmp("ugt", f.load("i64", at), CHECK), lambda: [launch(at)],
-        lambda: f.if_(f.cmp("eq", f.load("i64", at), SKIP), lambda: [skip(at)], lambda: check(at))), [words])
+
+        return (f.if_(f.cmp("eq", f.load("i64", to.flag), to.wanted),
+                      lambda: [f.at(at, size(Check), "i64")], stop))
+    f.while_(
+        lambda at: f.cmp("ult", at, end), lambda at: f.if_(
+            f.cmp("ugt", f.load("i64", at), CHECK), lambda: [launch(at)], lambda: f.if_(
+                f.cmp("eq", f.load("i64", at), SKIP), lambda: [skip(at)], lambda: check(at))),
+        [words])
     _run(m)
     _checks(m)
     return m.text()
@@ -116,7 +129,8 @@ def _checks(m):
     """Kernels that say what checks look at."""
     # same(a, b, words, bytes after them, out): do two pieces of memory hold the same? out: 1 or 0
     f = m.fn("same", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    a, b, n, rest, out = (f.load(ty, f.at(f.args[0], i, "i64")) for i, ty in enumerate(("ptr", "ptr", "i64", "i64", "ptr")))
+    a, b, n, rest, out = (f.load(ty, f.at(f.args[0], i, "i64"))
+                          for i, ty in enumerate(("ptr", "ptr", "i64", "i64", "ptr")))
 
     def differs(ty, count, first):
         def one(i, bad):
@@ -129,7 +143,8 @@ def _checks(m):
 
 
 def _run(m):
-    """run(list, its words, long, *arrays) for Python, that made sure of its arguments; long lists release the interpreter's lock."""
+    """run(list, its words, long, *arrays) for Python, that made sure of its arguments; long
+    lists release the interpreter's lock."""
     m.decls["_Py_NoneStruct"] = "@_Py_NoneStruct = external global i8"
     f = m.fn("run", [("ptr", "self"), ("ptr", "argv"), ("i64", "n")], "ptr")
     _, argv, n = f.args

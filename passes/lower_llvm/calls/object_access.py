@@ -66,7 +66,8 @@ class Glue:
         return n
 
     def new(self, type_name, fail):
-        """A new object of one of our types with all its fields zero; without memory for it leaves for `fail`, the error set."""
+        """A new object of one of our types with all its fields zero; without memory for it
+        leaves for `fail`, the error set."""
         f = self.f
         p = f.call("_PyObject_New", "ptr", self.ctx(type_name))
         f.bail(self.null(p), fail)
@@ -81,7 +82,8 @@ class Glue:
         return t
 
     def cell_of(self, t, fail):
-        """The version cell of a tensor, made when first needed: until then its slot holds nothing, or None."""
+        """The version cell of a tensor, made when first needed: until then its slot holds
+        nothing, or None."""
         have = self.ld(t, T["cell"])
 
         def make():
@@ -93,5 +95,6 @@ class Glue:
 
 
 def _thread(f):
-    """The number of the calling thread (its state's address may be that of a thread which ended)."""
+    """The number of the calling thread (its state's address may be that of a thread which
+    ended)."""
     return f.call("PyThreadState_GetID", "i64", f.call("PyThreadState_Get", "ptr"))

@@ -1,11 +1,15 @@
-"""The native entries: how `a + b`, `x.exp()` and every other op call runs without the interpreter where the same call ran before.
+"""The native entries: how `a + b`, `x.exp()` and every other op call runs without the interpreter
+where the same call ran before.
 
-A *recipe* is what is left of an op's call once operand types, shapes, strides and attributes are known: a kernel, its arguments and
-the results' layout (or, for a view, an offset and a layout). The Python side records a recipe the first time (runtime/cpu/entries.py);
-`core` here looks it up by operation and operands, makes the results, runs the kernel and records the autograd node. Whatever it does
-not know is a miss, and a miss is an ordinary call of the Python path, which raises all errors.
+A *recipe* is what is left of an op's call once operand types, shapes, strides and attributes are
+known: a kernel, its arguments and the results' layout (or, for a view, an offset and a layout). The
+Python side records a recipe the first time (runtime/cpu/entries.py); `core` here looks it up by
+operation and operands, makes the results, runs the kernel and records the autograd node. Whatever
+it does not know is a miss, and a miss is an ordinary call of the Python path, which raises all
+errors.
 
-Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python side.
+Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python
+side.
 """
 from ..builder import Module, Val
 from .autograd_nodes import _deallocs, _nodes
@@ -26,7 +30,8 @@ def _apply(m):
     f.bail(f.cmp("ne", g.type_of(ins), _ptr(f, "PyTuple_Type")), "slow")
     empty = f.cmp("eq", f.call("PyDict_Size", "i64", attrs), 0)
     attrs = f.sel(empty, g.ctx("empty"), attrs)
-    r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"), attrs, Val(f, "null", "ptr"))
+    r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"), attrs,
+               Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
@@ -35,13 +40,16 @@ def _apply(m):
 
 def _door(m):
     """door(number, argv, count, kwnames): a descriptor's op on `count` positional operands."""
-    f = m.fn("door", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr", "internal")
+    f = m.fn("door", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
+             "ptr",
+             "internal")
     g = Glue(f)
     k, argv, count, kw = f.args
     d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
     f.bail(f.cmp("ne", kw, 0), "slow")
     f.bail(f.cmp("ne", count, g.ld(d, DESC["count"], "i64")), "slow")
-    r = f.call("core", "ptr", g.ld(d, DESC["op"]), argv, count, g.ld(d, DESC["attrs"]), g.ld(d, DESC["writer"]))
+    r = f.call("core", "ptr", g.ld(d, DESC["op"]), argv, count, g.ld(d, DESC["attrs"]),
+               g.ld(d, DESC["writer"]))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
@@ -57,19 +65,24 @@ def _binary(m):
     f.store(a, box, 8)
     f.store(b, f.at(box, 1, "i64"), 8)
     d = f.bytes_at(f.bytes_at(_ptr(f, "whet_ctx"), CTX["desc"]), k * DESC["size"])
-    r = f.call("core", "ptr", g.ld(d, DESC["op"]), box, f.as_val(2, "i64"), g.ld(d, DESC["attrs"]), Val(f, "null", "ptr"))
+    r = f.call("core", "ptr", g.ld(d, DESC["op"]), box, f.as_val(2, "i64"), g.ld(d, DESC["attrs"]),
+               Val(f, "null", "ptr"))
     f.bail(f.cmp("eq", g.i64(r), MISS), "slow")
     f.ret(r)
     f.label("slow")
     left = f.call("PyType_IsSubtype", "i32", g.type_of(a), g.ctx("tensor"))
 
     def direct():
-        return [f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["slow"]), box, f.as_val(2, "i64"), Val(f, "null", "ptr"))]
+        return [
+            f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["slow"]), box, f.as_val(2, "i64"),
+                   Val(f, "null", "ptr"))]
 
     def swapped():
         f.store(b, box, 8)
         f.store(a, f.at(box, 1, "i64"), 8)
-        return [f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["reflected"]), box, f.as_val(2, "i64"), Val(f, "null", "ptr"))]
+        return [
+            f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["reflected"]), box,
+                   f.as_val(2, "i64"), Val(f, "null", "ptr"))]
     r, = f.if_(f.cmp("ne", left, 0), direct, swapped)
     f.ret(r)
 
@@ -82,7 +95,9 @@ def _slots(m):
             f = m.fn(f"nb_{name}", [("ptr", "a")], "ptr")
             box = f.alloca("i64", 1)
             f.store(f.args[0], box, 8)
-            f.ret(f.call("door", "ptr", f.as_val(k, "i64"), box, f.as_val(1, "i64"), Val(f, "null", "ptr")))
+            f.ret(
+                f.call("door", "ptr", f.as_val(k, "i64"), box, f.as_val(1, "i64"),
+                       Val(f, "null", "ptr")))
         else:
             f = m.fn(f"nb_{name}", [("ptr", "a"), ("ptr", "b")], "ptr")
             f.ret(f.call("binary", "ptr", f.as_val(k, "i64"), *f.args))
@@ -92,20 +107,27 @@ def _methods(m):
     """method(number, self, argv, count, kwnames): a descriptor's op on `self` and the others.
 
     Each method has a function of its own, which knows its number."""
-    f = m.fn("method", [("i64", "k"), ("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr", "internal")
+    f = m.fn("method", [("i64", "k"), ("ptr", "self"), ("ptr", "argv"), ("i64", "count"),
+                        ("ptr", "kw")],
+             "ptr",
+             "internal")
     k, self, argv, count, kw = f.args
-    names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)], lambda: [f.as_val(0, "i64")])
+    names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)],
+                   lambda: [f.as_val(0, "i64")])
     box = f.alloca("i64", 65)
     f.bail(f.cmp("sgt", names + count, 64), "many")
     f.store(self, box, 8)
-    f.loop(0, names + count, 1, lambda i: f.store(f.load("ptr", f.at(argv, i, "i64"), 8), f.at(box, i + 1, "i64"), 8))
+    f.loop(0,
+           names + count,
+           1, lambda i: f.store(f.load("ptr", f.at(argv, i, "i64"), 8), f.at(box, i + 1, "i64"), 8))
     f.ret(f.call("door", "ptr", k, box, count + 1, kw))
     f.label("many")
     e = f.load("ptr", _ptr(f, "PyExc_TypeError"))
     f.call("PyErr_SetString", "void", e, Val(f, "@too_many", "ptr"))
     f.ret(Val(f, "null", "ptr"))
     for k in range(THUNKS):
-        f = m.fn(f"method{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
+        f = m.fn(f"method{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
+                 "ptr")
         f.ret(f.call("method", "ptr", f.as_val(k, "i64"), *f.args))
 
 
@@ -116,7 +138,8 @@ def _function(m):
 
 
 def _state(m):
-    """next_number(): the number of the next node. set_flags(flags): the modes of the calling thread."""
+    """next_number(): the number of the next node. set_flags(flags): the modes of the calling
+    thread."""
     f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
     g = Glue(f)
     seq = g.ctx("seq", "i64")
@@ -143,7 +166,8 @@ def _wrap(m):
     f.label("convert")
     box = f.alloca("i64", 1)
     f.store(a, box, 8)
-    made = f.call("PyObject_Vectorcall", "ptr", g.ld(_ptr(f, "whet_ctx"), 8 * 20), box, f.as_val(1, "i64"), Val(f, "null", "ptr"))
+    made = f.call("PyObject_Vectorcall", "ptr", g.ld(_ptr(f, "whet_ctx"), 8 * 20), box,
+                  f.as_val(1, "i64"), Val(f, "null", "ptr"))
     f.bail(g.null(made), "error")
     end = f.block
     f.br("make")
@@ -174,7 +198,8 @@ def _before(f):
 def source():
     """The IR text of the entries."""
     m = Module()
-    for name in ("whet_ctx", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PySlice_Type", "_Py_EllipsisObject"):
+    for name in (("whet_ctx", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type",
+                  "PyTuple_Type", "PySlice_Type", "_Py_EllipsisObject")):
         m.decls[name] = f"@{name} = external global i8"
     m.decls["PyExc_TypeError"] = "@PyExc_TypeError = external global ptr"
     m.tables["too_many"] = '@too_many = internal constant [19 x i8] c"too many arguments\\00"'

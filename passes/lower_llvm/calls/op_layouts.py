@@ -1,46 +1,64 @@
-"""Where the fields of tensors, version cells, nodes, arrays and recipes lie: what the native entries and the Python side agree on.
+"""Where the fields of tensors, version cells, nodes, arrays and recipes lie: what the native
+entries and the Python side agree on.
 
-Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python side. No LLVM is loaded by this file.
+Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python
+side. No LLVM is loaded by this file.
 """
 from .python_layouts import ARRAY, HEAD
 
 # byte offsets of fields
-T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88, size=96)
+T = dict(array=16, node=24, grad=32, cell=40, base=48, hist=56, rg=64, extra=72, dict=80, weak=88,
+         size=96)
 C = dict(v=16, h=24, writer=32, shown=40, aside=48, size=56)
 MAX_IN, MAX_OUT, MAX_DIMS, MAX_SLOTS, BUCKETS = 5, 4, 6, 96, 4096
-DOORS, THUNKS = 512, 160               # descriptors; those of methods come first, each with a function of its own
-N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72, out_array=80, out_cell=88, out_version=96,
-         weak=104, edges=112, saved=112 + 8 * MAX_IN, versions=112 + 16 * MAX_IN, size=112 + 24 * MAX_IN)
+# descriptors; those of methods come first, each with a function of its own
+DOORS, THUNKS = 512, 160
+N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72,
+         out_array=80, out_cell=88, out_version=96, weak=104, edges=112, saved=112 + 8 * MAX_IN,
+         versions=112 + 16 * MAX_IN, size=112 + 24 * MAX_IN)
 # what a new object of each type has zeroed; a tensor gets its array at once
-FIELDS = {"tensor": [T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")],
-          "cell": [C[k] for k in ("v", "h", "writer", "shown", "aside")], "node": range(HEAD, N["size"], 8)}
+FIELDS = {
+    "tensor": [
+        T[k] for k in ("node", "grad", "cell", "base", "hist", "rg", "extra", "dict", "weak")],
+    "cell": [C[k] for k in ("v", "h", "writer", "shown", "aside")],
+    "node": range(HEAD, N["size"], 8)}
 A = ARRAY
 # words of CTX
-CTX = {name: 8 * i for i, name in enumerate(
-    ("thread", "flags", "seq", "tensor", "parameter", "node", "cell", "slow", "sync", "record", "empty", "stale", "away", "getitem", "reshape"))}
+CTX = {
+    name: 8 * i for i, name in enumerate(("thread", "flags", "seq", "tensor", "parameter", "node",
+                                          "cell", "slow", "sync", "record", "empty", "stale",
+                                          "away", "getitem", "reshape"))}
 CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)
 CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
 # words of a recipe, as byte offsets
-R = {name: 8 * i for i, name in enumerate(
-    ("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain", "nslots", "nouts", "flags", "saves", "itemsize"))}
+R = {
+    name: 8 * i
+    for i, name in enumerate(("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain",
+                              "nslots", "nouts", "flags", "saves", "itemsize"))}
 R["metas"] = 8 * 16
 R["operands"] = R["metas"] + 8 * MAX_IN
 OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
 R["outs"] = R["operands"] + OPERAND * MAX_IN
-OUT = 8 * (3 + 2 * MAX_DIMS)                # descr, nd, is it row-major (of a view: its byte offset), dims, strides
+# descr, nd, is it row-major (of a view: its byte offset), dims, strides
+OUT = 8 * (3 + 2 * MAX_DIMS)
 R["slots"] = R["outs"] + OUT * MAX_OUT
 SLOT = 16                                   # kind, value
 RECIPE_BYTES = R["slots"] + SLOT * MAX_SLOTS
-NOTHING, TENSOR, FLOAT, INT, VALUE = range(5)                       # kinds of operands; VALUE: a number that is part of the key
-CONST, DATA, RESULT, F32, F64, I64, VERDICT = range(7)              # kinds of slots; F32 ... point to a number of that type, VERDICT to a 0
+# kinds of operands; VALUE: a number that is part of the key
+NOTHING, TENSOR, FLOAT, INT, VALUE = range(5)
+# kinds of slots; F32 ... point to a number of that type, VERDICT to a 0
+CONST, DATA, RESULT, F32, F64, I64, VERDICT = range(7)
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE = 1, 2, 4, 8, 16, 32
 GRAD, INFERENCE, SPECIAL = 1, 2, 4
 MISS = 1
-TP_FREE = 74                                # the number of a type's slot that frees an object's memory
+# the number of a type's slot that frees an object's memory
+TP_FREE = 74
 ASARRAY = 8 * 20                            # the word of CTX with numpy.asarray
 UNARY = ("negative", "absolute")
-SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)      # the first descriptors, in this order
-NAMES = ["tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap", "view_of",
-         "subscript", "reshape", "node_edges", "node_saved_inputs", "node_release", *[f"nb_{s}" for s in SLOTS],
-         "function", *[f"method{k}" for k in range(THUNKS)]]
+# the first descriptors, in this order
+SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)
+NAMES = [
+    "tensor_dealloc", "cell_dealloc", "node_dealloc", "apply", "next_number", "set_flags", "wrap",
+    "view_of", "subscript", "reshape", "node_edges", "node_saved_inputs", "node_release",
+    *[f"nb_{s}" for s in SLOTS], "function", *[f"method{k}" for k in range(THUNKS)]]

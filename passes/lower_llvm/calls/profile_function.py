@@ -1,16 +1,20 @@
-"""The profile function of a recorded run in machine code: what the framework does among itself is passed over, the rest goes to Python.
+"""The profile function of a recorded run in machine code: what the framework does among itself is
+passed over, the rest goes to Python.
 
-`whet_watch` is a row of words (`W`): an open table of addresses of code objects that are the framework's, which Python keeps right, and what else
-is compared. A call, or a call of a builtin, that such code makes needs no look, nor does what it returns to code of its kind.
+`whet_watch` is a row of words (`W`): an open table of addresses of code objects that are the
+framework's, which Python keeps right, and what else is compared. A call, or a call of a builtin,
+that such code makes needs no look, nor does what it returns to code of its kind.
 """
 from ..builder import Module, Val
 from .object_access import Glue, _ptr
 
-W = dict(table=0, mask=8, tensor=16, names=24)      # (names: what Python calls the kinds of events; 0 for those that nobody asks for)
+# (names: what Python calls the kinds of events; 0 for those that nobody asks for)
+W = dict(table=0, mask=8, tensor=16, names=24)
 CALL, RETURN, C_CALL = 0, 3, 4                      # kinds of events
 KINDS = 8
 GOLDEN = -7046029254386353131
-GONE = 1                                            # in the place of code that was taken out of the table
+# in the place of code that was taken out of the table
+GONE = 1
 
 
 def slot(address, mask):
@@ -19,13 +23,15 @@ def slot(address, mask):
 
 
 def source():
-    """The IR text of `watched(watch, frame, kind, what)`, and of `unwatched(compute, *args)`, during which this thread is not watched."""
+    """The IR text of `watched(watch, frame, kind, what)`, and of `unwatched(compute, *args)`,
+    during which this thread is not watched."""
     m = Module()
     f = m.fn("unwatched", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     _, argv, count = f.args
     thread = f.call("PyThreadState_Get", "ptr")
     f.call("PyThreadState_EnterTracing", "void", thread)
-    r = f.call("PyObject_Vectorcall", "ptr", f.load("ptr", argv, 8), f.at(argv, 1, "i64"), count - 1, Val(f, "null", "ptr"))
+    r = f.call("PyObject_Vectorcall", "ptr", f.load("ptr", argv, 8), f.at(argv, 1, "i64"),
+               count - 1, Val(f, "null", "ptr"))
     f.call("PyThreadState_LeaveTracing", "void", thread)
     f.ret(r)
     for name in ("whet_watch", "_Py_NoneStruct"):
@@ -41,16 +47,19 @@ def source():
         return f.load("i64", f.at(table, i, "i64"), 8)
     wanted = g.i64(code)
     first = f.binary("and", f.lshr(wanted * GOLDEN, 40), mask)
-    _, found = f.while_(lambda i, x: f.binary("and", f.cmp("ne", x, 0), f.cmp("ne", x, wanted)),
-                        lambda i, x: [(j := f.binary("and", i + 1, mask)), entry(j)], [first, entry(first)])
+    _, found = f.while_(
+        lambda i, x: f.binary("and", f.cmp("ne", x, 0), f.cmp("ne", x, wanted)), lambda i, x: [
+            (j := f.binary("and", i + 1, mask)), entry(j)], [first, entry(first)])
     f.ret(f.cmp("eq", found, wanted))
 
-    f = m.fn("ours", [("ptr", "frame")], "i1", "internal")               # does code that is known run there?
+    # does code that is known run there?
+    f = m.fn("ours", [("ptr", "frame")], "i1", "internal")
     code = f.call("PyFrame_GetCode", "ptr", f.args[0])
     Glue(f).dec(code)                                                    # (the frame has it)
     f.ret(f.call("known", "i1", code))
 
-    f = m.fn("watched", [("ptr", "self"), ("ptr", "frame"), ("i32", "kind"), ("ptr", "what")], "i32")
+    f = m.fn("watched", [("ptr", "self"), ("ptr", "frame"), ("i32", "kind"), ("ptr", "what")],
+             "i32")
     g = Glue(f)
     self, frame, kind, what = f.args
     words, null = _ptr(f, "whet_watch"), Val(f, "null", "ptr")

@@ -1,4 +1,5 @@
-"""Machine code that runs a list of launches (launch_list.py) round after round, each on other memory.
+"""Machine code that runs a list of launches (launch_list.py) round after round, each on other
+memory.
 
 `fill` puts its arguments from the third on into a table: the table's address, how many.
 """
@@ -11,7 +12,8 @@ from .word_records import Address, load
 class Rounds(NamedTuple):
     """The arguments of `rounds`."""
     program: Address             # the machine code that runs a list
-    ask: int                     # where in the table the question's arguments begin; -1: there is none, and all rounds are run
+    # where in the table the question's arguments begin; -1: there is none, and all rounds are run
+    ask: int
     body: int                    # the same of the body's
     predicate: int               # the place of the answer's address in the table
     most: int                    # rounds
@@ -21,7 +23,8 @@ class Rounds(NamedTuple):
     places: Address              # which entries change,
     sources: Address             # which ones they get,
     steps: Address               # and what is added
-    out: Address                 # two words for the answer: how many rounds there were, and whether the predicate was false
+    # two words for the answer: how many rounds there were, and whether the predicate was false
+    out: Address
 
 
 def source():
@@ -33,7 +36,9 @@ def source():
     table, out = given.table, given.out
 
     def run(begin):
-        f.raw(f"call void {given.program.ref}(ptr {f.at(table, begin, 'i64').ref}, i64 0, i64 1, i64 0)")
+        f.raw(
+            f"call void {given.program.ref}(ptr {f.at(table, begin, 'i64').ref}, i64 0, i64 1, "
+            "i64 0)")
 
     def asked():
         run(given.ask)
@@ -43,8 +48,10 @@ def source():
         return [more]
 
     def more(k):
-        answer, = f.if_(f.cmp("slt", k, given.most), lambda: f.if_(f.cmp("slt", given.ask, 0), lambda: [f.const("i64", 1)], asked),
-                        lambda: [f.const("i64", 0)])
+        answer, = f.if_(
+            f.cmp("slt", k, given.most),
+            lambda: f.if_(f.cmp("slt", given.ask, 0), lambda: [f.const("i64", 1)], asked),
+            lambda: [f.const("i64", 0)])
         return f.cmp("ne", answer, 0)
 
     def word(p, i):
@@ -52,8 +59,12 @@ def source():
 
     def one(k):
         run(given.body)
-        f.loop(0, given.moves, 1, lambda i: f.store(word(table, word(given.sources, i)) + word(given.steps, i), f.at(given.new, i, "i64")))
-        f.loop(0, given.moves, 1, lambda i: f.store(word(given.new, i), f.at(table, word(given.places, i), "i64")))
+        f.loop(
+            0, given.moves, 1, lambda i: f.store(
+                word(table, word(given.sources, i)) + word(given.steps, i), f.at(
+                    given.new, i, "i64")))
+        f.loop(0, given.moves, 1,
+               lambda i: f.store(word(given.new, i), f.at(table, word(given.places, i), "i64")))
         return [k + 1]
     k, = f.while_(more, one, [f.const("i64", 0)])
     f.store(k, out)
@@ -61,5 +72,6 @@ def source():
     f = m.fn("fill", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args = f.args[0]
     table = f.load("ptr", args)
-    f.loop(0, f.load("i64", f.at(args, 1, "i64")), 1, lambda i: f.store(f.load("i64", f.at(args, i + 2, "i64")), f.at(table, i, "i64")))
+    f.loop(0, f.load("i64", f.at(args, 1, "i64")), 1,
+           lambda i: f.store(f.load("i64", f.at(args, i + 2, "i64")), f.at(table, i, "i64")))
     return m.text()

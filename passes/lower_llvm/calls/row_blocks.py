@@ -1,7 +1,8 @@
-"""Launches that follow each other on blocks of rows: each block goes through all of them before the next. A unit of work is a block.
+"""Launches that follow each other on blocks of rows: each block goes through all of them before the
+next. A unit of work is a block.
 
-Arguments: a table, memory for all threads, then the arguments of the launches, one after the other. The table: a `Blocks`, then for each
-launch a `Link`, and for each of its arguments a `Between`.
+Arguments: a table, memory for all threads, then the arguments of the launches, one after the other.
+The table: a `Blocks`, then for each launch a `Link`, and for each of its arguments a `Between`.
 """
 from typing import NamedTuple
 
@@ -28,8 +29,8 @@ class Link(NamedTuple):
 
 
 class Between(NamedTuple):
-    """An argument: all zero, or if it is the address of what lies between two launches, the bytes of a row of that, and where in a
-    thread's memory the rows of a block lie."""
+    """An argument: all zero, or if it is the address of what lies between two launches, the bytes
+    of a row of that, and where in a thread's memory the rows of a block lie."""
     row: int
     place: int
 
@@ -52,12 +53,18 @@ def emit(module, symbol):
 
             def slot(k):
                 about = load(f, f.at(at, k * size(Between) + size(Link), "i64"), Between)
-                between = f.v("i64", f"ptrtoint ptr {f.bytes_at(mine, about.place - row * about.row).ref} to i64")
+                between = f.v(
+                    "i64",
+                    f"ptrtoint ptr {f.bytes_at(mine, about.place - row * about.row).ref} to i64")
                 value = f.load("i64", f.at(given, k, "i64"))
                 f.store(f.sel(f.cmp("ne", about.row, 0), between, value), f.at(slots, k, "i64"))
             f.loop(0, link.arguments, 1, slot)
-            first, last = (matrix * link.units + f.imin(k * link.step, link.units) for k in (i, i + 1))
-            f.raw(f"call void {link.kernel.ref}(ptr {slots.ref}, i64 {first.ref}, i64 {last.ref}, i64 {worker.ref})")
-            return [f.at(at, link.arguments * size(Between) + size(Link), "i64"), f.at(given, link.arguments, "i64")]
+            first, last = (matrix * link.units + f.imin(k * link.step, link.units)
+                           for k in (i, i + 1))
+            f.raw(f"call void {link.kernel.ref}(ptr {slots.ref}, i64 {first.ref}, i64 {last.ref}, "
+                  f"i64 {worker.ref})")
+            return [
+                f.at(at, link.arguments * size(Between) + size(Link), "i64"),
+                f.at(given, link.arguments, "i64")]
         f.loop(0, to.links, 1, launch, [f.at(table, size(Blocks), "i64"), f.at(args, 2, "i64")])
     f.loop(begin, end, 1, unit)

@@ -1,7 +1,8 @@
 """How machine code hands the units of a kernel to the threads.
 
-A launch comes with a word, (room, grain): the units that are worth a thread, and above GRAIN_BITS how many threads there is scratch
-memory for, 0 where each thread needs none. However many threads there are by then, no more than that take part.
+A launch comes with a word, (room, grain): the units that are worth a thread, and above GRAIN_BITS
+how many threads there is scratch memory for, 0 where each thread needs none. However many threads
+there are by then, no more than that take part.
 """
 from whet.ir.extent import at_most
 
@@ -28,7 +29,8 @@ def declare(m):
 
 
 def emit(f, kernel, slots, total, launch, around=None):
-    """Run a kernel over units 0..total. `around(run)` emits what is around a launch that may take long (from 5 grains on)."""
+    """Run a kernel over units 0..total. `around(run)` emits what is around a launch that may
+    take long (from 5 grains on)."""
     def alone():
         f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)")
 

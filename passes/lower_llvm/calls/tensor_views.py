@@ -1,4 +1,5 @@
-"""Native entries that make tensors around arrays, and views of tensors: by basic indices, by `reshape`, by a layout."""
+"""Native entries that make tensors around arrays, and views of tensors: by basic indices, by
+`reshape`, by a layout."""
 from ..builder import Val
 from .object_access import Glue, _ptr, _thread
 from .op_layouts import GRAD, INFERENCE, SPECIAL, A, C, T
@@ -6,7 +7,8 @@ from .python_layouts import DTYPE_SIZE, LENGTH, SLICE_START, SLICE_STEP, SLICE_S
 
 
 def around(m):
-    """around(array): a leaf around an array whose reference it takes; null with an error set, and the array let go of."""
+    """around(array): a leaf around an array whose reference it takes; null with an error set,
+    and the array let go of."""
     f = m.fn("around", [("ptr", "a")], "ptr", "internal")
     g = Glue(f)
     f.ret(g.new_tensor(f.args[0], "lost"))
@@ -16,10 +18,12 @@ def around(m):
 
 
 def window(f, g, arr, descr, nd, dims, strides, offset, fail):
-    """A new array that shows the memory of another, from `offset` bytes behind its first element on."""
+    """A new array that shows the memory of another, from `offset` bytes behind its first element
+    on."""
     g.inc(descr)
-    v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr, f.conv("trunc", nd, "i32"), dims, strides,
-               f.bytes_at(g.ld(arr, A["data"]), offset), g.ld(arr, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
+    v = f.call("whet_NewFromDescr", "ptr", _ptr(f, "whet_ndarray"), descr,
+               f.conv("trunc", nd, "i32"), dims, strides, f.bytes_at(g.ld(arr, A["data"]), offset),
+               g.ld(arr, A["flags"], "i32") & 0x400, f.as_val(0, "ptr"))
     f.bail(g.null(v), fail)
     g.inc(arr)
     f.call("whet_SetBaseObject", "i32", v, arr)
@@ -27,8 +31,8 @@ def window(f, g, arr, descr, nd, dims, strides, offset, fail):
 
 
 def share(f, g, src, t, fail, flags=None, unsafe=None, based=True):
-    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows, and with `flags` what the view may be used
-    for."""
+    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows,
+    and with `flags` what the view may be used for."""
     cell = g.cell_of(src, fail)
     g.inc(cell)
     g.st(cell, t, T["cell"])
@@ -57,13 +61,16 @@ def share(f, g, src, t, fail, flags=None, unsafe=None, based=True):
 
 
 def _views(m):
-    """Views of a tensor when nothing is recorded: of an array (view_of), by basic indices (subscript), in another shape (reshape)."""
+    """Views of a tensor when nothing is recorded: of an array (view_of), by basic indices
+    (subscript), in another shape (reshape)."""
     # unrecorded(tensor): its array if a view of it may be made here, else null
     f = m.fn("unrecorded", [("ptr", "o")], "ptr", "internal")
     g = Glue(f)
     o, = f.args
     t = g.type_of(o)
-    f.bail(f.binary("xor", f.binary("or", g.same(t, g.ctx("tensor")), g.same(t, g.ctx("parameter"))), 1), "no")
+    f.bail(
+        f.binary("xor", f.binary("or", g.same(t, g.ctx("tensor")), g.same(t, g.ctx("parameter"))),
+                 1), "no")
     arr = g.ld(o, T["array"])
     f.bail(g.null(arr), "no")
     f.bail(f.cmp("ne", g.type_of(arr), _ptr(f, "whet_ndarray")), "no")
@@ -77,7 +84,8 @@ def _views(m):
     base = g.ld(o, T["base"])
 
     def fresh():
-        f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
+        f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")),
+               "no")
     f.if_(g.absent(base), lambda: [], fresh)
     f.ret(arr)
     f.label("no")
@@ -100,7 +108,8 @@ def _views(m):
     f.ret(Val(f, "null", "ptr"))
 
     # part(tensor, its array, nd, dims, strides, offset): the view of that layout
-    f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"), ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
+    f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"),
+                      ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
     g = Glue(f)
     src, arr, nd, dims, strides, offset = f.args
     v = window(f, g, arr, g.ld(arr, A["descr"]), nd, dims, strides, offset, "fail")
@@ -126,7 +135,8 @@ def _views(m):
 
 
 def _subscript(m):
-    """tensor[key] for ints, slices without a step, None and Ellipsis; anything else is the Python function's."""
+    """tensor[key] for ints, slices without a step, None and Ellipsis; anything else is the
+    Python function's."""
     f = m.fn("subscript", [("ptr", "o"), ("ptr", "key")], "ptr")
     subscript = Subscript(f)
     subscript.begin()
@@ -160,8 +170,10 @@ class Subscript:
         self.old_dims, self.old_strides = g.ld(arr, A["dims"]), g.ld(arr, A["strides"])
         f.store(key, self.one, 8)
         is_tuple = g.same(g.type_of(key), _ptr(f, "PyTuple_Type"))
-        self.items, self.n = f.if_(is_tuple, lambda: [f.bytes_at(key, TUPLE_ITEMS), g.ld(key, LENGTH, "i64")],
-                                   lambda: [f.bytes_at(self.one, 0), f.as_val(1, "i64")])
+        self.items, self.n = f.if_(
+            is_tuple, lambda: [f.bytes_at(key, TUPLE_ITEMS),
+                               g.ld(key, LENGTH, "i64")],
+            lambda: [f.bytes_at(self.one, 0), f.as_val(1, "i64")])
         f.bail(f.cmp("sgt", self.n, 16), "slow")
         f.bail(f.cmp("sgt", self.nd, 32), "slow")
         self.none, self.dots = _ptr(f, "_Py_NoneStruct"), _ptr(f, "_Py_EllipsisObject")
@@ -169,7 +181,8 @@ class Subscript:
     def count(self):
         """How many dimensions are named; nothing but the four kinds may be there."""
         f = self.f
-        self.named, ellipses = f.loop(0, self.n, 1, self.kind, [f.as_val(0, "i64"), f.as_val(0, "i64")])
+        self.named, ellipses = f.loop(0, self.n, 1, self.kind,
+                                      [f.as_val(0, "i64"), f.as_val(0, "i64")])
         f.bail(f.cmp("sgt", self.named, self.nd), "slow")
         f.bail(f.cmp("sgt", ellipses, 1), "slow")
 
@@ -178,7 +191,8 @@ class Subscript:
         f, g = self.f, self.g
         x = self.word(self.items, i, "ptr")
         t = g.type_of(x)
-        is_dim = f.binary("or", g.same(t, _ptr(f, "PyLong_Type")), g.same(t, _ptr(f, "PySlice_Type")))
+        is_dim = f.binary("or", g.same(t, _ptr(f, "PyLong_Type")),
+                          g.same(t, _ptr(f, "PySlice_Type")))
         is_dots = g.same(x, self.dots)
         known = f.binary("or", f.binary("or", is_dim, is_dots), g.same(x, self.none))
         f.bail(f.binary("xor", known, 1), "slow")
@@ -210,7 +224,9 @@ class Subscript:
         def no_number():
             return f.if_(g.same(t, _ptr(f, "PySlice_Type")), lambda: self.slice(x, d, out, offset),
                          lambda: f.if_(g.same(x, self.none), axis, skip))
-        return f.if_(g.same(t, _ptr(f, "PyLong_Type")), lambda: self.number(x, d, out, offset), no_number)
+
+        return f.if_(g.same(t, _ptr(f, "PyLong_Type")), lambda: self.number(x, d, out, offset),
+                     no_number)
 
     def number(self, x, d, out, offset):
         """An int takes its dimension away."""
@@ -270,11 +286,14 @@ class Subscript:
         f.label("slow")
         f.store(self.tensor, self.box, 8)
         self.put(self.box, 1, self.key)
-        f.ret(f.call("PyObject_Vectorcall", "ptr", self.g.ctx("getitem"), self.box, f.as_val(2, "i64"), Val(f, "null", "ptr")))
+        f.ret(
+            f.call("PyObject_Vectorcall", "ptr", self.g.ctx("getitem"), self.box,
+                   f.as_val(2, "i64"), Val(f, "null", "ptr")))
 
 
 def _reshape(m):
-    """tensor.reshape(2, 3) of row-major memory to sizes that fit (one may be -1); anything else is the Python function's."""
+    """tensor.reshape(2, 3) of row-major memory to sizes that fit (one may be -1); anything else
+    is the Python function's."""
     f = m.fn("reshape", [("ptr", "o"), ("ptr", "argv"), ("i64", "n"), ("ptr", "kw")], "ptr")
     g = Glue(f)
     o, argv, n, kw = f.args
@@ -290,7 +309,9 @@ def _reshape(m):
 
     def word(p, i, ty="i64"):
         return f.load(ty, f.at(p, i, "i64"), 8)
-    total, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, word(adims, d))], [f.as_val(1, "i64")])
+
+    total, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, word(adims, d))],
+                    [f.as_val(1, "i64")])
     f.bail(f.cmp("eq", total, 0), "slow")
 
     def size(i, product, unknown):
@@ -329,9 +350,11 @@ def _reshape(m):
     f.label("slow")
     f.bail(f.cmp("sgt", n, 32), "many")
     f.store(o, box, 8)
-    names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)], lambda: [f.as_val(0, "i64")])
+    names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)],
+                   lambda: [f.as_val(0, "i64")])
     f.loop(0, n + names, 1, lambda i: f.store(word(argv, i, "ptr"), f.at(box, i + 1, "i64"), 8))
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("reshape"), box, n + 1, kw))
     f.label("many")
-    f.call("PyErr_SetString", "void", f.load("ptr", _ptr(f, "PyExc_TypeError")), Val(f, "@too_many", "ptr"))
+    f.call("PyErr_SetString", "void", f.load("ptr", _ptr(f, "PyExc_TypeError")),
+           Val(f, "@too_many", "ptr"))
     f.ret(Val(f, "null", "ptr"))

@@ -1,12 +1,16 @@
-"""A call of a traced function in machine code: the guards of its recordings as tables that are walked, then the launches.
+"""A call of a traced function in machine code: the guards of its recordings as tables that are
+walked, then the launches.
 
-A *block* is such a table, a row of 8-byte words: a header (`H`), where slots lie (places of Python's state whose object may be any of its
-kind), rows for the arguments and the slots' objects, and what is compared outside of them: words of memory that must be zero or hold what they
-held, and *soft* words that tell whether anything may have changed: the versions of dictionaries, where the interpreter has them, and gradients
-that are not there. Only where a soft word differs the dictionaries themselves are compared. A block that fits either launches the program,
-builds the result and lays what the call leaves into Python's state, or calls a Python function with the tensors and numbers. Whatever does not
-fit is a miss, and the Python path's; so is a call of the function when a block was used as often as it says (`until`), which Python wants to
-look at. `jit/guards/native_table.py` writes the blocks.
+A *block* is such a table, a row of 8-byte words: a header (`H`), where slots lie (places of
+Python's state whose object may be any of its kind), rows for the arguments and the slots' objects,
+and what is compared outside of them: words of memory that must be zero or hold what they held, and
+*soft* words that tell whether anything may have changed: the versions of dictionaries, where the
+interpreter has them, and gradients that are not there. Only where a soft word differs the
+dictionaries themselves are compared. A block that fits either launches the program, builds the
+result and lays what the call leaves into Python's state, or calls a Python function with the
+tensors and numbers. Whatever does not fit is a miss, and the Python path's; so is a call of the
+function when a block was used as often as it says (`until`), which Python wants to look at.
+`jit/guards/native_table.py` writes the blocks.
 """
 from ..builder import Module, Val
 from .object_access import Glue, _ptr, _put, _word
@@ -23,8 +27,8 @@ from .traced_results import _build
 def source(tags):
     """The IR text. `tags`: do dicts have versions?"""
     m = Module()
-    for name in ("whet_ctx", "whet_jit", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type", "PyTuple_Type", "PyList_Type",
-                 "PyDict_Type", "PyUnicode_Type"):
+    for name in ("whet_ctx", "whet_jit", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type",
+                 "PyLong_Type", "PyTuple_Type", "PyList_Type", "PyDict_Type", "PyUnicode_Type"):
         m.decls[name] = f"@{name} = external global i8"
     around(m)
     _items(m)
@@ -41,8 +45,10 @@ def source(tags):
 
 def _doors(m):
     """What Python calls."""
-    # all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...) that fits
-    f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
+    # all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...)
+    # that fits
+    f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr",
+             "internal")
     g = Glue(f)
     blocks, args, kw, always = f.args
     n = g.ld(blocks, LENGTH, "i64")
@@ -52,9 +58,13 @@ def _doors(m):
 
     def one(i, r):
         block = g.ld(_word(f, items, i, "ptr"), A["data"])
-        return [i + 2, *f.if_(f.cmp("eq", g.ld(block, H["kind"], "i64"), INDEX), lambda: [f.call("seek", "ptr", block, args, kw, always)],
-                              lambda: [f.call("enter", "ptr", block, args, kw, always)])]
-    _, r = f.while_(lambda i, r: f.binary("and", f.cmp("slt", i, n), g.same(r, miss)), one, [f.as_val(0, "i64"), miss])
+        return [
+            i + 2, *f.if_(f.cmp("eq", g.ld(block, H["kind"], "i64"),
+                                INDEX), lambda: [f.call("seek", "ptr", block, args, kw, always)],
+                          lambda: [f.call("enter", "ptr", block, args, kw, always)])]
+
+    _, r = f.while_(lambda i, r: f.binary("and", f.cmp("slt", i, n), g.same(r, miss)), one,
+                    [f.as_val(0, "i64"), miss])
     g.dec(blocks)
     f.ret(r)
 
@@ -73,7 +83,9 @@ def _doors(m):
     f.store(self, box, 8)
     _put(f, box, 1, args)
     _put(f, box, 2, f.sel(g.null(kw), _ptr(f, "_Py_NoneStruct"), kw))
-    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ld(shared, J["slow"]), box, f.as_val(3, "i64"), Val(f, "null", "ptr")))
+    f.ret(
+        f.call("PyObject_Vectorcall", "ptr", g.ld(shared, J["slow"]), box, f.as_val(3, "i64"),
+               Val(f, "null", "ptr")))
 
     # enter(blocks, args, kwargs): the result, or MISSED, however often the blocks were used
     f = m.fn("traced_enter", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
@@ -81,7 +93,8 @@ def _doors(m):
     _, argv, _ = f.args
     kw = _word(f, argv, 2, "ptr")
     kw = f.sel(g.same(kw, _ptr(f, "_Py_NoneStruct")), Val(f, "null", "ptr"), kw)
-    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw, f.as_val(1, "i64"))
+    r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw,
+               f.as_val(1, "i64"))
 
     def missed():
         x = g.ld(_ptr(f, "whet_jit"), J["missed"])

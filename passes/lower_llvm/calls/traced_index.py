@@ -1,4 +1,5 @@
-"""An index of many blocks: a fingerprint of the arguments finds those that expect arguments like these."""
+"""An index of many blocks: a fingerprint of the arguments finds those that expect arguments like
+these."""
 from .object_access import Glue, _ptr, _word
 from .op_layouts import MISS, A, T
 from .python_layouts import LENGTH, TUPLE_ITEMS
@@ -12,8 +13,10 @@ def _mixed(f, h, v):
 
 
 def _finger(m):
-    """finger(h, object, type of tensors, do numbers count?): the fingerprint h with a tensor's sizes, or an int; other objects leave it as it is."""
-    f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64", "internal")
+    """finger(h, object, type of tensors, do numbers count?): the fingerprint h with a tensor's
+    sizes, or an int; other objects leave it as it is."""
+    f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64",
+             "internal")
     g = Glue(f)
     h, o, tensor, numbers = f.args
     t = g.type_of(o)
@@ -37,9 +40,11 @@ def _finger(m):
 
 
 def _seek(m):
-    """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect arguments like these. An index has rows of a
-    fingerprint and a block (0: none), each as near behind its place as there was room. Its flags: positions of ints that do not count."""
-    f = m.fn("seek", [("ptr", "index"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr", "internal")
+    """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect
+    arguments like these. An index has rows of a fingerprint and a block (0: none), each as near
+    behind its place as there was room. Its flags: positions of ints that do not count."""
+    f = m.fn("seek", [("ptr", "index"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr",
+             "internal")
     g = Glue(f)
     index, args, kw, always = f.args
     tensor, aside = g.ld(index, H["type"]), g.ld(index, H["flags"], "i64")
@@ -66,7 +71,8 @@ def _seek(m):
 
     def there(i, tries, r):
         block = _word(f, rows, ((i & mask) << 1) + 1)
-        return f.binary("and", f.binary("and", f.cmp("ne", block, 0), f.cmp("slt", tries, TRIES)), g.same(r, miss))
+        return f.binary("and", f.binary("and", f.cmp("ne", block, 0), f.cmp("slt", tries, TRIES)),
+                        g.same(r, miss))
 
     def one(i, tries, r):
         at = (i & mask) << 1

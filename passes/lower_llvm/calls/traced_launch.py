@@ -89,9 +89,8 @@ class Launch:
             return [g.i64(at)]
 
         return [
-            x,
-            *f.if_(f.cmp("eq", kind, FLOAT_LEAF), lambda: [g.i64(f.bytes_at(x, FLOAT_VALUE))], whole),
-        ]
+            x, *f.if_(f.cmp("eq", kind, FLOAT_LEAF), lambda: [g.i64(f.bytes_at(x, FLOAT_VALUE))],
+                      whole), ]
 
     def hold_sources(self) -> None:
         """Hold what views of the result show: others may give a tensor another array."""

@@ -1,29 +1,45 @@
-"""The words of a *block*: what `jit/guards/native_table.py` writes and the machine code of a traced call reads. See `traced_calls.py`."""
+"""The words of a *block*: what `jit/guards/native_table.py` writes and the machine code of a
+traced call reads. See `traced_calls.py`."""
 from .op_layouts import C as C
 from .op_layouts import T as T
 
 # the header, as byte offsets; pairs are (number, where) of a section
-H = {name: 8 * i for i, name in enumerate((
-    "kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at", "leaves", "numbers", "slots", "slots_at", "zeros", "zeros_at", "words",
-    "words_at", "soft", "soft_at", "held", "held_at", "bare", "bare_at", "always", "always_at", "dicts", "dicts_at", "lists", "lists_at", "mask",
-    "known_at", "check", "moving", "moving_at", "fresh", "fresh_at", "program", "list", "length", "away", "arena", "stopped", "build", "build_at",
-    "views_at", "sources", "sources_at", "left", "left_at", "finish", "type", "size", "until"))}
+H = {
+    name: 8 * i
+    for i, name in enumerate(("kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at",
+                              "leaves", "numbers", "slots", "slots_at", "zeros", "zeros_at",
+                              "words", "words_at", "soft", "soft_at", "held", "held_at", "bare",
+                              "bare_at", "always", "always_at", "dicts", "dicts_at", "lists",
+                              "lists_at", "mask", "known_at", "check", "moving", "moving_at",
+                              "fresh", "fresh_at", "program", "list", "length", "away", "arena",
+                              "stopped", "build", "build_at", "views_at", "sources", "sources_at",
+                              "left", "left_at", "finish", "type", "size", "until"))}
 HEADER = len(H)
-LAUNCH, PYTHON, EAGER, INDEX = range(4)             # kinds of blocks; an index finds some by what they expect, see `_seek`
-TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)  # rows for objects: kind, object, words in all, ...
-WORD, ENTRY, ITEM, END = range(4)                   # slots: at an address, in a dict, in a list; at the end of a list
-ANY = 1                                             # in the place of an object that is compared: any may lie there
-LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF, SEEN = range(6)                  # where the address of an array, or a number, comes from
-# Steps that build the result. First those that give an object of it, tuple, list and dict last; then what it is not made of itself: tensors that
-# its views are of, which are let go of at the end, as are arrays that no tensor of it has.
-NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE, VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY = range(14)
+# kinds of blocks; an index finds some by what they expect, see `_seek`
+LAUNCH, PYTHON, EAGER, INDEX = range(4)
+# rows for objects: kind, object, words in all, ...
+TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)
+# slots: at an address, in a dict, in a list; at the end of a list
+WORD, ENTRY, ITEM, END = range(4)
+# in the place of an object that is compared: any may lie there
+ANY = 1
+# where the address of an array, or a number, comes from
+LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF, SEEN = range(6)
+# Steps that build the result. First those that give an object of it, tuple, list and dict last;
+# then what it is not made of itself: tensors that its views are of, which are let go of at the end,
+# as are arrays that no tensor of it has.
+NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE, VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY = range(
+    14)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
-# words of a view. The array is FRESH, or SEEN: one that was compared, and is held from then on. BASE: a step that gives it, NEW: none.
+# words of a view. The array is FRESH, or SEEN: one that was compared, and is held from then on.
+# BASE: a step that gives it, NEW: none.
 SOURCE, BASE, RG, DESCR, ND, OFFSET, DIMS = 0, 2, 4, 5, 6, 7, 8
-TRIES = 8                                           # blocks that expect arguments of one fingerprint: so many are tried
-TURN = 29                                           # bits by which a fingerprint is folded onto itself
+# blocks that expect arguments of one fingerprint: so many are tried
+TRIES = 8
+# bits by which a fingerprint is folded onto itself
+TURN = 29
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
 GOLDEN = -7046029254386353131
 NAMES = ["traced_call", "traced_get", "traced_enter", "traced_take"]

@@ -13,7 +13,8 @@ R = TypeVar("R", bound=tuple[Any, ...])
 def load(f: Any, at: Any, record: type[R], first: int = 0) -> R:
     """A record of values in machine code, read from `at`, where it begins `first` words later."""
     kinds = enumerate(record.__annotations__.values(), first)
-    return record(*[f.load("ptr" if ty is Address else "i64", f.at(at, i, "i64")) for i, ty in kinds])
+    return record(
+        *[f.load("ptr" if ty is Address else "i64", f.at(at, i, "i64")) for i, ty in kinds])
 
 
 def size(record: type[R]) -> int:

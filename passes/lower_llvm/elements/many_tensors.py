@@ -1,8 +1,9 @@
-"""Pointwise kernels over the elements of many tensors: `ir.kernel.Pointwise` to a function whose work unit is a block of one of them.
+"""Pointwise kernels over the elements of many tensors: `ir.kernel.Pointwise` to a function whose
+work unit is a block of one of them.
 
-`args`: [table, count, then for each operand (inputs, then results) the addresses in all `count` tensors]. Row i of the table is (first
-block of tensor i, its number of elements). All operands of a tensor are contiguous, or one number. An element's value is computed by the
-code of `pointwise.py`.
+`args`: [table, count, then for each operand (inputs, then results) the addresses in all `count`
+tensors]. Row i of the table is (first block of tensor i, its number of elements). All operands of a
+tensor are contiguous, or one number. An element's value is computed by the code of `pointwise.py`.
 """
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ BLOCK = 4096
 
 
 def find(f: Fn, table: Val, count: Val, unit: Val, tensor: Val) -> tuple[Val, Val, Val]:
-    """(the tensor that a block belongs to, the block's first element, how many it has); `tensor` is an earlier one, or the same."""
+    """(the tensor that a block belongs to, the block's first element, how many it has); `tensor`
+    is an earlier one, or the same."""
     def field(tensor: Val, j: int) -> Val:
         return f.load("i64", f.at(table, tensor * 2 + j, "i64"))
 
@@ -52,6 +54,8 @@ class _Many(_Code):
             """Do one block; `tensor` is the one the block before belonged to, or an earlier one."""
             tensor, start, n = find(f, table, count, unit, tensor)
             bases = [slot(tensor + count * k + 2, "ptr") for k in range(self.count)]
-            self.run([p if a == "s" else f.at(p, start, m) for p, a, m in zip(bases, access, self.memory)], [None] * self.count, n, access)
+            self.run([
+                p if a == "s" else f.at(p, start, m)
+                for p, a, m in zip(bases, access, self.memory)], [None] * self.count, n, access)
             return [tensor]
         f.loop(self.begin, self.end, 1, block, [f.const("i64", 0)])

@@ -1,8 +1,10 @@
-"""Pointwise kernels: `ir.kernel.Pointwise` to a function over a range of elements, rows or panels of tiles.
+"""Pointwise kernels: `ir.kernel.Pointwise` to a function over a range of elements, rows or panels
+of tiles.
 
-Operands are the inputs, then the results: slot i of `args` is the address of operand i's first element, and for spaces other than
-flat one more slot is the address of `ir.kernel.tables`. An element's value is computed by the same code wherever it lies, so
-neither the space nor the place in a vector can change a bit.
+Operands are the inputs, then the results: slot i of `args` is the address of operand i's first
+element, and for spaces other than flat one more slot is the address of `ir.kernel.tables`. An
+element's value is computed by the same code wherever it lies, so neither the space nor the place in
+a vector can change a bit.
 """
 from __future__ import annotations
 
@@ -18,11 +20,18 @@ from ..builder import Fn, Module, Val, vec
 from ..shuffles import load_columns, store_apart
 
 BLOCK = 512             # elements that are picked at once
-HEAVY = 16              # instructions for a vector from which on it is not loading and storing that counts
+# instructions for a vector from which on it is not loading and storing that counts
+HEAVY = 16
 
-_COST = {**dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-                         "sigmoid logit softplus silu mish gelu gelu_tanh tanhshrink ndtr erf hypot").split(), 30),
-         **dict.fromkeys("mod fmod floordiv gcd pow cbrt erfc erfcx erfinv sinc lgamma digamma trigamma polygamma2".split(), 150)}
+_COST = {
+    **dict.fromkeys(("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh "
+                     "cosh tanh asinh acosh atanh sigmoid logit softplus silu mish gelu gelu_tanh "
+                     "tanhshrink ndtr erf hypot").split(
+                    ), 30), **dict.fromkeys(
+        "mod fmod floordiv gcd pow cbrt erfc erfcx erfinv sinc lgamma digamma trigamma "
+        "polygamma2".split(
+        ),
+        150)}
 
 
 def work(roots: Sequence[Expr]) -> int:
@@ -31,11 +40,12 @@ def work(roots: Sequence[Expr]) -> int:
 
 
 def vector(kernel: Pointwise) -> int:
-    """Elements that fill a vector: of the widest type of the kernel (places in tables, several); gathered ones come one by one, so at most
-    16."""
+    """Elements that fill a vector: of the widest type of the kernel (places in tables, several);
+    gathered ones come one by one, so at most 16."""
     tables = [e.args[0].value for e in S.walk(*kernel.roots) if e.op == "pick"]
     if tables:
-        widest = max(scalar.BYTES[scalar.MEMORY[t]] for t in (*kernel.results, *(kernel.dtypes[k] for k in tables)))
+        widest = max(scalar.BYTES[scalar.MEMORY[t]]
+                     for t in (*kernel.results, *(kernel.dtypes[k] for k in tables)))
         return min(int(targets.current().bits) // 8 // widest, 16)
     types = [t for t in S.types(kernel.roots, kernel.dtypes).values() if t]
     stored = [scalar.MEMORY[t] for t in (*kernel.dtypes, *kernel.results)]
@@ -46,10 +56,12 @@ def vector(kernel: Pointwise) -> int:
 
 
 def lanes(kernel: Pointwise) -> int:
-    """Elements computed at once. Two vectors side by side wait less than each for its own results, where a processor looks ahead less far
-    than one vector's work is long: those of narrow vectors."""
+    """Elements computed at once. Two vectors side by side wait less than each for its own results,
+    where a processor looks ahead less far than one vector's work is long: those of narrow
+    vectors."""
     n = vector(kernel)
-    paired = targets.current().name == "avx2" and n <= 8 and work(kernel.roots) >= HEAVY and not any(e.op == "pick" for e in S.walk(*kernel.roots))
+    paired = (targets.current().name == "avx2" and n <= 8 and work(kernel.roots) >= HEAVY
+              and not any(e.op == "pick" for e in S.walk(*kernel.roots)))
     return 2 * n if paired else n
 
 
@@ -60,7 +72,8 @@ def apart(access: str) -> bool:
 
 def nanoseconds(kernel: Pointwise) -> float:
     """A rough cost of one element, to cut work into parts that are worth a thread."""
-    moved = sum(scalar.BYTES[scalar.MEMORY[t]] for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
+    moved = sum(scalar.BYTES[scalar.MEMORY[t]]
+                for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
     return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / vector(kernel)
 
 
@@ -95,19 +108,25 @@ class _Code:
         if kernel.space != "flat":
             self.table = f.load("ptr", f.at(args, self.count, "i64"))
 
-    # ---- one run of elements -----------------------------------------------------------------------------------------
+    # ---- one run of elements ---------------------------------------------------------------------
     def run(self, pointers: Sequence[Val], strides: Strides, n: Val,
             access: str) -> Any:
-        """Elements 0..n along the inner dimension. `strides` are needed where the access is a gather.
+        """Elements 0..n along the inner dimension. `strides` are needed where the access is a
+        gather.
 
-        What is picked lane by lane is picked for a block of elements first: between other work gathers wait for their turn."""
+        What is picked lane by lane is picked for a block of elements first: between other work
+        gathers wait for their turn."""
         f, none = self.f, self.f.const(vec("i64", self.lanes), 0)
-        still = [e for e in self.picked if all(access[a] == "s" for a in S.uses(e.args[1])) and access[e.args[0].value] in "sv"]
+        still = [
+            e for e in self.picked
+            if all(access[a] == "s" for a in S.uses(e.args[1])) and access[e.args[0].value] in "sv"]
         lanewise = [e for e in self.picked if e not in still]
         if not lanewise:
-            worst = self.elements(pointers, strides, n, access, self.kernel.roots, still, (), [none] * len(still))
+            worst = self.elements(pointers, strides, n, access, self.kernel.roots, still, (),
+                                  [none] * len(still))
             return self.note(pointers, still, worst)
-        roots, kept = self.kernel.roots, [f.alloca(self.memory[e.args[0].value], BLOCK) for e in lanewise]
+        roots, kept = (self.kernel.roots,
+                       [f.alloca(self.memory[e.args[0].value], BLOCK) for e in lanewise])
         for j in reversed(range(len(lanewise))):             # (the outer ones first)
             roots = tuple([S.replace(r, lanewise[j], S.arg(self.inputs + j)) for r in roots])
         extra = [(p, self.dtypes[e.args[0].value]) for p, e in zip(kept, lanewise)]
@@ -119,13 +138,18 @@ class _Code:
             m, inner = f.imin(n - at, BLOCK), len(lanewise)
             return [*self.places(here, strides, m, access, lanewise, kept, worst[:inner]),
                     *self.elements(here, strides, m, access, roots, left, extra, worst[inner:])]
-        self.note(pointers, lanewise + left, f.loop(0, n, BLOCK, block, [none] * len(lanewise + left)))
+
+        self.note(pointers, lanewise + left,
+                  f.loop(0, n, BLOCK, block, [none] * len(lanewise + left)))
 
     def loads(self, pointers: Sequence[Val], strides: Strides, access: str,
               used: Sequence[int]) -> Callable[..., Any]:
-        """How to load each operand of `used` at an element: a function of the operand, the element and the mask."""
+        """How to load each operand of `used` at an element: a function of the operand, the
+        element and the mask."""
         f, lanes = self.f, self.lanes
-        same = {k: f.splat(scalar.widen(f, f.load(self.memory[k], pointers[k]), self.dtypes[k]), lanes) for k in used if access[k] == "s"}
+        same = {
+            k: f.splat(scalar.widen(f, f.load(self.memory[k], pointers[k]), self.dtypes[k]), lanes)
+            for k in used if access[k] == "s"}
 
         def load(k: int, i: Val, mask: Val | None) -> Val:
             if access[k] == "s":
@@ -153,31 +177,37 @@ class _Code:
 
     def one_by_one(self, pointers: Sequence[Val], strides: Strides, k: int,
                    i: Val) -> Iterator[Any]:
-        """The addresses one by one: a gather instruction is slower, and hides the stride from the prefetcher."""
+        """The addresses one by one: a gather instruction is slower, and hides the stride from
+        the prefetcher."""
         p = self.f.bytes_at(pointers[k], i * strides[k])
         for _ in range(self.lanes):
             yield p
             p = self.f.bytes_at(p, strides[k])
 
     def used(self, roots: Sequence[Expr]) -> set[int]:
-        """The operands that expressions read element by element: no tables, and nothing of them but their places."""
+        """The operands that expressions read element by element: no tables, and nothing of them
+        but their places."""
         found = {e.value for e in roots if e.op == "arg"}
         for e in S.walk(*roots):
-            found.update(a.value for a in ((e.args[1], e.args[2], *e.args[4:]) if e.op == "pick" else e.args) if a.op == "arg")
+            found.update(a.value for a in ((e.args[1], e.args[2],
+                                            *e.args[4:]) if e.op == "pick" else e.args)
+                         if a.op == "arg")
         return found
 
     def elements(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
                  roots: tuple[Expr, ...], picked: Sequence[Expr], extra: Sequence[tuple[Val, str]],
                  worst: Sequence[Val]) -> list[Val]:
-        """The roots at elements 0..n. `extra` are arguments after the inputs: (where they lie, their type). `picked` are picks among the roots'
-        parts, and `worst` the largest places so far, which are given back."""
+        """The roots at elements 0..n. `extra` are arguments after the inputs: (where they lie,
+        their type). `picked` are picks among the roots' parts, and `worst` the largest places so
+        far, which are given back."""
         f, lanes = self.f, self.lanes
         used = self.used(roots)
         load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
         dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
 
         def store(k: int, i: Val, x: Val, mask: Val | None, stream: bool) -> None:
-            if access[k].isdigit() and mask is None and targets.current().name == "avx512":     # (elsewhere masks are slow)
+            # (elsewhere masks are slow)
+            if access[k].isdigit() and mask is None and targets.current().name == "avx512":
                 store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
             elif apart(access[k]) and mask is None:
                 for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
@@ -194,7 +224,9 @@ class _Code:
         def step(i: Val, mask: Val | None = None, stream: bool = False,
                  worst: Sequence[Val] = ()) -> list[Val]:
             values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
-            values += [scalar.widen(f, f.load(vec(scalar.MEMORY[t], lanes), f.at(p, i, scalar.MEMORY[t])), t) for p, t in extra]
+            values += [
+                scalar.widen(f, f.load(vec(scalar.MEMORY[t], lanes), f.at(p, i, scalar.MEMORY[t])),
+                             t) for p, t in extra]
             pick, found = self.picking(picked, pointers, strides, access, i, mask, worst)
             for k, x in enumerate(scalar.results(f, roots, values, dtypes, lanes, pick)):
                 store(self.inputs + k, i, x, mask, stream)
@@ -212,14 +244,18 @@ class _Code:
             if self.unroll > 1:
                 wide = self.unroll * lanes
                 stop = n - f.binary("and", n - start, wide - 1)
-                found = f.loop(start, stop, wide, lambda i, *worst: several(i, stream, *worst), found)
+                found = f.loop(start, stop, wide, lambda i, *worst: several(i, stream, *worst),
+                               found)
                 start = stop
-            return self.vectors(start, n, lambda i, mask, *worst: step(i, mask, stream and mask is None, worst), found)
+            return self.vectors(
+                start, n, lambda i, mask, *worst: step(i, mask, stream and mask is None, worst),
+                found)
 
         def streamed() -> None:
             """Past the cache: whole aligned vectors, after a part of one."""
             size = lanes * self.sizes[-1]
-            head = f.imin(f.lshr(f.binary("and", 0 - address, size - 1), self.sizes[-1].bit_length() - 1), n)
+            head = f.imin(
+                f.lshr(f.binary("and", 0 - address, size - 1), self.sizes[-1].bit_length() - 1), n)
             step(f.const("i64", 0), self.below(head))
             sweep(head, True)
             if targets.current().name != "neon":
@@ -229,7 +265,8 @@ class _Code:
             return sweep(f.const("i64", 0))
         address = f.v("i64", f"ptrtoint ptr {pointers[-1].ref} to i64")
         fits = f.cmp("eq", f.binary("and", address, self.sizes[-1] - 1), 0)
-        for p in pointers[:self.inputs]:                     # in place, the line is in the cache already
+        # in place, the line is in the cache already
+        for p in pointers[:self.inputs]:
             fits = fits & f.cmp("ne", p, pointers[-1])
         return f.if_(fits, streamed, lambda: sweep(f.const("i64", 0)) and None)
 
@@ -237,10 +274,11 @@ class _Code:
         """Something for an argument whose elements nobody reads."""
         return self.f.const(vec(scalar.COMPUTE[self.dtypes[k]], self.lanes), 0)
 
-    # ---- elements of tables ------------------------------------------------------------------------------------------
+    # ---- elements of tables ----------------------------------------------------------------------
     def places(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
                picked: Sequence[Expr], kept: Sequence[Val], worst: tuple[Val, ...]) -> list[Val]:
-        """Put what is picked for elements 0..n into `kept`, first where it is and then what is there; the largest places so far."""
+        """Put what is picked for elements 0..n into `kept`, first where it is and then what is
+        there; the largest places so far."""
         f, lanes, used = self.f, self.lanes, self.used(picked)
         load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
         spots = [f.alloca("i64", BLOCK) for _ in picked]
@@ -248,7 +286,8 @@ class _Code:
         def find(i: Val, mask: Val | None, worst: tuple[Val, ...]) -> list[Val]:
             values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
             pick, largest = self.picking(picked, pointers, strides, access, i, mask, worst)
-            found, _ = scalar.compute(f, [e.args[1] for e in picked], values, self.kernel.dtypes, lanes, pick=pick)
+            found, _ = scalar.compute(f, [e.args[1] for e in picked], values, self.kernel.dtypes,
+                                      lanes, pick=pick)
             for e, x, spot in zip(picked, found, spots):
                 at, largest[e] = self.place(e, x, values[e.args[2].value], mask, largest[e])
                 f.store(at, f.at(spot, i, "i64"))
@@ -257,7 +296,8 @@ class _Code:
         def fetch(i: Val, mask: Val | None) -> None:
             for e, spot, p in zip(picked, spots, kept):
                 step = [load(a.value, i, None) for a in e.args[4:]]
-                x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers, strides, access, i, mask)
+                x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers,
+                               strides, access, i, mask)
                 f.store(x, f.at(p, i, x.elem))
 
         most = self.vectors(
@@ -282,44 +322,56 @@ class _Code:
         f = self.f
         for e, w in zip(picked, worst, strict=True):
             size = f.splat(f.load("i64", pointers[e.args[2].value]), self.lanes)
-            f.if_(f.any(f.cmp("uge", w, size)), lambda e=e: f.store(f.as_val(1, "i64"), pointers[e.args[3].value]))
+            f.if_(f.any(f.cmp("uge", w, size)),
+                  lambda e=e: f.store(f.as_val(1, "i64"), pointers[e.args[3].value]))
 
     def pick(self, e: Expr, operands: Sequence[Val], pointers: Sequence[Val],
              strides: Strides, access: str, i: Val, mask: Val | None,
              worst: Val) -> tuple[Val, Val]:
-        """(The elements of a table at some places along a dimension, the largest place so far: see `ir.scalar.pick`.)"""
+        """(The elements of a table at some places along a dimension, the largest place so far:
+        see `ir.scalar.pick`.)"""
         _, places, n, _, *step = operands
         at, worst = self.place(e, places, n, mask, worst)
-        return scalar.widen(self.f, self.fetch(e, at, step, pointers, strides, access, i, mask), self.dtypes[e.args[0].value]), worst
+        return (scalar.widen(self.f, self.fetch(e, at, step, pointers, strides, access, i, mask),
+                             self.dtypes[e.args[0].value]), worst)
 
     def place(self, e: Expr, places: Val, n: Val, mask: Val | None, worst: Val) -> tuple[Val, Val]:
-        """(Places that the table has, the largest so far that was asked for, as an unsigned number.)"""
+        """(Places that the table has, the largest so far that was asked for, as an unsigned
+        number.)"""
         f = self.f
         if e.value:
             places = f.intr("umin", places, places + n)      # (negative ones are the largest)
-        worst = f.intr("umax", worst, places if mask is None else f.sel(mask, places, f.const(vec("i64", self.lanes), 0)))
+        worst = f.intr(
+            "umax", worst,
+            places if mask is None else f.sel(mask, places, f.const(vec("i64", self.lanes), 0)))
         return f.intr("umin", places, n - 1), worst
 
     def fetch(self, e: Expr, at: Val, step: Sequence[Val], pointers: Sequence[Val],
               strides: Strides, access: str, i: Val, mask: Val | None) -> Val:
-        """The elements at these places, as memory has them. `step`: the bytes from one place to the next, or nothing: they are side by side."""
+        """The elements at these places, as memory has them. `step`: the bytes from one place to
+        the next, or nothing: they are side by side."""
         f, lanes, k = self.f, self.lanes, e.args[0].value
         ty, size, unit = self.memory[k], self.sizes[k], "i8" if step else self.memory[k]
         if step:
             at = at * step[0]
-        if all(access[a] == "s" for a in S.uses(e.args[1])) and access[k] in "sv":           # one place for the whole run
+        # one place for the whole run
+        if all(access[a] == "s" for a in S.uses(e.args[1])) and access[k] in "sv":
             p = f.at(pointers[k], f.extract(at, 0), unit)
             if access[k] == "s":
                 return f.splat(f.load(ty, p), lanes)
             p = f.at(p, i, ty)
             return f.load(vec(ty, lanes), p) if mask is None else f.mload(vec(ty, lanes), p, mask)
-        p = pointers[k] if access[k] == "s" else f.bytes_at(pointers[k], i * (size if access[k] == "v" else strides[k]))
+        p = (pointers[k] if access[k] == "s" else f.bytes_at(
+            pointers[k], i * (size if access[k] == "v" else strides[k])))
         far = f.v(vec("ptr", lanes), f"getelementptr {unit}, ptr {p.ref}, {at!r}")
         if access[k] == "v":
             far = f.v(vec("ptr", lanes), f"getelementptr {ty}, {far!r}, {f.iota('i64', lanes)!r}")
         elif apart(access[k]):
-            far = f.v(vec("ptr", lanes), f"getelementptr i8, {far!r}, {f.iota('i64', lanes) * f.splat(strides[k], lanes)!r}")
-        if mask is not None or size >= 4 and targets.current().name == "avx512":             # (where gathers are quick)
+            far = f.v(
+                vec("ptr", lanes),
+                f"getelementptr i8, {far!r}, {f.iota('i64', lanes) * f.splat(strides[k], lanes)!r}")
+        # (where gathers are quick)
+        if mask is not None or size >= 4 and targets.current().name == "avx512":
             return f.gather(vec(ty, lanes), far, mask)
         x = f.const(vec(ty, lanes), 0)
         for lane in range(lanes):
@@ -328,35 +380,41 @@ class _Code:
 
     def vectors(self, start: Val, n: Val, body: Callable[..., Any],
                 carry: Sequence[Val] = ()) -> list[Val]:
-        """body(i, mask, *carried) -> new carried values, for each vector of the elements from `start` to n: with a mask for what is left in the
-        end, or, where little code is wanted, each time."""
+        """body(i, mask, *carried) -> new carried values, for each vector of the elements from
+        `start` to n: with a mask for what is left in the end, or, where little code is wanted, each
+        time."""
         f, lanes = self.f, self.lanes
         if f.mod.brief:
-            return f.loop(start, n, lanes, lambda i, *carry: body(i, f.lanes_below(n - i, lanes), *carry), carry)
+            return f.loop(start, n, lanes,
+                          lambda i, *carry: body(i, f.lanes_below(n - i, lanes), *carry), carry)
         left = f.binary("and", n - start, lanes - 1)
         whole = n - left
         carry = f.loop(start, whole, lanes, lambda i, *carry: body(i, None, *carry), carry)
-        return f.if_(f.cmp("ne", left, 0), lambda: body(whole, self.below(left), *carry), lambda: carry)
+        return f.if_(f.cmp("ne", left, 0), lambda: body(whole, self.below(left), *carry),
+                     lambda: carry)
 
     def below(self, n: Val) -> Val:
         """The mask of the first n lanes, 0 <= n < lanes."""
         bits = self.f.const("i64", 1) << n
-        mask = self.f.bitcast(self.f.conv("trunc", bits - 1, f"i{self.lanes}"), vec("i1", self.lanes))
+        mask = self.f.bitcast(self.f.conv("trunc", bits - 1, f"i{self.lanes}"),
+                              vec("i1", self.lanes))
         self.f.first[mask.ref] = n
         return mask
 
     def flat(self) -> None:
         f = self.f
-        pointers = [p if a == "s" else f.at(p, self.begin, m) for p, a, m in zip(self.base, self.kernel.access, self.memory)]
+        pointers = [
+            p if a == "s" else f.at(p, self.begin, m)
+            for p, a, m in zip(self.base, self.kernel.access, self.memory)]
         self.run(pointers, [None] * self.count, self.end - self.begin, self.kernel.access)
 
-    # ---- an odometer over the outer dimensions -----------------------------------------------------------------------
+    # ---- an odometer over the outer dimensions ---------------------------------------------------
     def field(self, i: int) -> Val:
         return self.f.load("i64", self.f.at(self.table, i, "i64"))
 
     def odometer(self, at: int, visit: Callable[..., Any]) -> None:
-        """visit(pointers, c, d) for each outer position in begin..end: c and d are its places in the two innermost of the
-        dimensions, which are described in the table from `at` on."""
+        """visit(pointers, c, d) for each outer position in begin..end: c and d are its places in
+        the two innermost of the dimensions, which are described in the table from `at` on."""
         f, m = self.f, self.count
         outer = self.field(at)
         sizes = f.at(self.table, at + 1, "i64")
@@ -389,7 +447,9 @@ class _Code:
                 def up(d: Val, c: Val) -> tuple[Val, Val]:
                     f.store(zero, f.at(counters, d, "i64"))
                     return d + 1, word(counters, d + 1) + 1
-                d, c = f.while_(lambda d, c: f.cmp("eq", c, word(sizes, d)), up, [f.const("i64", 1), word(counters, 1) + 1])
+
+                d, c = f.while_(lambda d, c: f.cmp("eq", c, word(sizes, d)), up,
+                                [f.const("i64", 1), word(counters, 1) + 1])
                 f.store(c, f.at(counters, d, "i64"))
                 return [zero, *(o + s for o, s in zip(offsets, row(wraps, d)))]
             more = f.cmp("slt", c + 1, size)
@@ -402,18 +462,24 @@ class _Code:
         return lambda c: self.f.imin(n - c * step, size)
 
     def rows(self) -> None:
-        strides = [self.field(3 + k) if apart(a) else None for k, a in enumerate(self.kernel.access)]
+        strides = [
+            self.field(3 + k) if apart(a) else None for k, a in enumerate(self.kernel.access)]
         piece = self.pieces()
-        self.odometer(3 + self.count, lambda pointers, c, _: self.run(pointers, strides, piece(c), self.kernel.access))
+        self.odometer(
+            3 + self.count,
+            lambda pointers, c, _: self.run(pointers, strides, piece(c), self.kernel.access))
 
-    # ---- tiles -------------------------------------------------------------------------------------------------------
+    # ---- tiles -----------------------------------------------------------------------------------
     def tiles(self) -> None:
-        """Panels of TILE rows, cut into tiles: transposed operands are turned into scratch, then each row is a run."""
+        """Panels of TILE rows, cut into tiles: transposed operands are turned into scratch, then
+        each row is a run."""
         f, m = self.f, self.count
         piece, cut, rows = self.pieces(), f.cmp("ne", self.field(2), 0), self.field(3 + m)
         across = [self.field(3 + k) for k in range(m)]
         down = [self.field(4 + m + k) for k in range(m)]
-        turned = [f.alloca(ty, TILE * TILE) if a == "t" else None for a, ty in zip(self.kernel.access, self.memory)]
+        turned = [
+            f.alloca(ty, TILE * TILE) if a == "t" else None
+            for a, ty in zip(self.kernel.access, self.memory)]
         access = self.kernel.access.replace("t", "v")
 
         def panel(pointers: Sequence[Val], c: Val, d: Val) -> None:
@@ -442,8 +508,11 @@ class _Code:
 
         def block(i: Val, j: Val) -> None:
             left = height - i
-            columns = [f.at(f.bytes_at(source, f.imin(j + c, width - 1) * stride), i, ty) for c in range(edge)]
-            for c in range(edge):                            # the next tile's: over strides of pages the hardware looks not ahead
+            columns = [
+                f.at(f.bytes_at(source, f.imin(j + c, width - 1) * stride), i, ty)
+                for c in range(edge)]
+            # the next tile's: over strides of pages the hardware looks not ahead
+            for c in range(edge):
                 f.prefetch(f.at(f.bytes_at(source, (j + c + TILE) * stride), i, ty))
             full = f.cmp("sge", left, edge)
             mask = f.lanes_below(left, edge)
@@ -468,4 +537,3 @@ def transposed(f: Fn, rows: list[Val]) -> list[Val]:
                 rows[r], rows[r + half] = f.shuffle(a, b, low), f.shuffle(a, b, high)
         half //= 2
     return rows
-

@@ -1,9 +1,11 @@
-"""Elements at given places along one dimension: out[o, j, i] = x[o, index[o, j, i], i], all row-major, bounds checked.
+"""Elements at given places along one dimension: out[o, j, i] = x[o, index[o, j, i], i], all
+row-major, bounds checked.
 
-Arguments: x, index (i64), out, bad (one i64, set to 1 where an index is out of range: nothing is read there), the sizes O, N (of x) and
-J, I, whether the work units are the o (else they are the j).
+Arguments: x, index (i64), out, bad (one i64, set to 1 where an index is out of range: nothing is
+read there), the sizes O, N (of x) and J, I, whether the work units are the o (else they are the j).
 
-And the way back: x[o, index[o, j, i], i] = or += source[o, j, i], in the order of j, with indices that were checked before.
+And the way back: x[o, index[o, j, i], i] = or += source[o, j, i], in the order of j, with indices
+that were checked before.
 """
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def _prologue(
 
 
 def _place(f: Fn, k: Val, n: Val, wrap: bool) -> tuple[Val, Val]:
-    """(an index that is safe to read at, the index as an unsigned number: n or more where it was out of range)."""
+    """(an index that is safe to read at, the index as an unsigned number: n or more where it was
+    out of range)."""
     if wrap:
         k = f.sel(f.cmp("slt", k, 0), k + n, k)
     return f.intr("umin", k, n - 1), k
@@ -42,15 +45,19 @@ def _report(f: Fn, worst: Val, n: Val, bad: Val) -> None:
 
 def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
          one_index: bool = False) -> None:
-    """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from the end; `one_index`: the index is a
-    vector, the same for every o (and I is 1)."""
+    """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from
+    the end; `one_index`: the index is a vector, the same for every o (and I is 1)."""
     target = targets.current()
-    elem, lanes = WHERE[itemsize], target.lanes(8) if target.name == "avx512" and itemsize >= 4 else 0     # where gathers are quick
+    # where gathers are quick
+    elem, lanes = (WHERE[itemsize],
+                   target.lanes(8) if target.name == "avx512" and itemsize >= 4 else 0)
     f, (x, index, out, bad), (_, n, along, inner), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
 
     def one(row: Val, at: Val, column: Any, worst: Val, which: Val | None = None) -> Val:
-        place, k = _place(f, f.load("i64", f.at(index, at if which is None else which, "i64")), n, wrap)
-        f.store(f.load(elem, f.at(row, place if flat else place * inner + column, elem)), f.at(out, at, elem))
+        place, k = _place(f, f.load("i64", f.at(index, at if which is None else which, "i64")), n,
+                          wrap)
+        f.store(f.load(elem, f.at(row, place if flat else place * inner + column, elem)),
+                f.at(out, at, elem))
         return f.intr("umax", worst, k)
 
     def each_row(o: Val, worst: Val) -> list[Val]:
@@ -70,7 +77,8 @@ def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
             for u, w in enumerate(worst):
                 at = start + j + u * lanes
                 place, k = _place(f, f.load(vec("i64", lanes), f.at(index, j + u * lanes if one_index else at, "i64")), n, wrap)
-                places = f.v(vec("ptr", lanes), f"getelementptr {elem}, ptr {row.ref}, {place.ty} {place.ref}")
+                places = f.v(vec("ptr", lanes),
+                             f"getelementptr {elem}, ptr {row.ref}, {place.ty} {place.ref}")
                 f.store(f.gather(vec(elem, lanes), places), f.at(out, at, elem))
                 out_worst.append(f.intr("umax", w, k))
             return out_worst
@@ -95,8 +103,12 @@ def emit_rows(module: Module, symbol: str, lanes: int, wrap: bool) -> None:
     def each(o: Val, j: Val, worst: Val) -> Val:
         place, k = _place(f, f.load("i64", f.at(index, j, "i64")), n, wrap)
         src, dst = f.bytes_at(x, (o * n + place) * size), f.bytes_at(out, (o * along + j) * size)
-        f.loop(0, whole, lanes, lambda i: f.store(f.load(ty, f.bytes_at(src, i)), f.bytes_at(dst, i)))
-        f.if_(f.cmp("ne", rest, 0), lambda: f.if_(f.cmp("ne", whole, 0), lambda: end(src, dst, lanes), lambda: short(src, dst, lanes // 2)) and None)
+        f.loop(0, whole, lanes,
+               lambda i: f.store(f.load(ty, f.bytes_at(src, i)), f.bytes_at(dst, i)))
+        f.if_(
+            f.cmp("ne", rest, 0),
+            lambda: f.if_(f.cmp("ne", whole, 0), lambda: end(src, dst, lanes), lambda: short(
+                src, dst, lanes // 2)) and None)
         return f.intr("umax", worst, k)
 
     def end(src: Val, dst: Val, width: int) -> None:
@@ -105,7 +117,8 @@ def emit_rows(module: Module, symbol: str, lanes: int, wrap: bool) -> None:
         f.store(f.load(ty, f.bytes_at(src, size - width)), f.bytes_at(dst, size - width))
 
     def short(src: Val, dst: Val, width: int) -> None:
-        """Copy fewer than twice `width` bytes: the first and the last of the largest power of two that there are."""
+        """Copy fewer than twice `width` bytes: the first and the last of the largest power of
+        two that there are."""
         def both() -> None:
             ty = vec("i8", width)
             f.store(f.load(ty, src), dst)
@@ -114,23 +127,31 @@ def emit_rows(module: Module, symbol: str, lanes: int, wrap: bool) -> None:
             end(src, dst, 1)
         else:
             f.if_(f.cmp("sge", size, width), both, lambda: short(src, dst, width // 2))
-    worst, = f.loop(o0, o1, 1, lambda o, w: f.loop(j0, j1, 1, lambda j, w: each(o, j, w), [w]), [f.as_val(0, "i64")])
+
+    worst, = f.loop(o0, o1, 1, lambda o, w: f.loop(j0, j1, 1, lambda j, w: each(o, j, w), [w]),
+                    [f.as_val(0, "i64")])
     _report(f, worst, n, bad)
 
 
 def emit_bounds(module: Module, symbol: str) -> None:
-    """Are indices in range? Arguments: index, what is added to each, what they must be less than then, bad (set to 1 where one is not)."""
+    """Are indices in range? Arguments: index, what is added to each, what they must be less than
+    then, bad (set to 1 where one is not)."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
-    index, added, limit, bad = (f.load(ty, f.at(args, k, "i64"), 8) for k, ty in enumerate(("ptr", "i64", "i64", "ptr")))
-    worst, = f.loop(begin, end, 1, lambda i, w: [f.intr("umax", w, f.load("i64", f.at(index, i, "i64")) + added)], [f.as_val(0, "i64")])
+    index, added, limit, bad = (f.load(ty, f.at(args, k, "i64"), 8)
+                                for k, ty in enumerate(("ptr", "i64", "i64", "ptr")))
+    worst, = f.loop(begin, end, 1,
+                    lambda i, w: [f.intr("umax", w,
+                                         f.load("i64", f.at(index, i, "i64")) + added)],
+                    [f.as_val(0, "i64")])
     _report(f, worst, limit, bad)
 
 
 def emit_put(module: Module, symbol: str, elem: str, lanes: int, add: bool, each: bool,
              wrap: bool) -> None:
-    """The way back, for elements of an LLVM type. `each`: every element has its index, else a vector of them is for whole rows; `wrap`:
-    negative indices count from the end. Arguments: x, index, source, O, N, J, I, whether the work units are the o (else they are the i)."""
+    """The way back, for elements of an LLVM type. `each`: every element has its index, else a
+    vector of them is for whole rows; `wrap`: negative indices count from the end. Arguments: x,
+    index, source, O, N, J, I, whether the work units are the o (else they are the i)."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     x, index, source = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))
@@ -149,7 +170,9 @@ def emit_put(module: Module, symbol: str, elem: str, lanes: int, add: bool, each
     def step(o: Val, j: Val) -> None:
         first = (o * along + j) * inner
         if each:
-            f.loop(i0, i1, 1, lambda i: move(elem, (o * n + place(first + i)) * inner + i, first + i))
+            f.loop(i0,
+                   i1,
+                   1, lambda i: move(elem, (o * n + place(first + i)) * inner + i, first + i))
             return
         to = (o * n + place(j)) * inner
         whole = i0 + ((i1 - i0) & -lanes)

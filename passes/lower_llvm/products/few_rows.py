@@ -1,8 +1,10 @@
-"""Few rows times a matrix that is read once: the same order of sums as `gemm`, the same table and operands.
+"""Few rows times a matrix that is read once: the same order of sums as `gemm`, the same table and
+operands.
 
-Two kernels, by which of B's strides is the element's: `few_rows` (n adjacent) lets B's rows pass by rows of sums; `few_cols`
-(k adjacent, as in x @ w.T) brings as many columns as a vector has lanes side by side by register transposes. A matrix times a
-column is the same thing: its transpose is a row times a matrix.
+Two kernels, by which of B's strides is the element's: `few_rows` (n adjacent) lets B's rows pass by
+rows of sums; `few_cols` (k adjacent, as in x @ w.T) brings as many columns as a vector has lanes
+side by side by register transposes. A matrix times a column is the same thing: its transpose is a
+row times a matrix.
 """
 from __future__ import annotations
 
@@ -17,8 +19,11 @@ from .pack import LLVM, WIDE, narrow, size, widen
 
 DEPTH = 4               # rows of B that `few_rows` reads side by side
 STRIP = 4096            # columns that it sums at a time: they stay in the first-level cache
-GROUPS = 2              # vectors of columns that `few_cols` advances together, to hide the latency of their chains; one where
-FAR = 1 << 23           # B has so many bytes that memory, slower than a chain, likes few places better
+# vectors of columns that `few_cols` advances together, to hide the latency of their chains; one
+# where
+GROUPS = 2
+# B has so many bytes that memory, slower than a chain, likes few places better
+FAR = 1 << 23
 
 
 class Few:
@@ -26,11 +31,13 @@ class Few:
 
     def __init__(self, mod: Module, symbol: str, dtype: str, m: int, dst: str | None,
                  epilogue: Epilogue | None) -> None:
-        self.dtype, self.wide, self.m, self.dst, self.epilogue = dtype, WIDE.get(dtype, dtype), m, dst or dtype, epilogue
+        self.dtype, self.wide, self.m, self.dst, self.epilogue = dtype, WIDE.get(
+            dtype, dtype), m, dst or dtype, epilogue
         self.s, self.ty, self.e = size(dtype), LLVM[self.wide], LLVM[dtype]
         self.lanes = targets.current().lanes(size(self.wide))
         self.t = vec(self.ty, self.lanes)
-        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
+                                     ("i64", "worker")])
         args, begin, end, _ = f.args
         a, b, c, table = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
@@ -41,8 +48,11 @@ class Few:
         def unit(u: Val) -> list[Val]:
             z, j = f.sdiv(u, across), f.srem(u, across)
             outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
-            at = [f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"]) for x, p in (("a", a), ("b", b), ("c", c))]
-            self.extra = [(f.bytes_at(p, outer * p_o + inner * p_i), p_m) for p, p_m, p_o, p_i in operands]
+            at = [
+                f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"])
+                for x, p in (("a", a), ("b", b), ("c", c))]
+            self.extra = [
+                (f.bytes_at(p, outer * p_o + inner * p_i), p_m) for p, p_m, p_o, p_i in operands]
             run = f.imin(end - u, across - j)
             source, other, to = at
             self.columns(source, other, to, j * d["cols"], f.imin((j + run) * d["cols"], d["n"]))
@@ -67,7 +77,8 @@ class Few:
         return self.f.splat(self.element(p), self.lanes)
 
     def finish(self, x: Val, c: Val, row: int | Val, col: Val, mask: Val) -> None:
-        """Store the sums `x` as the results in a row from column `col` on, in the lanes of the mask."""
+        """Store the sums `x` as the results in a row from column `col` on, in the lanes of the
+        mask."""
         f, x = self.f, narrow(self.f, x, self.dtype)
         if self.epilogue:
             x = self.epilogue.emit(f, x, self.dtype, self.extra, row, col, mask)
@@ -75,7 +86,8 @@ class Few:
 
 
 class _Rows(Few):
-    """One chain for each row and column, in memory: those of the block at hand, and the sums of the blocks before it."""
+    """One chain for each row and column, in memory: those of the block at hand, and the sums of
+    the blocks before it."""
 
     def room(self) -> int:
         """The elements of a row of chains."""
@@ -84,7 +96,8 @@ class _Rows(Few):
     def begin(self) -> None:
         f, room, m = self.f, self.room(), self.m
         chains, sums = (f.alloca(self.ty, room * m) for _ in range(2))
-        self.chains, self.sums = ([f.at(p, room * r, self.ty) for r in range(m)] for p in (chains, sums))
+        self.chains, self.sums = ([f.at(p, room * r, self.ty) for r in range(m)]
+                                  for p in (chains, sums))
         self.square = f.alloca(self.ty, self.lanes**2)
 
     def a_at(self, a: Val, k: Val) -> list[Val]:
@@ -108,14 +121,17 @@ class _Rows(Few):
         f = self.f
 
         def row(r: Val) -> None:
-            self.finish(f.load(self.t, f.at(self.sums[0], r * self.room() + at, self.ty)), c, r, col, mask)
+            self.finish(f.load(self.t, f.at(self.sums[0],
+                                            r * self.room() + at, self.ty)), c, r, col, mask)
         f.loop(0, self.m, 1, row)
 
     def k_blocks(self, body: Callable[..., Any]) -> None:
         """body(k0, k1, first) for each block of K."""
         f = self.f
         blocks = f.imax(f.sdiv(self.d["k"] + (KC - 1), KC), 1)
-        f.loop(0, blocks, 1, lambda q: body(q * KC, f.imin(q * KC + KC, self.d["k"]), f.cmp("eq", q, 0)))
+        f.loop(0,
+               blocks,
+               1, lambda q: body(q * KC, f.imin(q * KC + KC, self.d["k"]), f.cmp("eq", q, 0)))
 
 
 class _FewRows(_Rows):
@@ -124,7 +140,8 @@ class _FewRows(_Rows):
 
     def columns(self, a: Val, b: Val, c: Val, j0: Val, j1: Val) -> None:
         f, width = self.f, self.room() - self.lanes
-        f.loop(j0, j1, width, lambda j: self.strip(a, f.bytes_at(b, j * self.s), c, j, f.imin(j1 - j, width)))
+        f.loop(j0, j1, width,
+               lambda j: self.strip(a, f.bytes_at(b, j * self.s), c, j, f.imin(j1 - j, width)))
 
     def strip(self, a: Val, b: Val, c: Val, j0: Val, n: Val) -> None:
         """`n` columns from j0 on, where `b` points: DEPTH rows of B at a time go by the chains."""
@@ -143,7 +160,8 @@ class _FewRows(_Rows):
                         chains = [f.at(p, j, self.ty) for p in self.chains]
                         acc = [f.load(self.t, p) for p in chains]
                         for x, p in zip(xs, starts, strict=True):
-                            y = widen(f, f.mload(ty, f.at(p, j, self.e), mask), self.dtype, self.wide)
+                            y = widen(f, f.mload(ty, f.at(p, j, self.e), mask), self.dtype,
+                                      self.wide)
                             acc = [self.multiply_add(x, y, z) for x, z in zip(x, acc, strict=True)]
                             if depth > 1:
                                 f.prefetch(f.bytes_at(p, ahead), locality=2)
@@ -169,14 +187,19 @@ class _FewCols(_Rows):
     def columns(self, a: Val, b: Val, c: Val, j0: Val, j1: Val) -> None:
         f, lanes = self.f, self.lanes
         far = f.cmp("sgt", self.d["n"] * self.d["k"] * self.s, FAR)
-        # a page apart, columns meet in one set of the first-level cache: lines that two steps share would not stay
-        shared = f.cmp("eq", self.d["b_n"] & 4095, 0) & f.cmp("ne", f.v("i64", f"ptrtoint {b!r} to i64") & 63, 0)
+        # a page apart, columns meet in one set of the first-level cache: lines that two steps share
+        # would not stay
+        shared = (f.cmp("eq", self.d["b_n"] & 4095, 0)
+                  & f.cmp("ne",
+                          f.v("i64", f"ptrtoint {b!r} to i64") & 63, 0))
         most = f.sel(far | shared, 1, f.const("i64", GROUPS))
         self.ahead = f.sel(far, 512, f.const("i64", 128))
-        f.loop(j0, j1, most * lanes, lambda j: self.strip(a, b, c, j, f.imin(f.sdiv(j1 - j + (lanes - 1), lanes), most)))
+        f.loop(j0, j1, most * lanes,
+               lambda j: self.strip(a, b, c, j, f.imin(f.sdiv(j1 - j + (lanes - 1), lanes), most)))
 
     def strip(self, a: Val, b: Val, c: Val, j: Val, groups: Val) -> None:
-        """`groups` vectors of columns from j on; the last one of all starts so early that it is whole."""
+        """`groups` vectors of columns from j on; the last one of all starts so early that it is
+        whole."""
         f, d, lanes = self.f, self.d, self.lanes
 
         def each(body: Callable[..., Any]) -> None:
@@ -221,9 +244,14 @@ class _FewCols(_Rows):
 
                     def one(i: Val, *acc: Val) -> list[Val]:
                         y = f.load(self.t, f.at(self.square, i * lanes, self.ty))
-                        return [self.multiply_add(self.splat(x), y, z) for x, z in zip(self.a_at(a, k + i), acc, strict=True)]
-                    places, steps = [f.at(p, at, self.ty) for p in self.chains], f.imin(k1 - k, lanes)
-                    for z, p in zip(f.loop(0, steps, 1, one, [f.load(self.t, p) for p in places]), places, strict=True):
+                        return [
+                            self.multiply_add(self.splat(x), y, z)
+                            for x, z in zip(self.a_at(a, k + i), acc, strict=True)]
+
+                    places, steps = ([f.at(p, at, self.ty)
+                                      for p in self.chains], f.imin(k1 - k, lanes))
+                    for z, p in zip(f.loop(0, steps, 1, one, [f.load(self.t, p) for p in places]),
+                                    places, strict=True):
                         f.store(z, p)
                 each(step)
             f.loop(whole, k1, lanes, rest)
@@ -240,5 +268,6 @@ def few_rows(mod: Module, symbol: str, dtype: str, m: int, dst: str | None = Non
 
 def few_cols(mod: Module, symbol: str, dtype: str, m: int, dst: str | None = None,
              epilogue: Epilogue | None = None) -> None:
-    """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many columns as a vector has lanes."""
+    """Emit the kernel for m rows and a B whose k is adjacent and that has at least as many
+    columns as a vector has lanes."""
     _FewCols(mod, symbol, dtype, m, dst, epilogue)

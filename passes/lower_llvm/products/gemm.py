@@ -1,16 +1,21 @@
-"""Matrix multiplication as LLVM code: C[m, n] = sum over k of A[m, k] * B[k, n], in one canonical order.
+"""Matrix multiplication as LLVM code: C[m, n] = sum over k of A[m, k] * B[k, n], in one canonical
+order.
 
-The order of each output element: K in blocks of 256; in a block one chain of fused multiply-adds in k order from +0; the
-block sums added left to right. (A product of one row or one column has another: see `one_row.py`.) Register tile, vector width,
-packing, strides and the cut into work units change no bit of it.
+The order of each output element: K in blocks of 256; in a block one chain of fused multiply-adds in
+k order from +0; the block sums added left to right. (A product of one row or one column has
+another: see `one_row.py`.) Register tile, vector width, packing, strides and the cut into work
+units change no bit of it.
 
-A kernel's arguments are slots of 8 bytes: the data pointers of A, B and C, the address of a table of integers (`DIMS`), the
-address of scratch memory, and the data pointers of what the epilogue reads. All strides are in bytes and may have any value,
-except that C's elements are adjacent in a row. A work unit is a block of `rows` x `cols` of one product of the batch: unit u is
-rows i, columns j of product z with u = (z * across + j) * down + i, `down` and `across` being m / rows and n / cols rounded up.
+A kernel's arguments are slots of 8 bytes: the data pointers of A, B and C, the address of a table
+of integers (`DIMS`), the address of scratch memory, and the data pointers of what the epilogue
+reads. All strides are in bytes and may have any value, except that C's elements are adjacent in a
+row. A work unit is a block of `rows` x `cols` of one product of the batch: unit u is rows i,
+columns j of product z with u = (z * across + j) * down + i, `down` and `across` being m / rows and
+n / cols rounded up.
 
-The kernel "gemm/f32/place/rows/" (f64 likewise; "cols" for a B whose n is not adjacent) needs no scratch memory up to m = MC, so
-that a small product can be one direct call: units 0..1, rows >= m, cols >= n a multiple of 32, inner = 1, in_place = 1.
+The kernel "gemm/f32/place/rows/" (f64 likewise; "cols" for a B whose n is not adjacent) needs no
+scratch memory up to m = MC, so that a small product can be one direct call: units 0..1, rows >= m,
+cols >= n a multiple of 32, inner = 1, in_place = 1.
 """
 from __future__ import annotations
 
@@ -30,9 +35,10 @@ from . import pack
 from .pack import LLVM, WIDE, narrow, size
 
 KC = 256
-MC = 336                # rows of A that stay in the second-level cache, 256 columns of them; a multiple of all tile heights
-DIMS = ("m", "n", "k", "a_m", "a_k", "b_k", "b_n", "c_m", "rows", "cols", "inner", "a_outer", "b_outer", "c_outer",
-        "a_inner", "b_inner", "c_inner", "in_place", "scratch")
+# rows of A that stay in the second-level cache, 256 columns of them; a multiple of all tile heights
+MC = 336
+DIMS = ("m", "n", "k", "a_m", "a_k", "b_k", "b_n", "c_m", "rows", "cols", "inner", "a_outer",
+        "b_outer", "c_outer", "a_inner", "b_inner", "c_inner", "in_place", "scratch")
 """The table of integers: sizes; strides of A, B and C; the size of a unit; the batch as two dimensions (count of the inner one,
 strides of both); whether B's rows may be read where they are; bytes of scratch for each thread. Then for each operand of the
 epilogue its strides (row, outer batch, inner batch)."""
@@ -67,13 +73,15 @@ def supported(dtype: str) -> bool:
 
 
 def a_step(wide: str) -> int:
-    """Bytes from row to row of packed A: an odd number of cache lines, so that rows do not meet in a cache set."""
+    """Bytes from row to row of packed A: an odd number of cache lines, so that rows do not meet
+    in a cache set."""
     return KC * size(wide) + 64
 
 
 def scratch_bytes(dtype: str, dst: str, a_mode: str, m: int | Extent, cols: int | Extent) -> int:
-    """What one thread needs for m rows and units of `cols` columns, in this order: packed rows of A; panels of B, where they are
-    used for more than one group of rows; sums of finished blocks, where C cannot hold them."""
+    """What one thread needs for m rows and units of `cols` columns, in this order: packed rows of
+    A; panels of B, where they are used for more than one group of rows; sums of finished blocks,
+    where C cannot hold them."""
     wide = WIDE.get(dtype, dtype)
     a = MC * a_step(wide) if a_mode != "place" else 0
     b = KC * size(wide) * cols if m > MC else 0
@@ -82,16 +90,16 @@ def scratch_bytes(dtype: str, dst: str, a_mode: str, m: int | Extent, cols: int 
 
 @dataclass(frozen=True)
 class Operand:
-    """Something the epilogue reads: its dtype, and whether it runs along the columns (a bias, a residual) or is one value a row.
-    Its row stride is in the table: 0 for a bias."""
+    """Something the epilogue reads: its dtype, and whether it runs along the columns (a bias, a
+    residual) or is one value a row. Its row stride is in the table: 0 for a bias."""
     dtype: str
     along: bool = True
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What is done to each product before it is stored: a scalar expression of the product (argument 0, in the dtype of A and B)
-    and the operands (arguments 1...)."""
+    """What is done to each product before it is stored: a scalar expression of the product
+    (argument 0, in the dtype of A and B) and the operands (arguments 1...)."""
     expression: Expr
     operands: tuple[Any, ...] = ()
 
@@ -103,8 +111,11 @@ class Epilogue:
         read, lanes = [], x.lanes
         for o, (p, p_m) in zip(self.operands, operands, strict=True):
             p, e = f.bytes_at(p, i * p_m), LLVM[o.dtype]
-            read.append(f.mload(vec(e, lanes), f.bytes_at(p, j * size(o.dtype)), mask) if o.along else f.splat(f.load(e, p), lanes))
-        y, = scalar.emit(f, [self.expression], [x, *read], [dtype, *(o.dtype for o in self.operands)], lanes)
+            read.append(
+                f.mload(vec(e, lanes), f.bytes_at(p, j * size(o.dtype)), mask) if o.along else f.
+                splat(f.load(e, p), lanes))
+        y, = scalar.emit(f, [self.expression], [x, *read],
+                         [dtype, *(o.dtype for o in self.operands)], lanes)
         return y
 
     def __str__(self) -> str:
@@ -115,27 +126,34 @@ def gemm(mod: Module, symbol: str, dtype: str, a_mode: str = "place", b_mode: st
          dst: str | None = None, epilogue: Epilogue | None = None) -> None:
     """Emit the kernel.
 
-    a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m adjacent).
-    b_mode: "rows" or "cols" (pack panels of it on the way; its n adjacent, or any strides), "packed" (by `pack_b`).
-    dst: the element type of C, by default that of A and B. epilogue: see `Epilogue`.
+    a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m
+    adjacent). b_mode: "rows" or "cols" (pack panels of it on the way; its n adjacent, or any
+    strides), "packed" (by `pack_b`). dst: the element type of C, by default that of A and B.
+    epilogue: see `Epilogue`.
     """
     _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()
 
 
 def load_operands(f: Fn, args: Val, table: Val, epilogue: Epilogue | None) -> list[list[Val]]:
-    """(pointer, strides of row, outer and inner batch) of each operand of the epilogue, from a kernel's arguments."""
-    return [[f.load("ptr", f.at(args, 5 + i, "i64")), *(f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3))]
+    """(pointer, strides of row, outer and inner batch) of each operand of the epilogue, from a
+    kernel's arguments."""
+    return [[
+        f.load("ptr", f.at(args, 5 + i, "i64")),
+        *(f.load("i64", f.at(table, len(DIMS) + 3 * i + j, "i64")) for j in range(3))]
             for i in range(len(epilogue.operands) if epilogue else 0)]
 
 
 def pack_b(mod: Module, symbol: str, dtype: str, b_mode: str) -> None:
-    """Emit the kernel (b, out, table) that packs B, or several one after the other, for b_mode "packed"; a unit is a panel. The table: k, n,
-    b_k, b_n, and as the batch has two dimensions, the count of the inner one and the strides of both.
+    """Emit the kernel (b, out, table) that packs B, or several one after the other, for b_mode
+    "packed"; a unit is a panel. The table: k, n, b_k, b_n, and as the batch has two dimensions, the
+    count of the inner one and the strides of both.
 
-    `out` holds the blocks of K one after the other, in each all panels, in each its rows: [k][width], widened."""
+    `out` holds the blocks of K one after the other, in each all panels, in each its rows:
+    [k][width], widened."""
     wide, sh = WIDE.get(dtype, dtype), shape(dtype)
     s = size(wide)
-    copy, args = symbol + ".copy", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
+    copy, args = (symbol + ".copy", [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
+                                     ("i64", "worker")])
     if b_mode == "rows":
         pack.copy_rows(mod, copy, dtype, wide, sh.lanes, sh.vectors)
     else:
@@ -150,13 +168,15 @@ def pack_b(mod: Module, symbol: str, dtype: str, b_mode: str) -> None:
     def panel(u: Val) -> None:
         z = f.sdiv(u, panels)
         outer = f.sdiv(z, inner)
-        b, out = f.bytes_at(b_start, outer * outer_step + (z - outer * inner) * inner_step), f.bytes_at(out_start, z * padded * k * s)
+        b, out = (f.bytes_at(b_start, outer * outer_step + (z - outer * inner) * inner_step),
+                  f.bytes_at(out_start, z * padded * k * s))
         j = (u - z * panels) * sh.width
         some = f.imin(n - j, sh.width)
 
         def block(k0: Val) -> None:
             kb = f.imin(k - k0, KC)
-            src, dst = f.bytes_at(b, k0 * b_k + j * b_n), f.bytes_at(out, (k0 * padded + j * kb) * s)
+            src, dst = (f.bytes_at(b,
+                                   k0 * b_k + j * b_n), f.bytes_at(out, (k0 * padded + j * kb) * s))
             if b_mode == "rows":
                 f.call(copy, "void", src, b_k, kb, some, dst, step)
             else:
@@ -165,17 +185,21 @@ def pack_b(mod: Module, symbol: str, dtype: str, b_mode: str) -> None:
     f.loop(f.args[1], f.args[2], 1, panel)
 
 
-# ---- what kernels of a type have in common ------------------------------------------------------------------------------
+# ---- what kernels of a type have in common -------------------------------------------------------
 def parts(dtype: str, a_mode: str, b_mode: str) -> list[tuple[str, str]]:
-    """The shared parts that a kernel calls, as (part, dtype): each is compiled once, whatever the kernels' epilogues."""
+    """The shared parts that a kernel calls, as (part, dtype): each is compiled once, whatever
+    the kernels' epilogues."""
     wide = WIDE.get(dtype, dtype)
-    return [("tiles", wide), *[("matrix", dtype)] * (a_mode == "rows"), *[("transposed", dtype)] * ("cols" in (a_mode, b_mode)),
+    return [("tiles", wide),
+            *[("matrix", dtype)] * (a_mode == "rows"),
+            *[("transposed", dtype)] * ("cols" in (a_mode, b_mode)),
             *[("rows", dtype)] * (b_mode == "rows")]
 
 
 def part_names(part: str, dtype: str) -> list[str]:
     """The functions of a part."""
-    return [tile_name(dtype, r, v) for r, v in tile_shapes(dtype)] if part == "tiles" else [f"whet.gemm.{dtype}.{part}"]
+    return ([tile_name(dtype, r, v)
+             for r, v in tile_shapes(dtype)] if part == "tiles" else [f"whet.gemm.{dtype}.{part}"])
 
 
 def emit_part(mod: Module, part: str, dtype: str) -> None:
@@ -199,18 +223,22 @@ def narrow_rows(dtype: str) -> tuple[int, ...]:
 
 def tile_shapes(dtype: str) -> list[tuple[int, int]]:
     """(rows, vectors) of every register tile."""
-    return [(r, v) for v, rows in ((shape(dtype).vectors, shape(dtype).rows), (1, narrow_rows(dtype))) for r in rows]
+    return [(r, v)
+            for v, rows in ((shape(dtype).vectors, shape(dtype).rows), (1, narrow_rows(dtype)))
+            for r in rows]
 
 
 def tile_name(dtype: str, rows: int, vectors: int) -> str:
     return f"whet.gemm.{dtype}.tile{rows}x{vectors}"
 
 
-_TILE = [("ptr", "a"), ("i64", "a_m"), ("i64", "a_k"), ("ptr", "b"), ("i64", "b_k"), ("i64", "k"), ("ptr", "c"), ("i64", "c_m"), ("i1", "add")]
+_TILE = [("ptr", "a"), ("i64", "a_m"), ("i64", "a_k"), ("ptr", "b"), ("i64", "b_k"), ("i64", "k"),
+         ("ptr", "c"), ("i64", "c_m"), ("i1", "add")]
 
 
 def _tile(mod: Module, dtype: str, rows: int, vectors: int) -> None:
-    """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or added to it."""
+    """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or
+    added to it."""
     f, lanes, s = mod.fn(tile_name(dtype, rows, vectors), _TILE), shape(dtype).lanes, size(dtype)
     a, a_m, a_k, b, b_k, k, c, c_m, add = f.args
     ty = LLVM[dtype]
@@ -222,15 +250,20 @@ def _tile(mod: Module, dtype: str, rows: int, vectors: int) -> None:
 
     def fetch(q: Val) -> None:
         # C is fetched meanwhile, a line at a time: all lines at once would keep A's and B's waiting
-        f.prefetch(f.bytes_at(c, (q & line) * c_m + (f.lshr(q, line.bit_length()) & (vectors - 1)) * step_bytes), 1)
+        f.prefetch(
+            f.bytes_at(c, (q & line) * c_m +
+                       (f.lshr(q, line.bit_length()) & (vectors - 1)) * step_bytes), 1)
 
     def products(a: Val, b: Val, u: int, acc: Sequence[Val]) -> list[Val]:
-        bs = [f.load(t, f.bytes_at(f.bytes_at(b, apart[u]), j * step_bytes)) for j in range(vectors)]
+        bs = [
+            f.load(t, f.bytes_at(f.bytes_at(b, apart[u]), j * step_bytes)) for j in range(vectors)]
         out, row = [], a
         for i in range(rows):
             row = a if i == 0 else f.bytes_at(row, m3) if i % 3 == 0 else row
-            x = f.splat(f.load(ty, f.bytes_at(f.bytes_at(row, (0, a_m, a_m * 2)[i % 3]), u * s)), lanes)
-            out += [f.fma(x, y, z) if z.is_float else x * y + z for y, z in zip(bs, acc[i * vectors:])]
+            x = f.splat(f.load(ty, f.bytes_at(f.bytes_at(row, (0, a_m, a_m * 2)[i % 3]), u * s)),
+                        lanes)
+            out += [
+                f.fma(x, y, z) if z.is_float else x * y + z for y, z in zip(bs, acc[i * vectors:])]
         return out
 
     def round_(q: Val, a: Val, b: Val, *acc: Val) -> tuple[Val, ...]:
@@ -249,7 +282,9 @@ def _tile(mod: Module, dtype: str, rows: int, vectors: int) -> None:
         adjacent = f.sel(f.cmp("eq", a_k, s), k & -together, 0)
         start = f.loop(0, adjacent, together, round_, start)
     _, _, *acc = f.loop(adjacent, k, 1, step, start)
-    places = [f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows) for j in range(vectors)]
+    places = [
+        f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows)
+        for j in range(vectors)]
 
     def put(value: Callable[..., Any]) -> None:
         for x, p in zip(acc, places, strict=True):
@@ -265,7 +300,8 @@ class _Gemm:
         self.wide = WIDE.get(dtype, dtype)
         self.shape, self.s, self.ty = shape(dtype), size(self.wide), LLVM[self.wide]
         self.operands = epilogue.operands if epilogue else ()
-        self.plain = dst == self.wide and epilogue is None          # C itself holds the sums of finished blocks
+        # C itself holds the sums of finished blocks
+        self.plain = dst == self.wide and epilogue is None
         assert a_mode != "place" or dtype == self.wide
 
     def named(self, part: str) -> str:
@@ -285,18 +321,25 @@ class _Gemm:
             attrs="noinline",
         )
 
-    # ---- edges, sums of blocks, epilogue -----------------------------------------------------------------------------
+    # ---- edges, sums of blocks, epilogue ---------------------------------------------------------
     def finish(self) -> None:
-        """(tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, operands...): a tile that waits in memory goes out.
+        """(tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, operands...): a tile
+        that waits in memory goes out.
 
-        Adds the sums of earlier blocks; after the last block applies the epilogue and rounds. Only rows skip.., columns ..cols.
+        Adds the sums of earlier blocks; after the last block applies the epilogue and rounds. Only
+        rows skip.., columns ..cols.
         """
-        f = self.helper("finish", ", ".join([
-            "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, i64 sums_m, ptr c, i64 c_m",
-            *(f"ptr operand{i}, i64 operand{i}_m" for i, _ in enumerate(self.operands))]))
+        f = self.helper(
+            "finish",
+            ", ".join([
+                "ptr tile, i64 tile_m, i64 skip, i64 rows, i64 cols, i1 first, i1 last, ptr sums, "
+                "i64 sums_m, ptr c, i64 c_m",
+                *(f"ptr operand{i}, i64 operand{i}_m" for i, _ in enumerate(self.operands))]))
         tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, *extra = f.args
-        heavy = self.epilogue and targets.current().name == "avx2" and pointwise.work([self.epilogue.expression]) >= pointwise.HEAVY
-        lanes, s = self.shape.width if heavy else self.shape.lanes, self.s            # (see `pointwise.lanes`)
+        heavy = (self.epilogue and targets.current().name == "avx2"
+                 and pointwise.work([self.epilogue.expression]) >= pointwise.HEAVY)
+        # (see `pointwise.lanes`)
+        lanes, s = self.shape.width if heavy else self.shape.lanes, self.s
         t = vec(self.ty, lanes)
 
         def row(i: Val) -> None:
@@ -319,13 +362,15 @@ class _Gemm:
             f.loop(0, cols, lanes, vector)
         f.loop(skip, rows, 1, row)
 
-    # ---- the driver --------------------------------------------------------------------------------------------------
+    # ---- the driver ------------------------------------------------------------------------------
     def emit(self) -> None:
         sh = self.shape
         for r, v in tile_shapes(self.wide):
             self.mod.declare(tile_name(self.wide, r, v), "void", [ty for ty, _ in _TILE])
         self.finish()
-        f = self.f = self.mod.fn(self.symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        f = self.f = self.mod.fn(self.symbol,
+                                 [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
+                                  ("i64", "worker")])
         args, begin, end, worker = f.args
         self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(5))
         operands = load_operands(f, args, table, self.epilogue)
@@ -342,8 +387,10 @@ class _Gemm:
             outer, inner = f.sdiv(z, d["inner"]), f.srem(z, d["inner"])
             a, b, c = (f.bytes_at(p, outer * d[f"{x}_outer"] + inner * d[f"{x}_inner"])
                        for x, p in (("a", self.a), ("b", self.b), ("c", self.c)))
-            extra = [(f.bytes_at(p, outer * p_o + inner * p_i), p_m) for p, p_m, p_o, p_i in operands]
-            run = f.imin(end - u, down - i)              # units that lie below each other share their panels of B
+            extra = [
+                (f.bytes_at(p, outer * p_o + inner * p_i), p_m) for p, p_m, p_o, p_i in operands]
+            # units that lie below each other share their panels of B
+            run = f.imin(end - u, down - i)
             if self.dst != self.wide:
                 run = f.imin(run, f.imax(f.sdiv(f.const("i64", MC), d["rows"]), 1))
             i0 = i * d["rows"]
@@ -353,19 +400,24 @@ class _Gemm:
 
     def block(self, a: Val, b: Val, c: Val, extra: Sequence[tuple[Val, Val]], i0: Val, j0: Val,
               rows: Val) -> None:
-        """For each block of K, for each group of rows, for each panel of B: the tiles down the rows."""
+        """For each block of K, for each group of rows, for each panel of B: the tiles down the
+        rows."""
         f, d, s, width = self.f, self.d, self.s, self.shape.width
         cols = f.imin(d["cols"], d["n"] - j0)
         groups = f.sdiv(rows + (MC - 1), MC)
         group = f.sdiv(rows + groups - 1, groups)
-        group = f.imin(f.sdiv(group + (self.shape.rows[0] - 1), self.shape.rows[0]) * self.shape.rows[0], MC)
+        group = f.imin(
+            f.sdiv(group + (self.shape.rows[0] - 1), self.shape.rows[0]) * self.shape.rows[0], MC)
         a = f.bytes_at(a, i0 * d["a_m"])
         c = f.bytes_at(f.bytes_at(c, i0 * d["c_m"]), j0 * size(self.dst))
-        extra = [(f.bytes_at(self.along(o, p, j0), i0 * p_m), p_m) for o, (p, p_m) in zip(self.operands, extra, strict=True)]
+        extra = [(f.bytes_at(self.along(o, p, j0), i0 * p_m), p_m)
+                 for o, (p, p_m) in zip(self.operands, extra, strict=True)]
         sums, sums_m = c, d["c_m"]
         if self.dst != self.wide:
-            sums, sums_m = f.bytes_at(self.scratch, d["scratch"] - (d["cols"] * s + 64) * MC), d["cols"] * s + 64
-        blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)        # K = 0 is one empty block: its sum is +0
+            sums, sums_m = (f.bytes_at(self.scratch, d["scratch"] -
+                                       (d["cols"] * s + 64) * MC), d["cols"] * s + 64)
+        # K = 0 is one empty block: its sum is +0
+        blocks = f.imax(f.sdiv(d["k"] + (KC - 1), KC), 1)
 
         def k_block(q: Val) -> None:
             k0 = q * KC
@@ -380,7 +432,8 @@ class _Gemm:
 
                 def panel(j: Val) -> None:
                     n = f.imin(cols - j, width)
-                    p = self.panel_of(b, k0, kb, j0, j, n, f.cmp("eq", i, 0), f.cmp("sgt", groups, 1))
+                    p = self.panel_of(b, k0, kb, j0, j, n, f.cmp("eq", i, 0),
+                                      f.cmp("sgt", groups, 1))
                     out = f.bytes_at(f.bytes_at(c, i * d["c_m"]), j * size(self.dst)), d["c_m"]
                     to = f.bytes_at(f.bytes_at(sums, i * sums_m), j * s), sums_m
                     more = [(f.bytes_at(self.along(o, p, j), i * p_m), p_m)
@@ -401,19 +454,23 @@ class _Gemm:
         if self.a_mode == "rows":
             f.call(self.part("matrix"), "void", a, d["a_m"], rows, kb, self.scratch, step)
         else:
-            f.call(self.part("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch, step)
+            f.call(self.part("transposed"), "void", a, d["a_k"], d["a_m"], kb, rows, self.scratch,
+                   step)
         return self.scratch, step, f.const("i64", self.s)
 
     def panel_of(self, b: Val, k0: Val, kb: Val, j0: Val, j: Val, n: Val, first_group: Val,
                  many_groups: Val) -> Sequence[Val]:
-        """Where the tiles read B's columns j0 + j.. of this block of K, and the step from k to k."""
+        """Where the tiles read B's columns j0 + j.. of this block of K, and the step from k to
+        k."""
         f, d, sh = self.f, self.d, self.shape
         step = f.const("i64", sh.width * self.s)
         if self.b_mode == "packed":
             padded = (f.sdiv(d["n"] + (sh.width - 1), sh.width)) * sh.width
             return f.bytes_at(b, (k0 * padded + (j0 + j) * kb) * self.s), step
         src = f.bytes_at(b, k0 * d["b_k"] + (j0 + j) * d["b_n"])
-        kept = f.bytes_at(self.scratch, j * (KC * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
+        kept = f.bytes_at(
+            self.scratch,
+            j * (KC * self.s) + (MC * a_step(self.wide) if self.a_mode != "place" else 0))
         panel = f.sel(many_groups, kept, self.panel)
 
         def copy() -> None:
@@ -427,12 +484,14 @@ class _Gemm:
             return [panel, step]
         if self.b_mode == "cols" or self.dtype != self.wide:
             return packed()
-        whole = f.cmp("ne", d["in_place"], 0) & (f.cmp("eq", n, sh.width) | f.cmp("eq", n, sh.lanes))
+        whole = (f.cmp("ne", d["in_place"], 0) &
+                 (f.cmp("eq", n, sh.width) | f.cmp("eq", n, sh.lanes)))
         return f.if_(whole, lambda: [src, d["b_k"]], packed)
 
     def ahead(self, b: Val, k0: Val, kb: Val, j0: Val, j: Val, cols: Val,
               first_group: Val) -> tuple[Val, Callable[..., Any] | None]:
-        """The panel of B to be packed next is fetched while this one is in use: (count of steps, what a step fetches)."""
+        """The panel of B to be packed next is fetched while this one is in use: (count of steps,
+        what a step fetches)."""
         f, d, width = self.f, self.d, self.shape.width
         if self.b_mode == "packed":
             return f.const("i64", 0), None           # adjacent: the hardware sees it coming
@@ -443,7 +502,8 @@ class _Gemm:
         at = f.bytes_at(b, k * d["b_k"] + j * d["b_n"])
         if self.b_mode == "cols":
             def column(q: Val) -> None:
-                f.prefetch(f.bytes_at(at, (q & (width - 1)) * d["b_n"] + f.sdiv(q, width) * 64), locality=2)
+                f.prefetch(f.bytes_at(at, (q & (width - 1)) * d["b_n"] + f.sdiv(q, width) * 64),
+                           locality=2)
             return f.sel(some, f.sdiv(kb * size(self.dtype) + 63, 64) * width, 0), column
 
         def line(q: Val) -> None:
@@ -456,7 +516,8 @@ class _Gemm:
               ends: tuple[Val, Val], sums: tuple[Val, Val], out: tuple[Val, Val],
               extra: Sequence[tuple[Val, Val]],
               ahead: tuple[Val, Callable[..., Any] | None]) -> None:
-        """All rows of one panel, in tiles; a last tile that would be too tall starts higher and skips the rows already done."""
+        """All rows of one panel, in tiles; a last tile that would be too tall starts higher and
+        skips the rows already done."""
         f = self.f
         n, rows = counts
         first, last = ends
@@ -467,7 +528,8 @@ class _Gemm:
             whole = whole & ~last
 
         def tile(i: Val) -> Val:
-            one, all_ = self.tallest(1, narrow_rows(self.wide), rows, i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
+            one, all_ = self.tallest(1, narrow_rows(self.wide), rows,
+                                     i), self.tallest(self.shape.vectors, self.shape.rows, rows, i)
             height, code = (f.sel(narrow, x, y) for x, y in zip(one, all_, strict=True))
             start = f.imin(i, rows - height)
             direct = whole & f.cmp("eq", start, i)
@@ -478,7 +540,8 @@ class _Gemm:
 
             def finish() -> None:
                 more = [x for p, p_m in extra for x in (f.bytes_at(p, start * p_m), p_m)]
-                f.call(self.named("finish"), "void", self.buffer, lanes * self.s, i - start, height, n, first, last, to, sums[1],
+                f.call(self.named("finish"), "void", self.buffer, lanes * self.s,
+                       i - start, height, n, first, last, to, sums[1],
                        f.bytes_at(out[0], start * out[1]), out[1], *more)
             f.if_(~direct, finish)
             return i + height
@@ -502,4 +565,6 @@ class _Gemm:
         fits = f.cmp("sge", left, r) | (f.cmp("sgt", left, rest[0]) & f.cmp("sge", rows, r))
         if r == self.shape.rows[0]:              # 15 rows are better cut as 8 + 7 than as 14 + 1
             fits = fits & ~(f.cmp("sgt", left, r) & f.cmp("sle", left, 2 * rest[0]))
-        return [f.sel(fits, x, y) for x, y in zip(found, self.tallest(vectors, rest, rows, i), strict=True)]
+        return [
+            f.sel(fits, x, y)
+            for x, y in zip(found, self.tallest(vectors, rest, rows, i), strict=True)]

@@ -1,7 +1,9 @@
-"""Copies that bring operands of a contraction into the order its register tiles read: widening, transposing, padding.
+"""Copies that bring operands of a contraction into the order its register tiles read: widening,
+transposing, padding.
 
-The functions here emit internal helpers of a kernel. A source element may be narrower than the type the kernel computes in
-(bfloat16, half, small integers); it is widened as it is copied, which is exact. Strides are in bytes.
+The functions here emit internal helpers of a kernel. A source element may be narrower than the type
+the kernel computes in (bfloat16, half, small integers); it is widened as it is copied, which is
+exact. Strides are in bytes.
 """
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from ..builder import BYTES, Fn, Module, Val, vec
 
 LLVM = scalar.MEMORY
 # the type a contraction computes in, where it is not the elements' own
-WIDE = {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "u32": "i32", "u64": "i64"}
+WIDE = {
+    "f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32", "i16": "i32", "u16": "i32", "u32": "i32",
+    "u64": "i64"}
 
 
 def size(dtype: str) -> int:
@@ -34,7 +38,8 @@ def narrow(f: Fn, x: Val, dtype: str) -> Val:
 
 
 def interleave(f: Fn, a: Val, b: Val, chunk: int, group: int, high: int) -> Val:
-    """Chunks of `a` and `b` alternating, taken from the lower or upper half of each group of lanes (unpcklps and kin)."""
+    """Chunks of `a` and `b` alternating, taken from the lower or upper half of each group of
+    lanes (unpcklps and kin)."""
     n, index = a.lanes, []
     for g in range(0, n, group):
         for c in range(g + group // 2 * high, g + group // 2 * (1 + high), chunk):
@@ -43,7 +48,8 @@ def interleave(f: Fn, a: Val, b: Val, chunk: int, group: int, high: int) -> Val:
 
 
 def transpose(f: Fn, rows: list[Val]) -> list[Val]:
-    """L vectors of L lanes transposed: first inside the 128-bit groups, then the groups, one cheap shuffle a step."""
+    """L vectors of L lanes transposed: first inside the 128-bit groups, then the groups, one
+    cheap shuffle a step."""
     n = rows[0].lanes
     group = min(n, 16 // BYTES[rows[0].elem])
     rows, chunk = list(rows), 1
@@ -53,10 +59,13 @@ def transpose(f: Fn, rows: list[Val]) -> list[Val]:
                 a, b = rows[i], rows[i + chunk]
                 rows[i], rows[i + chunk] = (interleave(f, a, b, chunk, group, h) for h in (0, 1))
         chunk *= 2
-    order = [int(format(i, f"0{group.bit_length() - 1}b")[::-1], 2) if group > 1 else 0 for i in range(group)]
+    order = [
+        int(format(i, f"0{group.bit_length() - 1}b")[::-1], 2) if group > 1 else 0
+        for i in range(group)]
     out = list(rows)                         # each is written
     for c in range(group):
-        blocks = [rows[q * group + order[c]] for q in range(n // group)]      # block q, lane group g: rows of q, column g*group + c
+        # block q, lane group g: rows of q, column g*group + c
+        blocks = [rows[q * group + order[c]] for q in range(n // group)]
         for g, v in enumerate(_transpose_groups(f, blocks, group)):
             out[g * group + c] = v
     return out
@@ -85,9 +94,10 @@ def _transpose_groups(f: Fn, blocks: Sequence[Val], group: int) -> list[Val]:
 
 def copy_rows(mod: Module, name: str, dtype: str, wide: str, lanes: int, vectors: int,
               linkage: str = "internal") -> None:
-    """(src, src_step, steps, count, dst, dst_step): for each step, `count` adjacent elements; the rest of the `vectors` is zero."""
-    f = mod.fn(name, [("ptr", "src"), ("i64", "src_step"), ("i64", "steps"), ("i64", "count"), ("ptr", "dst"), ("i64", "dst_step")],
-               linkage=linkage, attrs="noinline")
+    """(src, src_step, steps, count, dst, dst_step): for each step, `count` adjacent elements;
+    the rest of the `vectors` is zero."""
+    f = mod.fn(name, [("ptr", "src"), ("i64", "src_step"), ("i64", "steps"), ("i64", "count"),
+                      ("ptr", "dst"), ("i64", "dst_step")], linkage=linkage, attrs="noinline")
     src, src_step, steps, count, dst, dst_step = f.args
     t, narrow_size, wide_size = vec(LLVM[dtype], lanes), size(dtype), size(wide)
 
@@ -105,13 +115,15 @@ def copy_rows(mod: Module, name: str, dtype: str, wide: str, lanes: int, vectors
 
 def copy_transposed(mod: Module, name: str, dtype: str, wide: str, lanes: int,
                     linkage: str = "internal") -> None:
-    """(src, outer_step, inner_step, outer, inner, dst, dst_step): dst[i * dst_step + o] = src[o * outer_step + i * inner_step].
+    """(src, outer_step, inner_step, outer, inner, dst, dst_step): dst[i * dst_step + o] = src[o *
+    outer_step + i * inner_step].
 
-    Where the inner elements are adjacent, in squares of register transposes. `dst` has room for `outer` rounded up to whole
-    vectors; what is written past `outer` is never used.
+    Where the inner elements are adjacent, in squares of register transposes. `dst` has room for
+    `outer` rounded up to whole vectors; what is written past `outer` is never used.
     """
-    f = mod.fn(name, [("ptr", "src"), ("i64", "outer_step"), ("i64", "inner_step"), ("i64", "outer"), ("i64", "inner"),
-                      ("ptr", "dst"), ("i64", "dst_step")], linkage=linkage, attrs="noinline")
+    f = mod.fn(name, [("ptr", "src"), ("i64", "outer_step"),
+                      ("i64", "inner_step"), ("i64", "outer"), ("i64", "inner"), ("ptr", "dst"),
+                      ("i64", "dst_step")], linkage=linkage, attrs="noinline")
     src, outer_step, inner_step, outer, inner, dst, dst_step = f.args
     e, narrow_size, wide_size = LLVM[dtype], size(dtype), size(wide)
 
@@ -122,7 +134,9 @@ def copy_transposed(mod: Module, name: str, dtype: str, wide: str, lanes: int,
 
             def square(i: Val) -> None:
                 i = f.imin(i, inner - lanes)          # the last square overlaps the one before
-                r = [widen(f, f.load(vec(e, lanes), f.bytes_at(p, i * narrow_size)), dtype, wide) for p in rows]
+                r = [
+                    widen(f, f.load(vec(e, lanes), f.bytes_at(p, i * narrow_size)), dtype, wide)
+                    for p in rows]
                 at = f.bytes_at(column, i * dst_step)
                 for x in transpose(f, r):
                     f.store(x, at)
@@ -135,7 +149,9 @@ def copy_transposed(mod: Module, name: str, dtype: str, wide: str, lanes: int,
             def element(i: Val, s: Val, d: Val) -> tuple[Val, Val]:
                 f.store(widen(f, f.load(e, s), dtype, wide), d)
                 return f.bytes_at(s, inner_step), f.bytes_at(d, dst_step)
-            f.loop(0, inner, 1, element, (f.bytes_at(src, o * outer_step), f.bytes_at(dst, o * wide_size)))
+
+            f.loop(0, inner, 1, element,
+                   (f.bytes_at(src, o * outer_step), f.bytes_at(dst, o * wide_size)))
         f.loop(0, outer, 1, row)
     adjacent = f.cmp("eq", inner_step, narrow_size) & f.cmp("sge", inner, lanes)
     f.if_(adjacent, squares, one_by_one)
@@ -143,9 +159,10 @@ def copy_transposed(mod: Module, name: str, dtype: str, wide: str, lanes: int,
 
 def copy_matrix(mod: Module, name: str, dtype: str, wide: str, lanes: int,
                 linkage: str = "internal") -> None:
-    """(src, src_step, rows, count, dst, dst_step): rows of `count` adjacent elements; `dst` rows have room for whole vectors."""
-    f = mod.fn(name, [("ptr", "src"), ("i64", "src_step"), ("i64", "rows"), ("i64", "count"), ("ptr", "dst"), ("i64", "dst_step")],
-               linkage=linkage, attrs="noinline")
+    """(src, src_step, rows, count, dst, dst_step): rows of `count` adjacent elements; `dst` rows
+    have room for whole vectors."""
+    f = mod.fn(name, [("ptr", "src"), ("i64", "src_step"), ("i64", "rows"), ("i64", "count"),
+                      ("ptr", "dst"), ("i64", "dst_step")], linkage=linkage, attrs="noinline")
     src, src_step, rows, count, dst, dst_step = f.args
     t, narrow_size, wide_size = vec(LLVM[dtype], lanes), size(dtype), size(wide)
     whole = count & -lanes
@@ -154,7 +171,9 @@ def copy_matrix(mod: Module, name: str, dtype: str, wide: str, lanes: int,
         s, d = f.bytes_at(src, i * src_step), f.bytes_at(dst, i * dst_step)
 
         def copy(j: Val, load: Callable[..., Any]) -> None:
-            f.store(widen(f, load(f.bytes_at(s, j * narrow_size)), dtype, wide), f.bytes_at(d, j * wide_size))
+            f.store(widen(f, load(f.bytes_at(s, j * narrow_size)), dtype, wide),
+                    f.bytes_at(d, j * wide_size))
         f.loop(0, whole, lanes, lambda j: copy(j, lambda p: f.load(t, p)))
-        f.loop(whole, count, lanes, lambda j: copy(j, lambda p: f.mload(t, p, f.lanes_below(count - j, lanes))))
+        f.loop(whole, count, lanes,
+               lambda j: copy(j, lambda p: f.mload(t, p, f.lanes_below(count - j, lanes))))
     f.loop(0, rows, 1, row)

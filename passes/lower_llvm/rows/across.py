@@ -1,7 +1,9 @@
-"""Row programs as LLVM code, for rows that run across memory: neighbours in memory belong to different rows.
+"""Row programs as LLVM code, for rows that run across memory: neighbours in memory belong to
+different rows.
 
-A vector holds the same element of neighbouring rows, so row scalars are vectors and nothing is folded across lanes; sums keep the
-32 partial sums of `ir.rows` in memory. The bits are those of `contiguous.py`. """
+A vector holds the same element of neighbouring rows, so row scalars are vectors and nothing is
+folded across lanes; sums keep the 32 partial sums of `ir.rows` in memory. The bits are those of
+`contiguous.py`. """
 
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, SUMS, Reduce
@@ -13,7 +15,8 @@ from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 
 
 class Best(Extreme):
-    """max_index, min_index with the position in a second vector; elements come in order, so the first of equals stays."""
+    """max_index, min_index with the position in a second vector; elements come in order, so the
+    first of equals stays."""
 
     def start(self, f, lanes):
         return [f.const(vec(self.ty, lanes), self.worst), f.const(vec("i32", lanes), 0)]
@@ -26,7 +29,8 @@ class Best(Extreme):
 
 
 def most_vectors(program):
-    """How many vectors of columns a panel may have at most: what the registers hold, and wide enough for memory to stream."""
+    """How many vectors of columns a panel may have at most: what the registers hold, and wide
+    enough for memory to stream."""
     exprs = [s.expr for s in program.stages]
     weight = len(sc.walk(*exprs)) + 2 * sum(len(sc.walk(e)) > 6 for e in exprs)
     only_sums = all(s.kind in SUMS for s in program.stages if isinstance(s, Reduce))
@@ -39,19 +43,21 @@ def panel_lanes(program):
 
 
 class ColKernel(Kernel):
-    """One program over rows that lie side by side in columns: outer index a, element i, column c; a unit of work is a panel of
-    `vectors` vectors of columns of one a. After n come the number of spans (if partial) and the number of columns; then the
-    strides of a and i of each full operand, that of a of each row operand, and those of a and i of each full output. Row outputs
-    are a-major without gaps. Results of spans are (a, span, column). `mode` says how memory is walked:
+    """One program over rows that lie side by side in columns: outer index a, element i, column c; a
+    unit of work is a panel of `vectors` vectors of columns of one a. After n come the number of
+    spans (if partial) and the number of columns; then the strides of a and i of each full operand,
+    that of a of each row operand, and those of a and i of each full output. Row outputs are a-major
+    without gaps. Results of spans are (a, span, column). `mode` says how memory is walked:
 
         lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
         sequential   the same; sums go through it in order (better for few columns)
         dense        the same, for one panel without gaps between the elements' lines: 32 of them are one long line
         apart        columns are anywhere: full operands and outputs have a third stride, that of c; rows are shorter than a block
 
-    `still`: the operands, full or of rows, that are the same in all columns of an a: one number is read for a vector.
-    `masked`: the last panel may reach beyond the columns. Else there are columns enough for a panel, and the last one overlaps
-    the one before it, which is right where nothing that is stored is read again."""
+    `still`: the operands, full or of rows, that are the same in all columns of an a: one number is
+    read for a vector. `masked`: the last panel may reach beyond the columns. Else there are columns
+    enough for a panel, and the last one overlaps the one before it, which is right where nothing
+    that is stored is read again."""
 
     def __init__(self, program, vectors, mode="lanes", masked=False, partial=False, still=()):
         self.program, self.partial, self.mode, self.masked, self.still = program, partial, mode, masked, still
@@ -61,11 +67,14 @@ class ColKernel(Kernel):
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.spans, self.span = (self.slot("i64"), self.slot("i64")) if self.partial else (None, None)
+        self.spans, self.span = ((self.slot("i64"), self.slot("i64")) if self.partial else
+                                 (None, None))
         self.columns = self.slot("i64")
         full = 3 if self.mode == "apart" else 2
-        self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))] for o in program.operands]
-        self.out_strides = [[self.slot("i64") for _ in range(full)] if self.has_stride(k) else [] for k, _ in self.outs]
+        self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))]
+                        for o in program.operands]
+        self.out_strides = [[self.slot("i64") for _ in range(full)] if self.has_stride(k) else []
+                            for k, _ in self.outs]
         self.scratch = {}
         width = self.W * self.vectors
         panels = f.sdiv(self.columns + (width - 1), width)
@@ -76,7 +85,9 @@ class ColKernel(Kernel):
             a = f.udiv(rest, panels)
             c = (rest - a * panels) * width
             if self.masked:
-                self.panel(a, c, [f.lanes_below(self.columns - (c + v * self.W), self.W) for v in range(self.vectors)])
+                self.panel(a, c, [
+                    f.lanes_below(self.columns - (c + v * self.W), self.W)
+                    for v in range(self.vectors)])
             else:
                 self.panel(a, f.imin(c, self.columns - width), [None] * self.vectors)
         f.loop(f.args[1], f.args[2], 1, unit)
@@ -102,11 +113,14 @@ class ColKernel(Kernel):
         self.out_base = [begin(p, st, SIZE[t], True) if st else f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
                          for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
         if apart:
-            self.hops, self.out_hops = ([f.splat(st[2], W) * f.iota("i64", W) if len(st) == 3 else None for st in strides]
+            self.hops, self.out_hops = ([
+                f.splat(st[2], W) * f.iota("i64", W) if len(st) == 3 else None for st in strides]
                                         for strides in (self.strides, self.out_strides))
-        self.known = [{i: self.address[i] if o.kind == "scalar" else self.one(o.dtype, self.base[i]) if i in self.still
-                       else load(f, o.dtype, f.bytes_at(self.base[i], v * W * SIZE[o.dtype]), W, mask)
-                       for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")}
+        self.known = [{
+            i: self.address[i]
+            if o.kind == "scalar" else self.one(o.dtype, self.base[i]) if i in self.still else load(
+                f, o.dtype, f.bytes_at(self.base[i], v * W * SIZE[o.dtype]), W, mask)
+            for i, o in enumerate(program.operands) if o.kind in ("row", "scalar")}
                       for v, mask in enumerate(masks)]
         for p in self.plan.passes:
             self.walk(p)
@@ -146,7 +160,8 @@ class ColKernel(Kernel):
         for k in stages:
             s = self.program.stages[k]
             if isinstance(s, Reduce):
-                reds[k] = (Best if s.kind in INDEXED else reduction)(s.kind, self.program.values[self.program.results[k]][0])
+                reds[k] = (Best if s.kind in INDEXED else reduction)(
+                    s.kind, self.program.values[self.program.results[k]][0])
         return reds
 
     def element(self, i, v):
@@ -163,11 +178,13 @@ class ColKernel(Kernel):
                 xs[arg] = load(f, dtype, f.bytes_at(self.address[arg], i * SIZE[dtype]), 0)
             elif kind == "kept":
                 j = self.plan.kept[arg]
-                xs[arg] = self.get(dtype, self.out_base[j], self.out_strides[j], self.mode == "apart" and self.out_hops[j], i, v)
+                xs[arg] = self.get(dtype, self.out_base[j], self.out_strides[j],
+                                   self.mode == "apart" and self.out_hops[j], i, v)
             elif arg in self.still:
                 xs[arg] = self.one(dtype, f.bytes_at(self.base[arg], i * self.strides[arg][1]))
             else:
-                xs[arg] = self.get(dtype, self.base[arg], self.strides[arg], self.mode == "apart" and self.hops[arg], i, v)
+                xs[arg] = self.get(dtype, self.base[arg], self.strides[arg], self.mode == "apart"
+                                   and self.hops[arg], i, v)
         return [f.splat(x, self.W) for x in values(f, self.roots, xs, self.dtypes, self.W)]
 
     def spots(self, base, strides, hops, i, v):
@@ -190,9 +207,13 @@ class ColKernel(Kernel):
         j, dtype = self.out_of(k)
         f, W = self.f, self.W
         if self.mode == "apart":
-            f.scatter(narrow(f, x, dtype), self.spots(self.out_base[j], self.out_strides[j], self.out_hops[j], i, v), self.masks[v])
+            f.scatter(narrow(f, x, dtype),
+                      self.spots(self.out_base[j], self.out_strides[j], self.out_hops[j], i, v),
+                      self.masks[v])
         else:
-            store(f, dtype, x, f.bytes_at(self.out_base[j], i * self.out_strides[j][1] + v * W * SIZE[dtype]), self.masks[v])
+            store(f, dtype, x,
+                  f.bytes_at(self.out_base[j], i * self.out_strides[j][1] + v * W * SIZE[dtype]),
+                  self.masks[v])
 
     def define(self, k, v, *xs):
         f, program = self.f, self.program
@@ -201,7 +222,8 @@ class ColKernel(Kernel):
             self.known[v][a] = x
             if self.partial:
                 out, dtype = self.out_of(k, j)
-                store(f, dtype, x, f.bytes_at(self.out_base[out], v * self.W * SIZE[dtype]), self.masks[v])
+                store(f, dtype, x, f.bytes_at(self.out_base[out], v * self.W * SIZE[dtype]),
+                      self.masks[v])
 
     def in_order(self, stages, lo, hi):
         """Exact reductions, and stores: element after element."""
@@ -220,7 +242,8 @@ class ColKernel(Kernel):
                         continue
                     state = [flat.pop(0) for _ in range(sizes[k])]
                     red = reds[k]
-                    new += red.step_at(f, state, x, f.conv("trunc", i, "i32")) if isinstance(red, Best) else red.step(f, state, x)
+                    new += (red.step_at(f, state, x, f.conv("trunc", i, "i32")) if isinstance(
+                        red, Best) else red.step(f, state, x))
             return new
         flat = [x for k in reds for _ in range(self.vectors) for x in reds[k].start(f, self.W)]
         flat = f.loop(lo, hi, 1, step, flat)

@@ -1,5 +1,5 @@
-"""Sums of rows that run across memory: 32 interleaved partial sums a block, folded by halves, blocks
-combined in pairs."""
+"""Sums of rows that run across memory: 32 interleaved partial sums a block, folded by halves,
+blocks combined in pairs."""
 
 import functools
 
@@ -13,7 +13,8 @@ DENSE = 8  # vectors of a line that are added up at once
 
 
 class ColumnSums:
-    """The sums of one walk of a `ColKernel`, in a panel of columns. `stages` are the sums, then what is stored on the way."""
+    """The sums of one walk of a `ColKernel`, in a panel of columns. `stages` are the sums, then
+    what is stored on the way."""
 
     def __init__(self, kernel, stages, sums, lo, hi):
         self.kernel, self.f, self.stages, self.sums, self.lo, self.hi = (
@@ -187,7 +188,8 @@ class ColumnSums:
         f.while_(lambda h, left: f.cmp("sgt", h, 0), level, [f.const("i64", LANES // 2), count])
 
     def each_vector(self, k, body):
-        """body(result, v) for every vector of block results, in a loop; what it gives replaces the result."""
+        """body(result, v) for every vector of block results, in a loop; what it gives replaces
+        the result."""
         f, ty = self.f, self.types[k]
 
         def one(v):
@@ -229,7 +231,8 @@ class Lines:
             f.store(x, f.bytes_at(sums.lanes[self.k], (c + v * self.W) * sums.elem[self.k]))
 
     def add(self, g, c, state, masked=False, last=False):
-        """Line g. `masked`: the vector may reach beyond the line; `last`: the line may be shorter."""
+        """Line g. `masked`: the vector may reach beyond the line; `last`: the line may be
+        shorter."""
         f, W, kernel, program = self.f, self.W, self.sums.kernel, self.sums.program
         dtype, out = program.values[self.arg][0], []
         for v, x in enumerate(state):

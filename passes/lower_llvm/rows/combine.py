@@ -7,9 +7,11 @@ from whet.passes.lower_llvm.scalar import COMPUTE
 
 
 def emit_combine(mod, symbol, kind, dtype, wide):
-    """Combine x[a, spans, columns] over spans, level by level and in place, into y[a, columns]; a unit of work is one a.
+    """Combine x[a, spans, columns] over spans, level by level and in place, into y[a, columns]; a
+    unit of work is one a.
 
-    Slots: x, y, spans, columns. `wide`: many columns, taken a vector at a time; else one after the other."""
+    Slots: x, y, spans, columns. `wide`: many columns, taken a vector at a time; else one after the
+    other."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
@@ -34,7 +36,8 @@ def emit_combine(mod, symbol, kind, dtype, wide):
 
             def level(left):
                 half = left >> 1
-                f.loop(0, half, 1, lambda b: put(red.merge(f, [get(b + b)], [get(b + b + 1)])[0], at(b)))
+                f.loop(0, half, 1,
+                       lambda b: put(red.merge(f, [get(b + b)], [get(b + b + 1)])[0], at(b)))
                 f.if_(f.cmp("ne", left & 1, 0), lambda: put(get(left - 1), at(half)))
                 return [left - half]
             f.while_(lambda left: f.cmp("sgt", left, 1), level, [spans])

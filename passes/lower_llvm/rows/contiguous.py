@@ -1,24 +1,30 @@
-"""Row programs as LLVM code, for rows whose elements lie side by side: a row is walked in groups of lanes, block by block.
+"""Row programs as LLVM code, for rows whose elements lie side by side: a row is walked in groups of
+lanes, block by block.
 
-One generator for every program: a walk's stages become one loop whose body is the stages' expressions on vectors; what depends on
-row scalars only is computed once a row, before the loop. `across.py` is the same for rows that run across memory. """
+One generator for every program: a walk's stages become one loop whose body is the stages'
+expressions on vectors; what depends on row scalars only is computed once a row, before the loop.
+`across.py` is the same for rows that run across memory. """
 from whet.ir import scalar as sc
 from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, Pairwise, first_lane, group_of, lanes_for, load, reduction, scalar_slot, store, types_in, values
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 
-AHEAD = 8192            # bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine looks
+# bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine
+# looks
+AHEAD = 8192
 
 
-# ---- what a walk computes -----------------------------------------------------------------------------------------
+# ---- what a walk computes ------------------------------------------------------------------------
 class Plan:
-    """A program's walks with the kept values resolved: stored in an output that is written later anyway, or computed again."""
+    """A program's walks with the kept values resolved: stored in an output that is written later
+    anyway, or computed again."""
 
     def __init__(self, program, store=True):
         self.program, self.passes = program, program.passes
         self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
-        self.kept = {}                          # arg of a kept value -> the output that holds it meanwhile
+        # arg of a kept value -> the output that holds it meanwhile
+        self.kept = {}
         again = {}                              # arg of a kept value -> its expression
         stages, kept_by = program.stages, {}
         reads = []                              # what each stage reads, also through kept values
@@ -30,7 +36,8 @@ class Plan:
         for a, k in kept_by.items():
             last = max((self.walk_of[j] for j in self.walk_of if a in reads[j]), default=0)
             for j, (m, dtype) in enumerate(program.outputs):
-                if (store and isinstance(stages[m], Store) and self.walk_of[m] >= last > self.walk_of[k]
+                if (store and isinstance(stages[m], Store)
+                        and self.walk_of[m] >= last > self.walk_of[k]
                         and dtype == program.values[a][0] and j not in self.kept.values()):
                     self.kept[a] = j
                     break
@@ -38,7 +45,8 @@ class Plan:
         self.again, self.kept_by = again, kept_by
 
     def expression(self, k):
-        """Stage k's expression, with kept values that this walk cannot read replaced by their own expressions."""
+        """Stage k's expression, with kept values that this walk cannot read replaced by their
+        own expressions."""
         walk, e = self.walk_of[k], self.program.stages[k].expr
         while True:
             gone = {a: self.again[a] for a in sc.uses(e) if a in self.again and not (
@@ -53,21 +61,26 @@ class Plan:
         return not isinstance(s, Keep) or self.program.results[k] in self.kept
 
     def hoist(self, roots):
-        """(roots, uniform): the roots with every part that depends on row scalars only replaced by a new argument."""
+        """(roots, uniform): the roots with every part that depends on row scalars only replaced
+        by a new argument."""
         values, uniform, found = self.program.values, [], {}
         types, varies, done = sc.types(roots, [v[0] for v in values]), {}, {}
         for e in sc.walk(*roots):
-            varies[e] = values[e.value][1] not in ("row", "scalar") if e.op == "arg" else any(varies[a] for a in e.args)
+            varies[e] = (values[e.value][1] not in ("row", "scalar") if e.op == "arg" else any(
+                varies[a] for a in e.args))
             if e.op == "const":
                 done[e] = e
             elif not varies[e] and types[id(e)] is not None:
                 done[e] = None                  # decided by the expression that uses it
             else:
-                done[e] = sc.Expr(e.op, tuple(self._lift(a, done, uniform, found) for a in e.args), e.value) if e.args else e
+                done[e] = (sc.Expr(
+                    e.op, tuple(self._lift(a, done, uniform, found)
+                                for a in e.args), e.value) if e.args else e)
         return [self._lift(r, done, uniform, found) for r in roots], uniform
 
     def roots(self, stages):
-        """(expressions of stages of a walk without the parts that depend on row scalars only, those parts, the types of all arguments)"""
+        """(expressions of stages of a walk without the parts that depend on row scalars only,
+        those parts, the types of all arguments)"""
         roots, uniform = self.hoist([self.expression(k) for k in stages])
         dtypes = [v[0] for v in self.program.values]
         return roots, uniform, dtypes + [sc.typeof(e, dtypes) for e in uniform]
@@ -81,7 +94,7 @@ class Plan:
         return found[e]
 
 
-# ---- the kernel ---------------------------------------------------------------------------------------------------
+# ---- the kernel ----------------------------------------------------------------------------------
 class Kernel:
     """What kernels of row programs in both orientations share. Argument slots, in order:
 
@@ -89,17 +102,20 @@ class Kernel:
         per output    its address
         n, then what the orientation says, then strides in bytes
 
-    With `partial` (programs of one walk) a unit of work is one span (2**k blocks) of what it is otherwise, and the outputs are,
-    in order of stages, what is stored and the reductions' results of each span."""
+    With `partial` (programs of one walk) a unit of work is one span (2**k blocks) of what it is
+    otherwise, and the outputs are, in order of stages, what is stored and the reductions' results
+    of each span."""
 
     def start(self, mod, symbol):
-        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
+                                     ("i64", "worker")])
         self.at = 0
         program = self.program
         self.address = []
         for o in program.operands:
             scalar = o.kind == "scalar"
-            self.address.append(None if o.kind == "index" else scalar_slot(f, o.dtype, self.slot) if scalar else self.slot("ptr"))
+            self.address.append(None if o.kind == "index" else
+                                scalar_slot(f, o.dtype, self.slot) if scalar else self.slot("ptr"))
         self.outs = program.outputs if not self.partial else program.block_outputs()
         self.out_address = [self.slot("ptr") for _ in self.outs]
         self.n = self.slot("i64")
@@ -124,13 +140,14 @@ class Kernel:
 
 
 class RowKernel(Kernel):
-    """One program over contiguous rows; a unit of work is a row. After n come the number of spans in a row (if partial) and, for
-    rank 2, the size of the inner of two outer dimensions; then `rank` strides of each full or row operand and of each full
-    output. Row outputs lie side by side. Results of spans are (rows, spans).
+    """One program over contiguous rows; a unit of work is a row. After n come the number of spans
+    in a row (if partial) and, for rank 2, the size of the inner of two outer dimensions; then
+    `rank` strides of each full or row operand and of each full output. Row outputs lie side by
+    side. Results of spans are (rows, spans).
 
-    With `pieces` (programs without positions) a row is made of pieces of equal length, anywhere: that length comes before the
-    strides and each full operand or output has a last stride, from piece to piece. A block that lies in several pieces is first
-    brought together."""
+    With `pieces` (programs without positions) a row is made of pieces of equal length, anywhere:
+    that length comes before the strides and each full operand or output has a last stride, from
+    piece to piece. A block that lies in several pieces is first brought together."""
 
     def __init__(self, program, rank, partial=False, pieces=False):
         self.program, self.rank, self.partial, self.pieces = program, rank, partial, pieces
@@ -139,18 +156,25 @@ class RowKernel(Kernel):
     def emit(self, mod, symbol):
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.spans, self.span = (self.slot("i64"), self.slot("i64")) if self.partial else (None, None)
+        self.spans, self.span = ((self.slot("i64"), self.slot("i64")) if self.partial else
+                                 (None, None))
         self.inner = self.slot("i64") if self.rank == 2 else None
         self.piece = self.slot("i64") if self.pieces else None
         count = {"full": self.rank + self.pieces, "row": self.rank}
-        self.strides = [[self.slot("i64") for _ in range(count.get(o.kind, 0))] for o in program.operands]
-        self.out_strides = [[self.slot("i64") for _ in range(count["full"])] if self.has_stride(k) else [] for k, _ in self.outs]
+        self.strides = [[self.slot("i64") for _ in range(count.get(o.kind, 0))]
+                        for o in program.operands]
+        self.out_strides = [[self.slot("i64")
+                             for _ in range(count["full"])] if self.has_stride(k) else []
+                            for k, _ in self.outs]
         if self.pieces:
             self.together = {i: f.alloca(MEMORY[o.dtype], BLOCK + LANES)
                              for i, o in enumerate(program.operands) if o.kind == "full"}
-            self.out_together = {j: f.alloca(MEMORY[t], BLOCK + LANES) for j, (k, t) in enumerate(self.outs) if self.has_stride(k)}
-        self.stacks = {k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
-                       for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
+            self.out_together = {
+                j: f.alloca(MEMORY[t], BLOCK + LANES) for j, (k, t) in enumerate(self.outs)
+                if self.has_stride(k)}
+        self.stacks = {
+            k: Pairwise(f, reduction(s.kind, program.values[program.results[k]][0]))
+            for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
         f.loop(f.args[1], f.args[2], 1, self.unit)
 
     def unit(self, u):
@@ -161,7 +185,8 @@ class RowKernel(Kernel):
             self.outer = f.udiv(self.row, self.inner)
             self.rest = self.row - self.outer * self.inner
         self.base = [self.start_of(p, st) for p, st in zip(self.address, self.strides, strict=True)]
-        self.out_base = [self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
+        self.out_base = [
+            self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
         self.known = {i: load(f, o.dtype, self.base[i], 0) if o.kind == "row" else self.address[i]
                       for i, o in enumerate(self.program.operands) if o.kind in ("row", "scalar")}
         for p in self.plan.passes:
@@ -175,12 +200,14 @@ class RowKernel(Kernel):
         """Where this row of an operand begins."""
         if not strides:
             return address
-        at = self.row * strides[0] if self.rank == 1 else self.outer * strides[0] + self.rest * strides[1]
+        at = (self.row * strides[0] if self.rank == 1 else self.outer * strides[0]
+              + self.rest * strides[1])
         return self.f.bytes_at(address, at)
 
     def emit_scalars(self, exprs):
         defined = self.program.values
-        return values(self.f, exprs, [self.known.get(i) for i in range(len(defined))], [v[0] for v in defined], 0) if exprs else []
+        return (values(self.f, exprs, [self.known.get(i) for i in range(len(defined))],
+                       [v[0] for v in defined], 0) if exprs else [])
 
     def walk(self, p):
         """One walk: its stages become one loop, block by block."""
@@ -200,8 +227,9 @@ class RowKernel(Kernel):
         self.whole, self.indexed, self.sums = ([k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
         self.chunks = max(2, LANES // self.W if self.sums else 4 if kinds else 2)
         self.group, self.stages = self.chunks * self.W, stages
-        self.reds = {k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
-                     for k in self.whole + self.sums + self.indexed}
+        self.reds = {
+            k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
+            for k in self.whole + self.sums + self.indexed}
 
     def define(self, k, *xs):
         if self.partial:
@@ -224,9 +252,11 @@ class RowKernel(Kernel):
                 continue
             dtype, kind = program.values[a]
             if kind == "index":
-                xs[a] = f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W) + f.iota(COMPUTE[dtype], self.W)
+                xs[a] = (f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W)
+                         + f.iota(COMPUTE[dtype], self.W))
             else:
-                p = self.out_base[self.plan.kept[a]] if kind == "kept" else self.at_block.get(a, self.base[a])
+                p = (self.out_base[self.plan.kept[a]] if kind == "kept" else self.at_block.get(
+                    a, self.base[a]))
                 p = f.bytes_at(p, i * SIZE[dtype])
                 if self.reds and mask is None:
                     f.prefetch(f.bytes_at(p, AHEAD))
@@ -234,13 +264,14 @@ class RowKernel(Kernel):
         return xs
 
     def bring_together(self, b, end):
-        """Before a block: `at_block` and `out_block` say where rows would begin if this block's elements lay as in a row of one
-        piece."""
+        """Before a block: `at_block` and `out_block` say where rows would begin if this block's
+        elements lay as in a row of one piece."""
         self.at_block, self.out_block = {}, {}
         if not self.pieces:
             return
         f, operands = self.f, self.program.operands
-        self.one_piece = f.cmp("sle", b - f.udiv(b, self.piece) * self.piece + (end - b), self.piece) if self.reds else None
+        self.one_piece = (f.cmp("sle", b - f.udiv(b, self.piece) * self.piece +
+                                (end - b), self.piece) if self.reds else None)
         for a in self.used:
             if a in self.together:
                 dtype, stride = operands[a].dtype, self.strides[a][-1]
@@ -270,16 +301,19 @@ class RowKernel(Kernel):
             self.f.if_(~self.one_piece, lambda: self.move(*place, b, end, lambda p, q: (q, p)))
 
     def move(self, base, stride, dtype, together, b, end, ways):
-        """Elements b to end between pieces and the memory that brings them together; `ways(piece, memory)` is (from, to)."""
+        """Elements b to end between pieces and the memory that brings them together;
+        `ways(piece, memory)` is (from, to)."""
         f, size, ty = self.f, SIZE[dtype], vec(MEMORY[dtype], self.W)
 
         def piece(at):
             number = f.udiv(at, self.piece)
             first = at - number * self.piece
             count = f.imin(self.piece - first, end - at)
-            p, q = ways(f.bytes_at(base, number * stride + first * size), f.bytes_at(together, (at - b) * size))
+            p, q = ways(f.bytes_at(base, number * stride + first * size),
+                        f.bytes_at(together, (at - b) * size))
             whole = count & -self.W
-            f.loop(0, whole, self.W, lambda i: f.store(f.load(ty, f.bytes_at(p, i * size)), f.bytes_at(q, i * size)))
+            f.loop(0, whole, self.W,
+                   lambda i: f.store(f.load(ty, f.bytes_at(p, i * size)), f.bytes_at(q, i * size)))
 
             def rest(i):
                 mask = f.lanes_below(count - i, self.W)
@@ -289,11 +323,14 @@ class RowKernel(Kernel):
         f.while_(lambda at: f.cmp("slt", at, end), piece, [b])
 
     def group_at(self, i, states, b, end):
-        """One group of elements through all stages; `end` is given for the last, partly filled one."""
+        """One group of elements through all stages; `end` is given for the last, partly filled
+        one."""
         f = self.f
         places = [i + c * self.W for c in range(self.chunks)]
         masks = [None if end is None else f.lanes_below(end - at, self.W) for at in places]
-        got = [values(f, self.roots, self.inputs(at, mask), self.dtypes, self.W) for at, mask in zip(places, masks, strict=True)]
+        got = [
+            values(f, self.roots, self.inputs(at, mask), self.dtypes, self.W)
+            for at, mask in zip(places, masks, strict=True)]
         for q, k in enumerate(self.stages):
             xs = [x[q] for x in got]
             if k in self.reds:
@@ -301,11 +338,13 @@ class RowKernel(Kernel):
                 continue
             j, dtype = self.out_of(k)
             for at, x, mask in zip(places, xs, masks, strict=True):
-                store(f, dtype, x, f.bytes_at(self.out_block.get(j, self.out_base[j]), at * SIZE[dtype]), mask)
+                store(f, dtype, x,
+                      f.bytes_at(self.out_block.get(j, self.out_base[j]), at * SIZE[dtype]), mask)
 
     def root_at(self, k, i, mask):
         """The vector that stage k reduces, from element i on."""
-        return values(self.f, [self.roots[self.stages.index(k)]], self.inputs(i, mask), self.dtypes, self.W)[0]
+        return values(self.f, [self.roots[self.stages.index(k)]], self.inputs(i, mask), self.dtypes,
+                      self.W)[0]
 
     def element_at(self, k, i):
         """What stage k reduces, at element i; in an empty row the worst there is."""
@@ -314,8 +353,8 @@ class RowKernel(Kernel):
         return f.sel(f.cmp("sgt", self.n, 0), f.extract(x, 0), red.worst)
 
     def find(self, k, lo, b, end, found, best):
-        """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a NaN is searched for when one
-        comes."""
+        """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a
+        NaN is searched for when one comes."""
         f, red = self.f, self.reds[k].red
         top, at, nan = found
         at = b + f.conv("zext", at, "i64")
@@ -329,7 +368,9 @@ class RowKernel(Kernel):
                 mask = f.lanes_below(end - i, self.W)
                 x = self.root_at(k, i, mask)
                 return [i + self.W, f.cmp("uno", x, x) & mask]
-            i, hit = f.while_(lambda i, hit: f.cmp("slt", i, end) & ~f.any(hit), step, [b, f.const(vec("i1", self.W), 0)])
+
+            i, hit = f.while_(lambda i, hit: f.cmp("slt", i, end) & ~f.any(hit), step,
+                              [b, f.const(vec("i1", self.W), 0)])
             lane = first_lane(f, hit)
             return [i - self.W + (f.conv("zext", lane, "i64") if self.W < 64 else lane)]
         at, = f.if_(nan & ~best[2], search, lambda: [at])
@@ -337,7 +378,8 @@ class RowKernel(Kernel):
 
 
 class Walk:
-    """The loop of one walk over the blocks of a row. Exact reductions and positions are carried from block to block; sums have a stack."""
+    """The loop of one walk over the blocks of a row. Exact reductions and positions are carried
+    from block to block; sums have a stack."""
 
     def __init__(self, kernel):
         self.kernel, self.f = kernel, kernel.f
@@ -359,7 +401,8 @@ class Walk:
         self.finish(list(self.blocks(carry)))
 
     def blocks(self, carry):
-        """All blocks. Where nothing is summed, a row is one; of pieces, each is one where it lies."""
+        """All blocks. Where nothing is summed, a row is one; of pieces, each is one where it
+        lies."""
         f, kernel = self.f, self.kernel
         if self.reds:
             return f.loop(self.lo, self.hi, BLOCK, self.block, carry)
@@ -396,12 +439,14 @@ class Walk:
             kernel.stacks[k].push(f.sdiv(b - self.lo, BLOCK), x)
         found = []
         for q, k in enumerate(self.indexed):
-            found += kernel.find(k, self.lo, b, end, self.reds[k].end(f, states[k]), best[3 * q:3 * q + 3])
+            found += kernel.find(k, self.lo, b, end, self.reds[k].end(f, states[k]),
+                                 best[3 * q:3 * q + 3])
         kernel.put_apart(b, end)
         return [x for k in self.whole for x in states[k]] + found
 
     def groups(self, b, end, flat):
-        """The groups of a block: of light work several at a time, then single ones, then one that is partly filled."""
+        """The groups of a block: of light work several at a time, then single ones, then one
+        that is partly filled."""
         f, size = self.f, self.kernel.group
         at = b
         for times in () if f.mod.brief else (4, 1) if self.light else (1,):
@@ -430,7 +475,8 @@ class Walk:
             kernel.define(k, *self.reds[k].end(f, state))
         for q, k in enumerate(self.indexed):
             at = last[3 * q + 1]
-            wanted = kernel.partial or any(program.results[k] in sc.uses(s.expr) for s in program.stages)
+            wanted = (kernel.partial
+                      or any(program.results[k] in sc.uses(s.expr) for s in program.stages))
             kernel.define(k, kernel.element_at(k, at) if wanted else None, at)
         for k in self.sums:
             kernel.define(k, kernel.stacks[k].total(f.sdiv(self.hi - self.lo + (BLOCK - 1), BLOCK)))

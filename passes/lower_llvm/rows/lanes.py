@@ -1,4 +1,5 @@
-"""Elements in memory, and reductions over lanes of them: what kernels of row programs are made of in both orientations."""
+"""Elements in memory, and reductions over lanes of them: what kernels of row programs are made
+of in both orientations."""
 import functools
 
 from whet.ir import scalar as sc
@@ -21,7 +22,9 @@ def values(f, roots, inputs, dtypes, lanes):
     """Expressions' values; those of a half type rounded, as if they had been stored."""
     xs, types = compute(f, roots, inputs, dtypes, lanes)
     rounded = [t in HALF and r.op not in ("arg", "cast") for t, r in zip(types, roots, strict=True)]
-    return [widen(f, narrow(f, x, t), t) if again else x for x, t, again in zip(xs, types, rounded, strict=True)]
+    return [
+        widen(f, narrow(f, x, t), t) if again else x
+        for x, t, again in zip(xs, types, rounded, strict=True)]
 
 
 def store(f, dtype, x, p, mask=None):
@@ -37,7 +40,8 @@ def scalar_slot(f, dtype, slot):
 
 
 def lanes_for(types):
-    """How many elements to work on at once: a register's worth of the narrowest type, or of 4 bytes where it meets wider ones."""
+    """How many elements to work on at once: a register's worth of the narrowest type, or of 4
+    bytes where it meets wider ones."""
     sizes = [SIZE[t] for t in types if t != "bool"] or [1]
     least = min(sizes)
     return min(LANES, targets.current().lanes(least if least == max(sizes) else max(least, 4)))
@@ -48,7 +52,7 @@ def types_in(roots, dtypes):
     return set(sc.types(roots, dtypes).values()) - {None}
 
 
-# ---- reductions, lane by lane -------------------------------------------------------------------------------------
+# ---- reductions, lane by lane --------------------------------------------------------------------
 class Sum:
     """sum, prod: one accumulator."""
 
@@ -81,13 +85,16 @@ class Truth(Sum):
 
 
 class Extreme:
-    """max, min: the greatest number so far; for floats also whether a NaN came by, and the signs that tell -0 from +0."""
+    """max, min: the greatest number so far; for floats also whether a NaN came by, and the signs
+    that tell -0 from +0."""
 
     def __init__(self, kind, dtype):
-        self.max, self.dtype, self.ty, self.float = kind.startswith("max"), dtype, COMPUTE[dtype], is_float(dtype)
+        self.max, self.dtype, self.ty, self.float = kind.startswith(
+            "max"), dtype, COMPUTE[dtype], is_float(dtype)
         bits = BITS[self.ty]
         self.bits = f"i{bits}"
-        self.better = ("o" if self.float else "s" if is_signed(dtype) else "u") + ("gt" if self.max else "lt")
+        self.better = (("o" if self.float else "s" if is_signed(dtype) else "u") +
+                       ("gt" if self.max else "lt"))
         if self.float:
             self.worst = float("-inf") if self.max else float("inf")
         elif is_signed(dtype):
@@ -99,7 +106,8 @@ class Extreme:
         m = f.const(vec(self.ty, lanes), self.worst)
         if not self.float:
             return [m]
-        return [m, f.const(vec("i1", lanes), 0), f.const(vec(self.bits, lanes), -1 if self.max else 0)]
+        return [
+            m, f.const(vec("i1", lanes), 0), f.const(vec(self.bits, lanes), -1 if self.max else 0)]
 
     def of(self, f, x):
         """The state after one element."""
@@ -115,7 +123,8 @@ class Extreme:
         return [m, a[1] | b[1], f.binary("and" if self.max else "or", a[2], b[2])]
 
     def end(self, f, state):
-        """NaN if there was one; a zero is -0 where all elements (max) or any element (min) had the sign."""
+        """NaN if there was one; a zero is -0 where all elements (max) or any element (min) had
+        the sign."""
         m = state[0]
         if not self.float:
             return m
@@ -137,12 +146,14 @@ def fold(f, merge, states):
     while lanes > 1:
         lanes //= 2
         low, high = range(lanes), range(lanes, 2 * lanes)
-        state = merge(f, [f.shuffle(x, None, low) for x in state], [f.shuffle(x, None, high) for x in state])
+        state = merge(f, [f.shuffle(x, None, low) for x in state],
+                      [f.shuffle(x, None, high) for x in state])
     return [f.extract(x, 0) for x in state]
 
 
 class Group:
-    """A reduction of groups of elements, several chunks of lanes at once: the state is a flat list of vectors."""
+    """A reduction of groups of elements, several chunks of lanes at once: the state is a flat
+    list of vectors."""
 
     def __init__(self, red, lanes, chunks):
         self.red, self.lanes, self.chunks = red, lanes, chunks
@@ -166,11 +177,15 @@ class ExtremeGroup(Group):
         return [m] * self.chunks + [nan, signs] * (self.chunks // 2)
 
     def step(self, f, state, xs, masks, i):
-        xs = [x if m is None else f.sel(m, x, self.red.worst) for x, m in zip(xs, masks, strict=True)]
+        xs = [
+            x if m is None else f.sel(m, x, self.red.worst) for x, m in zip(xs, masks, strict=True)]
         out = [f.sel(f.cmp(self.red.better, s, x), s, x) for s, x in zip(state, xs, strict=False)]
         op, bits = "and" if self.red.max else "or", vec(self.red.bits, self.lanes)
-        for a, b, nan, signs in zip(xs[::2], xs[1::2], state[self.chunks::2], state[self.chunks + 1::2], strict=True):
-            out += [nan | f.cmp("uno", a, b), f.binary(op, f.binary(op, signs, f.bitcast(a, bits)), f.bitcast(b, bits))]
+        for a, b, nan, signs in zip(xs[::2], xs[1::2], state[self.chunks::2],
+                                    state[self.chunks + 1::2], strict=True):
+            out += [
+                nan | f.cmp("uno", a, b),
+                f.binary(op, f.binary(op, signs, f.bitcast(a, bits)), f.bitcast(b, bits))]
         return out
 
     def end(self, f, state):
@@ -182,19 +197,22 @@ class ExtremeGroup(Group):
         nan = f.any(functools.reduce(lambda a, b: a | b, nans))
 
         def zero():
-            sign, = fold(f, lambda f, a, b: [f.binary("and" if red.max else "or", a[0], b[0])], [[s] for s in signs])
+            sign, = fold(f, lambda f, a, b: [f.binary("and" if red.max else "or", a[0], b[0])],
+                         [[s] for s in signs])
             return [f.sel(f.cmp("slt", sign, 0), -0.0, f.const(m.ty, 0.0))]
         m, = f.if_(f.cmp("oeq", m, 0.0), zero, lambda: [m])
         return [f.sel(nan, float("nan"), m)]
 
 
 class IndexedGroup(Group):
-    """Extrema with the first position of each lane, counted from the start of the block; for floats also a look for NaN."""
+    """Extrema with the first position of each lane, counted from the start of the block; for
+    floats also a look for NaN."""
 
     def start(self, f):
         m = f.const(vec(self.red.ty, self.lanes), self.red.worst)
         at, nan = f.const(vec("i32", self.lanes), 0), f.const(vec("i1", self.lanes), 0)
-        return [m] * self.chunks + [at] * self.chunks + [nan] * (self.chunks // 2 if self.red.float else 0)
+        return ([m] * self.chunks + [at] * self.chunks + [nan] *
+                (self.chunks // 2 if self.red.float else 0))
 
     def step(self, f, state, xs, masks, i):
         red, C = self.red, self.chunks
@@ -215,15 +233,17 @@ class IndexedGroup(Group):
             return [f.imin(a[0], b[0])]
         m, = fold(f, better, [[s] for s in state[:C]])
         goal, none, lane = f.splat(m, self.lanes), f.const(vec("i32", self.lanes), 2**31 - 1), f.iota("i32", self.lanes)
-        spots = [f.sel(f.cmp("oeq" if red.float else "eq", s, goal), p + c * self.lanes + lane, none)
-                 for c, (s, p) in enumerate(zip(state[:C], state[C:2 * C], strict=True))]
+        spots = [
+            f.sel(f.cmp("oeq" if red.float else "eq", s, goal), p + c * self.lanes + lane, none)
+            for c, (s, p) in enumerate(zip(state[:C], state[C:2 * C], strict=True))]
         at, = fold(f, least, [[p] for p in spots])
         return [m, at, f.any(functools.reduce(lambda a, b: a | b, state[2 * C:])) if red.float else f.const("i1", 0)]
 
 
 def group_of(kind, dtype, lanes, chunks):
     red = reduction(kind, dtype)
-    group = IndexedGroup if kind in INDEXED else ExtremeGroup if isinstance(red, Extreme) and red.float else Group
+    group = (IndexedGroup if kind in INDEXED else
+             ExtremeGroup if isinstance(red, Extreme) and red.float else Group)
     return group(red, lanes, chunks)
 
 
@@ -233,11 +253,12 @@ def count_zeros(f, which, x):
 
 
 class Pairwise:
-    """Block results combined in pairs while they come: slot l of a small stack holds the result of 2**l blocks. `width` results
-    at once, of which every call treats one, number v."""
+    """Block results combined in pairs while they come: slot l of a small stack holds the result of
+    2**l blocks. `width` results at once, of which every call treats one, number v."""
 
     def __init__(self, f, red, lanes=0, width=1, memory=None):
-        self.f, self.red, self.width, self.lanes, self.ty = f, red, width, lanes, vec(COMPUTE[red.dtype], lanes)
+        self.f, self.red, self.width, self.lanes, self.ty = f, red, width, lanes, vec(
+            COMPUTE[red.dtype], lanes)
         self.stack = (memory or f.alloca)(self.ty, LEVELS * width)
 
     def slot(self, level, v):
@@ -247,7 +268,8 @@ class Pairwise:
         """Add the result of block number `block`."""
         f = self.f
         carries = count_zeros(f, "cttz", ~block)
-        x, = f.loop(0, carries, 1, lambda l, s: self.red.merge(f, [f.load(self.ty, self.slot(l, v))], [s])[0], [x])
+        x, = f.loop(0, carries, 1,
+                    lambda l, s: self.red.merge(f, [f.load(self.ty, self.slot(l, v))], [s])[0], [x])
         f.store(x, self.slot(carries, v))
 
     def total(self, blocks, v=0):

@@ -1,8 +1,9 @@
 """Row programs as LLVM code, for rows of a few elements: points, boxes, colours, windows.
 
-A vector holds the same element of neighbouring rows, as in `across.py`, and the elements of a row are so few that nothing is a loop. Where
-rows lie one after the other, several vectors are read as they lie in memory and their lanes sorted into columns; what is stored goes the
-other way. The bits are those of `contiguous.py`. """
+A vector holds the same element of neighbouring rows, as in `across.py`, and the elements of a row
+are so few that nothing is a loop. Where rows lie one after the other, several vectors are read as
+they lie in memory and their lanes sorted into columns; what is stored goes the other way. The bits
+are those of `contiguous.py`. """
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, LANES, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
@@ -13,17 +14,22 @@ from whet.passes.lower_llvm.rows.short import ShortPlan
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 from whet.passes.lower_llvm.shuffles import consecutive, load_columns
 
-STILL, BESIDE = 0, -1           # how an array's rows lie: all the same one; each element next to its neighbours'. Else how many elements apart
+# how an array's rows lie: all the same one; each element next to its neighbours'. Else how many
+# elements apart
+STILL, BESIDE = 0, -1
 
 
-# ---- the kernel -------------------------------------------------------------------------------------------------------------------
+# ---- the kernel ----------------------------------------------------------------------------------
 class NarrowKernel(Kernel):
-    """One program over rows of `pieces` pieces of `size` elements each: outer index a, column c (one of as many neighbouring rows, a vector
-    at least), piece and element; a unit of work is a vector of columns of one a, the last of which overlaps the one before it. `how` says for
-    each full or row operand and each full output how its columns lie: STILL, BESIDE or k elements apart, those of a piece side by side.
+    """One program over rows of `pieces` pieces of `size` elements each: outer index a, column c
+    (one of as many neighbouring rows, a vector at least), piece and element; a unit of work is a
+    vector of columns of one a, the last of which overlaps the one before it. `how` says for each
+    full or row operand and each full output how its columns lie: STILL, BESIDE or k elements apart,
+    those of a piece side by side.
 
-    After n come the number of columns, then the strides of a, of an element and of a piece of each full operand, that of a of each row
-    operand, and those three of each full output. Row outputs are a-major without gaps."""
+    After n come the number of columns, then the strides of a, of an element and of a piece of each
+    full operand, that of a of each row operand, and those three of each full output. Row outputs
+    are a-major without gaps."""
     partial = False
 
     def __init__(self, program, size, pieces, how):
@@ -35,8 +41,10 @@ class NarrowKernel(Kernel):
         self.start(mod, symbol)
         f, program, W = self.f, self.program, self.W
         count = self.slot("i64")
-        self.strides = [[self.slot("i64") for _ in range({"full": 3, "row": 1}.get(o.kind, 0))] for o in program.operands]
-        self.out_strides = [[self.slot("i64") for _ in range(3 * self.has_stride(k))] for k, _ in self.outs]
+        self.strides = [[self.slot("i64") for _ in range({"full": 3, "row": 1}.get(o.kind, 0))]
+                        for o in program.operands]
+        self.out_strides = [[self.slot("i64") for _ in range(3 * self.has_stride(k))]
+                            for k, _ in self.outs]
         how = iter(self.how)
         self.at_operand = [next(how) if st else None for st in self.strides]
         self.at_out = [next(how) if st else BESIDE for st in self.out_strides]
@@ -56,12 +64,16 @@ class NarrowKernel(Kernel):
         def begin(p, how, strides, size):
             apart = {STILL: 0, BESIDE: 1}.get(how, how) * size
             return f.bytes_at(p, a * strides[0] + c * apart)
-        self.base = [begin(p, how, st, SIZE[o.dtype]) if st else p
-                     for o, p, how, st in zip(program.operands, self.address, self.at_operand, self.strides, strict=True)]
-        self.out_base = [begin(p, how, st or [count * SIZE[t]], SIZE[t])
-                         for (_, t), p, how, st in zip(self.outs, self.out_address, self.at_out, self.out_strides, strict=True)]
+        self.base = [
+            begin(p, how, st, SIZE[o.dtype]) if st else p for o, p, how, st in zip(
+                program.operands, self.address, self.at_operand, self.strides, strict=True)]
+        self.out_base = [
+            begin(p, how, st or [count * SIZE[t]], SIZE[t]) for (_, t), p, how, st in zip(
+                self.outs, self.out_address, self.at_out, self.out_strides, strict=True)]
         self.pieces_of, self.kept = {}, {}
-        self.known = [a if o.kind == "scalar" else None for a, o in zip(self.address, program.operands, strict=True)]
+        self.known = [
+            a if o.kind == "scalar" else None
+            for a, o in zip(self.address, program.operands, strict=True)]
         self.known += [None] * (len(program.values) - len(program.operands))
         for i, o in enumerate(program.operands):
             if o.kind == "row":
@@ -74,14 +86,17 @@ class NarrowKernel(Kernel):
                 store(f, dtype, f.splat(x, W), self.out_base[j])
 
     def of_rows(self, exprs):
-        return values(self.f, exprs, self.known, [v[0] for v in self.program.values], self.W) if exprs else []
+        return (values(self.f, exprs, self.known, [v[0] for v in self.program.values], self.W)
+                if exprs else [])
 
     # ---- elements
     def read(self, dtype, p, how, m, step=None):
         """The first m elements of the rows from p on, as expressions see them."""
         f, W = self.f, self.W
         if how == STILL:
-            return [f.splat(load(f, dtype, f.bytes_at(p, step * e) if e else p, 0), W) for e in range(m)]
+            return [
+                f.splat(load(f, dtype, f.bytes_at(p, step * e) if e else p, 0), W)
+                for e in range(m)]
         if how == BESIDE:
             return [load(f, dtype, f.bytes_at(p, step * e) if e else p, W) for e in range(m)]
         return [widen(f, x, dtype) for x in load_columns(f, vec(MEMORY[dtype], W), p, how, m)]
@@ -133,7 +148,8 @@ class NarrowKernel(Kernel):
         for k, xs in zip(stages, zip(*got, strict=True), strict=True):
             s, at = program.stages[k], program.results[k]
             if isinstance(s, Reduce):
-                self.known[at:at + 1 + (s.kind in INDEXED)] = self.reduced(s.kind, program.values[at][0], xs)
+                self.known[at:at + 1 + (s.kind in INDEXED)] = self.reduced(
+                    s.kind, program.values[at][0], xs)
             elif isinstance(s, Keep):
                 self.kept[at] = xs
             elif isinstance(s, Store):
@@ -151,7 +167,9 @@ class NarrowKernel(Kernel):
         red = reduction(kind, dtype)
         states, half = [red.of(f, x) for x in xs], LANES // 2
         while half:
-            states = [red.merge(f, states[l], states[l + half]) if l + half < len(states) else states[l] for l in range(min(half, len(states)))]
+            states = [
+                red.merge(f, states[l], states[l + half]) if l + half < len(states) else states[l]
+                for l in range(min(half, len(states)))]
             half //= 2
         state, = states
         return [red.end(f, red.merge(f, red.start(f, self.W), state) if kind in SUMS else state)]

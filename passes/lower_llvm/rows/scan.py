@@ -1,10 +1,12 @@
 """Running sums, products, extrema and log-sum-exps along rows, in one stated order.
 
-**The order**, a function of the number of elements alone: blocks of 4096 elements, in them groups of 16. In a group, for d = 1,
-2, 4, 8 every element at d or beyond becomes (the one d before) + (itself). A block's carry starts at the identity; an element's
-local result is carry + its own, and the carry becomes carry + the last of the group. The base of the first block is the identity;
-a result is base + local, and the next base is base + the last local result of the block. So 16 additions are under way at once,
-blocks can be computed apart, and the error grows with n / 4096, not with n. For extrema (exact) the order does not matter. """
+**The order**, a function of the number of elements alone: blocks of 4096 elements, in them groups
+of 16. In a group, for d = 1, 2, 4, 8 every element at d or beyond becomes (the one d before) +
+(itself). A block's carry starts at the identity; an element's local result is carry + its own, and
+the carry becomes carry + the last of the group. The base of the first block is the identity; a
+result is base + local, and the next base is base + the last local result of the block. So 16
+additions are under way at once, blocks can be computed apart, and the error grows with n / 4096,
+not with n. For extrema (exact) the order does not matter. """
 import math
 
 from whet.ir.rows import BLOCK
@@ -53,7 +55,8 @@ class Best(Extreme):
     def later(self, f, a, b):
         """Does b, which comes after a, take its place?"""
         later = f.cmp(self.better, b[0], a[0])
-        return (later & f.cmp("ord", a[0], a[0])) | f.cmp("uno", b[0], b[0]) if self.float else later
+        return ((later & f.cmp("ord", a[0], a[0]))
+                | f.cmp("uno", b[0], b[0]) if self.float else later)
 
     def join(self, f, a, b):
         later = self.later(f, a, b)
@@ -90,11 +93,13 @@ class LogSumExp:
 
 
 def operator(kind, dtype, acc):
-    return {"sum": Plain, "prod": Plain, "max": Best, "min": Best, "logsumexp": LogSumExp}[kind](kind, dtype, acc)
+    return {"sum": Plain, "prod": Plain, "max": Best, "min": Best,
+            "logsumexp": LogSumExp}[kind](kind, dtype, acc)
 
 
 def emit_rows(mod, symbol, kind, dtype, acc, out):
-    """Along contiguous rows. Slots: x (rows, n), the results likewise, n; a unit of work is a row."""
+    """Along contiguous rows. Slots: x (rows, n), the results likewise, n; a unit of work is a
+    row."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     count = RESULTS[kind]
@@ -106,7 +111,9 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
     def grown(state, d):
         """Lanes from d on joined with the one d before them."""
         before = [f.shuffle(s, None, [(l - d) % GROUP for l in range(GROUP)]) for s in state]
-        late = Val(f, "<" + ", ".join(f"i1 {int(l >= d)}" for l in range(GROUP)) + ">", vec("i1", GROUP))
+        late = Val(f,
+                   "<" + ", ".join(f"i1 {int(l >= d)}" for l in range(GROUP)) + ">",
+                   vec("i1", GROUP))
         return [f.sel(late, j, s) for j, s in zip(op.join(f, before, state), state, strict=True)]
 
     def last(state):
@@ -121,7 +128,9 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
             def group(i, *carry, tail=False):
                 mask = f.lanes_below(stop - i, GROUP) if tail else None
                 position = f.splat(f.conv("trunc", i, "i32"), GROUP) + f.iota("i32", GROUP)
-                state = op.element(f, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), GROUP, mask), position)
+                state = op.element(f,
+                                   load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), GROUP, mask),
+                                   position)
                 if tail:
                     state = [f.sel(mask, s, e) for s, e in zip(state, one, strict=True)]
 
@@ -134,7 +143,8 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
                 else:
                     both = whole()
                 local, carry = both[:len(one)], both[len(one):]
-                for (t, y), p in zip(op.results(f, op.join(f, base, local), out), outs, strict=True):
+                for (t, y), p in zip(op.results(f, op.join(f, base, local), out), outs,
+                                     strict=True):
                     store(f, t, y, f.bytes_at(p, (r * n + i) * SIZE[t]), mask)
                 return carry
             full = b + ((stop - b) & -GROUP)
@@ -146,7 +156,8 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
 
 
 def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
-    """Across memory. Slots: x (a, n, columns), the results likewise, n, columns; a unit of work is a panel of columns of one a."""
+    """Across memory. Slots: x (a, n, columns), the results likewise, n, columns; a unit of work
+    is a panel of columns of one a."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     count = RESULTS[kind]
@@ -174,8 +185,8 @@ def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
         f.loop(0, used, 1, lambda v: put(bases, v, one))
 
         def group(i):
-            """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read again; what is then stored in
-            its place is stored before its own result."""
+            """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read
+            again; what is then stored in its place is stored before its own result."""
             lines = [a * n + f.imin(i + k, n - 1) for k in range(GROUP)]
 
             def vector(v):
@@ -191,7 +202,8 @@ def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
                 carry, base = get(carries, v), get(bases, v)
                 states = [element(k) for k in range(GROUP)]
                 for d in (1, 2, 4, 8):
-                    states = [s if k < d else op.join(f, states[k - d], s) for k, s in enumerate(states)]
+                    states = [
+                        s if k < d else op.join(f, states[k - d], s) for k, s in enumerate(states)]
                 for k in reversed(range(GROUP)):
                     state = op.join(f, base, op.join(f, carry, states[k]))
                     for (t, y), p in zip(op.results(f, state, out), outs, strict=True):

@@ -1,11 +1,13 @@
-"""Row programs as LLVM code, for short rows whose elements lie side by side: a group of rows goes through each walk together.
+"""Row programs as LLVM code, for short rows whose elements lie side by side: a group of rows goes
+through each walk together.
 
     for each row of the group:   its elements (a few vectors, no loop), down to one vector of partial results
     for the whole group:         these vectors folded together, so that row scalars are vectors of as many rows
 
-A row that is folded alone takes a step for each halving, most lanes of it idle; folded with its neighbours it takes about two in all, and
-what is made of row scalars is computed for all of them at once. The order of a sum is that of `ir.rows`: the halves meet as they do in a
-row alone, only next to those of other rows. """
+A row that is folded alone takes a step for each halving, most lanes of it idle; folded with its
+neighbours it takes about two in all, and what is made of row scalars is computed for all of them at
+once. The order of a sum is that of `ir.rows`: the halves meet as they do in a row alone, only next
+to those of other rows. """
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, LANES, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import BITS, BYTES, vec
@@ -16,7 +18,7 @@ from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 MOST = 8                        # vectors of a row, at most
 
 
-# ---- reductions: a state is a list of vectors that memory can hold; None before the first element ------------------------------
+# ---- reductions: a state is a list of vectors that memory can hold; None before the first element
 class Total(Sum):
     """sum, prod."""
     parts = 1
@@ -29,11 +31,13 @@ class Total(Sum):
 
 
 class Ranked(Extreme):
-    """max, min, any, all: floats as integers in the numbers' order, a NaN beyond all, and truth as bytes. One vector is the state."""
+    """max, min, any, all: floats as integers in the numbers' order, a NaN beyond all, and truth
+    as bytes. One vector is the state."""
     parts = 1
 
     def __init__(self, kind, dtype):
-        super().__init__({"any": "max", "all": "min"}.get(kind, kind), "u8" if dtype == "bool" else dtype)
+        super().__init__({"any": "max", "all": "min"}.get(kind, kind),
+                         "u8" if dtype == "bool" else dtype)
         self.truth = dtype == "bool"
         width = BITS[self.ty]
         if self.float:
@@ -46,7 +50,9 @@ class Ranked(Extreme):
     def ranked(self, f, x, mask):
         """Elements as what is compared; lanes outside of the mask are worse than all."""
         if self.float:
-            x = f.sel(f.cmp("uno", x, x), f.const(vec(self.bits, x.lanes), self.beyond), self.turned(f, f.bitcast(x, vec(self.bits, x.lanes))))
+            x = f.sel(f.cmp("uno", x, x),
+                      f.const(vec(self.bits, x.lanes), self.beyond),
+                      self.turned(f, f.bitcast(x, vec(self.bits, x.lanes))))
         elif self.truth:
             x = f.conv("zext", x, "i8")
         return x if mask is None else f.sel(mask, x, self.worst)
@@ -72,7 +78,8 @@ class Ranked(Extreme):
 
 
 class Position(Ranked):
-    """max_index, min_index: the position beside what is compared, in which zeros of both signs are equal."""
+    """max_index, min_index: the position beside what is compared, in which zeros of both signs
+    are equal."""
     parts = 2
 
     def step(self, f, state, x, mask, at):
@@ -93,7 +100,8 @@ def reduction(kind, dtype):
 
 
 def fold(f, red, load, rows, lanes):
-    """The states of `rows` rows, each of `lanes` lanes, folded by halves: states of `lanes` rows each, in order. `load(r)` gives row r's."""
+    """The states of `rows` rows, each of `lanes` lanes, folded by halves: states of `lanes` rows
+    each, in order. `load(r)` gives row r's."""
     def together(first, count):
         """Neighbouring rows in one state: its vectors, and the row of each segment of lanes."""
         if count == 1:
@@ -101,7 +109,8 @@ def fold(f, red, load, rows, lanes):
         half = count // 2
         (a, left), (b, right) = together(first, half), together(first + half, half)
         segment = lanes // half
-        inside = max(segment, min(lanes, 16 // BYTES[a[0].elem]))        # shuffles within 16 bytes are cheap
+        # shuffles within 16 bytes are cheap
+        inside = max(segment, min(lanes, 16 // BYTES[a[0].elem]))
         low, high, order = [], [], []
         for block in range(0, lanes, inside):
             for base, names in ((0, left), (lanes, right)):
@@ -119,14 +128,16 @@ def fold(f, red, load, rows, lanes):
     return done
 
 
-# ---- the kernel ------------------------------------------------------------------------------------------------------------
+# ---- the kernel ----------------------------------------------------------------------------------
 class ShortPlan(Plan):
     """A kept value that a later walk reads stays in memory of the kernel's own."""
 
     def __init__(self, program):
         super().__init__(program, store=False)
-        self.kept = {a: None for a, k in self.kept_by.items() if any(
-            a in sc.uses(program.stages[j].expr) and self.walk_of[j] > self.walk_of[k] for j in self.walk_of)}
+        self.kept = {
+            a: None for a, k in self.kept_by.items()
+            if any(a in sc.uses(program.stages[j].expr) and self.walk_of[j] > self.walk_of[k]
+                   for j in self.walk_of)}
 
 
 def walk_lanes(program):
@@ -137,9 +148,10 @@ def walk_lanes(program):
 
 
 class ShortKernel(Kernel):
-    """One program over contiguous rows of at most `vectors` vectors of the walk with the fewest lanes; `whole`: every vector of every
-    walk is full. A unit of work is a row. After n come, for rank 2, the size of the inner of two outer dimensions, then the strides
-    as `rows.RowKernel` has them."""
+    """One program over contiguous rows of at most `vectors` vectors of the walk with the fewest
+    lanes; `whole`: every vector of every walk is full. A unit of work is a row. After n come, for
+    rank 2, the size of the inner of two outer dimensions, then the strides as `rows.RowKernel` has
+    them."""
     partial = False
 
     def __init__(self, program, rank, vectors, whole):
@@ -154,9 +166,12 @@ class ShortKernel(Kernel):
         self.inner = self.slot("i64") if self.rank == 2 else None
         has = [o.kind in ("full", "row") for o in program.operands]
         self.strides = [[self.slot("i64") for _ in range(self.rank * h)] for h in has]
-        self.out_strides = [[self.slot("i64") for _ in range(self.rank * self.has_stride(k))] for k, _ in self.outs]
+        self.out_strides = [[self.slot("i64") for _ in range(self.rank * self.has_stride(k))]
+                            for k, _ in self.outs]
         self.memory, self.types = {}, {}
-        self.scalars = [a if o.kind == "scalar" else None for a, o in zip(self.address, program.operands, strict=True)]
+        self.scalars = [
+            a if o.kind == "scalar" else None
+            for a, o in zip(self.address, program.operands, strict=True)]
         self.scalars += [None] * (len(program.values) - len(program.operands))
 
         def group(u):
@@ -176,7 +191,8 @@ class ShortKernel(Kernel):
         return self.memory[what]
 
     def each_row(self, places, body):
-        """body(r, pointers) for each row of the group, with where it begins at each of `places`, (address, strides)."""
+        """body(r, pointers) for each row of the group, with where it begins at each of `places`,
+        (address, strides)."""
         f = self.f
 
         def run(first, end, starts):
@@ -185,7 +201,8 @@ class ShortKernel(Kernel):
                 return [f.bytes_at(p, st[-1]) for p, (_, st) in zip(at, places, strict=True)]
             f.loop(first, end, 1, one, starts)
         if self.rank == 1:
-            run(f.const("i64", 0), self.count, [f.bytes_at(p, self.row * st[0]) for p, st in places])
+            run(f.const("i64", 0),
+                self.count, [f.bytes_at(p, self.row * st[0]) for p, st in places])
             return
         outer = f.udiv(self.row, self.inner)
 
@@ -194,7 +211,9 @@ class ShortKernel(Kernel):
             end = f.imin(first + (self.inner - rest), self.count)
             run(first, end, [f.bytes_at(p, outer * st[0] + rest * st[1]) for p, st in places])
             return [end, outer + 1, f.const("i64", 0)]
-        f.while_(lambda first, *_: f.cmp("slt", first, self.count), line, [f.const("i64", 0), outer, self.row - outer * self.inner])
+
+        f.while_(lambda first, *_: f.cmp("slt", first, self.count),
+                 line, [f.const("i64", 0), outer, self.row - outer * self.inner])
 
     # ---- row scalars
     def load_rows(self):
@@ -235,7 +254,8 @@ class ShortKernel(Kernel):
         kinds = [v[1] for v in program.values]
         W = self.W = lanes_for(types_in(roots, self.dtypes))
         count = -(-self.vectors * self.least // W)
-        self.masks = [None] * (count - 1) + [None if self.whole else f.lanes_below(self.n - (count - 1) * W, W)]
+        self.masks = ([None] * (count - 1)
+                      + [None if self.whole else f.lanes_below(self.n - (count - 1) * W, W)])
         reds = {k: reduction(program.stages[k].kind, program.values[program.results[k]][0])
                 for k in stages if isinstance(program.stages[k], Reduce)}
         used = sc.uses(*roots)
@@ -254,7 +274,8 @@ class ShortKernel(Kernel):
                 for a, x in (fixed | of_row).items():
                     xs[a] = f.splat(x if a in of_row else x[c], W)
                 for a, p in zip(reads, at, strict=False):
-                    xs[a] = load(f, self.dtypes[a], f.bytes_at(p, c * W * SIZE[self.dtypes[a]]), W, mask)
+                    xs[a] = load(f, self.dtypes[a], f.bytes_at(p, c * W * SIZE[self.dtypes[a]]), W,
+                                 mask)
                 for a in kept:
                     xs[a] = load(f, self.dtypes[a], self.kept_at(a, r, c), W)
                 got.append(values(f, roots, xs, self.dtypes, W))
@@ -271,14 +292,17 @@ class ShortKernel(Kernel):
         self.each_row(places, row)
         for k, red in reds.items():
             states = fold(f, red, lambda r, k=k: self.state(k, r), self.together, W)
-            value = self.joined(("result", k), [red.end(f, s)[0] for s in states], program.values[program.results[k] + red.parts - 1][0])
+            value = self.joined(("result", k), [red.end(f, s)[0] for s in states],
+                                program.values[program.results[k] + red.parts - 1][0])
             self.define(k, value, roots[stages.index(k)], rooms)
 
     def kept_at(self, a, r, c):
         """Where a kept value of row r lies, vector c of it: rows have room for whole vectors."""
         f, t = self.f, self.program.values[a][0]
         row = self.vectors * self.together
-        return f.at(self.room(("kept", a), MEMORY[t], self.together * row), f.as_val(r, "i64") * row + c * self.W, MEMORY[t])
+        return f.at(self.room(("kept", a), MEMORY[t], self.together * row),
+                    f.as_val(r, "i64") * row + c * self.W,
+                    MEMORY[t])
 
     def fixed(self, used):
         """What is the same in every row, as vectors for each part of it."""
@@ -286,13 +310,18 @@ class ShortKernel(Kernel):
         for a in used:
             t, kind = self.program.values[a]
             if kind == "index":
-                same[a] = [f.iota(COMPUTE[t], W) + c * W if c else f.iota(COMPUTE[t], W) for c in range(len(self.masks))]
+                same[a] = [
+                    f.iota(COMPUTE[t], W) + c * W if c else f.iota(COMPUTE[t], W)
+                    for c in range(len(self.masks))]
             else:
-                same[a] = [load(f, t, f.bytes_at(self.address[a], c * W * SIZE[t]), W, m) for c, m in enumerate(self.masks)]
+                same[a] = [
+                    load(f, t, f.bytes_at(self.address[a], c * W * SIZE[t]), W, m)
+                    for c, m in enumerate(self.masks)]
         return same
 
     def rooms(self):
-        """What a walk needs of row scalars: a number for all rows, or where there is one for each row of the group."""
+        """What a walk needs of row scalars: a number for all rows, or where there is one for
+        each row of the group."""
         f, known, made = self.f, len(self.program.values), {}
         for j, e in enumerate(self.uniform, known):
             if all(self.program.values[a][1] == "scalar" for a in sc.uses(e)):
@@ -306,12 +335,15 @@ class ShortKernel(Kernel):
     def from_rooms(self, rooms, r):
         """The numbers of row r."""
         f = self.f
-        return {j: x if room is None else load(f, self.dtypes[j], f.at(room, r, MEMORY[self.dtypes[j]]), 0) for j, (x, room) in rooms.items()}
+        return {
+            j: x
+            if room is None else load(f, self.dtypes[j], f.at(room, r, MEMORY[self.dtypes[j]]), 0)
+            for j, (x, room) in rooms.items()}
 
     # ---- results
     def reduce(self, k, red, r, xs):
-        """The partial results of a row, as one vector (or one of each part): the 32 lanes of `ir.rows` with those folded that are in
-        different vectors."""
+        """The partial results of a row, as one vector (or one of each part): the 32 lanes of
+        `ir.rows` with those folded that are in different vectors."""
         f, W = self.f, self.W
         states = [None] * max(1, LANES // W)
         for c, (x, mask) in enumerate(zip(xs, self.masks, strict=True)):
@@ -319,14 +351,18 @@ class ShortKernel(Kernel):
             states[c % len(states)] = red.step(f, states[c % len(states)], x, mask, at)
         while len(states) > 1:
             h = len(states) // 2
-            states = [a if b is None else red.merge(f, a, b) for a, b in zip(states[:h], states[h:], strict=True)]
+            states = [
+                a if b is None else red.merge(f, a, b)
+                for a, b in zip(states[:h], states[h:], strict=True)]
         self.types[k] = [x.ty for x in states[0]]
         for i, x in enumerate(states[0]):
             f.store(x, f.at(self.room(("state", k, i), x.ty, self.together), r, x.ty))
 
     def state(self, k, r):
         f = self.f
-        return [f.load(ty, f.at(self.memory["state", k, i], r, ty)) for i, ty in enumerate(self.types[k])]
+        return [
+            f.load(ty, f.at(self.memory["state", k, i], r, ty))
+            for i, ty in enumerate(self.types[k])]
 
     def joined(self, name, parts, dtype):
         """Vectors of some rows each as one of all."""
@@ -339,7 +375,8 @@ class ShortKernel(Kernel):
         return load(f, dtype, room, self.together)
 
     def define(self, k, value, root, rooms):
-        """A reduction's results, one for each row. The element at a position is looked up where the program wants it."""
+        """A reduction's results, one for each row. The element at a position is looked up where
+        the program wants it."""
         program, at = self.program, self.program.results[k]
         if program.stages[k].kind not in INDEXED:
             self.known[at] = value
@@ -348,7 +385,8 @@ class ShortKernel(Kernel):
         if not any(at in sc.uses(s.expr) for s in program.stages):
             return
         f, dtype, kinds = self.f, program.values[at][0], program.values
-        positions, found = self.room(("position", k), "i64", self.together), self.room(("found", k), MEMORY[dtype], self.together)
+        positions, found = (self.room(("position", k), "i64", self.together),
+                            self.room(("found", k), MEMORY[dtype], self.together))
         f.store(value, positions)
         used = [a for a in sc.uses(root) if a < len(kinds)]
         reads = [a for a in used if kinds[a][1] == "full"]
@@ -360,8 +398,10 @@ class ShortKernel(Kernel):
                 xs[j] = x
             for a in used:
                 t, kind = kinds[a]
-                p = self.kept_at(a, r, 0) if kind == "kept" else starts[reads.index(a)] if a in reads else self.address[a]
-                xs[a] = f.conv("trunc", i, COMPUTE[t]) if kind == "index" else load(f, t, f.bytes_at(p, i * SIZE[t]), 0)
+                p = (self.kept_at(a, r, 0) if kind == "kept" else
+                     starts[reads.index(a)] if a in reads else self.address[a])
+                xs[a] = (f.conv("trunc", i, COMPUTE[t]) if kind == "index" else load(
+                    f, t, f.bytes_at(p, i * SIZE[t]), 0))
             x, = values(f, [root], xs, self.dtypes, 0)
             store(f, dtype, x, f.at(found, r, MEMORY[dtype]))
         self.each_row([(self.address[a], self.strides[a]) for a in reads], row)

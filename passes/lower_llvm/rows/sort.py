@@ -1,8 +1,9 @@
-"""Sorting by packed keys: an element and its position as one unsigned 64-bit number whose order is the order wanted.
+"""Sorting by packed keys: an element and its position as one unsigned 64-bit number whose order is
+the order wanted.
 
-The upper half is a key of the element (unsigned, at most 32 bits), the lower half its position, so any sort of such numbers is
-stable. Equal elements have equal keys (zeros of both signs, all NaNs); NaN is greater than everything. Descending keys are the
-complement. """
+The upper half is a key of the element (unsigned, at most 32 bits), the lower half its position, so
+any sort of such numbers is stable. Equal elements have equal keys (zeros of both signs, all NaNs);
+NaN is greater than everything. Descending keys are the complement. """
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import BITS, vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, load, store
@@ -37,7 +38,8 @@ def element_of(f, dtype, u):
 
 
 def emit_pack(mod, symbol, dtype, descending):
-    """Slots: x (rows, n), packed (rows, n), n, stride of x's rows in bytes; a unit of work is a row."""
+    """Slots: x (rows, n), packed (rows, n), n, stride of x's rows in bytes; a unit of work is a
+    row."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
@@ -60,9 +62,11 @@ def emit_pack(mod, symbol, dtype, descending):
 
 
 def emit_unpack(mod, symbol, dtype, descending):
-    """Slots: packed (rows, .), x (rows, .), values (rows, k), positions (rows, k), k, strides of packed's and x's rows in bytes.
+    """Slots: packed (rows, .), x (rows, .), values (rows, k), positions (rows, k), k, strides of
+    packed's and x's rows in bytes.
 
-    Elements are made from their keys; those that share theirs with other bits (zeros, NaNs) are fetched from x."""
+    Elements are made from their keys; those that share theirs with other bits (zeros, NaNs) are
+    fetched from x."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     p, x, values, positions = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
@@ -101,9 +105,11 @@ def emit_unpack(mod, symbol, dtype, descending):
 
 
 def emit_first(mod, symbol, dtype, descending):
-    """The first k of each row in order, packed, for small k: what cannot be among them is passed over a vector at a time.
+    """The first k of each row in order, packed, for small k: what cannot be among them is passed
+    over a vector at a time.
 
-    Slots: x (rows, n), packed (rows, k), n, stride of x's rows in bytes, k (1 to n); a unit of work is a row."""
+    Slots: x (rows, n), packed (rows, k), n, stride of x's rows in bytes, k (1 to n); a unit of work
+    is a row."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
@@ -166,7 +172,8 @@ def emit_keys(mod, symbol, dtype, descending):
         v = load(f, dtype, f.at(x, i, "i64"), W, mask)
         if is_float(dtype):
             u = f.bitcast(v + 0.0, vec("i64", W))
-            u = f.sel(f.cmp("uno", v, v), f.const(u.ty, -1), u ^ ((u >> 63) | f.const(u.ty, -2**63)))
+            u = f.sel(f.cmp("uno", v, v), f.const(u.ty, -1),
+                      u ^ ((u >> 63) | f.const(u.ty, -2 ** 63)))
         else:
             u = v ^ f.const(v.ty, -2**63) if is_signed(dtype) else v
         f.put(mask, (~u if descending else u, f.at(y, i, "i64")))
@@ -174,8 +181,9 @@ def emit_keys(mod, symbol, dtype, descending):
 
 
 def emit_squeeze(mod, symbol):
-    """Keys and positions in 64 bits together, the keys' lowest bits making room. Slots: keys (rows, n), packed (rows, n), n, the
-    least key, how far the others can be shifted up, the bits of a position; a unit of work is a row."""
+    """Keys and positions in 64 bits together, the keys' lowest bits making room. Slots: keys (rows,
+    n), packed (rows, n), n, the least key, how far the others can be shifted up, the bits of a
+    position; a unit of work is a row."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))

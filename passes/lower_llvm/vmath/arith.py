@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Val
 
 
-# ---- extrema: `min` and `max` give NaN where either is NaN, `fmin` and `fmax` only where both are ------------------------
+# ---- extrema: `min` and `max` give NaN where either is NaN, `fmin` and `fmax` only where both are
 @function("min")
 def minimum(f: Fn, a: Val, b: Val) -> Val:
     return f.sel(f.cmp("uno", a, a), a, f.sel(f.cmp("olt", a, b), a, b))
@@ -37,25 +37,30 @@ def copysign(f: Fn, a: Any, b: Any) -> Any:
     return f.copysign(a, b)
 
 
-# ---- remainders ------------------------------------------------------------------------------------------------------
+# ---- remainders ----------------------------------------------------------------------------------
 def reduce_by(f: Fn, r: Val, d: Val) -> Val:
-    """r minus a multiple of d, smaller by 2^50 or below |d|. Exact: n is r/d rounded, and such a remainder is a float."""
+    """r minus a multiple of d, smaller by 2^50 or below |d|. Exact: n is r/d rounded, and such a
+    remainder is a float."""
     n = f.rint(r / d)
     return f.sel(f.cmp("oge", f.fabs(r), d), f.fma(-n, d, r), r)
 
 
 def remainder_far(f: Fn, r: Val, d: Val, single: bool) -> list[Val]:
-    """r mod d for any quotient. f64 goes by the multiples 2^1400 d, 2^700 d and d, so that no quotient overflows."""
+    """r mod d for any quotient. f64 goes by the multiples 2^1400 d, 2^700 d and d, so that no
+    quotient overflows."""
     low, middle = f.cmp("olt", d, 2.0 ** -400), f.cmp("olt", d, 2.0 ** 300)
     raised = d * 2.0 ** 700
-    steps = [d] if single else [f.sel(low, raised * 2.0 ** 700, f.sel(middle, raised, d)), f.sel(middle, raised, d), d]
+    steps = ([d] if single else [
+        f.sel(low, raised * 2.0 ** 700, f.sel(middle, raised, d)),
+        f.sel(middle, raised, d), d])
     for step in steps:
         r, = f.loop(0, 6 if single else 15, 1, lambda _, r: reduce_by(f, r, step), [r])
     return [r]
 
 
 def fmod_in_double(f: Fn, x: Val, y: Val, single: bool) -> Val:
-    """The remainder with the sign of x, exact for every quotient; `single`: both are f32 values, a quotient is below 2^278."""
+    """The remainder with the sign of x, exact for every quotient; `single`: both are f32 values,
+    a quotient is below 2^278."""
     d = f.fabs(y)
     q = x / d
     near = f.cmp("olt", f.fabs(q), 2.0 ** 52) & f.cmp("oge", f.fabs(x), d)
@@ -72,7 +77,10 @@ def fmod_in_double(f: Fn, x: Val, y: Val, single: bool) -> Val:
 def fmod(f: Fn, x: Val, y: Val) -> Val:
     if x.elem == "double":
         return fmod_in_double(f, x, y, False)
-    return f.conv("fptrunc", fmod_in_double(f, f.conv("fpext", x, "double"), f.conv("fpext", y, "double"), True), "float")
+    return f.conv(
+        "fptrunc",
+        fmod_in_double(f, f.conv("fpext", x, "double"), f.conv("fpext", y, "double"), True),
+        "float")
 
 
 def opposite(f: Fn, r: Val, y: Val) -> Val:
@@ -99,7 +107,7 @@ def floordiv(f: Fn, x: Val, y: Val) -> Val:
     return f.sel(f.cmp("oeq", y, 0.0), x / y, n)
 
 
-# ---- roots -----------------------------------------------------------------------------------------------------------
+# ---- roots ---------------------------------------------------------------------------------------
 @function("rsqrt")
 def rsqrt(f: Fn, x: Val) -> Val:
     return 1.0 / f.sqrt(x)
@@ -107,17 +115,20 @@ def rsqrt(f: Fn, x: Val) -> Val:
 
 @function("cbrt")
 def cbrt(f: Fn, x: Val) -> Val:
-    """|x| = 2^(3n + i) m. z = (2^i m)^(-1/3) by a polynomial and one step of second order (f64: fourth), y = 2^i m z^2, and a
-    Newton step."""
+    """|x| = 2^(3n + i) m. z = (2^i m)^(-1/3) by a polynomial and one step of second order (f64:
+    fourth), y = 2^i m z^2, and a Newton step."""
     e = x.elem
     k, m, _ = mantissa(f, f.fabs(x))
     n, u = nearest(f, k, 1 / 3, BIAS[e])
     i = f.fma(n, -3.0, k)
     up, down = f.cmp("ogt", i, 0.5), f.cmp("olt", i, -0.5)
     a = m * f.sel(up, 2.0, f.sel(down, f.const(x.ty, 0.5), 1.0))
-    z = poly(f, m, C.CBRT) * f.sel(up, 2.0 ** (-1 / 3), f.sel(down, f.const(x.ty, 2.0 ** (1 / 3)), 1.0))
+    z = (poly(f, m, C.CBRT)
+         * f.sel(up, 2.0 ** (-1 / 3), f.sel(down, f.const(x.ty, 2.0 ** (1 / 3)), 1.0)))
     h = f.fma(-a, z * z * z, 1.0)
-    z = f.fma(z * h, f.const(x.ty, 1 / 3) if e == "float" else f.fma(h, f.fma(h, 14 / 81, 2 / 9), 1 / 3), z)
+    z = f.fma(z * h,
+              f.const(x.ty, 1 / 3) if e == "float" else f.fma(h, f.fma(h, 14 / 81, 2 / 9), 1 / 3),
+              z)
     w = z * z
     y = a * w
     p, lost = two_prod(f, y, y)
@@ -147,7 +158,7 @@ def hypot_f32(f: Fn, x: Val, y: Val) -> Val:
     return f.sel(f.cmp("oeq", f.fabs(x), INF) | f.cmp("oeq", f.fabs(y), INF), INF, r)
 
 
-# ---- neighbours ------------------------------------------------------------------------------------------------------
+# ---- neighbours ----------------------------------------------------------------------------------
 @function("nextafter")
 def nextafter(f: Fn, x: Val, y: Val) -> Val:
     """Floats of one sign are ordered like their bits."""

@@ -1,4 +1,5 @@
-"""What the functions of this package are written with: the registry, polynomials, powers of two, clamps, error-free sums."""
+"""What the functions of this package are written with: the registry, polynomials, powers of two,
+clamps, error-free sums."""
 from __future__ import annotations
 
 import math
@@ -9,7 +10,8 @@ from ..builder import Fn, Val, vec
 from . import coefficients
 
 FUNCTIONS: dict[str, _Function] = {}
-MAGIC = {"float": 1.5 * 2.0 ** 23, "double": 1.5 * 2.0 ** 52}      # adding it leaves an integer in the low bits of the mantissa
+# adding it leaves an integer in the low bits of the mantissa
+MAGIC = {"float": 1.5 * 2.0 ** 23, "double": 1.5 * 2.0 ** 52}
 INT = {"float": "i32", "double": "i64"}
 MANTISSA = {"float": 23, "double": 52}
 BIAS = {"float": 127, "double": 1023}
@@ -52,12 +54,15 @@ class _Function:
 def through_double(name: str) -> None:
     """Register the f32 version of `name` as its f64 version, rounded once."""
     def narrow(f: Fn, *vals: Val) -> Val:
-        return f.conv("fptrunc", _by_type[name]["double"](f, *(f.conv("fpext", v, "double") for v in vals)), "float")
+        return f.conv("fptrunc",
+                      _by_type[name]["double"](f, *(f.conv("fpext", v, "double") for v in vals)),
+                      "float")
     function(name, "float")(narrow)
 
 
 def poly(f: Fn, x: Val, cs: Sequence[float], chains: int = 1) -> Val:
-    """cs[0] + cs[1] x + ... by Horner's rule in fma; in 2 or 4 chains side by side where one would be the longest wait."""
+    """cs[0] + cs[1] x + ... by Horner's rule in fma; in 2 or 4 chains side by side where one
+    would be the longest wait."""
     if chains > 1:
         square = x * x
         even, odd = poly(f, square, cs[0::2], chains // 2), poly(f, square, cs[1::2], chains // 2)
@@ -69,7 +74,8 @@ def poly(f: Fn, x: Val, cs: Sequence[float], chains: int = 1) -> Val:
 
 
 def fitted(f: Fn, x: Val, name: str, chains: int = 1) -> Val:
-    """The polynomial `name`_F32 or `name`_F64 of `coefficients`; the f64 one, being longer, in `chains`."""
+    """The polynomial `name`_F32 or `name`_F64 of `coefficients`; the f64 one, being longer, in
+    `chains`."""
     if x.elem == "float":
         return poly(f, x, getattr(coefficients, name + "_F32"))
     return poly(f, x, getattr(coefficients, name + "_F64"), chains)
@@ -91,8 +97,8 @@ def clamp(f: Fn, x: Val, lo: float, hi: float) -> Val:
 
 
 def nearest(f: Fn, x: Val, scale: float, plus: int = 0) -> tuple[Val, Val]:
-    """(n, u): n = the integer nearest to x * scale; u is an integer with n + plus in its low bits (mod 2^22; f64 2^51), where
-    n is within these."""
+    """(n, u): n = the integer nearest to x * scale; u is an integer with n + plus in its low bits
+    (mod 2^22; f64 2^51), where n is within these."""
     magic = MAGIC[x.elem] + plus
     t = f.fma(x, scale, magic)
     return t - magic, bits(f, t)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Val
 
 LOG2E = 1.4426950408889634
-LN2 = {"float": (0.693145751953125, 1.42860682030941723e-06),             # n * the first is exact for |n| < 2^11
+# n * the first is exact for |n| < 2^11
+LN2 = {"float": (0.693145751953125, 1.42860682030941723e-06),
        "double": (0.693147180369123816490, 1.90821492927058770002e-10)}
 
 
@@ -40,13 +41,15 @@ def exp_parts_of_sum(f: Fn, x: Val, tail: Val | None, plus: int = 0) -> tuple[Va
 
 # Below `edge` the result is close to the subnormals: it is computed 2^shift too large.
 EXP_LOW = {"float": (-86.0, 64), "double": (-707.0, 128)}
-# The lower end is the n at which that power of two, n - 1 + shift, has the bits of zero: e^-inf is then no slow underflow.
+# The lower end is the n at which that power of two, n - 1 + shift, has the bits of zero: e^-inf is
+# then no slow underflow.
 LEAST_POWER = {"float": -126 - 64, "double": -1022 - 128}
 EXP_RANGE = {"float": (-131.7, 89.0), "double": (-797.12, 710.0)}
 
 
 def unless_far(f: Fn, x: Val, plain: Callable[..., Any], careful: Callable[..., Any]) -> Val:
-    """plain() where every |x| is below the edges of EXP_LOW, which is nearly always: careful() is right everywhere, but longer."""
+    """plain() where every |x| is below the edges of EXP_LOW, which is nearly always: careful()
+    is right everywhere, but longer."""
     far = f.cmp("uge", f.fabs(x), -EXP_LOW[x.elem][0])
     return f.if_(f.any(far), lambda: [careful()], lambda: [plain()])[0]
 
@@ -70,7 +73,8 @@ def exp_of_sum(f: Fn, x: Val, tail: Val) -> Val:
 
 
 def exp_scale(f: Fn, p: Val, u: Val, low: Val) -> Val:
-    """2^n p, u holding n - 1: as 2^(n-1) times 2 p, since 2^(n-1) is a float up to the largest result. low: may be subnormal."""
+    """2^n p, u holding n - 1: as 2^(n-1) times 2 p, since 2^(n-1) is a float up to the largest
+    result. low: may be subnormal."""
     shift = EXP_LOW[p.elem][1]
     r = (p + p) * power(f, f.sel(low, u + shift, u), p.elem)
     return f.sel(low, r * 2.0 ** -shift, r)
@@ -85,7 +89,7 @@ def exp2(f: Fn, x: Val) -> Val:
     return exp_scale(f, f.fma(r, fitted(f, r, "EXP2", 2), 1.0), u, f.cmp("olt", x, edge))
 
 
-# ---- logarithms ----------------------------------------------------------------------------------------------------
+# ---- logarithms ----------------------------------------------------------------------------------
 MIN_NORMAL = {"float": 2.0 ** -126, "double": 2.0 ** -1022}
 SQRT_HALF_BITS = {"float": 0x3F3504F3, "double": 0x3FE6A09E667F3BCD}
 RAISE = {"float": 24, "double": 54}                                      # makes a subnormal normal
@@ -93,7 +97,8 @@ LN2_F32 = 0.693147182464599609375
 
 
 def mantissa(f: Fn, x: Val, normal: bool = False) -> tuple[Val, Val, Val]:
-    """x > 0 is 2^k m with m in [sqrt 1/2, sqrt 2): (k, m, d), k as a float, d = k at the place of the exponent.
+    """x > 0 is 2^k m with m in [sqrt 1/2, sqrt 2): (k, m, d), k as a float, d = k at the place of
+    the exponent.
 
     `normal`: x is never subnormal."""
     e = x.elem
@@ -106,7 +111,8 @@ def mantissa(f: Fn, x: Val, normal: bool = False) -> tuple[Val, Val, Val]:
         k = t >> 23
         d = k << 23
         k = f.conv("sitofp", k, "float")
-    else:                                         # 64-bit conversions and arithmetic shifts are slow before AVX-512
+    else:
+        # 64-bit conversions and arithmetic shifts are slow before AVX-512
         b = f.lshr(t + (1024 << 52), 52)
         d = (b << 52) - (1024 << 52)
         k = floating(f, b | 0x4330000000000000) - (2.0 ** 52 + 1024)
@@ -136,8 +142,9 @@ def log_edges(f: Fn, x: Val, r: Val) -> Val:
 
 
 def logarithm(f: Fn, x: Val, of_parts: Callable[..., Any]) -> Val:
-    """of_parts(k, m - 1) for x = 2^k m, and the edges. Where all lanes are ordinary, which is nearly always, the care for
-    subnormal, negative and infinite numbers, a quarter of the work, is branched around."""
+    """of_parts(k, m - 1) for x = 2^k m, and the edges. Where all lanes are ordinary, which is
+    nearly always, the care for subnormal, negative and infinite numbers, a quarter of the work, is
+    branched around."""
     least, inf = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], INF))
 
     def plain() -> list[Val]:
@@ -163,7 +170,10 @@ def log2_f32(f: Fn, x: Val) -> Val:
 @function("log10", "float")
 def log10_f32(f: Fn, x: Val) -> Val:
     hi, lo = LOG10_2["float"]
-    return logarithm(f, x, lambda k, z: f.fma(k, hi, f.fma(k, lo, f.fma(z, C.LOG10_SLOPE, z * poly(f, z, C.LOG10_F32)))))
+    return logarithm(
+        f,
+        x, lambda k, z: f.fma(k, hi,
+                              f.fma(k, lo, f.fma(z, C.LOG10_SLOPE, z * poly(f, z, C.LOG10_F32)))))
 
 
 LOG10_2 = {"float": (0.30078125, 2.487456639811952e-04), "double": (0.3010299956640665, -8.532344317057107e-14)}
@@ -194,21 +204,25 @@ def log10_f64(f: Fn, x: Val) -> Val:
     return logarithm(f, x, lambda k, z: log_in_base(f, k, z, "log10", LOG10_2["double"]))
 
 
-# ---- around zero ---------------------------------------------------------------------------------------------------
+# ---- around zero ---------------------------------------------------------------------------------
 @function("log1p")
 def log1p(f: Fn, x: Val) -> Val:
     """log of the sum 1 + x; as in `logarithm`, the edges are branched around."""
     u, lost = two_sum(f, x, f.const(x.ty, 1.0))
     least, most = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], 2.0 ** 60))
-    r, = f.if_(f.any(f.cmp("uge", bits(f, u) - least, most - least)),
-               lambda: [log_edges(f, u, log_of_sum(f, u, lost))], lambda: [log_of_sum(f, u, lost, large=False)])
+    r, = f.if_(f.any(f.cmp("uge",
+                           bits(f, u) - least,
+                           most - least)), lambda: [log_edges(f, u, log_of_sum(f, u, lost))],
+               lambda: [log_of_sum(f, u, lost, large=False)])
     return f.copysign(r, x)
 
 
 def log_of_sum(f: Fn, u: Val, lost: Val, more: Val | None = None, large: bool = True) -> Val:
-    """log(u + lost) + more ln2, for a normal u >= 2^-54 and |lost| <= ulp(u), or anything small where u = 1.
+    """log(u + lost) + more ln2, for a normal u >= 2^-54 and |lost| <= ulp(u), or anything small
+    where u = 1.
 
-    u = 2^k m: log m + k ln2 + lost / u. `large`: u may be beyond 2^60, where 2^-k need not be a float and `lost` does not count."""
+    u = 2^k m: log m + k ln2 + lost / u. `large`: u may be beyond 2^60, where 2^-k need not be a
+    float and `lost` does not count."""
     k, m, d = mantissa(f, u, normal=True)
     z = m - 1.0
     tail = lost * floating(f, bits(f, f.const(u.ty, 1.0)) - d)
@@ -219,18 +233,22 @@ def log_of_sum(f: Fn, u: Val, lost: Val, more: Val | None = None, large: bool = 
 
 @function("expm1")
 def expm1(f: Fn, x: Val) -> Val:
-    """2^n (1 + r + c) - 1 as 2 ((2^(n-1) - 1/2) + 2^(n-1) r + 2^(n-1) c): the bracket is exact where it matters, and the larger."""
+    """2^n (1 + r + c) - 1 as 2 ((2^(n-1) - 1/2) + 2^(n-1) r + 2^(n-1) c): the bracket is exact
+    where it matters, and the larger."""
     e = x.elem
-    r, c, u = exp_parts_of_sum(f, clamp(f, x, {"float": -20.0, "double": -40.0}[e], EXP_RANGE[e][1]), None, -1)
+    r, c, u = exp_parts_of_sum(f, clamp(f, x, {"float": -20.0, "double": -40.0}[e],
+                                        EXP_RANGE[e][1]), None, -1)
     s = power(f, u, e)
     y, lost = fast_two_sum(f, s - 0.5, s * r)
     y = y + f.fma(s, c, lost)
-    return f.sel(f.cmp("olt", f.fabs(x), 2.0 ** -54), x, f.copysign(y + y, x))             # whose half may have lost a bit
+    # whose half may have lost a bit
+    return f.sel(f.cmp("olt", f.fabs(x), 2.0 ** -54), x, f.copysign(y + y, x))
 
 
 @function("logit")
 def logit(f: Fn, x: Val) -> Val:
-    """log(q + lost), q = x / (1 - x) and what the quotient and the difference lost; x is raised so that q is no subnormal."""
+    """log(q + lost), q = x / (1 - x) and what the quotient and the difference lost; x is raised
+    so that q is no subnormal."""
     low = f.cmp("olt", x, 2.0 ** -64)
     raised = f.sel(low, x * 2.0 ** 64, x)
     d = 1.0 - x
@@ -253,7 +271,8 @@ def sigmoid(f: Fn, x: Val) -> Val:
         return over_one_more(f, 1.0, q, power(f, u, x.elem))
 
     def careful() -> Val:
-        q, u = exp_parts(f, clamp(f, -x, *{"float": (-32.0, 104.5), "double": (-64.0, 746.0)}[x.elem]))
+        q, u = exp_parts(f,
+                         clamp(f, -x, *{"float": (-32.0, 104.5), "double": (-64.0, 746.0)}[x.elem]))
         low = f.cmp("olt", x, edge)
         r = over_one_more(f, 1.0, q, power(f, f.sel(low, u - shift, u), x.elem))
         return f.sel(low, r * 2.0 ** -shift, r)
@@ -261,7 +280,8 @@ def sigmoid(f: Fn, x: Val) -> Val:
 
 
 def over_one_more(f: Fn, top: float | Val, q: Val, s: Val) -> Val:
-    """top / (1 + s (1 + q)), the divisor formed with one rounding: s q is exact, and 1 + s is made good."""
+    """top / (1 + s (1 + q)), the divisor formed with one rounding: s q is exact, and 1 + s is
+    made good."""
     whole = s + 1.0
     return top / (f.fma(s, q, 1.0 - (whole - s)) + whole)
 
@@ -283,7 +303,8 @@ def silu(f: Fn, x: Val) -> Val:
     def careful() -> Val:
         q, u = exp_parts(f, clamp(f, -x, {"float": -32.0, "double": -64.0}[x.elem], -least))
         low = f.cmp("olt", x, edge)
-        r = over_one_more(f, f.sel(f.cmp("olt", x, least), least, x), q, power(f, f.sel(low, u - shift, u), x.elem))
+        r = over_one_more(f, f.sel(f.cmp("olt", x, least), least, x), q,
+                          power(f, f.sel(low, u - shift, u), x.elem))
         return f.sel(f.cmp("oeq", x, -INF), NAN, f.sel(low, r * 2.0 ** -shift, r))
     return unless_far(f, x, plain, careful)
 

@@ -1,10 +1,12 @@
-"""Fits the polynomials of this package and writes `coefficients.py`:  python -m whet.passes.lower_llvm.vmath.fit
+"""Fits the polynomials of this package and writes `coefficients.py`:  python -m
+whet.passes.lower_llvm.vmath.fit
 
-Run by hand when a polynomial changes (needs mpmath); nothing here runs when the package is imported. A new polynomial that the
-package already reads is made by running this file by its path.
+Run by hand when a polynomial changes (needs mpmath); nothing here runs when the package is
+imported. A new polynomial that the package already reads is made by running this file by its path.
 
-A polynomial is a weighted least-squares fit at Chebyshev nodes (close to the minimax one), with coefficients rounded one by one,
-lowest first, to the type they are used in; each rounding is made good by the coefficients that are still free.
+A polynomial is a weighted least-squares fit at Chebyshev nodes (close to the minimax one), with
+coefficients rounded one by one, lowest first, to the type they are used in; each rounding is made
+good by the coefficients that are still free.
 """
 import struct
 from pathlib import Path
@@ -19,7 +21,8 @@ def single(v):
 
 
 def fit(f, lo, hi, degree, rounded=float, weight=None):
-    """(coefficients in rising powers, log2 of the error). `weight`: what the polynomial's error weighs in the result."""
+    """(coefficients in rising powers, log2 of the error). `weight`: what the polynomial's error
+    weighs in the result."""
     lo, hi = mp.mpf(lo), mp.mpf(hi)
     n = 6 * (degree + 1)
     mid, half = (lo + hi) / 2, (hi - lo) / 2
@@ -36,7 +39,8 @@ def fit(f, lo, hi, degree, rounded=float, weight=None):
 
     while len(done) <= degree:
         k, m = len(done), degree + 1 - len(done)
-        rows = [[w * x ** (k + j) / half ** (k + j) for j in range(m)] for w, x in zip(ws, xs, strict=True)]
+        rows = [[w * x ** (k + j) / half ** (k + j) for j in range(m)]
+                for w, x in zip(ws, xs, strict=True)]
         normal = mp.matrix(m, m)
         right = mp.matrix(m, 1)
         for i in range(m):
@@ -51,7 +55,8 @@ def fit(f, lo, hi, degree, rounded=float, weight=None):
 LN2 = mp.log(2)
 HALF_LN2 = LN2 / 2 * mp.mpf("1.001")
 SQRT_HALF = mp.sqrt(mp.mpf(1) / 2)
-M_LO, M_HI = SQRT_HALF - 1, 2 * SQRT_HALF - 1                      # m - 1 for a mantissa m in [sqrt 1/2, sqrt 2)
+# m - 1 for a mantissa m in [sqrt 1/2, sqrt 2)
+M_LO, M_HI = SQRT_HALF - 1, 2 * SQRT_HALF - 1
 QUARTER_PI = mp.pi / 4 * mp.mpf("1.005")
 TINY = mp.mpf(10) ** -40
 
@@ -62,7 +67,8 @@ def exp_tail(x):
 
 
 DIGAMMA_ROOT = mp.findroot(mp.digamma, 1.4616)
-FAR = mp.mpf(10) ** -16                                            # the least 1/y^2 at which the gamma functions are sampled
+# the least 1/y^2 at which the gamma functions are sampled
+FAR = mp.mpf(10) ** -16
 
 
 def of_inverse_square(f):
@@ -92,7 +98,8 @@ def normal_divisor(a):
     return (1 / (2 * mills(a)) - 1) / a - 1
 
 
-NORMAL_FAR = mp.mpf("3.5")                                         # where `normal.tail_f32` changes its formula
+# where `normal.tail_f32` changes its formula
+NORMAL_FAR = mp.mpf("3.5")
 
 
 def two_atanh(z):
@@ -108,17 +115,23 @@ def of_powers():
     exp2 = lambda r: (mp.mpf(2) ** r - 1) / r                            # 2^r = 1 + r p(r)
     yield "exp2_f32", exp2, -.5005, .5005, 5, single, lambda r: r
     yield "exp2_f64", exp2, -.5005, .5005, 10, float, lambda r: r
-    for base in 2, 10:                                                   # log_b(1 + f) = f * slope + f p(f)
+    # log_b(1 + f) = f * slope + f p(f)
+    for base in 2, 10:
         slope = single(1 / mp.log(base))
-        yield f"log{base}_f32", lambda f: mp.log1p(f) / mp.log(base) / f - slope, M_LO, M_HI, 9, single, None
-    yield "log_f32", lambda f: (mp.log1p(f) - f) / f ** 2, M_LO, M_HI, 8, single, lambda f: f * f / mp.log1p(f)
+        yield f"log{base}_f32", lambda f: mp.log1p(f) / mp.log(
+            base) / f - slope, M_LO, M_HI, 9, single, None
+    yield "log_f32", lambda f: (mp.log1p(f) - f
+                                ) / f ** 2, M_LO, M_HI, 8, single, lambda f: f * f / mp.log1p(f)
     # f64 log: with s = f / (2 + f), log1p(f) = 2s + s^3 * p(s^2)
     smax = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.0001")
     yield "log_f64", two_atanh, TINY, smax, 6, float, lambda z: z
-    half_expm1 = lambda r: (mp.expm1(2 * r) / 2 - r) / r ** 2             # (e^2r - 1) / 2 = r + r^2 p(r)
-    yield "exp_twice_f32", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
+    # (e^2r - 1) / 2 = r + r^2 p(r)
+    half_expm1 = lambda r: (mp.expm1(2 * r) / 2 - r) / r ** 2
+    yield "exp_twice_f32", lambda r: mp.expm1(
+        2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
     yield "tanh_f32", half_expm1, -HALF_LN2 / 2, HALF_LN2 / 2, 5, single, lambda r: r
-    yield "exp_twice_f64", lambda r: mp.expm1(2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
+    yield "exp_twice_f64", lambda r: mp.expm1(
+        2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
     yield "tanh_f64", half_expm1, -HALF_LN2 / 2, HALF_LN2 / 2, 10, float, lambda r: r
     # tanhshrink(x) = x^3 (1/3 + z p(z)), z = x^2
     shrink = lambda z: (1 - mp.tanh(mp.sqrt(z)) / mp.sqrt(z)) / z
@@ -140,7 +153,8 @@ def of_powers():
 def of_angles():
     """Trigonometric functions and their inverses, and the error function of f32."""
     # erf: x + x p(x^2) up to 1.1, 1 - p(x - 2.5)^4 up to 3.93, where it rounds to 1
-    yield "erf_small_f32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, 1.1 ** 2, 6, single, None
+    yield "erf_small_f32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(
+        z) - 1, TINY, 1.1 ** 2, 6, single, None
     root = lambda t: mp.erfc(t + 2.5) ** (mp.mpf(1) / 4)
     yield "erf_large_f32", root, -1.4, 1.43, 8, single, lambda t: 4 * root(t) ** 3
     # sin(r) = r + r^3 p(r^2), cos(r) = 1 - r^2/2 + r^4 p(r^2)
@@ -165,21 +179,26 @@ def of_angles():
 def of_distributions():
     """The error function of f64, the normal distribution function and the gamma family."""
     # the error function of f64
-    yield "erf_small_f64", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, TINY, .9 ** 2, 11, float, None
+    yield "erf_small_f64", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(
+        z) - 1, TINY, .9 ** 2, 11, float, None
     scaled = lambda q: (lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2))(2 * (1 + q) / (1 - q))
     yield "erfc", scaled, -mp.mpf(3) / 5, mp.mpf(26) / 30, 22, float, lambda q: 1 / scaled(q)
     inverse = lambda w: (lambda a: erfinv(a, w) / a)(mp.sqrt(1 - mp.exp(-w)))
-    yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf("-2.9999"), 3, 24, float, lambda t: 1 / inverse(t + 3)
+    yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf(
+        "-2.9999"), 3, 24, float, lambda t: 1 / inverse(t + 3)
     yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 20, float, None
     yield "erfinv_far", lambda t: inverse((t + 5) ** 2), -1, 1.03, 18, float, None
     # the normal distribution function of f32: see `normal.tail_f32`
     yield "normal_near", normal_divisor, TINY, NORMAL_FAR, 8, single, lambda a: 2 * a * mills(a)
-    yield "normal_far", lambda z: 2 * mills(1 / mp.sqrt(z)) / mp.sqrt(z), mp.mpf("14.6") ** -2, NORMAL_FAR ** -2, 6, single, None
+    yield "normal_far", lambda z: 2 * mills(1 / mp.sqrt(z)) / mp.sqrt(z), mp.mpf(
+        "14.6") ** -2, NORMAL_FAR ** -2, 6, single, None
     # the gamma family
-    yield "sin_pi", lambda z: (mp.sin(mp.pi * mp.sqrt(z)) / (mp.pi * mp.sqrt(z)) - 1) / z, TINY, .25, 8, float, lambda z: z
+    yield "sin_pi", lambda z: (mp.sin(mp.pi * mp.sqrt(z)) /
+                               (mp.pi * mp.sqrt(z)) - 1) / z, TINY, .25, 8, float, lambda z: z
     yield "lgamma_two", lambda t: mp.loggamma(2 + t) / t, -.75, .5, 21, float, None
     yield "lgamma_log", two_atanh, TINY, mp.mpf(1) / 9, 10, float, lambda z: z
-    stirling = lambda y: (mp.loggamma(y) - (y - .5) * (mp.log(y) - 1) - mp.log(2 * mp.pi) / 2 + mp.mpf(1) / 2) * y
+    stirling = lambda y: (mp.loggamma(y) - (y - .5) *
+                          (mp.log(y) - 1) - mp.log(2 * mp.pi) / 2 + mp.mpf(1) / 2) * y
     yield "lgamma_stirling", of_inverse_square(stirling), FAR, mp.mpf(1) / 36, 7, float, None
     yield "digamma", lambda t: mp.digamma(t + 1.5) / (t + 1.5 - DIGAMMA_ROOT), -.5, .5, 20, float, None
     digamma_tail = lambda y: (mp.log(y) - .5 / y - mp.digamma(y)) * y ** 2
@@ -211,14 +230,17 @@ def emit_module(polys):
         out += ["    " + x for x in lines]
         out.append(")")
     root = float(DIGAMMA_ROOT - 1)
-    out += [f"DIGAMMA_ROOT = ({root!r}, {float(DIGAMMA_ROOT - 1 - root)!r})                # less 1"]
+    out += [
+        f"DIGAMMA_ROOT = ({root!r}, {float(DIGAMMA_ROOT - 1 - root)!r})                # less 1"]
     out += [f"LGAMMA_CONSTANT = {float(mp.log(2 * mp.pi) / 2 - mp.mpf(1) / 2)!r}"]
     out += [f"LOG{b}_SLOPE = {single(1 / mp.log(b))!r}" for b in (2, 10)]
     out += ["# The bits of 2/pi in words of 64, after a word of zeros.", "TWO_OVER_PI_WORDS = ("]
     with mp.workprec(1400):
         digits = int(mp.floor(mp.mpf(2) ** 1280 * 2 / mp.pi))
     words = [0] + [digits >> 64 * (19 - i) & (1 << 64) - 1 for i in range(20)]
-    out += ["    " + ", ".join(hex(w) for w in words[i:i + 6]) + "," for i in range(0, len(words), 6)] + [")"]
+    out += (
+        ["    " + ", ".join(hex(w) for w in words[i:i + 6]) + ","
+         for i in range(0, len(words), 6)] + [")"])
     return "\n".join(out) + "\n"
 
 

@@ -1,4 +1,5 @@
-"""Hyperbolic functions and their inverses, the latter as log(u + lost) of a sum whose rounding error is kept."""
+"""Hyperbolic functions and their inverses, the latter as log(u + lost) of a sum whose rounding
+error is kept."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -12,9 +13,11 @@ if TYPE_CHECKING:
 
 @function("tanh")
 def tanh(f: Fn, x: Val) -> Val:
-    """y = h / (h + 1), h = (e^2|x| - 1) / 2 = (2^n - 1) / 2 + 2^n (r + r^2 p(r)), which near zero loses nothing.
+    """y = h / (h + 1), h = (e^2|x| - 1) / 2 = (2^n - 1) / 2 + 2^n (r + r^2 p(r)), which near zero
+    loses nothing.
 
-    Near zero it is h - h y, which the rounding of the quotient and of its divisor touches little."""
+    Near zero it is h - h y, which the rounding of the quotient and of its divisor touches
+    little."""
     a = f.fabs(x)
     r, s = twice_parts(f, a)
     h = f.fma(s, f.fma(r * r, fitted(f, r, "TANH", 2), r), f.fma(s, 0.5, -0.5))
@@ -27,7 +30,8 @@ def twice_parts(f: Fn, a: Val) -> tuple[Val, Val]:
     top = 10.0 if a.elem == "float" else 20.0
     b = f.sel(f.cmp("ogt", a, top), top, a)
     n, u = nearest(f, b, 2 * LOG2E, BIAS[a.elem])
-    if a.elem == "float":                                                # n is small: one constant for ln2 is enough
+    # n is small: one constant for ln2 is enough
+    if a.elem == "float":
         r = f.fma(n, -LN2_F32 / 2, b)
     else:
         hi, lo = LN2["double"]
@@ -41,12 +45,15 @@ def short_of_one(f: Fn, a: Val) -> Val:
     return 2.0 / f.fma(s, r * fitted(f, r, "EXP_TWICE", 2), s + 1.0)
 
 
-THIRD = {"float": (0.3333333432674408, -9.934107481068821e-09), "double": (0.3333333333333333, 1.850371707708594e-17)}
+THIRD = {
+    "float": (0.3333333432674408, -9.934107481068821e-09),
+    "double": (0.3333333333333333, 1.850371707708594e-17)}
 
 
 @function("tanhshrink")
 def tanhshrink(f: Fn, x: Val) -> Val:
-    """x - tanh(x). |x| < 1: x^3 (1/3 + p(x^2)); above, |x| - 1 is exact until its rounding is all that counts."""
+    """x - tanh(x). |x| < 1: x^3 (1/3 + p(x^2)); above, |x| - 1 is exact until its rounding is
+    all that counts."""
     a = f.fabs(x)
     z = x * x
     hi, lo = THIRD[x.elem]
@@ -80,7 +87,8 @@ def sinh(f: Fn, x: Val) -> Val:
     return f.sel(f.cmp("olt", a, 1.0), small, f.copysign(e - 0.25 / e, x))
 
 
-LARGE = {"float": 2.0 ** 15, "double": 2.0 ** 30}                          # from here on sqrt(x^2 +- 1) is x
+# from here on sqrt(x^2 +- 1) is x
+LARGE = {"float": 2.0 ** 15, "double": 2.0 ** 30}
 
 
 @function("asinh")
@@ -93,7 +101,8 @@ def asinh(f: Fn, x: Val) -> Val:
     w = square / (f.sqrt(square + 1.0) + 1.0)
     u, e1 = two_sum(f, f.const(x.ty, 1.0), b)
     u, e2 = fast_two_sum(f, u, w)
-    r = log_of_sum(f, f.sel(large, a, u), f.sel(large, 0.0, e1 + e2), f.sel(large, f.const(x.ty, 1.0), 0.0))
+    r = log_of_sum(f, f.sel(large, a, u), f.sel(large, 0.0, e1 + e2),
+                   f.sel(large, f.const(x.ty, 1.0), 0.0))
     return f.copysign(f.sel(f.cmp("olt", a, INF), r, a), x)
 
 
@@ -104,7 +113,8 @@ def acosh(f: Fn, x: Val) -> Val:
     b = f.sel(large, 1.0, x)
     t = b - 1.0
     u, lost = fast_two_sum(f, b, f.sqrt(f.fma(t, t, t + t)))
-    r = log_of_sum(f, f.sel(large, x, u), f.sel(large, 0.0, lost), f.sel(large, f.const(x.ty, 1.0), 0.0))
+    r = log_of_sum(f, f.sel(large, x, u), f.sel(large, 0.0, lost),
+                   f.sel(large, f.const(x.ty, 1.0), 0.0))
     return f.sel(f.cmp("ult", x, 1.0), NAN, f.sel(f.cmp("olt", x, INF), r, x))
 
 

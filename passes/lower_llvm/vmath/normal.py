@@ -22,21 +22,25 @@ def half_square(f: Fn, a: Val) -> tuple[Val, Val]:
     return h, f.fma(a, b, -h)
 
 
-# ---- f32 -------------------------------------------------------------------------------------------------------------
+# ---- f32 -----------------------------------------------------------------------------------------
 FAR, LAST, SHIFT = 3.5, 14.5, 64
 
 
 def tail_f32(f: Fn, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
-    """(t, u): Phi(-a), or a Phi(-a), is t 2^n, u having n + BIAS in its low bits; for 0 <= a < FAR, or with `far` up to LAST.
+    """(t, u): Phi(-a), or a Phi(-a), is t 2^n, u having n + BIAS in its low bits; for 0 <= a < FAR,
+    or with `far` up to LAST.
 
-    2 Phi(-a) = e^(-a^2 / 2) / (1 + a + a p(a)), the exponential being 2^(n + 1) (1 + q). The divisor may be rough, and its chain of
-    operations short: its reciprocal is also 1 - (1 + p) a / divisor, and p is small enough for this to say what the quotient lost.
-    From FAR on 2 Phi(-a) = e^(-a^2 / 2) p(1 / a^2) / a."""
+    2 Phi(-a) = e^(-a^2 / 2) / (1 + a + a p(a)), the exponential being 2^(n + 1) (1 + q). The
+    divisor may be rough, and its chain of operations short: its reciprocal is also 1 - (1 + p) a /
+    divisor, and p is small enough for this to say what the quotient lost. From FAR on 2 Phi(-a) =
+    e^(-a^2 / 2) p(1 / a^2) / a."""
     square = a * a
     n, u = nearest(f, square, -0.5 * LOG2E, BIAS["float"] - 1)
     hi, lo = LN2["float"]
     twice = f.fma(n, 2 * hi, square) + f.fma(n, 2 * lo, f.fma(a, a, -square))
-    q = f.fma(twice * twice, poly(f, twice, [c * (-0.5) ** (i + 2) for i, c in enumerate(C.EXP_F32)]), twice * -0.5)
+    q = f.fma(twice * twice, poly(f, twice,
+                                  [c * (-0.5) ** (i + 2) for i, c in enumerate(C.EXP_F32)]),
+              twice * -0.5)
     first, odd, even = C.NORMAL_NEAR[0], C.NORMAL_NEAR[1::2], C.NORMAL_NEAR[2::2]
     slope = f.fma(a, poly(f, square, even), poly(f, square, odd))
     p = f.fma(a, slope, first)
@@ -65,8 +69,9 @@ def tail_f32(f: Fn, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
 
 def by_tail_f32(f: Fn, x: Val, times_a: bool, of_tail: Callable[..., Any],
                 edges: Callable[..., Any] = lambda r: r) -> Val:
-    """of_tail(t, s), t s being what `tail_f32` says and s a power of two; and what `edges` makes of it. Where all lanes are below FAR,
-    which is nearly always, without the care for what is beyond."""
+    """of_tail(t, s), t s being what `tail_f32` says and s a power of two; and what `edges` makes of
+    it. Where all lanes are below FAR, which is nearly always, without the care for what is
+    beyond."""
     a = f.fabs(x)
 
     def plain() -> list[Val]:
@@ -81,7 +86,8 @@ def by_tail_f32(f: Fn, x: Val, times_a: bool, of_tail: Callable[..., Any],
 
 @function("ndtr", "float")
 def ndtr_f32(f: Fn, x: Val) -> Val:
-    return by_tail_f32(f, x, False, lambda t, s: f.sel(f.cmp("ogt", x, 0.0), f.fma(-t, s, 1.0), t * s))
+    return by_tail_f32(f, x, False,
+                       lambda t, s: f.sel(f.cmp("ogt", x, 0.0), f.fma(-t, s, 1.0), t * s))
 
 
 @function("gelu", "float")
@@ -92,11 +98,12 @@ def gelu_f32(f: Fn, x: Val) -> Val:
                        lambda r: f.sel(f.cmp("oeq", x, -INF), NAN, r))
 
 
-# ---- f64 -------------------------------------------------------------------------------------------------------------
+# ---- f64 -----------------------------------------------------------------------------------------
 def tail_f64(f: Fn, a: Val, times: Val | None = None) -> Val:
     """Phi(-a), or `times` as much, for 1/2 <= a / sqrt 2."""
     b = f.sel(f.cmp("ogt", a, 39.0), 39.0, a)
-    return erfc_of_magnitude(f, b * ROOT_HALF, exponent=half_square(f, b), times=0.5 if times is None else b * 0.5)
+    return erfc_of_magnitude(f, b * ROOT_HALF, exponent=half_square(f, b),
+                             times=0.5 if times is None else b * 0.5)
 
 
 @function("ndtr", "double")

@@ -41,7 +41,8 @@ def power_f64(f: Fn, x: Val, y: Val, normal: bool) -> Val:
 
 
 def long_log(f: Fn, x: Val, normal: bool) -> tuple[Val, Val]:
-    """log x in two doubles, good to 2^-65: with x = 2^k m and s = (m - 1) / (m + 1), k ln2 + 2s + 2s (s^2/3 + s^4 p(s^2)).
+    """log x in two doubles, good to 2^-65: with x = 2^k m and s = (m - 1) / (m + 1), k ln2 + 2s +
+    2s (s^2/3 + s^4 p(s^2)).
 
     Only the last term is formed in one double."""
     k, m, _ = mantissa(f, x, normal)
@@ -61,15 +62,18 @@ def long_log(f: Fn, x: Val, normal: bool) -> tuple[Val, Val]:
     c_lost = f.fma(s2, t_lost, f.fma(s2_lost, t, c_lost))
     log_m, lost = fast_two_sum(f, s2, c)
     lost = f.fma(k, LN2["double"][1], lost + (s2_lost + c_lost))
-    hi, more = fast_two_sum(f, k * LN2["double"][0], log_m)                   # the product is exact, and zero or the larger one
+    # the product is exact, and zero or the larger one
+    hi, more = fast_two_sum(f, k * LN2["double"][0], log_m)
     return fast_two_sum(f, hi, more + lost)
 
 
 def with_edges(f: Fn, x: Val, y: Val, power: Callable[..., Any]) -> Val:
-    """power(x, y) with all the cases of C99; where every x is positive, normal and finite and every y finite, without asking."""
+    """power(x, y) with all the cases of C99; where every x is positive, normal and finite and
+    every y finite, without asking."""
     least, inf = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], INF))
     odd = f.cmp("uge", bits(f, x) - least, inf - least) | f.cmp("uge", f.fabs(y), INF)
-    return f.if_(f.any(odd), lambda: [edges(f, x, y, power(f, f.fabs(x), y, False))], lambda: [power(f, x, y, True)])[0]
+    return f.if_(f.any(odd), lambda: [edges(f, x, y, power(f, f.fabs(x), y, False))],
+                 lambda: [power(f, x, y, True)])[0]
 
 
 def edges(f: Fn, x: Val, y: Val, r: Val) -> Val:
@@ -77,7 +81,8 @@ def edges(f: Fn, x: Val, y: Val, r: Val) -> Val:
     e = x.elem
     a = f.fabs(x)
     inf_bits = bits(f, f.const(x.ty, INF))
-    ends = floating(f, bits(f, a) ^ f.sel(f.cmp("olt", y, 0.0), inf_bits, 0))            # 0 and inf change places where y < 0
+    # 0 and inf change places where y < 0
+    ends = floating(f, bits(f, a) ^ f.sel(f.cmp("olt", y, 0.0), inf_bits, 0))
     r = f.sel(f.cmp("oeq", a, 0.0) | f.cmp("oeq", a, INF), ends, r)
     r = f.sel(f.cmp("oeq", a, 1.0), 1.0, r)
     half = y * 0.5

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Val
 
 
-# ---- the error function ----------------------------------------------------------------------------------------------
+# ---- the error function --------------------------------------------------------------------------
 @function("erf", "float")
 def erf_f32(f: Fn, x: Val) -> Val:
-    """|x| < 1.1: x + x p(x^2); above: 1 - p(|x|)^4 (the root of erfc needs few terms), flat from 3.93 on."""
+    """|x| < 1.1: x + x p(x^2); above: 1 - p(|x|)^4 (the root of erfc needs few terms), flat from
+    3.93 on."""
     a = f.fabs(x)
     small = f.fma(x, poly(f, x * x, C.ERF_SMALL_F32), x)
     b = f.sel(f.cmp("ogt", a, 3.93), 3.93, a)
@@ -41,7 +42,8 @@ def square_in_two(f: Fn, a: Val) -> tuple[Val, Val]:
 
 def erfc_of_magnitude(f: Fn, a: Val, chains: int = 1, exponent: tuple[Val, Val] | None = None,
                       times: float | Val | None = None) -> Val:
-    """erfc(a) for 1/2 <= a <= 28, as a product rounded once; or `times` as much. `exponent`: -a^2 in two parts, if known better."""
+    """erfc(a) for 1/2 <= a <= 28, as a product rounded once; or `times` as much. `exponent`:
+    -a^2 in two parts, if known better."""
     v, tail = erfcx_of_magnitude(f, a, chains)
     if exponent is None:
         square, lost = square_in_two(f, a)
@@ -116,8 +118,9 @@ def erfinv(f: Fn, x: Val) -> Val:
 through_double("erfinv")
 
 
-# ---- the gamma family ------------------------------------------------------------------------------------------------
-# Each works on y = |x| and turns the result for negative x by its reflection formula. Polynomials in 1/y^2 serve from 6 on.
+# ---- the gamma family ----------------------------------------------------------------------------
+# Each works on y = |x| and turns the result for negative x by its reflection formula. Polynomials
+# in 1/y^2 serve from 6 on.
 PI = 3.141592653589793
 
 
@@ -155,7 +158,8 @@ def sinc(f: Fn, x: Val) -> Val:
 
 @function("lgamma", "double")
 def lgamma(f: Fn, x: Val) -> Val:
-    """log|gamma|. Up to 1/2 from the argument raised by 2, up to 6 from the argument lowered into 1.5 .. 2.5."""
+    """log|gamma|. Up to 1/2 from the argument raised by 2, up to 6 from the argument lowered
+    into 1.5 .. 2.5."""
     y = f.fabs(x)
     low, near_one, high = f.cmp("olt", y, 0.5), f.cmp("olt", y, 1.25), f.cmp("oge", y, 6.0)
     w, product = y, f.const(x.ty, 1.0)
@@ -166,7 +170,8 @@ def lgamma(f: Fn, x: Val) -> Val:
     v = f.sel(low, x, y)
     argument = f.sel(high, y, f.sel(low, f.fabs(v) * (v + 1.0), product))
     logarithm = log(f, argument)
-    # around 2: lgamma(2 + t) = t p(t); around 1 less log(1 + t) = t - (t^2/2 - s (t^2/2 + R)), its t joined to the polynomial
+    # around 2: lgamma(2 + t) = t p(t); around 1 less log(1 + t) = t - (t^2/2 - s (t^2/2 + R)), its
+    # t joined to the polynomial
     t = f.sel(low, x, f.sel(near_one, y - 1.0, w - 2.0))
     p = poly(f, t, C.LGAMMA_TWO)
     around_two = f.fma(t, p, f.sel(low, -logarithm, logarithm))
@@ -176,7 +181,9 @@ def lgamma(f: Fn, x: Val) -> Val:
     around_one = f.fma(t, p - 1.0, half - s * f.fma(z, poly(f, z, C.LGAMMA_LOG, 2), half))
     small = f.sel(near_one & ~low, around_one, around_two)
     inverse = 1.0 / y
-    large = f.fma(y - 0.5, logarithm - 1.0, f.fma(inverse, poly(f, inverse * inverse, C.LGAMMA_STIRLING), C.LGAMMA_CONSTANT))
+    large = f.fma(y - 0.5,
+                  logarithm - 1.0,
+                  f.fma(inverse, poly(f, inverse * inverse, C.LGAMMA_STIRLING), C.LGAMMA_CONSTANT))
     r = f.sel(high, large, small)
     reflected = f.cmp("ole", x, -0.5)
 
@@ -189,7 +196,8 @@ def lgamma(f: Fn, x: Val) -> Val:
 
 @function("digamma", "double")
 def digamma(f: Fn, x: Val) -> Val:
-    """y < 2: (y - root) p; up to 6: lowered into 1 .. 2, the sum of reciprocals as one quotient n / d."""
+    """y < 2: (y - root) p; up to 6: lowered into 1 .. 2, the sum of reciprocals as one quotient
+    n / d."""
     y = f.fabs(x)
     small, high, negative = f.cmp("olt", y, 1.0), f.cmp("oge", y, 6.0), f.cmp("olt", x, 0.0)
     w = y
@@ -198,7 +206,8 @@ def digamma(f: Fn, x: Val) -> Val:
         above = f.cmp("oge", w, 2.0)
         w = f.sel(above, w - 1.0, w)
         n, d = f.sel(above, f.fma(n, w, d), n), f.sel(above, d * w, d)
-    # below 1: digamma(1 + y), less 1/y for positive x; for negative x reflection wants digamma(1 + y) too
+    # below 1: digamma(1 + y), less 1/y for positive x; for negative x reflection wants digamma(1 +
+    # y) too
     n = f.sel(small, f.sel(negative, f.const(x.ty, 0.0), -1.0), n)
     d = f.sel(small, y, d)
     n = f.sel(~small & negative, n * y + d, n)
@@ -208,7 +217,9 @@ def digamma(f: Fn, x: Val) -> Val:
     near = f.fma(root, poly(f, t - 0.5, C.DIGAMMA), n / d)
     inverse = 1.0 / y
     z = inverse * inverse
-    far = log(f, y) - f.fma(z, poly(f, z, C.DIGAMMA_TAIL), inverse * f.sel(negative, f.const(x.ty, -0.5), 0.5))
+    far = (
+        log(f, y)
+        - f.fma(z, poly(f, z, C.DIGAMMA_TAIL), inverse * f.sel(negative, f.const(x.ty, -0.5), 0.5)))
     r = f.sel(high, far, near)
 
     def reflect() -> list[Val]:
@@ -219,8 +230,8 @@ def digamma(f: Fn, x: Val) -> Val:
 
 
 def raised(f: Fn, x: Val, term: Callable[..., Any], tail: Callable[..., Any]) -> Val:
-    """term(y) + term(y + 1) + ... up to 6, and tail(w) from there on, w >= 6; the smallest first. For negative x the first term is
-    left out: its reflection wants the function of 1 + y."""
+    """term(y) + term(y + 1) + ... up to 6, and tail(w) from there on, w >= 6; the smallest first.
+    For negative x the first term is left out: its reflection wants the function of 1 + y."""
     y, negative = f.fabs(x), f.cmp("olt", x, 0.0)
     w, terms = y, []
     for i in range(7):
@@ -263,7 +274,9 @@ def polygamma2(f: Fn, x: Val) -> Val:
 
     def reflect() -> list[Val]:
         s, c = sine_and_cosine(f, f.fabs(x))
-        return [f.sel(negative, f.sel(f.cmp("oeq", s, 0.0), -INF, f.fma(c / (s * s * s), 2 * PI, r)), r)]
+        return [
+            f.sel(negative, f.sel(f.cmp("oeq", s, 0.0), -INF, f.fma(c / (s * s * s), 2 * PI, r)),
+                  r)]
     r, = f.if_(f.any(negative), reflect, lambda: [r])
     return f.sel(f.cmp("oeq", x, 0.0), -INF, r)
 

@@ -12,7 +12,8 @@ TWO_OVER_PI = 0.6366197723675814
 PI_2 = {"float": (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
         "double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)}
 LIMIT = {"float": 1e5, "double": 2.0 ** 27}                # the largest |x| they are good for
-CANCELS = {"float": 0.01, "double": 1e-7}                  # an |r| so small may have lost digits of the second part
+# an |r| so small may have lost digits of the second part
+CANCELS = {"float": 0.01, "double": 1e-7}
 
 
 def reduce(f: Fn, x: Val) -> list[Val]:
@@ -21,10 +22,12 @@ def reduce(f: Fn, x: Val) -> list[Val]:
     n, u = nearest(f, x, TWO_OVER_PI)
     a = f.fma(n, -c1, x)
     r = f.fma(n, -c2, a)
-    lost = f.sel(f.cmp("ogt", f.fabs(r), CANCELS[x.elem]), f.fma(n, -c2, a - r), 0.0)        # exact where r is close to a
+    # exact where r is close to a
+    lost = f.sel(f.cmp("ogt", f.fabs(r), CANCELS[x.elem]), f.fma(n, -c2, a - r), 0.0)
     lo = f.fma(n, -c3, lost)
     far = f.cmp("ogt", f.fabs(x), LIMIT[x.elem])
-    beyond = getattr(f, "reduce_far", None) or functools.partial(reduce_far, f)              # a target may have a way of its own
+    # a target may have a way of its own
+    beyond = getattr(f, "reduce_far", None) or functools.partial(reduce_far, f)
     return f.if_(f.any(far), lambda: beyond(x, r, lo, u), lambda: [r, lo, u])
 
 
@@ -40,8 +43,9 @@ def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     def lane(i: Val) -> None:
         v = f.load("double", f.at(at[0], i, "double"))
         a = f.fabs(v)
-        f.if_(f.cmp("ogt", a, LIMIT[x.elem]) & f.cmp("olt", a, INF),
-              lambda: f.call(far_function(f.mod), "void", v, *(f.at(p, i, "double") for p in at[1:])))
+        f.if_(
+            f.cmp("ogt", a, LIMIT[x.elem]) & f.cmp("olt", a, INF),
+            lambda: f.call(far_function(f.mod), "void", v, *(f.at(p, i, "double") for p in at[1:])))
     f.loop(0, n, 1, lane)
     r64, lo64, u64 = f.load(doubles, at[1]), f.load(doubles, at[2]), f.load(words, at[3])
     if x.elem == "double":
@@ -51,13 +55,15 @@ def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
 
 
 def far_function(mod: Module) -> str:
-    """void vmath_reduce_far(double x, ptr r, ptr lo, ptr n) for finite |x| >= 2^10, by Payne and Hanek.
+    """void vmath_reduce_far(double x, ptr r, ptr lo, ptr n) for finite |x| >= 2^10, by Payne and
+    Hanek.
 
     |x| = M 2^e. W is a window of 192 bits of 2/pi such that M W / 2^190 = |x| 2/pi mod 4; 128 bits of the product are enough."""
     name = "vmath_reduce_far"
     if name in {f.name for f in mod.fns}:
         return name
-    f = mod.fn(name, [("double", "x"), ("ptr", "r"), ("ptr", "lo"), ("ptr", "n")], linkage="internal")
+    f = mod.fn(name, [("double", "x"), ("ptr", "r"), ("ptr", "lo"), ("ptr", "n")],
+               linkage="internal")
     mod.fns.remove(f)
     mod.fns.insert(0, f)
     x, r_at, lo_at, n_at = f.args
@@ -69,7 +75,9 @@ def far_function(mod: Module) -> str:
     start = e + 62
     word, shift = start >> 6, start & 63
     ws = [f.load("i64", f.at(table, word + i, "i64")) for i in range(4)]
-    wide = [f.conv("zext", f.intr("fshl", a, c, shift), "i128") for a, c in zip(ws, ws[1:], strict=False)]
+    wide = [
+        f.conv("zext", f.intr("fshl", a, c, shift), "i128")
+        for a, c in zip(ws, ws[1:], strict=False)]
     m = f.conv("zext", m, "i128")
     t = (m * wide[0] << 64) + m * wide[1] + f.lshr(m * wide[2], 64)
     q = f.lshr(t + (1 << 125), 126)
@@ -127,7 +135,8 @@ def cos(f: Fn, x: Val) -> Val:
 
 @function("tan")
 def tan(f: Fn, x: Val) -> Val:
-    """tan(r) = r + r^3 p(r^2), or -1 / tan(r) in the odd quadrants, with what the sum and the quotient lost."""
+    """tan(r) = r + r^3 p(r^2), or -1 / tan(r) in the odd quadrants, with what the sum and the
+    quotient lost."""
     r, lo, u = reduce(f, x)
     z = r * r
     t, e = fast_two_sum(f, r, f.fma(r * z, fitted(f, z, "TAN", 4), f.fma(lo, z, lo)))
@@ -137,13 +146,15 @@ def tan(f: Fn, x: Val) -> Val:
     return f.sel(f.cmp("oeq", x, 0.0), x, t)
 
 
-# ---- inverses --------------------------------------------------------------------------------------------------------
-PI = {"float": (3.1415927410125732, -8.742277657347586e-08), "double": (3.141592653589793, 1.2246467991473532e-16)}
+# ---- inverses ------------------------------------------------------------------------------------
+PI = {
+    "float": (3.1415927410125732, -8.742277657347586e-08),
+    "double": (3.141592653589793, 1.2246467991473532e-16)}
 
 
 def arc(f: Fn, x: Val) -> tuple[Val, Val, Val]:
-    """(high, s, t): where |x| > 1/2 (high), s = sqrt((1 - |x|) / 2), whose arcsine is half of arccos |x|; elsewhere s = x.
-    t = arcsin(s) - s."""
+    """(high, s, t): where |x| > 1/2 (high), s = sqrt((1 - |x|) / 2), whose arcsine is half of
+    arccos |x|; elsewhere s = x. t = arcsin(s) - s."""
     a = f.fabs(x)
     high = f.cmp("ogt", a, 0.5)
     z = f.sel(high, f.fma(a, -0.5, 0.5), x * x)

@@ -1,8 +1,10 @@
-"""Convolutions of one input channel per group. Nothing is packed: each tap is a load and a multiply-add.
+"""Convolutions of one input channel per group. Nothing is packed: each tap is a load and a
+multiply-add.
 
-With many channels a vector holds one pixel of several channels, for windows of any stride and maps of any width: `Band` turns rows
-of the image that way, padding written out. With few channels a vector holds neighbouring pixels (`forward_few`).
-The orders are those of `conv.forward` and `conv.weight_grad`, so the bits are too.
+With many channels a vector holds one pixel of several channels, for windows of any stride and maps
+of any width: `Band` turns rows of the image that way, padding written out. With few channels a
+vector holds neighbouring pixels (`forward_few`). The orders are those of `conv.forward` and
+`conv.weight_grad`, so the bits are too.
 """
 from ..shuffles import planes_to_pixels, transpose
 from .conv import OPERAND0, writer
@@ -14,10 +16,12 @@ PIXELS = 4                     # outputs whose chains run side by side
 
 
 class Band:
-    """Rows of x under some rows of outputs as [depth][row][column][channel], zeros outside the image.
+    """Rows of x under some rows of outputs as [depth][row][column][channel], zeros outside the
+    image.
 
-    band_cols is the width with padding, `left` the leftmost tap, `top` and `bottom` the first and last row of taps; `steps`
-    channels of the output share one of x. Neighbours in a row of x lie side by side if `near` is 1.
+    band_cols is the width with padding, `left` the leftmost tap, `top` and `bottom` the first and
+    last row of taps; `steps` channels of the output share one of x. Neighbours in a row of x lie
+    side by side if `near` is 1.
     """
 
     def __init__(self, f, g, t, memory, x, taps, near):
@@ -28,7 +32,8 @@ class Band:
         for k in range(taps):
             r, q = divmod_(f, f.const("i64", k), g.coltaps)
             depth, across = f.udiv(r, g.rows), table(f, g.table, q + g.rowtaps * 2) - g.left
-            self.tap_at.append(depth * self.size + ((table(f, g.table, r + g.rowtaps) - g.top) * g.band_cols + across) * n)
+            self.tap_at.append(depth * self.size + (
+                (table(f, g.table, r + g.rowtaps) - g.top) * g.band_cols + across) * n)
 
     def bring(self, image, oz, oy0, oy1, planes):
         """What outputs oy0..oy1 of depth oz read; `planes` are the offsets of the channels in x."""
@@ -53,22 +58,26 @@ class Band:
             f.store(f.const(t.vec, 0.0), f.at(to, c * n, t.elem))
 
         def copy():
-            planes_to_pixels(f, t.vec, [f.at(self.x, at + base, t.elem) for at in planes], low + g.left, high + g.left,
-                             f.at(to, low * n, t.elem), lambda p, c, mask: load_row(f, t, p, c, mask, self.near, g))
+            planes_to_pixels(f, t.vec, [f.at(self.x, at + base, t.elem) for at in planes],
+                             low + g.left, high + g.left, f.at(to, low * n, t.elem),
+                             lambda p, c, mask: load_row(f, t, p, c, mask, self.near, g))
         f.loop(0, f.imin(low, g.band_cols), 1, zeros)
         f.if_(inside, copy)
         f.loop(high, g.band_cols, 1, zeros)
 
     def row(self, oy, oy0):
         """Where the windows of output row oy begin, in a band brought for oy0.."""
-        return self.f.at(self.memory, (oy - oy0) * self.g.sh * self.g.band_cols * self.t.lanes, self.t.elem)
+        return self.f.at(self.memory, (oy - oy0) * self.g.sh * self.g.band_cols * self.t.lanes,
+                         self.t.elem)
 
 
 def forward(m, symbol, t, taps, epilogue, near, far):
-    """The kernel over units (image, depth, band of rows, vector of channels), for a number of taps; arguments as `conv.forward`."""
+    """The kernel over units (image, depth, band of rows, vector of channels), for a number of
+    taps; arguments as `conv.forward`."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
-    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
+    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64"))
+                                      for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
     line, weights = g.area(mine, "out_at"), g.area(mine, "y_at")
@@ -92,8 +101,9 @@ def forward(m, symbol, t, taps, epilogue, near, far):
                     at = table(f, g.table, g.rowtaps * 2 + g.coltaps + k)
                     f.store(f.load(t.elem, f.at(src, at, t.elem)), f.at(weights, k * n + i, t.elem))
         else:
-            planes_to_pixels(f, t.vec, [f.at(w, c * taps, t.elem) for c in channels], f.const("i64", 0), f.const("i64", taps),
-                             weights, lambda p, k, mask: f.mload(t.vec, f.at(p, k, t.elem), mask))
+            planes_to_pixels(f, t.vec, [f.at(w, c * taps, t.elem) for c in channels],
+                             f.const("i64", 0), f.const("i64", taps), weights,
+                             lambda p, k, mask: f.mload(t.vec, f.at(p, k, t.elem), mask))
 
         def weight(k):
             return f.load(t.vec, f.at(weights, k * n, t.elem))
@@ -107,14 +117,17 @@ def forward(m, symbol, t, taps, epilogue, near, far):
                 starts = [f.at(at, g.sw * (i * n) if i else 0, t.elem) for i in range(PIXELS)]
                 for k in range(taps):
                     v = held[k] if held else weight(k)
-                    sums = [f.fma(v, f.load(t.vec, f.at(p, band.tap_at[k], t.elem)), a) for p, a in zip(starts, sums)]
+                    sums = [
+                        f.fma(v, f.load(t.vec, f.at(p, band.tap_at[k], t.elem)), a)
+                        for p, a in zip(starts, sums)]
                 for i, a in enumerate(sums):
                     f.store(a, f.at(line, (ox + i) * n, t.elem))
             f.loop(0, g.ow, PIXELS, pixels)
             base = image * g.yn + oz * g.yd + oy * g.yh
 
             def out(ox):
-                put = writer(f, t, epilogue, (f.const("i64", 1) << f.imin(g.ow - ox, n)) - 1, far, g)
+                put = writer(f, t, epilogue, (f.const("i64", 1) << f.imin(g.ow - ox, n)) - 1, far,
+                             g)
                 lines = [f.load(t.vec, f.at(line, (ox + i) * n, t.elem)) for i in range(n)]
                 for i, v in enumerate(transpose(f, lines)):
                     def store(v=v, c=first + i):
@@ -127,10 +140,12 @@ def forward(m, symbol, t, taps, epilogue, near, far):
 
 
 def forward_few(m, symbol, t, taps, epilogue, near, far):
-    """The same over units (block of pixels, block of channels), with a vector of neighbouring pixels."""
+    """The same over units (block of pixels, block of channels), with a vector of neighbouring
+    pixels."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
-    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(OPERAND0 + len(epilogue.operands)))
+    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64"))
+                                      for i in range(OPERAND0 + len(epilogue.operands)))
     g = Geometry(f, args, 4)
     mine = f.bytes_at(scratch, worker * g.scratch)
     limit = g.max_panels * t.panel
@@ -138,12 +153,15 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
     masks = g.area(mine, "list_at")
     places = [divmod_(f, f.const("i64", k), g.coltaps) for k in range(taps)]
     tap_at = [runs.tap_at(r, q) for r, q in places]
-    weight_at = [table(f, g.table, g.rowtaps * 2 + g.coltaps + k) if t.listed else k for k in range(taps)]
+    weight_at = [
+        table(f, g.table, g.rowtaps * 2 + g.coltaps + k) if t.listed else k for k in range(taps)]
 
     def unit(u):
         pixel_block, channel_block = divmod_(f, u, g.row_blocks)
-        panel0, panel1 = share(f, pixel_block, g.panels, g.pixel_blocks), share(f, pixel_block + 1, g.panels, g.pixel_blocks)
-        first, last = share(f, channel_block, g.outs, g.row_blocks), share(f, channel_block + 1, g.outs, g.row_blocks)
+        panel0, panel1 = share(f, pixel_block, g.panels,
+                               g.pixel_blocks), share(f, pixel_block + 1, g.panels, g.pixel_blocks)
+        first, last = share(f, channel_block, g.outs,
+                            g.row_blocks), share(f, channel_block + 1, g.outs, g.row_blocks)
         runs.build(panel0, panel1, g.pixels)
         count = runs.get(runs.first, panel1 - panel0)
 
@@ -155,7 +173,9 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
         def channel(o):
             group, row = divmod_(f, o, g.rows)
             xo, wo = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg + row * g.wo, t.elem)
-            given = [v if v.ty == "ptr" else f.splat(v, t.lanes) for v in epilogue.given(f, t.elem, operands, o)]
+            given = [
+                v if v.ty == "ptr" else f.splat(v, t.lanes)
+                for v in epilogue.given(f, t.elem, operands, o)]
             base = o * g.yo
 
             def weight(k):
@@ -166,8 +186,10 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
                 p, acc = f.at(xo, runs.get(runs.x, e), t.elem), f.const(t.vec, 0.0)
                 for k in range(taps):
                     bits = f.load("i32", f.at(masks, e * taps + k, "i32"))
-                    acc = f.fma(held[k] if held else weight(k), reader(f, t, near, bits, g)(f.at(p, tap_at[k], t.elem)), acc)
-                writer(f, t, epilogue, runs.get(runs.lanes, e), far, g)(acc, given, y, base + runs.get(runs.y, e))
+                    acc = (f.fma(held[k] if held else weight(k),
+                                 reader(f, t, near, bits, g)(f.at(p, tap_at[k], t.elem)), acc))
+                (writer(f, t, epilogue, runs.get(runs.lanes, e), far,
+                        g)(acc, given, y, base + runs.get(runs.y, e)))
             f.loop(0, count, 1, run)
         f.loop(first, last, 1, channel)
     f.loop(begin, end, 1, unit)
@@ -196,7 +218,8 @@ def weight_grad(m, symbol, t, taps, near):
         def output_row(image, oz, oy, oy0):
             pixel0 = (oz * g.oh + oy) * g.ow
             base = image * g.yn + pixel0
-            planes_to_pixels(f, t.vec, [f.at(gy, base + c * g.yo, t.elem) for c in channels], f.const("i64", 0), g.ow, line,
+            planes_to_pixels(f, t.vec, [f.at(gy, base + c * g.yo, t.elem) for c in channels],
+                             f.const("i64", 0), g.ow, line,
                              lambda p, c, mask: f.mload(t.vec, f.at(p, c, t.elem), mask))
             src = moved.row(oy, oy0)
             start = image * g.image + pixel0
@@ -208,9 +231,12 @@ def weight_grad(m, symbol, t, taps, near):
                 for low, high in zip(cuts, cuts[1:]):
                     def pixel(i, *acc):
                         v, at = f.load(t.vec, f.at(line, i * n, t.elem)), f.at(src, i * g.sw * n, t.elem)
-                        return [f.fma(f.load(t.vec, f.at(at, tap_at[k], t.elem)), v, a) for k, a in zip(range(low, high), acc)]
+                        return [
+                            f.fma(f.load(t.vec, f.at(at, tap_at[k], t.elem)), v, a)
+                            for k, a in zip(range(low, high), acc)]
                     places = [f.at(sums, k * n, t.elem) for k in range(low, high)]
-                    for q, a in zip(places, f.loop(p, stop, 1, pixel, [f.load(t.vec, q) for q in places])):
+                    for q, a in zip(places,
+                                    f.loop(p, stop, 1, pixel, [f.load(t.vec, q) for q in places])):
                         f.store(a, q)
                 last = f.cmp("eq", start + stop, g.pixels) | f.cmp("eq", inside + (stop - p), KC)
 
@@ -234,6 +260,7 @@ def weight_grad(m, symbol, t, taps, near):
 
         def put(i):
             for k in range(taps):
-                f.store(f.load(t.elem, f.at(totals, k * n + i, t.elem)), f.at(gw, (first + i) * taps + k, t.elem))
+                f.store(f.load(t.elem, f.at(totals, k * n + i, t.elem)),
+                        f.at(gw, (first + i) * taps + k, t.elem))
         f.loop(0, f.imin(g.outs - first, n), 1, put)
     f.loop(begin, end, 1, unit)

@@ -1,28 +1,35 @@
-"""Convolutions of few channels that read each tap's pixels where they lie, in planes of the image with its padding.
+"""Convolutions of few channels that read each tap's pixels where they lie, in planes of the image
+with its padding.
 
-Copying the pixels under every tap into panels, as `conv.forward` does, costs as much as the products of a handful of output channels, and an
-image's pixel is copied once for each tap that meets it. Here a work unit (group, image, band of output rows, block of output channels)
-copies the rows that it reads once, into planes [channel][row][phase][column]: with a stride of two, a row's even columns are one phase and its
-odd ones the other, so that neighbouring outputs read neighbours under any tap. A tap is then a distance from a vector of outputs to what it
-reads: a step of the micro kernel loads the distance and, from there, its vectors. The order of each sum is that of `conv.forward`, and so are
-the bits.
+Copying the pixels under every tap into panels, as `conv.forward` does, costs as much as the
+products of a handful of output channels, and an image's pixel is copied once for each tap that
+meets it. Here a work unit (group, image, band of output rows, block of output channels) copies the
+rows that it reads once, into planes [channel][row][phase][column]: with a stride of two, a row's
+even columns are one phase and its odd ones the other, so that neighbouring outputs read neighbours
+under any tap. A tap is then a distance from a vector of outputs to what it reads: a step of the
+micro kernel loads the distance and, from there, its vectors. The order of each sum is that of
+`conv.forward`, and so are the bits.
 
-A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register tile's panel.
+A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register
+tile's panel.
 """
 from .. import targets
 from ..builder import at_once
 from .conv import OPERAND0, add_up, writer
 from .window_tiles import KC, Geometry, divmod_, share
 
-# After these come the distances of all steps, then (for `Tile.listed`) where each lies in a row of the weights.
-FIELDS = ("images oh ow h w sh left top xn xg xc xh yn yg yo yh yw wg wo rows steps channels tiles row_blocks band bands band_rows line vectors fill "
-          "scratch in_at out_at y_at").split()
+# After these come the distances of all steps, then (for `Tile.listed`) where each lies in a row of
+# the weights.
+FIELDS = (
+    "images oh ow h w sh left top xn xg xc xh yn yg yo yh yw wg wo rows steps channels tiles "
+    "row_blocks band bands band_rows line vectors fill scratch in_at out_at y_at").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 TOGETHER = 4                   # panels that a tile of weights meets before the next one
 
 
 def registers_for(rows):
-    """(rows, vectors) of the register tile for so many rows. Few rows go with many vectors, that multiply-adds are not short of operands."""
+    """(rows, vectors) of the register tile for so many rows. Few rows go with many vectors, that
+    multiply-adds are not short of operands."""
     registers = 32 if targets.current().name in ("avx512", "neon") else 16
     sizes = (12, 8, 6, 4, 3, 2, 1) if registers == 32 else (6, 4, 3, 2, 1)
     high = min((r for r in sizes if r <= rows), key=lambda r: -(-rows // r) * (r + 1))
@@ -30,10 +37,13 @@ def registers_for(rows):
 
 
 def micro(m, name, t):
-    """name(a, row, at, places, c, steps, first, *b): c (+)= a b over a block of steps. Step k of vector j of b lies at b[j] + at[k]; that of
-    a row of a at k or, with `t.listed`, at places[k]."""
-    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "places"), ("ptr", "c"), ("i64", "steps"), ("i1", "first"),
-                    *[("ptr", f"pixels{j}") for j in range(t.vectors)]], linkage="internal", attrs="noinline")
+    """name(a, row, at, places, c, steps, first, *b): c (+)= a b over a block of steps. Step k of
+    vector j of b lies at b[j] + at[k]; that of a row of a at k or, with `t.listed`, at
+    places[k]."""
+    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "places"), ("ptr", "c"),
+                    ("i64", "steps"),
+                    ("i1", "first"), *[("ptr", f"pixels{j}") for j in range(t.vectors)]],
+             linkage="internal", attrs="noinline")
     a, row, listed, places, c, steps, first, *b = f.args
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
 
@@ -42,18 +52,24 @@ def micro(m, name, t):
         bs = [f.load(t.vec, f.at(p, away, t.elem)) for p in b]
         p = f.at(a, f.load("i64", f.at(places, k + u, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
-            x = f.splat(f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)), t.lanes)
+            x = f.splat(
+                f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)),
+                t.lanes)
             p = f.at(p, row, t.elem) if t.listed else None             # as in `conv.micro`
             out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
         return out
-    acc = f.steps(steps, at_once(t.rows * t.vectors), step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
+
+    acc = f.steps(steps,
+                  at_once(t.rows * t.vectors),
+                  step, [f.const(t.vec, 0.0)] * (t.rows * t.vectors))
     add_up(f, t, acc, [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)], first)
     return name
 
 
 def forward(m, symbol, t, epilogue, step, far):
-    """The kernel over units (group, image, band of rows, block of output channels); arguments as `conv.forward`. `step` is the stride along a
-    row of x, 1 or 2, `far` that of y (see `writer`)."""
+    """The kernel over units (group, image, band of rows, block of output channels); arguments as
+    `conv.forward`. `step` is the stride along a row of x, 1 or 2, `far` that of y (see
+    `writer`)."""
     multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     planes = Planes(f, t, epilogue, step, far, multiply)
@@ -63,8 +79,8 @@ def forward(m, symbol, t, epilogue, step, far):
 class Planes:
     """The arguments of a call, its areas of scratch memory, and how an image comes into its planes.
 
-    `source`, `goal` and `lanes` say of each vector of outputs of a band where its first tap lies in the planes, where it goes in y,
-    counted from the band's first row, and which lanes it has."""
+    `source`, `goal` and `lanes` say of each vector of outputs of a band where its first tap lies in
+    the planes, where it goes in y, counted from the band's first row, and which lanes it has."""
 
     def __init__(self, f, t, epilogue, step, far, multiply):
         self.f, self.t, self.epilogue, self.step, self.far, self.multiply = f, t, epilogue, step, far, multiply
@@ -80,7 +96,8 @@ class Planes:
         self.row_size = g.line * step
 
     def vectors_of(self, rows):
-        """List the vectors of a band of so many rows; how many panels they make. The last panel is filled up with vectors of no lanes."""
+        """List the vectors of a band of so many rows; how many panels they make. The last panel
+        is filled up with vectors of no lanes."""
         f, t, g = self.f, self.t, self.g
 
         def row(r):
@@ -88,7 +105,8 @@ class Planes:
                 e, ox = r * g.vectors + v, v * t.lanes
                 f.store(r * g.sh * self.row_size + ox, f.at(self.source, e, "i64"))
                 f.store(r * g.yh + ox * g.yw, f.at(self.goal, e, "i64"))
-                f.store((f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1, f.at(self.lanes, e, "i64"))
+                f.store((f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1,
+                        f.at(self.lanes, e, "i64"))
             f.loop(0, g.vectors, 1, vector)
         f.loop(0, rows, 1, row)
         count = rows * g.vectors
@@ -98,7 +116,8 @@ class Planes:
         return f.udiv(count + (t.vectors - 1), f.const("i64", t.vectors))
 
     def bring(self, src, iy0, rows):
-        """Copy `rows` rows of all channels, from row iy0 of the image on (it may lie outside), to the planes."""
+        """Copy `rows` rows of all channels, from row iy0 of the image on (it may lie outside),
+        to the planes."""
         f, t, g, step = self.f, self.t, self.g, self.step
         zero = f.const(t.vec, 0.0)
 
@@ -120,14 +139,16 @@ class Planes:
         def put(load):
             vs = [load(i) for i in range(step)]
             for i in range(step):
-                f.store(vs[0] if step == 1 else f.shuffle(*vs, range(i, 2 * t.lanes, 2)), f.at(q, g.line * i if i else 0, t.elem))
+                f.store(vs[0] if step == 1 else f.shuffle(*vs, range(i, 2 * t.lanes, 2)),
+                        f.at(q, g.line * i if i else 0, t.elem))
 
         def part(i):
             first = ix + i * t.lanes
             inside = f.lanes_below(g.w - first, t.lanes) & ~f.lanes_below(0 - first, t.lanes)
             return f.mload(t.vec, f.at(p, i * t.lanes, t.elem), inside)
         whole = f.cmp("sge", ix, 0) & f.cmp("sle", ix + t.lanes * step, g.w)
-        f.if_(whole, lambda: put(lambda i: f.load(t.vec, f.at(p, i * t.lanes, t.elem))), lambda: put(part))
+        f.if_(whole, lambda: put(lambda i: f.load(t.vec, f.at(p, i * t.lanes, t.elem))),
+              lambda: put(part))
 
 
 class Band:
@@ -138,7 +159,8 @@ class Band:
         p, f, g = self.p, self.f, self.g
         rest, row_block = divmod_(f, u, g.row_blocks)
         rest, band = divmod_(f, rest, g.bands)
-        self.tile0, self.tile1 = share(f, row_block, g.tiles, g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
+        self.tile0, self.tile1 = share(f, row_block, g.tiles,
+                                       g.row_blocks), share(f, row_block + 1, g.tiles, g.row_blocks)
         self.group, n = divmod_(f, rest, g.images)
         oy0, oy1 = share(f, band, g.oh, g.bands), share(f, band + 1, g.oh, g.bands)
         self.panels = p.vectors_of(oy1 - oy0)
@@ -149,7 +171,8 @@ class Band:
         p, f, t, g = self.p, self.f, self.t, self.g
         p.bring(f.at(p.x, n * g.xn + self.group * g.xg, t.elem), oy0 * g.sh + g.top,
                 (oy1 - oy0 - 1) * g.sh + (g.band_rows - (g.band - 1) * g.sh))
-        self.wg, self.base = f.at(p.w, self.group * g.wg, t.elem), n * g.yn + self.group * g.yg + oy0 * g.yh
+        self.wg, self.base = (f.at(p.w, self.group * g.wg,
+                                   t.elem), n * g.yn + self.group * g.yg + oy0 * g.yh)
 
     def emit(self):
         """Some panels at a time meet all tiles of weights."""
@@ -177,24 +200,29 @@ class Band:
         self.ahead(row0, to)
 
         def block(k0):
-            f.call(p.multiply, "void", a if t.listed else f.at(a, k0, t.elem), g.wo, f.at(p.away, k0, "i64"),
-                   f.at(p.places, k0, "i64"), p.sums, f.imin(g.steps - k0, KC), f.cmp("eq", k0, 0), *b)
+            f.call(p.multiply, "void", a if t.listed else f.at(a, k0, t.elem), g.wo,
+                   f.at(p.away, k0, "i64"), f.at(p.places, k0, "i64"), p.sums,
+                   f.imin(g.steps - k0, KC), f.cmp("eq", k0, 0), *b)
         f.loop(0, f.imax(g.steps, 1), KC, block)
-        puts = [writer(f, t, p.epilogue, f.load("i64", f.at(p.lanes, e, "i64")), p.far, g) for e in at]
+        puts = [
+            writer(f, t, p.epilogue, f.load("i64", f.at(p.lanes, e, "i64")), p.far, g) for e in at]
 
         def out(r, away):
             given = p.epilogue.given(f, t.elem, p.operands, self.group * g.rows + row0 + r)
             for v, put in enumerate(puts):
-                put(f.load(t.vec, f.at(p.sums, r * t.panel + v * t.lanes, t.elem)), given, p.y, to[v] + away)
+                put(f.load(t.vec, f.at(p.sums, r * t.panel + v * t.lanes, t.elem)), given, p.y,
+                    to[v] + away)
             return away + g.yo
         f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])
 
     def ahead(self, row0, to):
-        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in
+        another page."""
         p, f, t, g = self.p, self.f, self.t, self.g
 
         def row(r, away):
-            for q, write in [(p.y, 1)] + [(q, 0) for q, kind in zip(p.operands, p.epilogue.operands) if kind == "pixel"]:
+            for q, write in ([(p.y, 1)] + [
+                (q, 0) for q, kind in zip(p.operands, p.epilogue.operands) if kind == "pixel"]):
                 for at in to:
                     f.prefetch(f.at(q, at + away, t.elem), write)
             return away + g.yo

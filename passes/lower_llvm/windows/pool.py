@@ -1,12 +1,15 @@
-"""Pools: a vector holds one pixel of several planes (an image's channel), so windows of any shape and stride cost the same. (Rows of
-pixels side by side under even windows have `pool_rows`, and the same bits.)
+"""Pools: a vector holds one pixel of several planes (an image's channel), so windows of any shape
+and stride cost the same. (Rows of pixels side by side under even windows have `pool_rows`, and the
+same bits.)
 
-A unit is a vector of planes times a block of outputs. It brings the input, a chunk of rows after another, into scratch as
-[pixel][plane], continues every output's chain over the window's taps in that chunk, and at last turns the outputs back into planes.
-Taps are taken in row-major order, sums start from +0: the order of a loop over the window.
+A unit is a vector of planes times a block of outputs. It brings the input, a chunk of rows after
+another, into scratch as [pixel][plane], continues every output's chain over the window's taps in
+that chunk, and at last turns the outputs back into planes. Taps are taken in row-major order, sums
+start from +0: the order of a loop over the window.
 
-What windows are is told by tables: along each axis, the first tap of output i, its end, and the distance of taps. So plain, dilated
-and adaptive pools are one kernel; and the gradient of an average is a sum over the windows of the outputs that an input is in.
+What windows are is told by tables: along each axis, the first tap of output i, its end, and the
+distance of taps. So plain, dilated and adaptive pools are one kernel; and the gradient of an
+average is a sum over the windows of the outputs that an input is in.
 """
 
 from ..builder import vec
@@ -16,17 +19,20 @@ from .window_tiles import Geometry, divmod_, load_row, table_at
 
 CHUNK = 4096  # pixels of an input chunk and of an output block, at most (a row of pixels at least)
 FIELDS = (
-    "planes channels xn xc xd xh xw d h w od oh ow step_d step_h step_w rows cols row_blocks col_blocks "
-    "chunk_rows chunk_cols scratch planes_at in_at out_at index_at z_table y_table x_table"
+    "planes channels xn xc xd xh xw d h w od oh ow step_d step_h step_w rows cols row_blocks "
+    "col_blocks chunk_rows chunk_cols scratch planes_at in_at out_at index_at z_table y_table "
+    "x_table"
 ).split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 
 
 def emit(m, symbol, t, kind, near):
-    """The kernel, args x, y, index, scratch, geometry, divisors; units (vector of planes, depth, block of rows, block of columns).
+    """The kernel, args x, y, index, scratch, geometry, divisors; units (vector of planes, depth,
+    block of rows, block of columns).
 
-    kind: "max", "max_index" (y and index), "mean" (divide the sums), "spread" (divide x, then add). Divisors are f64, per axis.
-    z_table, y_table, x_table in the geometry say where an axis' tables begin: first taps, ends, then the bounds without clipping.
+    kind: "max", "max_index" (y and index), "mean" (divide the sums), "spread" (divide x, then add).
+    Divisors are f64, per axis. z_table, y_table, x_table in the geometry say where an axis' tables
+    begin: first taps, ends, then the bounds without clipping.
     """
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     pool = Pool(f, t, kind, near)
@@ -199,7 +205,8 @@ class Unit:
         f.loop(self.ox0, self.ox1, 1, one)
 
     def back(self, src, elem, put):
-        """Turn [output][plane] into planes. A block of several rows has whole rows, so its outputs follow each other."""
+        """Turn [output][plane] into planes. A block of several rows has whole rows, so its
+        outputs follow each other."""
         f, g, n = self.f, self.g, self.n
         at = (self.oz * g.oh + self.oy0) * g.ow + self.ox0
 
@@ -296,8 +303,8 @@ class Chunk:
 
 
 def max_grad(m, symbol, elem):
-    """The kernel over planes, args gy, index, gx, outputs, inputs: each output's gradient to its index, in order. An index outside
-    the plane (a window without taps has -1) gives nothing."""
+    """The kernel over planes, args gy, index, gx, outputs, inputs: each output's gradient to its
+    index, in order. An index outside the plane (a window without taps has -1) gives nothing."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     n = lanes_for(elem)

@@ -1,6 +1,8 @@
-"""Pools whose vectors hold neighbouring outputs of a row: for rows of pixels that lie side by side and windows at equal distances.
+"""Pools whose vectors hold neighbouring outputs of a row: for rows of pixels that lie side by side
+and windows at equal distances.
 
-A unit is a plane, a depth and some rows of outputs. An output's chain is the one of `pool`: its taps in row-major order, sums from
+A unit is a plane, a depth and some rows of outputs. An output's chain is the one of `pool`: its
+taps in row-major order, sums from
 +0. Taps outside the row are masked; where no lane can have one, four vectors go side by side without masks.
 """
 
@@ -8,16 +10,19 @@ from ..builder import vec
 from .window_tiles import Geometry, divmod_, table_at
 
 SIDE = 4  # vectors side by side
-FIELDS = "channels xn xc xd xh h w od oh ow step_d step_h step_w taps stride first left whole rows row_blocks z_at y_at".split()
+FIELDS = "channels xn xc xd xh h w od oh ow step_d step_h step_w taps stride first left whole rows row_blocks z_at y_at".split(
+)
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 
 
 def emit(m, symbol, elem, lanes, kind, stride, taps):
-    """The kernel, args x, y, index, scratch (unused), geometry, divisors, as `pool` has them; units (plane, depth, block of rows).
+    """The kernel, args x, y, index, scratch (unused), geometry, divisors, as `pool` has them; units
+    (plane, depth, block of rows).
 
-    kind: "max", "max_index" or "mean". stride: that of the windows along a row if it is 1 or 2, else 0. taps: their columns if these
-    are few, else 0. In the geometry `first` is the column of output 0's first tap, output `left` (a multiple of the lanes) the first
-    that has no tap before the row, and `whole` the end of those that have none behind it.
+    kind: "max", "max_index" or "mean". stride: that of the windows along a row if it is 1 or 2,
+    else 0. taps: their columns if these are few, else 0. In the geometry `first` is the column of
+    output 0's first tap, output `left` (a multiple of the lanes) the first that has no tap before
+    the row, and `whole` the end of those that have none behind it.
     """
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
@@ -45,7 +50,8 @@ class Taps:
         self.step = f.const("i64", stride) if stride else g.stride
 
     def read(self, row, column, left):
-        """The taps at `column` and every `step` of the row; of the first `left` outputs, if it is given: the rest are anything."""
+        """The taps at `column` and every `step` of the row; of the first `left` outputs, if it
+        is given: the rest are anything."""
         f, t, lanes = self.f, self.vec, self.lanes
         if self.stride == 1:
             p = f.at(row, column, self.elem)
@@ -72,7 +78,8 @@ class Taps:
         return f.cmp("ult", columns, f.splat(f.conv("trunc", self.g.w, "i32"), self.lanes))
 
     def inside(self, column, left):
-        """Masks of what a tap of the first `left` outputs reads in the row: of its lanes and, with a stride of 2, of its two vectors."""
+        """Masks of what a tap of the first `left` outputs reads in the row: of its lanes and,
+        with a stride of 2, of its two vectors."""
         lanes_ = self.below(self.columns_from(column, "i32")) & self.f.lanes_below(left, self.lanes)
         return [
             lanes_,
@@ -84,7 +91,8 @@ class Taps:
         ]
 
     def read_inside(self, row, column, masks):
-        """The taps that are in the row; in place of the others, what changes no chain (a sum that began at +0 never is -0)."""
+        """The taps that are in the row; in place of the others, what changes no chain (a sum
+        that began at +0 never is -0)."""
         f, t = self.f, self.vec
         if self.stride == 2:
             return self.every_second(
@@ -125,7 +133,8 @@ class Taps:
         )
 
     def start(self):
-        """The state of a chain before its first tap: the sum, or the best and, if asked for, which tap it is."""
+        """The state of a chain before its first tap: the sum, or the best and, if asked for,
+        which tap it is."""
         return [self.nothing] + ([self.f.const(self.ints, -1)] if self.picks else [])
 
     def joined(self, state, new, column, number, inside):
@@ -221,7 +230,8 @@ class Row:
         self.outputs(ox, 1, self.g.ow - ox, check=True)
 
     def outputs(self, ox, side, left=None, check=False):
-        """`side` vectors of outputs from ox on, or the first `left` of one; `check`: not all taps may be in the row."""
+        """`side` vectors of outputs from ox on, or the first `left` of one; `check`: not all
+        taps may be in the row."""
         f, pool = self.f, self.pool
         chains = Chains(self, ox, side, left, check)
         state = f.loop(pool.z0, pool.z1, self.g.step_d, chains.depth, chains.start * side)

@@ -1,16 +1,20 @@
-"""What window kernels are made of: the geometry of a call, the register tile, and runs of neighbouring pixels."""
+"""What window kernels are made of: the geometry of a call, the register tile, and runs of
+neighbouring pixels."""
 from dataclasses import dataclass
 
 from ..builder import BYTES, Val, vec
 
 KC = 256                       # steps in a block of the canonical order
 
-FIELDS = ("pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs rowtaps coltaps steps channels "
-          "panels pixel_blocks row_blocks tiles max_panels max_tiles scratch in_at out_at "
-          "list_at tap_at y_at b_at a_at band_rows band_cols left top bottom").split()
+FIELDS = (
+    "pixels image oh ow d h w sd sh sw xn xg xc xd xh xw yn yg yo yd yh yw wg wo wk rows outs "
+    "rowtaps coltaps steps channels panels pixel_blocks row_blocks tiles max_panels max_tiles "
+    "scratch in_at out_at list_at tap_at y_at b_at a_at band_rows band_cols left top bottom"
+).split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
-TABLES = len(FIELDS)           # then the tables: depth and row offset of each row of taps, column offset of each column,
-                               # and where each tap lies in the weights (for `Tile.listed`)
+# then the tables: depth and row offset of each row of taps, column offset of each column, and where
+# each tap lies in the weights (for `Tile.listed`)
+TABLES = len(FIELDS)
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class Tile:
 
 
 class Geometry:
-    """The fields of the geometry that argument `slot` points to; each is loaded once, in the function's entry block."""
+    """The fields of the geometry that argument `slot` points to; each is loaded once, in the
+    function's entry block."""
 
     def __init__(self, f, args, slot, fields=FIELD):
         self._f, self._fields = f, fields
@@ -50,7 +55,8 @@ class Geometry:
         return value
 
     def area(self, mine, name):
-        """The piece of a thread's scratch memory, which begins at `mine`, of this name: up to where the next one begins."""
+        """The piece of a thread's scratch memory, which begins at `mine`, of this name: up to
+        where the next one begins."""
         f, at = self._f, getattr(self, name)
 
         def size():
@@ -79,11 +85,13 @@ def divmod_(f, a, b):
 
 
 class Runs:
-    """The runs of a block of pixels: where they lie in x and y, their slots in the panels, which lanes are inside the image.
+    """The runs of a block of pixels: where they lie in x and y, their slots in the panels, which
+    lanes are inside the image.
 
-    Kept in scratch as columns, `limit` long: first run of each panel; x, y, slot and lanes (a bit each) of each run; then for each
-    row of taps a word of ones or zeros, for each column of taps the lanes inside (every second bit if `near` is 2, see `reader`).
-    With `rows` a run stays in an output row, and the masks exist; without, in an image whose pixels are neighbours in y.
+    Kept in scratch as columns, `limit` long: first run of each panel; x, y, slot and lanes (a bit
+    each) of each run; then for each row of taps a word of ones or zeros, for each column of taps
+    the lanes inside (every second bit if `near` is 2, see `reader`). With `rows` a run stays in an
+    output row, and the masks exist; without, in an image whose pixels are neighbours in y.
     """
 
     def __init__(self, f, g, memory, tile, limit, panel, near=1, rows=True):
@@ -104,7 +112,8 @@ class Runs:
     def walk(self, start, end):
         """Cut pixels start..end into runs; panels begin at `start`.
 
-        Goes along the coordinates (image, depth, row, column): divisions would cost more than the rest.
+        Goes along the coordinates (image, depth, row, column): divisions would cost more than the
+        rest.
         """
         f, g, t = self.f, self.g, self.t
         n, q = divmod_(f, start, g.image)
@@ -117,7 +126,8 @@ class Runs:
             room = f.imin(t.lanes, f.imin(end - p, self.panel - slot))
             count = f.imin(room, g.ow - ox if self.rows else g.image - q)
             if self.rows:
-                f.store(n * g.xn + oz * g.sd * g.xd + oy * g.sh * g.xh + ox * g.sw * g.xw, f.at(self.x, e, "i64"))
+                f.store(n * g.xn + oz * g.sd * g.xd + oy * g.sh * g.xh + ox * g.sw * g.xw,
+                        f.at(self.x, e, "i64"))
                 f.store(n * g.yn + oz * g.yd + oy * g.yh + ox * g.yw, f.at(self.y, e, "i64"))
                 self._masks(e, oz, oy, ox, count)
                 self._more(e, oy, ox, count)
@@ -126,7 +136,8 @@ class Runs:
             f.store(slot, f.at(self.slot, e, "i64"))
             f.store((f.const("i64", 1) << count) - 1, f.at(self.lanes, e, "i64"))
             p, e, slot, q, ox = p + count, e + 1, slot + count, q + count, ox + count
-            f.store(e, f.at(self.first, panel + 1, "i64"))              # the last run of a panel leaves what stays
+            # the last run of a panel leaves what stays
+            f.store(e, f.at(self.first, panel + 1, "i64"))
             full = f.cmp("eq", slot, self.panel)
             panel, slot = panel + f.conv("zext", full, "i64"), f.sel(full, 0, slot)
             if self.rows:
@@ -137,13 +148,16 @@ class Runs:
             wrap = f.cmp("eq", q, g.image)
             oz, q, n = f.sel(wrap, 0, oz), f.sel(wrap, 0, q), n + f.conv("zext", wrap, "i64")
             return p, e, panel, slot, n, q, oz, oy, ox
-        f.while_(lambda p, *_: f.cmp("slt", p, end), run, [start, zero, zero, zero, n, q, oz, oy, ox])
+
+        f.while_(lambda p, *_: f.cmp("slt", p, end),
+                 run, [start, zero, zero, zero, n, q, oz, oy, ox])
 
     def _masks(self, e, oz, oy, ox, count):
         f, g = self.f, self.g
 
         def row(r):
-            iz, iy = oz * g.sd + table(f, self.geo, r), oy * g.sh + table(f, self.geo, r + g.rowtaps)
+            iz, iy = (oz * g.sd + table(f, self.geo, r),
+                      oy * g.sh + table(f, self.geo, r + g.rowtaps))
             inside = f.cmp("ult", iz, g.d) & f.cmp("ult", iy, g.h)
             f.store(f.conv("sext", inside, "i32"), f.at(self.rowmask, r * self.limit + e, "i32"))
         f.loop(0, g.rowtaps, 1, row)
@@ -153,14 +167,17 @@ class Runs:
             one = f.const("i64", 1)
             bits = ((one << high) - 1) & ~((one << low) - 1)
             bits = f.conv("trunc", bits, "i32")
-            f.store(spread(f, bits) if self.near == 2 else bits, f.at(self.colmask, q * self.limit + e, "i32"))
+            f.store(
+                spread(f, bits) if self.near == 2 else bits,
+                f.at(self.colmask, q * self.limit + e, "i32"))
         f.loop(0, g.coltaps, 1, col)
 
     def _more(self, e, oy, ox, count):
         """For what else a kernel wants to know of a run."""
 
     def _column_bits(self, ix, count):
-        """The first lane inside the image and the first after it, where the run's first lane lies at column ix."""
+        """The first lane inside the image and the first after it, where the run's first lane
+        lies at column ix."""
         f, g = self.f, self.g
         if self.near == 1:                                              # the step is 1
             low, high = 0 - ix, g.w - ix
@@ -177,7 +194,8 @@ class Runs:
     def tap_at(self, r, q):
         """How far the tap in row r, column q lies from the first pixel of the window."""
         f, g, geo = self.f, self.g, self.geo
-        return table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh + table(f, geo, q + g.rowtaps * 2) * g.xw
+        return (table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh
+                + table(f, geo, q + g.rowtaps * 2) * g.xw)
 
     def own(self, e):
         """The lanes of run e."""
@@ -185,7 +203,8 @@ class Runs:
 
     def inside(self, e, r, q):
         """Bits of those lanes of run e that lie inside the image under the tap."""
-        return self.get(self.rowmask, r * self.limit + e, "i32") & self.get(self.colmask, q * self.limit + e, "i32")
+        return (self.get(self.rowmask, r * self.limit + e, "i32")
+                & self.get(self.colmask, q * self.limit + e, "i32"))
 
     def list_taps(self, memory):
         """Note where each tap lies, for `fill`; once, before anything else."""
@@ -193,11 +212,14 @@ class Runs:
         self.taps = memory
 
         def row(r):
-            f.loop(0, g.coltaps, 1, lambda q: f.store(self.tap_at(r, q), f.at(memory, r * g.coltaps + q, "i64")))
+            f.loop(0,
+                   g.coltaps,
+                   1, lambda q: f.store(self.tap_at(r, q), f.at(memory, r * g.coltaps + q, "i64")))
         f.loop(0, g.rowtaps, 1, row)
 
     def fill(self, j, src, k0, k1, out):
-        """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's first channel.
+        """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's
+        first channel.
 
         Run by run and tap by tap, so that a run's lanes are worked out once for all channels.
         """
@@ -208,7 +230,8 @@ class Runs:
         f, g = self.f, self.g
         bits = f.const("i32", -1)
         for mask, count in ((self.rowmask, g.rowtaps), (self.colmask, g.coltaps)):
-            bits, = f.loop(0, count, 1, lambda i, bits: bits & self.get(mask, i * self.limit + e, "i32"), [bits])
+            bits, = f.loop(0, count, 1,
+                           lambda i, bits: bits & self.get(mask, i * self.limit + e, "i32"), [bits])
         return f.cmp("eq", bits, all_lanes(self.t, self.near))
 
     def fill_row(self, src, k, out):
@@ -219,7 +242,8 @@ class Runs:
         p = f.at(src, self.tap_at(r, q) + c * g.xc, t.elem)
 
         def run(e):
-            v = reader(f, t, self.near, self.inside(e, r, q), g)(f.at(p, self.get(self.x, e), t.elem))
+            v = (reader(f, t, self.near, self.inside(e, r, q),
+                        g)(f.at(p, self.get(self.x, e), t.elem)))
             f.put(self.own(e), (v, f.at(out, self.get(self.slot, e), t.elem)))
         self.each(0, run)
 
@@ -236,13 +260,16 @@ class Fill:
         self.stride = self.count * runs.panel
 
     def emit(self):
-        """Run by run; as one where the panel's runs are neighbours in x, too, and only one tap is there."""
+        """Run by run; as one where the panel's runs are neighbours in x, too, and only one tap
+        is there."""
         f, t, runs = self.f, self.t, self.runs
         if self.near != 1 or t.vectors == 1 or runs.panel != t.panel:
             runs.each(self.j, self.run)
             return
         first = runs.get(runs.first, self.j)
-        adjacent = f.cmp("eq", self.count, 1) & f.cmp("eq", runs.get(runs.first, self.j + 1) - first, t.vectors)
+        adjacent = (f.cmp("eq", self.count, 1)
+                    & f.cmp("eq",
+                            runs.get(runs.first, self.j + 1) - first, t.vectors))
 
         def check():
             found = f.const("i1", True)
@@ -250,11 +277,13 @@ class Fill:
                 found = found & runs.clear(first + v) & f.cmp(
                     "eq", runs.get(runs.x, first + v), runs.get(runs.x, first) + v * t.lanes)
             return [found]
-        f.if_(*f.if_(adjacent, check, lambda: [f.const("i1", False)]), lambda: self.side_by_side(first),
-              lambda: runs.each(self.j, self.run))
+
+        f.if_(*f.if_(adjacent, check, lambda: [f.const("i1", False)]),
+              lambda: self.side_by_side(first), lambda: runs.each(self.j, self.run))
 
     def side_by_side(self, first):
-        """The panel's runs as one: a channel's pixels are lines of the cache, which may not stay until the next run wants its part."""
+        """The panel's runs as one: a channel's pixels are lines of the cache, which may not stay
+        until the next run wants its part."""
         f, t = self.f, self.t
 
         def put(values, to):
@@ -262,14 +291,16 @@ class Fill:
                 f.store(x, f.at(to, v * t.lanes, t.elem))
         c0, c1 = self.channels_of(0)
         self.copy(c0, c1, *self.places(first, 0, c0),
-                  lambda p: [f.load(t.vec, f.at(p, v * t.lanes, t.elem)) for v in range(t.vectors)], put)
+                  lambda p: [f.load(t.vec, f.at(p, v * t.lanes, t.elem)) for v in range(t.vectors)],
+                  put)
 
     def run(self, e):
         """One run: without masks where all of it lies inside the image under every tap."""
         f, runs = self.f, self.runs
         own = runs.own(e)
         if self.near:
-            f.if_(self.whole & runs.clear(e), lambda: self.without_masks(e), lambda: self.with_masks(e, own))
+            f.if_(self.whole & runs.clear(e), lambda: self.without_masks(e),
+                  lambda: self.with_masks(e, own))
         else:
             self.with_masks(e, own)
 
@@ -305,7 +336,8 @@ class Fill:
             f.loop(0, self.count, 1, step)
             return f.at(p, g.xc, t.elem), f.at(to, self.stride, t.elem)
         f.loop(0, self.channels, 1, channel, [
-            f.at(self.src, runs.get(runs.x, e), t.elem), f.at(self.out, runs.get(runs.slot, e), t.elem)])
+            f.at(self.src, runs.get(runs.x, e), t.elem),
+            f.at(self.out, runs.get(runs.slot, e), t.elem)])
 
     def copy(self, c0, c1, p, to, read, put):
         """Channels c0..c1 of a tap: from p to `to`."""
@@ -348,7 +380,8 @@ def lane_mask(f, t, bits):
 
 
 def reader(f, t, near, bits, g):
-    """A function that loads a vector of x in the lanes of an i32. They lie `near` apart: 1, 2 (bits too), or 0 for any distance."""
+    """A function that loads a vector of x in the lanes of an i32. They lie `near` apart: 1, 2
+    (bits too), or 0 for any distance."""
     lanes = lane_mask(f, t, bits)
     if near == 1:
         return lambda p: f.mload(t.vec, p, lanes)
@@ -366,11 +399,13 @@ def all_lanes(t, near):
 
 
 def whole_reader(f, t, near):
-    """A function that loads all lanes of a vector of x, 1 or 2 apart, and reads no element beyond the last."""
+    """A function that loads all lanes of a vector of x, 1 or 2 apart, and reads no element
+    beyond the last."""
     n = t.lanes
     if near == 1:
         return lambda p: f.load(t.vec, p)
-    return lambda p: f.shuffle(f.load(t.vec, p), f.load(t.vec, f.at(p, n - 1, t.elem)), [*range(0, n, 2), *range(n + 1, 2 * n, 2)])
+    return lambda p: f.shuffle(f.load(t.vec, p), f.load(t.vec, f.at(p, n - 1, t.elem)), [
+        *range(0, n, 2), *range(n + 1, 2 * n, 2)])
 
 
 def gather(f, t, p, stride, mask):
@@ -379,14 +414,18 @@ def gather(f, t, p, stride, mask):
     at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
     name = f"llvm.masked.gather.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
     f.mod.declare(name, t.vec, [ptrs, mask.ty, t.vec])
-    return f.v(t.vec, f"call {t.vec} @{name}({ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref}, {t.vec} zeroinitializer)")
+    return f.v(
+        t.vec,
+        f"call {t.vec} @{name}({ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref}, "
+        f"{t.vec} zeroinitializer)")
 
 
 def load_row(f, t, row, i, mask, near, g):
     """Elements i.. of a row of x, which lie side by side (`near` 1) or g.xw apart."""
     if near == 1:
         return f.mload(t.vec, f.at(row, i, t.elem), mask)
-    return gather(f, t, f.at(row, i * g.xw, t.elem), f.splat(g.xw, t.lanes) * f.iota("i64", t.lanes), mask)
+    return gather(f, t, f.at(row, i * g.xw, t.elem),
+                  f.splat(g.xw, t.lanes) * f.iota("i64", t.lanes), mask)
 
 
 def scatter(f, t, x, p, stride, mask):
@@ -395,12 +434,15 @@ def scatter(f, t, x, p, stride, mask):
     at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
     name = f"llvm.masked.scatter.v{t.lanes}{'f32' if t.elem == 'float' else 'f64'}.v{t.lanes}p0"
     f.mod.declare(name, "void", [t.vec, ptrs, mask.ty])
-    f.raw(f"call void @{name}({t.vec} {x.ref}, {ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} {mask.ref})")
+    f.raw(
+        f"call void @{name}({t.vec} {x.ref}, {ptrs} align {BYTES[t.elem]} {at.ref}, {mask.ty} "
+        f"{mask.ref})")
 
 
 def blocks(f, g, unit, by_rows=False):
-    """A unit's group, and its (first, end) panels and tiles of rows. With `by_rows` the units of a block of tiles follow each other, which differ
-    in their panels alone; else those of a block of panels do."""
+    """A unit's group, and its (first, end) panels and tiles of rows. With `by_rows` the units of a
+    block of tiles follow each other, which differ in their panels alone; else those of a block of
+    panels do."""
     if by_rows:
         rest, across = divmod_(f, unit, g.pixel_blocks)
         group, down = divmod_(f, rest, g.row_blocks)
@@ -408,7 +450,8 @@ def blocks(f, g, unit, by_rows=False):
         rest, down = divmod_(f, unit, g.row_blocks)
         group, across = divmod_(f, rest, g.pixel_blocks)
     return group, *(tuple(share(f, block + i, n, of) for i in range(2))
-                    for block, n, of in ((across, g.panels, g.pixel_blocks), (down, g.tiles, g.row_blocks)))
+                    for block, n, of in ((across, g.panels, g.pixel_blocks),
+                                         (down, g.tiles, g.row_blocks)))
 
 
 def share(f, i, total, parts):

@@ -1,12 +1,15 @@
-"""Convolutions with 3x3 taps and stride 1 by Winograd's F(2x2, 3x3): 16 products for 4 outputs where the direct way takes 36.
+"""Convolutions with 3x3 taps and stride 1 by Winograd's F(2x2, 3x3): 16 products for 4 outputs
+where the direct way takes 36.
 
-A tile of 2x2 outputs reads 4x4 inputs d. With V = B' d B, U = G w G' (formed in f64, rounded once) and M = U V summed over the
-channels in the contraction's canonical order, the outputs are A' M A. The transforms work down the columns first, then along
-the rows, with the additions as written in `transform_in` and `transform_out`. Errors are about twice those of the direct
-convolution; an infinity or NaN spreads over its tile.
+A tile of 2x2 outputs reads 4x4 inputs d. With V = B' d B, U = G w G' (formed in f64, rounded once)
+and M = U V summed over the channels in the contraction's canonical order, the outputs are A' M A.
+The transforms work down the columns first, then along the rows, with the additions as written in
+`transform_in` and `transform_out`. Errors are about twice those of the direct convolution; an
+infinity or NaN spreads over its tile.
 
-Tiles of all images follow each other in panels, as pixels do in `conv.forward`. A unit (group, panels, output channels) brings its
-tiles' V into scratch for all channels, then goes through the output channels a register tile at a time.
+Tiles of all images follow each other in panels, as pixels do in `conv.forward`. A unit (group,
+panels, output channels) brings its tiles' V into scratch for all channels, then goes through the
+output channels a register tile at a time.
 """
 from ..builder import vec
 from ..shuffles import transpose
@@ -33,9 +36,11 @@ def transform_weight(w):
 
 
 class TileRuns(Runs):
-    """Runs of tiles: neighbours in a row of tiles. A mask of columns covers the two vectors of pixels under a vector of tiles.
+    """Runs of tiles: neighbours in a row of tiles. A mask of columns covers the two vectors of
+    pixels under a vector of tiles.
 
-    Two more columns: the lanes of the two vectors of pixels in each of its two rows of outputs (band_rows x band_cols of them).
+    Two more columns: the lanes of the two vectors of pixels in each of its two rows of outputs
+    (band_rows x band_cols of them).
     """
 
     def __init__(self, f, g, memory, tile, limit, panel):
@@ -46,7 +51,8 @@ class TileRuns(Runs):
         f, g = self.f, self.g
         bits = (f.const("i64", 1) << f.imin(count * 2, g.band_cols - ox * 2)) - 1
         f.store(bits, f.at(self.widths[0], e, "i64"))
-        f.store(f.sel(f.cmp("slt", oy * 2 + 1, g.band_rows), bits, 0), f.at(self.widths[1], e, "i64"))
+        f.store(f.sel(f.cmp("slt", oy * 2 + 1, g.band_rows), bits, 0),
+                f.at(self.widths[1], e, "i64"))
 
     def _column_bits(self, ix, count):
         f, g = self.f, self.g
@@ -54,15 +60,18 @@ class TileRuns(Runs):
 
 
 def weights(m, symbol, t, turned):
-    """The kernel over the rows of all tiles of w, args w, u, rows, tiles, steps, then the strides of rows, steps and groups in w.
+    """The kernel over the rows of all tiles of w, args w, u, rows, tiles, steps, then the strides
+    of rows, steps and groups in w.
 
-    U is [group][tile][16][row of the tile][step], a step's lines `PAD` longer than the steps: each tile's part is read as a whole,
-    and 16 streams should not meet in one set of the cache. `turned`: the taps in reverse, for the gradient of the input.
+    U is [group][tile][16][row of the tile][step], a step's lines `PAD` longer than the steps: each
+    tile's part is read as a whole, and 16 streams should not meet in one set of the cache.
+    `turned`: the taps in reverse, for the gradient of the input.
     """
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     w, u = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    rows, tiles, steps, row_stride, step_stride, group_stride = (f.load("i64", f.at(args, i, "i64")) for i in range(2, 8))
+    rows, tiles, steps, row_stride, step_stride, group_stride = (f.load(
+        "i64", f.at(args, i, "i64")) for i in range(2, 8))
     n = t.lanes
     order = range(8, -1, -1) if turned else range(9)
     line = steps + PAD
@@ -81,16 +90,22 @@ def weights(m, symbol, t, turned):
             for at in range(0, 9, n):
                 width = f.lanes_below(9 - at, n)
                 taps += transpose(f, [f.mload(t.vec, f.at(p, at, t.elem), width) for p in lines])
-            taps = [f.v(vec("double", n), f"fpext {t.vec} {taps[j].ref} to {vec('double', n)}") for j in order]
+            taps = [
+                f.v(vec("double", n), f"fpext {t.vec} {taps[j].ref} to {vec('double', n)}")
+                for j in order]
             down = [transform_weight([taps[j], taps[3 + j], taps[6 + j]]) for j in range(3)]
-            f.put(mask, *[(f.conv("fptrunc", v, t.elem), f.at(dst, line * (t.rows * (4 * a + b)) + k, t.elem))
-                          for a in range(4) for b, v in enumerate(transform_weight([down[j][a] for j in range(3)]))])
+            f.put(
+                mask,
+                *[(f.conv("fptrunc", v, t.elem),
+                   f.at(dst, line * (t.rows * (4 * a + b)) + k, t.elem)) for a in range(4)
+                  for b, v in enumerate(transform_weight([down[j][a] for j in range(3)]))])
         f.loop(0, steps, n, some)
     f.loop(begin, end, 1, row)
 
 
 def forward(m, symbol, t, epilogue):
-    """The kernel over units (group, block of panels, block of output channels); arguments as `conv.forward`, w being U."""
+    """The kernel over units (group, block of panels, block of output channels); arguments as
+    `conv.forward`, w being U."""
     multiply = micro(m, symbol + "_micro", t, ahead=True)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     winograd = Winograd(f, t, epilogue, multiply)
@@ -123,7 +138,8 @@ class Unit:
         f, t, g = self.f, self.t, self.g
         self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, number)
         self.panels = panel1 - self.panel0
-        self.xg, self.ug = f.at(winograd.x, self.group * g.xg, t.elem), f.at(winograd.u, self.group * g.wg, t.elem)
+        self.xg, self.ug = f.at(winograd.x, self.group * g.xg,
+                                t.elem), f.at(winograd.u, self.group * g.wg, t.elem)
         self.runs.build(self.panel0, panel1, g.pixels)
 
     def emit(self):
@@ -132,8 +148,8 @@ class Unit:
         self.f.loop(self.tile0, self.tile1, 1, self.rows)
 
     def bring(self, j):
-        """V of panel j. Channel by channel, so that a line of it is written while it is in the cache; a run stores whole vectors, of which
-        the next one overwrites what is not its own."""
+        """V of panel j. Channel by channel, so that a line of it is written while it is in the
+        cache; a run stores whole vectors, of which the next one overwrites what is not its own."""
         w, f, t, g, runs = self.w, self.f, self.t, self.g, self.runs
         self.first, last = runs.get(runs.first, j), runs.get(runs.first, j + 1)
         start = runs.tap_at(f.const("i64", 0), f.const("i64", 0))
@@ -142,7 +158,10 @@ class Unit:
         def channel(_, p, to):
             f.loop(self.first, last, 1, lambda e: self.transform(e, p, to))
             return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
-        f.loop(0, g.steps, 1, channel, [f.at(self.xg, start, t.elem), f.at(w.values, j * w.panel_size, t.elem)])
+
+        f.loop(0, g.steps, 1, channel,
+               [f.at(self.xg, start, t.elem),
+                f.at(w.values, j * w.panel_size, t.elem)])
 
     def mask_at(self, e, i):
         """Where the mask of a vector of run e lies."""
@@ -161,19 +180,24 @@ class Unit:
     def transform(self, e, p, to):
         """V of a run in one channel."""
         w, f, t, g, runs, n = self.w, self.f, self.t, self.g, self.runs, self.w.n
-        here, there, d = f.at(p, runs.get(runs.x, e), t.elem), f.at(to, runs.get(runs.slot, e), t.elem), []
+        here, there, d = (f.at(p, runs.get(runs.x, e),
+                               t.elem), f.at(to, runs.get(runs.slot, e), t.elem), [])
         for r in range(4):
             line = f.at(here, g.xh * r if r else 0, t.elem)
-            vs = [f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem),
-                          f.cmp("slt", f.load(vec(w.word, n), self.mask_at(e, 4 * r + i)), 0)) for i in range(4)]
-            d.append([f.shuffle(vs[i], vs[i + 1], range(k, 2 * n, 2)) for i in (0, 2) for k in (0, 1)])
+            vs = [
+                f.mload(t.vec, f.at(line, i // 2 * 2 + i % 2 * n, t.elem),
+                        f.cmp("slt", f.load(vec(w.word, n), self.mask_at(e, 4 * r + i)), 0))
+                for i in range(4)]
+            d.append([
+                f.shuffle(vs[i], vs[i + 1], range(k, 2 * n, 2)) for i in (0, 2) for k in (0, 1)])
         down = [transform_in([d[r][q] for r in range(4)]) for q in range(4)]
         for a in range(4):
             for b, v in enumerate(transform_in([down[q][a] for q in range(4)])):
                 f.store(v, f.at(there, w.plane * (4 * a + b), t.elem))
 
     def rows(self, i):
-        """A register tile of output channels: the products of all 16 frequencies, then the outputs."""
+        """A register tile of output channels: the products of all 16 frequencies, then the
+        outputs."""
         f, t, g = self.f, self.t, self.g
         row0 = f.imin(i * t.rows, g.rows - t.rows)
         f.loop(0, 16, 1, lambda z: self.frequency(z, i))
@@ -186,10 +210,12 @@ class Unit:
 
         def block(k):
             steps, first = f.imin(g.steps - k, KC), f.cmp("eq", k, 0)
-            f.loop(0, self.panels, 1, lambda j: w.multiply(
-                f, g.pixels - (self.panel0 + j) * t.panel, f.at(a, k, t.elem), w.line, a,
-                f.at(w.values, j * w.panel_size + z * w.plane + k * t.panel, t.elem),
-                f.at(w.products, (j * 16 + z) * w.tile_size, t.elem), steps, first, f.at(a, (w.line + k) * t.rows, t.elem)))
+            f.loop(
+                0, self.panels, 1, lambda j: w.multiply(
+                    f, g.pixels - (self.panel0 + j) * t.panel, f.at(a, k, t.elem), w.line, a,
+                    f.at(w.values, j * w.panel_size + z * w.plane + k * t.panel, t.elem),
+                    f.at(w.products, (j * 16 + z) * w.tile_size, t.elem), steps, first,
+                    f.at(a, (w.line + k) * t.rows, t.elem)))
         f.loop(0, g.steps, KC, block)
 
     def out(self, j, row0, again):
@@ -206,7 +232,8 @@ class Unit:
         def row(r, to):
             given = w.epilogue.given(f, t.elem, w.operands, self.group * g.rows + row0 + r)
             p = f.at(src, r * t.panel, t.elem)
-            m = [[f.load(t.vec, f.at(p, (4 * a + b) * w.tile_size, t.elem)) for b in range(4)] for a in range(4)]
+            m = [[f.load(t.vec, f.at(p, (4 * a + b) * w.tile_size, t.elem)) for b in range(4)]
+                 for a in range(4)]
             down = [transform_out([m[a][b] for a in range(4)]) for b in range(4)]
             for a in range(2):
                 left, right = transform_out([down[b][a] for b in range(4)])
@@ -214,4 +241,6 @@ class Unit:
                     v = f.shuffle(left, right, [(half * n + k) // 2 + k % 2 * n for k in range(n)])
                     puts[2 * a + half](v, given, w.y, to + (g.band_cols * a if a else 0) + half * n)
             return to + g.yo
-        f.loop(again, t.rows, 1, row, [self.group * g.yg + (row0 + again) * g.yo + runs.get(runs.y, e)])
+
+        f.loop(again, t.rows, 1, row,
+               [self.group * g.yg + (row0 + again) * g.yo + runs.get(runs.y, e)])
