@@ -125,7 +125,11 @@ class Calls:
             if model is None or not families.serves(model) or not sizes.serves_others(model) \
                     or not self.policy.makes(call.kind):
                 return False
-            r = model.family.recording(call.given.leaves)
+            start, plans = timing.clock(), len(model.family.sheets)
+            may_plan = self.policy.may_plan
+            r = model.family.recording(call.given.leaves, may_plan)
+            if may_plan and (r is None or len(model.family.sheets) > plans):
+                self.policy.planned(timing.clock() - start)
             if r is None:
                 return False
             r.kind, r.key = call.kind, key

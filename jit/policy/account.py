@@ -11,6 +11,8 @@ comes again.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind whose calls so far would have paid for its recording may take all that can be spent, another one a share of it. The share shrinks
   while recordings cost more than they bring in.
+- A plan for a range of sizes is made while the last one took no more than PLANS of what can be
+  spent. Sizes of ranges that have a plan are served by it all the same.
 - Where nothing can be spent, a call is not even asked what kind it is, if asking takes a noticeable part of its time.
 
 Recordings are held in MEMORY bytes. Where a new one finds no room, it takes the place of one that
@@ -39,6 +41,7 @@ LEAST = 1 / 64                   # of it: what is risked where recordings bring 
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 # seconds that recordings take, until one was made: in full, like one, without a run
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0005
+PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
 # of the calls that could have a recording without a run one in so many is eager
 SOUNDING = 32
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
@@ -61,6 +64,7 @@ class Policy:
     def __init__(self):
         self.ledger, self.kinds, self.lock = Ledger(), {}, threading.Lock()
         self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
+        self.last_plan = 0.0                 # seconds that the last plan for a range of sizes took
         self.asked = 0                       # how often a recording was to be made without a run
         self.made, self.held, self.bytes = 0, [], 0
         # seconds of an eager call; of asking; a replay by an eager call
@@ -218,6 +222,15 @@ class Policy:
         self.asked += 1
         return (self.asked % SOUNDING != 1
                 and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds)))
+
+    @property
+    def may_plan(self):
+        """May a plan for a range of sizes be made, if none of those that are there fits?"""
+        return self.last_plan <= PLANS * self.balance
+
+    def planned(self, seconds):
+        """A plan for a range of sizes was made, or tried in vain, in so many seconds."""
+        self.last_plan = seconds
 
     def unrun(self, kind, seconds):
         """A recording was made without a run, and a call by it, in so many seconds."""

@@ -97,9 +97,9 @@ class Family:
                     return None
         return values
 
-    def at(self, shapes, recorded=None):
-        """The program for arguments of these shapes; None where there is none. `recorded`: the
-        nodes of a run of them."""
+    def at(self, shapes, recorded=None, may_plan=True):
+        """The program for arguments of these shapes; None where there is none, and none may be
+        planned. `recorded`: the nodes of a run of them."""
         values = self.values(shapes)
         if values is None:
             return None
@@ -109,17 +109,18 @@ class Family:
                 if k:
                     self.sheets.insert(0, self.sheets.pop(k))
                 return p
-        if len(self.sheets) >= SHEETS:
+        if len(self.sheets) >= SHEETS or not may_plan:
             return None
         try:
             return self.add(values).program(values, recorded)
         except Unsized:
             return None
 
-    def recording(self, leaves):
-        """A recording for a call that is not run; None where there is none."""
+    def recording(self, leaves, may_plan):
+        """A recording for a call that is not run; None where there is none, and none may be
+        planned."""
         shapes = [t._array.shape for t in leaves]
-        p = self.at(shapes)
+        p = self.at(shapes, may_plan=may_plan)
         if p is None:
             return None
         r, replay, inputs = (

@@ -334,3 +334,13 @@ def test_why_it_does_not_pay(made, book, words):
     assert p.doubts() is None, "no word where it is faster"
     p.ledger.spent, p.ledger.eager = 0.9, 0.5
     assert p.doubts() is None, "nor before it is sure"
+
+
+def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
+    policy = Policy()
+    assert policy.may_plan
+    policy.planned(10 * account.GRACE)
+    assert not policy.may_plan
+    earned = 20 * account.GRACE / account.PLANS
+    policy.ledger.eager = policy.ledger.spent = earned / account.ALLOWANCE
+    assert policy.may_plan
