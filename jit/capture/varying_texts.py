@@ -7,15 +7,24 @@ that goes another way makes its value a guard.
 """
 import dis
 import functools
+import sys
 
 from .varying_numbers import plain, recorder_of, tensor_behind, value_of
 
 WINDOW = 200                     # instructions before a call that are looked at
+# instructions of CPython 3.11 to 3.13: how many values each takes from the stack, and gives
 SIMPLE = {
-    "LOAD_FAST": (0, 1), "LOAD_DEREF": (0, 1), "LOAD_NAME": (0, 1), "PUSH_NULL": (0, 1),
+    "LOAD_FAST": (0, 1), "LOAD_FAST_CHECK": (0, 1), "LOAD_FAST_LOAD_FAST": (0, 2),
+    "LOAD_DEREF": (0, 1), "LOAD_NAME": (0, 1), "PUSH_NULL": (0, 1),
     "PRECALL": (0, 0), "KW_NAMES": (0, 0), "CACHE": (0, 0), "NOP": (0, 0), "EXTENDED_ARG": (0, 0),
-    "BINARY_OP": (2, 1), "BINARY_SUBSCR": (2, 1), "COMPARE_OP": (2, 1), "UNARY_NEGATIVE": (1, 1),
-    "UNARY_POSITIVE": (1, 1), "UNARY_NOT": (1, 1), "LOAD_METHOD": (1, 2)}
+    "BINARY_OP": (2, 1), "BINARY_SUBSCR": (2, 1), "BINARY_SLICE": (3, 1), "COMPARE_OP": (2, 1),
+    "UNARY_NEGATIVE": (1, 1), "UNARY_POSITIVE": (1, 1), "UNARY_NOT": (1, 1), "TO_BOOL": (1, 1),
+    "CONVERT_VALUE": (1, 1), "LOAD_METHOD": (1, 2)}
+FORMATS = {dis.opmap[name] for name in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+           if name in dis.opmap}
+CALLS = "CALL", "CALL_KW"
+# from 3.12 on the lowest bit says that it gives a method and the object to call it with
+LOADS_METHODS = sys.version_info >= (3, 12)
 
 
 class Text:
@@ -28,7 +37,7 @@ class Text:
 
 def formats(code, at):
     """Is this the offset of an instruction that formats a value?"""
-    return code.co_code[at] == dis.opmap.get("FORMAT_VALUE")
+    return code.co_code[at] in FORMATS
 
 
 @functools.lru_cache(256)
@@ -37,16 +46,18 @@ def sources(code, at):
     offsets of formatted values, and None for what is not known. Also whether the call's result is
     thrown away."""
     code_of = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
-    k = next((k for k, i in enumerate(code_of) if i.offset >= at and i.opname == "CALL"), None)
+    k = next((k for k, i in enumerate(code_of) if i.offset >= at and i.opname in CALLS), None)
     if k is None:
         return None
     argc = code_of[k].arg
+    # above the arguments are the names of those that have one
+    size = argc + 2 + (code_of[k].opname == "CALL_KW")
     for start in range(k - 1, max(-1, k - WINDOW), -1):
         if code_of[start + 1].is_jump_target:
             return None
         stack = _stack(code_of[start:k])
-        if stack is not None and len(stack) == argc + 2:
-            return stack[2:], code_of[k + 1].opname == "POP_TOP"
+        if stack is not None and len(stack) == size:
+            return stack[2:argc + 2], code_of[k + 1].opname == "POP_TOP"
     return None
 
 
@@ -64,7 +75,11 @@ def _stack(instructions):
         elif name == "LOAD_GLOBAL":
             taken, made = 0, [None] * (1 + (n & 1))
         elif name == "LOAD_ATTR":
-            taken, made = 1, [None]
+            taken, made = 1, [None] * (1 + (n & LOADS_METHODS))
+        elif name == "FORMAT_SIMPLE":
+            taken, made = 1, [[i.offset]]
+        elif name == "FORMAT_WITH_SPEC":
+            taken, made = 2, [[i.offset if stack and stack[-1] is not None else None]]
         elif name == "FORMAT_VALUE":
             # (with a conversion, or by a spec that is computed, it is not known what is formatted)
             spec = stack[-1] if n & 4 and stack else []
@@ -75,8 +90,8 @@ def _stack(instructions):
             taken, made = n, [[p for part in stack[len(stack) - n:] for p in (part or [None])]]
         elif name in ("BUILD_TUPLE", "BUILD_LIST"):
             taken, made = n, [None]
-        elif name == "CALL":
-            taken, made = n + 2, [None]
+        elif name in CALLS:
+            taken, made = n + 2 + (name == "CALL_KW"), [None]
         else:
             return None
         if len(stack) < taken:

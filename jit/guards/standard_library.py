@@ -112,7 +112,7 @@ LENIENT = frozenset("""
     builtins logging warnings whet numpy math cmath operator _operator itertools _functools
     functools collections _collections _collections_abc abc _abc typing types enum dataclasses
     contextlib contextvars copy copyreg _heapq _bisect _struct os sys inspect weakref argparse
-    numbers io _io string re _thread keyword random _random""".split())
+    numbers io _io string re reprlib _thread keyword random _random""".split())
 # They ask functions and classes for what these say of themselves, in the name of others.
 ASKING = frozenset(("dataclasses", "inspect", "typing"))
 # They look up names that are made at run time.

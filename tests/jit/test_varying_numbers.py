@@ -245,3 +245,19 @@ def test_a_number_that_is_only_logged_is_taken_as_it_comes_from_the_first_record
         return loss.item()
     losses = [step(whet.full((2, 4), float(k))) for k in range(8)]
     assert len(set(losses)) == 8 and step._policy.summary().replayed == 6
+
+
+def test_numbers_in_an_f_string_vary(capsys):
+    """Where an f-string goes straight into print, a replay writes this call's numbers into it."""
+    names = ["loss"]
+
+    @whet.jit.trace
+    def step(x):
+        loss = x.square().mean()
+        print(f"{loss.item():.3f} or {loss.item()}", names[0], end=";", flush=True)
+        return loss
+    for k in range(8):
+        step(whet.full((2,), float(k)))
+    assert capsys.readouterr().out == "".join(f"{k * k:.3f} or {float(k * k)} loss;"
+                                              for k in range(8))
+    assert step._policy.summary().replayed == 7

@@ -359,7 +359,9 @@ def start(package, tmp_path):
     def start(program, **env):
         ours = {
             "WHET_CACHE": "1", "WHET_CACHE_DIR": str(tmp_path / "cache"), "WHET_CPU": "",
-            "PYTHONPATH": str(package)}
+            "PYTHONPATH": str(package),
+            # a test forks while threads run, of which Python warns from 3.12 on
+            "PYTHONWARNINGS": "ignore:This process:DeprecationWarning"}
         env = {**os.environ, **ours, **env}
         return subprocess.Popen([sys.executable, "-c", HEAD + program], env=env, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -8,6 +8,7 @@ does not follow is an error that names the line. A size that is a constant by ac
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,7 +39,7 @@ class Expression:
         return total
 
     def __str__(self) -> str:
-        below = int(np.lcm.reduce([c.denominator for c in self.terms.values()] or [1]))
+        below = math.lcm(*[c.denominator for c in self.terms.values()])
         parts = [
             "*".join([*([str(c * below)] if c * below != 1 or not names else []), *names])
             for names, c in self.terms.items()

@@ -2,6 +2,7 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import whet
 
 from ....tensor import Tensor
@@ -83,8 +84,10 @@ def log_sum_exp(x: Tensor, dims: list[int], keep: bool) -> Tensor:
 def product_of_known(x: Known, axes: Known | None = None, *, keepdims: int = 1,
                      noop_with_empty_axes: int = 0) -> Known:
     """The product of the sizes in a shape."""
-    over = None if axes is None else tuple(int(a) for a in axes.items.reshape(-1))
-    return Known(x.items.prod(axis=over, keepdims=bool(keepdims)), x.type)
+    over = range(x.items.ndim) if axes is None else (int(a) for a in axes.items.reshape(-1))
+    where = tuple(over)
+    made = x.items.prod(axis=where, keepdims=True)
+    return Known(made if keepdims else np.squeeze(made, where), x.type)
 
 
 def reduction(name: str, function: Reduce, inputs_since: int) -> None:
