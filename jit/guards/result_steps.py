@@ -1,6 +1,7 @@
 """The rows of a table that launch a program, build its results and lay them into Python's state,
 in machine code alone."""
 import ctypes as C
+from typing import Any
 
 import numpy as np
 from whet.cpu import entries
@@ -16,7 +17,7 @@ AS = {} if L is None else {np.dtype(np.float64): L.AS_FLOAT, np.dtype(np.int64):
 HIDDEN = {} if L is None else {L.NEW: L.HIDDEN, L.VIEW: L.HIDDEN_VIEW}
 
 
-def simple(r):
+def simple(r: Any) -> bool:
     """Is a replay nothing but one list of launches, and views?"""
     does = r.replay
     return not (does.overlaps or does.bumps or does.grads or does.backward or does.acts or does.marks or r.program.draws) \

@@ -52,7 +52,8 @@ class Recording:
         self.unseen = False                  # Was it made for sizes of which no call was run?
         self.sized = None                    # where the user's code was told a size (see sizes.py)
         # what the recorder was told; when it is compared with a new recording (see recheck.py)
-        self.told = self.checks = None
+        self.told: Any = None
+        self.checks: Any = None
         # Could another thread have done what this does? Then it is recorded once more first.
         self.doubtful = False
         self.size = 0                        # the bytes that it takes

@@ -1,8 +1,11 @@
 """What a traced function is made of, for people: graphs of its recordings, where each tensor and
 guard comes from, what was not fused and why, and what a replay moves, computes and holds.
 """
+from __future__ import annotations
+
 import math
 import re
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet.cpu.memory import taken
 from whet.ir import cost
@@ -18,8 +21,17 @@ from ..program.launch_lists import LaunchList
 from .names import Names, arguments, differing, is_tensor, line_of, said, slot_name, type_of, varies
 from .unfused import unfused
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def given(traced, args, kwargs=None):
+    from ..effects.recipes import Recipe
+    from ..replay.recording import Recording
+    from ..trace import Traced
+    from .names import Key
+    from .reasons import Reason
+
+
+def given(traced: Traced, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> list[Any]:
     """What `traced.recorded` (or `.graph`) is given in a call with these arguments: the tensors at
     its inputs' places, in order.
 
@@ -41,7 +53,7 @@ def given(traced, args, kwargs=None):
 
 
 # ---- graphs --------------------------------------------------------------------------------------
-def graphs(traced, key, r):
+def graphs(traced: Traced, key: Key, r: Recording) -> tuple[Graph, Graph]:
     """The graph that was recorded, and the one that the passes left."""
     names, p = Names(r.world, traced.fn, key), r.program.model
     paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
@@ -65,17 +77,22 @@ def graphs(traced, key, r):
     there = {v for v, _ in results}
     results += [(v, "kept for the backward") for v in p.results if v not in there]
     name = getattr(traced.fn, "__name__", type(traced.fn).__name__)
-    return tuple(
-        Graph.of(nodes, p.arrays, inputs, results, name) for nodes in (p.recorded, p.nodes))
+    return (Graph.of(p.recorded, p.arrays, inputs, results, name),
+            Graph.of(p.nodes, p.arrays, inputs, results, name))
+
+
+# plain data, as `explain(data=True)` gives it
+Facts: TypeAlias = dict[str, Any]
 
 
 class Wanted:
     """The values that results are made of, and what each is for."""
 
-    def __init__(self):
-        self.values, self.seen = [], set()
+    def __init__(self) -> None:
+        self.values: list[tuple[int, str]] = []
+        self.seen: set[Recipe] = set()
 
-    def add(self, recipe, name):
+    def add(self, recipe: Recipe, name: str) -> None:
         """Those of a result, each once."""
         if recipe in self.seen:
             return
@@ -87,7 +104,7 @@ class Wanted:
 
 
 # ---- guards --------------------------------------------------------------------------------------
-def guarded(traced, key, r):
+def guarded(traced: Traced, key: Key, r: Recording) -> list[dict[str, str]]:
     """What is compared before a replay: {"what", "is", "line"}, the line being where the code
     names it."""
     out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
@@ -101,7 +118,7 @@ def guarded(traced, key, r):
             if (tensor or type(x) in PLAIN) and "._" not in what and what not in done:
                 done.add(what)
                 shown = type_of(x) if tensor else repr(x)
-                line = line_of(r.world.codes, re.match(r"\w*", what)[0])
+                line = line_of(r.world.codes, re.split(r"\W", what, maxsplit=1)[0])
                 out.append({
                     "what": what, "is": shown if len(shown) <= 60 else shown[:57] + "...",
                     "line": line})
@@ -117,10 +134,10 @@ def guarded(traced, key, r):
 
 
 # ---- sizes ---------------------------------------------------------------------------------------
-def sizes(traced):
+def sizes(traced: Traced) -> dict[str, dict[str, Any]]:
     """The sizes of arguments that were seen to differ: `x[0]` -> {"dim": its name or None,
     "seen": the sizes}."""
-    seen: dict = {}
+    seen: dict[tuple[str, int, int], set[int]] = {}
     for key in traced._table:
         for path, d in arguments(traced.fn, key):
             if is_tensor(d):
@@ -134,26 +151,27 @@ def sizes(traced):
 
 
 # ---- all together --------------------------------------------------------------------------------
-def recordings(traced):
+def recordings(traced: Traced) -> list[tuple[Key, Recording]]:
     """(key, recording), as they stand in the table."""
     return [(key, r) for key, rs in traced._table.items() for r in rs]
 
 
-def most_called(traced):
+def most_called(traced: Traced) -> tuple[Key, Recording] | None:
     """(key, recording) that most calls went by; None where there is none."""
     return max(recordings(traced), key=lambda x: x[1].calls, default=None)
 
 
-def in_python(r):
+def in_python(r: Recording) -> list[Any]:
     """The nodes that a call leaves to Python: those that no kernel computes, and views where its
     results need more than them."""
     return (r.program.called if result_steps.simple(r) else [
         step for step in r.program.steps if not isinstance(step, LaunchList)])
 
 
-def facts(traced, light=False):
+def facts(traced: Traced, light: bool = False) -> Facts:
     """What is known of a traced function, as plain data; `light`: without what only graphs tell."""
-    paths, plans = [], {}
+    paths: list[Facts] = []
+    plans: dict[int, int] = {}
     because = dict(zip(traced._table, differing(traced.fn, list(traced._table))))
     for i, (key, r) in enumerate(recordings(traced)):
         like = plans.setdefault(id(r.program.plan), i)
@@ -169,18 +187,19 @@ def facts(traced, light=False):
             "calls": tally(traced), "seconds": spent(traced)}
 
 
-def misses(traced, most):
+def misses(traced: Traced, most: int) -> tuple[list[tuple[Reason, int]], int]:
     """[(reason, how many calls)] of calls that had the arguments of a recording which they did not
     fit, the most frequent; and how many more reasons there are."""
-    found: dict = {}
+    found: dict[tuple[Any, ...], tuple[Reason, Key, int]] = {}
     for key, r in recordings(traced):
         for same, (reason, n) in r.missed.counts.items():
-            found.setdefault(same, [reason, key, 0])[2] += n
+            first, its_key, so_far = found.get(same, (reason, key, 0))
+            found[same] = first, its_key, so_far + n
     best = sorted(found.values(), key=lambda x: -x[2])[:most]
     return [(reason.named(traced.fn, key), n) for reason, key, n in best], len(found) - len(best)
 
 
-def refusal(traced):
+def refusal(traced: Traced) -> Reason | None:
     """Why calls run eagerly, or None."""
     return traced._drift or next(iter(traced._calls.refusals.by_key.values()), None)
 
@@ -195,7 +214,7 @@ EAGER = {
     "unasked": "tracing does not pay for them"}
 
 
-def tally(traced):
+def tally(traced: Traced) -> dict[str, Any]:
     """How many calls were replayed, recorded and eager, and why the latter; of several
     recordings one call may have `missed`."""
     c = traced._policy.summary()
@@ -206,14 +225,14 @@ def tally(traced):
         "because": {k: n for k in EAGER if (n := getattr(c, k))}}
 
 
-def spent(traced):
+def spent(traced: Traced) -> dict[str, float]:
     """The seconds that all calls took, those that eager ones would have taken, and what
     recording took of the former."""
     c = traced._policy.summary()
     return {"calls": c.spent, "eager": c.eager, "recording": c.recording}
 
 
-def of_recording(traced, key, r):
+def of_recording(traced: Traced, key: Key, r: Recording) -> Facts:
     """What a recording says of itself."""
     p = r.program
     return {
@@ -226,7 +245,7 @@ def of_recording(traced, key, r):
             for path, d in arguments(traced.fn, key)], "backward": r.backward and backward(r)}
 
 
-def of_graphs(traced, key, r):
+def of_graphs(traced: Traced, key: Key, r: Recording) -> Facts:
     """What its graphs say."""
     before, after = graphs(traced, key, r)
     return {
@@ -238,7 +257,7 @@ def of_graphs(traced, key, r):
         **moved(r, before, after)}
 
 
-def moved(r, before, after):
+def moved(r: Recording, before: Graph, after: Graph) -> Facts:
     """What a replay moves, computes and holds."""
     held = memory(r)
     return {
@@ -248,7 +267,7 @@ def moved(r, before, after):
         "memory": held}
 
 
-def backward(r):
+def backward(r: Recording) -> dict[str, int]:
     """What becomes of the gradients of a recording's results."""
     b = r.backward
     way = max(b.ways.values(), key=lambda w: len(w.given), default=None)
@@ -259,7 +278,7 @@ def backward(r):
         "again": len(b.again)}
 
 
-def memory(r):
+def memory(r: Recording) -> dict[str, int]:
     """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients
     that it replaces: they are there until the new ones are."""
     held = r.program.footprint()
@@ -269,6 +288,6 @@ def memory(r):
     return {**held, "replaced": sum(taken(t._array.nbytes) for t in old)}
 
 
-def guard_text(g):
+def guard_text(g: dict[str, str]) -> str:
     """A guard as a line."""
     return f"{g['what']} is {g['is']}" + (f"  # {g['line']}" if g["line"] else "")

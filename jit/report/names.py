@@ -1,11 +1,14 @@
 """What users call things: the arguments of a traced function, what it reaches from outside, and
 the lines where their code names it."""
+from __future__ import annotations
+
 import dis
 import functools
 import inspect
 import os
 import re
 import types
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from whet import dtypes
@@ -18,8 +21,27 @@ from ..guards.origin import ours, users
 from ..guards.tensor_facts import named
 from .type_names import thing
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
 
-def arguments(fn, key):
+    from ..guards.places import Change, Place
+    from ..guards.slots import Slot
+
+# what a call's arguments are, as `guards/signature.py` says it
+Key: TypeAlias = tuple[Any, ...]
+
+
+class Found(Protocol):
+    """What a function reaches, as far as that is known: a World, or the walk that makes one."""
+    seen: dict[int, Any]
+    places: list[Place]
+
+    @property
+    def stack(self) -> Collection[Any]:
+        """What the walk has not come to."""
+
+
+def arguments(fn: Callable[..., Any], key: Key) -> list[tuple[str, Any]]:
     """What a key says of the arguments: (path as the user writes it, its description), tensors
     and values in order."""
     try:
@@ -28,7 +50,7 @@ def arguments(fn, key):
         parameters = []
     plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
-    out = []
+    out: list[tuple[str, Any]] = []
     for i, d in enumerate(key[0]):
         _leaves(d, plain[i] if i < len(plain) else f"{rest}[{i - len(plain)}]", out)
     for name, d in key[1] or ():
@@ -36,7 +58,7 @@ def arguments(fn, key):
     return out
 
 
-def _leaves(d, path, out):
+def _leaves(d: Any, path: str, out: list[tuple[str, Any]]) -> None:
     if (type(d) is tuple and type(d[0]) is type and len(d) == 2 and type(d[1]) is tuple
             and not issubclass(d[0], Base)):
         for i, x in enumerate(d[1]):
@@ -52,19 +74,19 @@ def _leaves(d, path, out):
     out.append((path, d))
 
 
-def is_tensor(d):
+def is_tensor(d: Any) -> bool:
     """Is it the description of a tensor, or of an array of NumPy's that is an input as tensors
     are?"""
     return (type(d) is tuple and len(d) > 2 and type(d[0]) is type
             and issubclass(d[0], Base | np.ndarray))
 
 
-def varies(d):
+def varies(d: Any) -> bool:
     """Is it the description of a number that may be any?"""
     return type(d) is tuple and len(d) == 2 and d[0] in DTYPES and d[1] is DTYPES[d[0]]
 
 
-def said(d):
+def said(d: Any) -> str:
     """A description in words."""
     if varies(d):
         return f"any {d[0].__name__}"
@@ -80,13 +102,13 @@ def said(d):
     if d[0] is range:
         return repr(range(*d[1:]))
     if d[0] in (float, complex):             # (a key has their text)
-        return d[1]
+        return str(d[1])
     if by_identity(d):
         return thing(d[0])
     return repr(d[1]) if len(d) == 2 else repr(np.frombuffer(d[2], d[1])[0])
 
 
-def by_identity(d):
+def by_identity(d: Any) -> bool:
     """Does a description say no more of an object than which it is?"""
     return type(d) is tuple and len(d) == 2 and d[0] not in PLAIN and type(d[1]) is int
 
@@ -98,10 +120,11 @@ MODES = ("the grad mode is another", "the default dtype is another",
          "the number of threads is another")
 
 
-def differing(fn, keys):
+def differing(fn: Callable[..., Any], keys: Iterable[Key]) -> list[list[str] | None]:
     """For each key but the first: how its arguments differ from those of the key that is most
     like it, of the last ones before it."""
-    out, before = [], []
+    out: list[list[str] | None] = []
+    before: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
     for key in keys:
         facts = dict(arguments(fn, key))
         best = None
@@ -126,13 +149,14 @@ class Names:
     `table['w']`, of several ways the plainest; `cells` variables by the id of their cell, and
     `attributes` the id of an instance by that of its dict."""
 
-    def __init__(self, world, fn, key):
+    def __init__(self, world: Found, fn: Callable[..., Any], key: Key) -> None:
         met = world.seen.values()
         self.found = {d[1]: path for path, d in arguments(fn, key)
                       if type(d) is tuple and len(d) == 2 and d[0] not in PLAIN}
         self.found[id(fn)] = "self" if hasattr(fn, "forward") else ""
-        if getattr(fn, "__self__", None) is not None:
-            self.found[id(fn.__self__)] = "self"
+        owner = getattr(fn, "__self__", None)
+        if owner is not None:
+            self.found[id(owner)] = "self"
         functions = [
             x for x in (getattr(fn, "__func__", fn), *met) if isinstance(x, types.FunctionType)]
         self.cells = {id(c): name for x in functions
@@ -150,50 +174,50 @@ class Names:
             if self.found == before:
                 break
 
-    def is_plainer(self, name, x):
+    def is_plainer(self, name: str, x: Any) -> bool:
         """Is a name of an object plainer than the one that is known?"""
         known = self.found.get(id(x))
         return known is None or _plainness(name) < _plainness(known)
 
-    def of_object(self, x):
+    def of_object(self, x: Any) -> str:
         """The name of an object, or ""."""
         return self.found.get(id(x), "")
 
-    def of(self, x):
+    def of(self, x: Any) -> str:
         """The same, of the dict of an instance that of the instance."""
         return self.found.get(self.attributes.get(id(x), id(x)), "")
 
-    def of_tensor(self, t):
+    def of_tensor(self, t: Any) -> str:
         """The name of a tensor, or of what is around the same array."""
         return self.of_object(t) or self.of_object(t._array)
 
-    def knows(self, x):
+    def knows(self, x: Any) -> bool:
         """Has it a name, even if that says nothing?"""
         return self.attributes.get(id(x), id(x)) in self.found
 
-    def of_entry(self, d, k):
+    def of_entry(self, d: Any, k: Any) -> str:
         """The name of what a dict holds."""
         if id(d) in self.attributes:
             return f"{self.of(d)}.{k}"
         said = repr(k) if type(k) in PLAIN else self.of_object(k) or type(k).__name__
         return f"{self.of(d)}[{said}]"
 
-    def of_cell(self, cell):
+    def of_cell(self, cell: Any) -> str:
         """The variable that a cell is of."""
         return self.cells.get(id(cell), "a closed-over variable")
 
 
-def _plainness(name):
+def _plainness(name: str) -> tuple[int, int]:
     return name.count("[") + name.count("'s "), len(name)
 
 
-def slot_name(s, names):
+def slot_name(s: Slot, names: Names) -> str:
     """What the user calls a slot."""
     name = s.spot.called(names) or str(s.spot.name)
     return name if s.item is None else f"{name}[{s.item}]"
 
 
-def type_of(t):
+def type_of(t: Any) -> str:
     """A tensor's type."""
     return (f"{dtypes.FROM_NUMPY[t._array.dtype].short}[{','.join(map(str, t._array.shape))}]" +
             (", requires_grad" if t._rg & 1 else ""))
@@ -205,7 +229,7 @@ WRAPPED = types.MethodType, staticmethod, classmethod        # what has its func
 SHORT = 40                               # letters of a value that a sentence holds
 
 
-def value(x):
+def value(x: Any) -> str:
     """A value in a few words, without an address."""
     if isinstance(x, Base):
         return type_of(x)
@@ -218,7 +242,7 @@ def value(x):
 
 
 @functools.lru_cache(4096)
-def _lines(code):
+def _lines(code: types.CodeType) -> list[tuple[str, bool, str]]:
     """What some code names: [(name, does it set it?, line)]."""
     out, line = [], code.co_firstlineno
     for op in dis.get_instructions(code):
@@ -233,17 +257,17 @@ def _lines(code):
     return out
 
 
-def line_of(codes, name, reads=True):
+def line_of(codes: Iterable[types.CodeType], name: str, reads: bool = True) -> str:
     """The first line of the user's code that reads (or else sets) a name, or that reads it where
     none does."""
     found = [(sets, line) for code in codes for n, sets, line in _lines(code) if n == name]
     return next((line for sets, line in found if sets != reads), found[0][1] if found else "")
 
 
-def codes_of(world, fn):
+def codes_of(world: Found, fn: Callable[..., Any]) -> list[types.CodeType]:
     """The code of what a World has met, also where its walk has not come to it yet; the
     function's own first."""
-    out: dict = {}
+    out: dict[types.CodeType, None] = {}
     for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *world.stack):
         for f in vars(x).values() if isinstance(x, type) and users(x) else (x,):
             code = _code_of(f)
@@ -252,14 +276,14 @@ def codes_of(world, fn):
     return list(out)
 
 
-def _code_of(f):
+def _code_of(f: Any) -> types.CodeType | None:
     """The code of a function or method of the user's, None of anything else: asking that for an
     attribute would run code of its own."""
     f = f.__func__ if type(f) in WRAPPED else f
     return f.__code__ if type(f) is types.FunctionType and not ours(f) else None
 
 
-def _nested(code, out):
+def _nested(code: types.CodeType, out: dict[types.CodeType, None]) -> None:
     if code not in out:
         out[code] = None
         for c in code.co_consts:
@@ -267,13 +291,13 @@ def _nested(code, out):
                 _nested(c, out)
 
 
-def last_word(name):
+def last_word(name: str) -> str:
     """Of `self.parts[3]` the name that code has to say: parts."""
     words = re.findall(r"[^\W\d]\w*", re.sub(r"\[[^]]*\]|'s default", "", name))
     return words[-1] if words else ""
 
 
-def place_of(world, fn, key, x):
+def place_of(world: Found, fn: Callable[..., Any], key: Key, x: Any) -> tuple[str, str]:
     """What the user calls an object that a World has met, and the line that reads it; where only
     a method of it has a name, that of the method."""
     names = Names(world, fn, key)
@@ -282,7 +306,8 @@ def place_of(world, fn, key, x):
     return name, line_of(codes_of(world, fn), last_word(name))
 
 
-def of_change(world, fn, key, change, reads):
+def of_change(world: Found, fn: Callable[..., Any], key: Key, change: Change,
+              reads: bool) -> tuple[str, str]:
     """What the user calls a place that holds something else, and the line that reads it, or the
     one that sets it."""
     names, place, spot = Names(world, fn, key), change.place, change.spot

@@ -3,6 +3,8 @@ costs. Nothing from outside is needed.
 
 The page has views of few boxes (`whet.ir.fold`), each laid out here; `page.js` shows them, moves,
 zooms and searches. """
+from __future__ import annotations
+
 import colorsys
 import functools
 import hashlib
@@ -10,12 +12,23 @@ import html
 import json
 import os
 import tempfile
+from typing import TYPE_CHECKING, Any
 
 from whet.ir import png, view
 from whet.ir.fold import Folded
 from whet.ir.view import amount, path_text
 
 from . import explain, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from whet.ir.fold import View
+    from whet.ir.graph import Graph
+
+    from ..replay.recording import Recording
+    from ..trace import Traced
+    from .names import Key
 
 # nodes of a graph that is one picture at most; of a larger one that shows its groups
 LARGE = 250
@@ -24,7 +37,7 @@ VIEWS, LEAST = 40, 0.2
 ENDINGS = ".html, .htm, .svg, and .png where matplotlib is installed"
 
 
-def page(traced, inside=True):
+def page(traced: Traced, inside: bool = True) -> str:
     """The recording that most calls went by as HTML, without the outer elements of a document;
     `inside`: of another page, of a certain height."""
     name, found = html.escape(traced._calls.subject.name), explain.most_called(traced)
@@ -41,7 +54,8 @@ def page(traced, inside=True):
     return framed(name, facts, ("As it runs", "As recorded"), graphs, more, inside)
 
 
-def framed(name, facts, titles, graphs, more, inside):
+def framed(name: str, facts: str, titles: tuple[str, str], graphs: Sequence[dict[str, Any]],
+           more: str, inside: bool) -> str:
     """Two graphs (as `data` gives them) that a button each shows, with figures above and more
     below, as HTML."""
     key = "whet-" + hashlib.sha256(repr(graphs).encode()).hexdigest()[:12]
@@ -60,7 +74,7 @@ def framed(name, facts, titles, graphs, more, inside):
         f'{text(graphs)})</script></div>')
 
 
-def document(title, body):
+def document(title: str, body: str) -> str:
     """A page of its own."""
     return (
         '<!DOCTYPE html><html><head><meta '
@@ -69,19 +83,19 @@ def document(title, body):
 
 
 @functools.cache
-def asset(name):
+def asset(name: str) -> str:
     """A file beside this one."""
     with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as f:
         return f.read()
 
 
-def text(x):
+def text(x: Any) -> str:
     """Data as JSON that nothing in a page takes for a tag."""
     said = json.dumps(x, separators=(",", ":"), ensure_ascii=False)
     return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def lines_of(fn):
+def lines_of(fn: Callable[..., Any]) -> frozenset[str]:
     """The lines of a function, as nodes are marked with them."""
     code = getattr(getattr(fn, "forward", fn), "__code__", None)
     if code is None:
@@ -91,13 +105,13 @@ def lines_of(fn):
                      for line in range(code.co_firstlineno, last + 1))
 
 
-def data(folded):
+def data(folded: Folded) -> dict[str, Any]:
     """The views of a graph as plain data."""
     effort = max(LEAST, min(1.0, VIEWS / len(folded.views)))
     return {"views": [shown(folded, v, effort) for v in folded.views]}
 
 
-def shown(folded, v, effort):
+def shown(folded: Folded, v: View, effort: float) -> dict[str, Any]:
     """A view as plain data: its boxes and links where they are drawn."""
     d = v.drawing(effort)
     numbers = {k: i for i, k in enumerate(d.boxes)}
@@ -112,7 +126,7 @@ def shown(folded, v, effort):
 
 
 @functools.cache
-def hue(colour):
+def hue(colour: str) -> int | None:
     """The hue of a kernel's colour, in degrees; None for what has another."""
     if colour not in view.COLOURS:
         return None
@@ -120,7 +134,8 @@ def hue(colour):
     return round(360 * colorsys.rgb_to_hls(r, g, b)[0])
 
 
-def costs(traced, key, r, before, after):
+def costs(traced: Traced, key: Key, r: Recording, before: Graph,
+          after: Graph) -> list[tuple[object, str]]:
     """The figures at the top."""
     f = explain.of_recording(traced, key, r) | explain.moved(r, before, after)
     unfused, fused = f["bytes"]
@@ -131,18 +146,19 @@ def costs(traced, key, r, before, after):
             (amount(f["flops"], "flop"), "computed"), (amount(f["peak"]), "held at most")]
 
 
-def figures(pairs):
+def figures(pairs: Iterable[tuple[object, str]]) -> str:
     """Figures, each with what it counts, as HTML."""
     return "".join(f'<div class="fact"><b>{a}</b> <span>{b}</span></div>' for a, b in pairs)
 
 
-def folded(title, lines):
+def folded(title: str, lines: Sequence[str]) -> str:
     """Lines that are shown when asked for."""
     said = html.escape("\n".join(lines))
     return f"<details><summary>{title}</summary><pre>{said}</pre></details>" if lines else ""
 
 
-def pictures(traced, key, r):
+def pictures(traced: Traced, key: Key,
+             r: Recording) -> tuple[Graph, Graph, dict[int, str], dict[int, str]]:
     """(graph as recorded, graph as it runs, colours of kernels, words about nodes)."""
     before, after = explain.graphs(traced, key, r)
     python = {id(n) for n in explain.in_python(r)}
@@ -150,7 +166,7 @@ def pictures(traced, key, r):
             {i: "in Python" for i, n in enumerate(r.program.nodes) if id(n) in python})
 
 
-def drawings(traced):
+def drawings(traced: Traced) -> list[view.Drawing]:
     """The two graphs as Drawings: whole, or their groups where they are large."""
     found = explain.most_called(traced)
     if found is None:
@@ -163,7 +179,7 @@ def drawings(traced):
         for g, said in ((before, {}), (after, notes))]
 
 
-def show(traced, path=None):
+def show(traced: Traced, path: str | os.PathLike[str] | None = None) -> str:
     """Write the page, or for a path that ends in .svg or .png the two pictures; gives the path."""
     if path is None:
         handle, path = tempfile.mkstemp(
@@ -185,9 +201,9 @@ def show(traced, path=None):
     return path
 
 
-def beside(left, right):
+def beside(left: str, right: str) -> str:
     """Two SVG pictures as one."""
-    def size(s):
+    def size(s: str) -> list[int]:
         return [int(s.split(f'{k}="', 1)[1].split('"', 1)[0]) for k in ("width", "height")]
     (w1, h1), (w2, h2) = size(left), size(right)
     w, h = w1 + w2 + 40, max(h1, h2)

@@ -5,44 +5,54 @@ A `Reason` is carried by an exception (`Refused`, `Unwatchable`, `Miss`) or hand
 `Recorder.refuse`. One kind of thing that is done is one class, which says what to write instead.
 What the function reaches has a name only when all of it is known: `named` gives it one.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..guards.places import Change
+    from .names import Found, Key
 
 
 class Reason:
     """`what` was done; `where`: the line that did it, or ""; `instead`: what to write, or ""."""
     instead = ""
 
-    def __init__(self, what, where=""):
+    def __init__(self, what: str, where: str = "") -> None:
         self.what, self.where = what, where
 
     @staticmethod
-    def of(x):
+    def of(x: object) -> Reason:
         """A reason as it is; one of a text."""
         return x if isinstance(x, Reason) else Reason(str(x))
 
-    def at(self, where):
+    def at(self, where: str) -> Reason:
         """The same, at a line if none was known."""
         self.where = self.where or where
         return self
 
-    def left(self, world, change):
+    def left(self, world: Found, change: Change) -> Reason:
         """The same where it is not a result that cannot be made again, but what is left in
         Python's state."""
         return self
 
-    def named(self, fn, key):
+    def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         """The same, with the names by which a function of arguments like `key` knows what it
         speaks of."""
         return self
 
-    def same(self):
+    def same(self) -> tuple[Any, ...]:
         """What makes another reason the same one."""
         return self.what, self.where
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.what} ({self.where})" if self.where else self.what
 
-    def full(self):
+    def full(self) -> str:
         """All of it, the way out on a line of its own."""
         return f"{self}.\n  {self.instead}" if self.instead else str(self)
 
@@ -50,11 +60,11 @@ class Reason:
 class Explained(Exception):
     """An exception that carries a reason."""
 
-    def __init__(self, reason=""):
+    def __init__(self, reason: object = "") -> None:
         super().__init__(reason)
         self.reason = Reason.of(reason)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.reason)
 
 
@@ -79,7 +89,7 @@ class Calls(Reason):
     """It calls something that does more than compute."""
     instead = "Call it outside of the traced function, and pass what it gives as an argument."
 
-    def __init__(self, name, passes=False):
+    def __init__(self, name: str, passes: bool = False) -> None:
         super().__init__(f"it passes {name} on to others" if passes else f"it calls {name}")
 
 
@@ -96,13 +106,13 @@ class Foreign(Reason):
         "Make it before the call and pass it as an argument, or copy the numbers by "
         "whet.tensor(...).")
 
-    def __init__(self, shape, made=None):
+    def __init__(self, shape: Iterable[int], made: tuple[str, str] | None = None) -> None:
         """`made`: (by what function, at which line), if that is known."""
         how, where = made or ("what the recorder cannot see", "")
         super().__init__(f"it uses a tensor of shape {list(shape)} that {how} made", where)
 
     @classmethod
-    def returned(cls):
+    def returned(cls) -> Foreign:
         """It gives such a tensor back."""
         out = cls(())
         out.what, out.instead = ("it returns a tensor around a NumPy array",
@@ -133,11 +143,11 @@ class Returns(Reason):
     """It returns what a replay cannot make."""
     instead = "Return tensors, numbers, texts, and tuples, lists, dicts or dataclasses of them."
 
-    def __init__(self, kind):
+    def __init__(self, kind: str) -> None:
         super().__init__(f"it returns {kind}")
         self.kind = kind
 
-    def left(self, world, change):
+    def left(self, world: Found, change: Change) -> Reason:
         return Changes(world, change, f"which becomes {self.kind}")
 
 
@@ -169,7 +179,7 @@ class OtherWays(Reason):
     """What Python goes on from is another at each call; `last`: what it was the last time."""
     instead = "Keep what varies in tensors (whet.where, whet.cond), or read it after the call."
 
-    def __init__(self, times, last):
+    def __init__(self, times: int, last: Reason | None) -> None:
         super().__init__(
             f"it was recorded {times} times for arguments of this kind, and each time something "
             f"that it read was another: {last}")
@@ -186,7 +196,7 @@ class Prints(Reason):
     instead = (
         "Print and log texts, numbers and tensors, to the streams that there were before the call.")
 
-    def __init__(self, what, instead=None):
+    def __init__(self, what: str, instead: str | None = None) -> None:
         super().__init__(what)
         self.instead = instead or self.instead
 
@@ -259,13 +269,14 @@ class Reaches(Reason):
     OF_ARRAYS = "Make it a tensor: whet.from_numpy(...)."
     OF_ITERATORS = "Call next() outside of the traced function, and pass what it gives."
 
-    def __init__(self, what, x=None, world=None, instead=None):
+    def __init__(self, what: str, x: Any = None, world: Found | None = None,
+                 instead: str | None = None) -> None:
         super().__init__(f"it can read {what}")
         self.kind, self.x, self.world = what, x, world
         if instead is not None:
             self.instead = instead
 
-    def named(self, fn, key):
+    def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         if self.world is None:
             return self
         name, where = names.place_of(self.world, fn, key, self.x)
@@ -279,16 +290,16 @@ class Changed(Reason):
     instead = "Pass what varies as an argument, numbers best as tensors."
     GROWS = "Read what grows outside of the traced function, or only append to it inside."
 
-    def __init__(self, world, change, so="is another"):
+    def __init__(self, world: Found, change: Change, so: str = "is another") -> None:
         super().__init__("something that it reads has changed")
         self.so = so
         self.world, self.change = world, change.bare()
         self.before, self.now = _value(change.before), _value(change.now)
 
-    def same(self):
+    def same(self) -> tuple[Any, ...]:
         return type(self.change.place), id(self.change.owner), str(self.change.name)
 
-    def named(self, fn, key):
+    def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         name, where = names.of_change(self.world, fn, key, self.change, reads=True)
         if self.change.index is None:
             out = Reason(
@@ -308,11 +319,11 @@ class Changes(Changed):
     instead = (
         "Return it instead, or keep it as a tensor, a number, a text, or a list or dict of such.")
 
-    def __init__(self, world, change, why=""):
+    def __init__(self, world: Found, change: Change, why: str = "") -> None:
         super().__init__(world, change)
         self.what, self.why = "it changes Python's state", why
 
-    def named(self, fn, key):
+    def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         name, where = names.of_change(self.world, fn, key, self.change, reads=False)
         out = Reason(f"it changes Python's state: {name}" + (f", {self.why}" if self.why else ""),
                      where)
@@ -320,7 +331,7 @@ class Changes(Changed):
         return out
 
 
-def _value(x):
+def _value(x: Any) -> str:
     """A value in a few words, which keeps nothing alive."""
     return names.value(x)
 
@@ -329,14 +340,14 @@ class Replaced(Reason):
     """A tensor that the function reaches is another, or not what it was: `what` follows its
     name."""
 
-    def __init__(self, tensor, what, world):
+    def __init__(self, tensor: Any, what: str, world: Found) -> None:
         super().__init__(f"a tensor from outside {what}")
         self.tensor, self.change, self.world = tensor, what, world
 
-    def same(self):
+    def same(self) -> tuple[Any, ...]:
         return id(self.tensor), self.change
 
-    def named(self, fn, key):
+    def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         name, where = names.place_of(self.world, fn, key, self.tensor)
         return Reason(f"`{name}` {self.change}", where) if name else self
 
@@ -345,21 +356,19 @@ class Misses:
     """The calls that a recording did not fit: how many for which reason."""
     MOST = 16                                # reasons that are kept
 
-    def __init__(self):
+    def __init__(self) -> None:
         # what makes reasons the same -> [the last of them, how many]
-        self.counts: dict = {}
-        self.last = None
+        self.counts: dict[tuple[Any, ...], tuple[Reason, int]] = {}
+        self.last: Reason | None = None
 
-    def add(self, reason):
+    def add(self, reason: object) -> None:
         self.last = reason = Reason.of(reason)
         key = reason.same()
-        if key in self.counts:
-            self.counts[key][0] = reason
-            self.counts[key][1] += 1
-        elif len(self.counts) < self.MOST:
-            self.counts[key] = [reason, 1]
+        if key in self.counts or len(self.counts) < self.MOST:
+            _, before = self.counts.get(key, (reason, 0))
+            self.counts[key] = reason, before + 1
 
-    def named(self, fn, key):
+    def named(self, fn: Callable[..., Any], key: Key) -> list[tuple[Reason, int]]:
         """[(reason, how many)], the most frequent first."""
         found = sorted(self.counts.values(), key=lambda x: -x[1])
         return [(reason.named(fn, key), n) for reason, n in found]

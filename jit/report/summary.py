@@ -5,7 +5,10 @@ A screen is a list of (label, lines). Every line is cut to WIDE letters and ever
 number of lines, so that the whole is at most TALL lines for any function. `explain(full=True)` goes
 on with all of every recording.
 """
+from __future__ import annotations
+
 import collections
+from typing import TYPE_CHECKING, Any
 
 from whet.ir import cost
 from whet.ir.view import amount
@@ -15,12 +18,23 @@ from . import explain
 from .names import MODES
 from .unfused import kind_of, unfused
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from whet.ir.graph import Graph, Node
+
+    from ..replay.recording import Recording
+    from ..trace import Traced
+    from .explain import Facts
+    from .names import Key
+    from .reasons import Reason
+
 WIDE, TALL = 100, 40
 LABEL = 12                               # letters of a line before what it says
 KINDS, REASONS, KERNELS, ADVICE = 6, 4, 5, 5     # lines of these parts
 
 
-def screen(traced):
+def screen(traced: Traced) -> str:
     """The text."""
     f = explain.facts(traced, light=True)
     shown = sorted(f["paths"], key=lambda p: -p["calls"])
@@ -39,7 +53,7 @@ def screen(traced):
     return "\n".join(out)
 
 
-def state(traced):
+def state(traced: Traced) -> str:
     """What a traced function is, and what became of its calls, in a few words."""
     words = headline(len(explain.recordings(traced)),
                      explain.tally(traced),
@@ -47,12 +61,12 @@ def state(traced):
     return f"{traced._calls.subject.name}: {words}"
 
 
-def cut(line, wide=WIDE):
+def cut(line: str, wide: int = WIDE) -> str:
     """A line of at most so many letters."""
     return line if len(line) <= wide else line[:wide - 1] + "…"
 
 
-def wrapped(text, wide=WIDE - LABEL - 2, most=3):
+def wrapped(text: str, wide: int = WIDE - LABEL - 2, most: int = 3) -> list[str]:
     """A text as lines, the last of which may be cut."""
     out = [""]
     # (a path may be longer than a line)
@@ -64,12 +78,12 @@ def wrapped(text, wide=WIDE - LABEL - 2, most=3):
     return [cut(line, wide) for line in out]
 
 
-def many(n, what):
+def many(n: int, what: str) -> str:
     """1 thing, 2 things"""
     return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith(("ch", "s")) else "s")
 
 
-def seconds(t):
+def seconds(t: float) -> str:
     """12.3 ms"""
     for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
         if t >= unit:
@@ -78,7 +92,7 @@ def seconds(t):
 
 
 # ---- what became of the calls --------------------------------------------------------------------
-def headline(recordings, tally, refused):
+def headline(recordings: int, tally: Mapping[str, Any], refused: object) -> str:
     """What it comes to."""
     if not recordings:
         return "runs eagerly" if refused else "no recording yet"
@@ -87,7 +101,7 @@ def headline(recordings, tally, refused):
         f"{many(tally['total'], 'call')} replayed")
 
 
-def calls(f):
+def calls(f: Facts) -> list[str]:
     """How the calls were made."""
     c = f["calls"]
     if not c["total"]:
@@ -106,7 +120,7 @@ def calls(f):
     return out
 
 
-def times(f, shown):
+def times(f: Facts, shown: Sequence[Facts]) -> list[str]:
     """What calls take, as far as that was measured."""
     timed = [p for p in shown if p["microseconds"][0] is not None]
     out = []
@@ -127,7 +141,7 @@ def times(f, shown):
     return out
 
 
-def kinds(shown):
+def kinds(shown: Sequence[Facts]) -> list[str]:
     """The recordings, the most used first: their calls, their arguments."""
     out = []
     for p in shown[:KINDS if len(shown) <= KINDS else KINDS - 1]:
@@ -143,13 +157,13 @@ def kinds(shown):
     return out
 
 
-def missed(found, left):
+def missed(found: Sequence[tuple[Reason, int]], left: int) -> list[str]:
     """What calls missed that had the arguments of a recording, by guard and line."""
     out = [line for reason, n in found for line in wrapped(f"{many(n, 'time')}: {reason}", most=2)]
     return out + ([f"and {many(left, 'other reason')}"] if left else [])
 
 
-def eager(f):
+def eager(f: Facts) -> list[str]:
     """Why calls run eagerly."""
     reasons = [x for x in (f["refused"], f["why"] if f["why"] != f["refused"] else None) if x]
     out = [line for x in reasons for line in wrapped(x, most=4)]
@@ -160,7 +174,7 @@ def eager(f):
 
 
 # ---- what a replay does --------------------------------------------------------------------------
-def work(traced, key, r):
+def work(traced: Traced, key: Key, r: Recording) -> list[tuple[str, list[str]]]:
     """[(label, lines)]: what a replay of this recording runs, moves, computes and holds, and
     what it does most of."""
     before, after = explain.graphs(traced, key, r)
@@ -184,7 +198,7 @@ def work(traced, key, r):
     return out
 
 
-def by_use(held):
+def by_use(held: Mapping[str, int]) -> str:
     """The bytes that a call holds, by what they are for."""
     words = {
         "inputs": "given", "arena": "to work in", "made": "made", "kept": "kept from call to call",
@@ -192,9 +206,9 @@ def by_use(held):
     return ", ".join(f"{amount(held[k])} {what}" for k, what in words.items() if held[k])
 
 
-def largest(g, total):
+def largest(g: Graph, total: int) -> list[str]:
     """The kinds of kernels that move most, with the line that has most of them."""
-    found: dict = {}
+    found: dict[str, collections.Counter[str]] = {}
     for n in g.nodes:
         moved = cost.moved(n, g.types)
         if moved:
@@ -212,7 +226,7 @@ def largest(g, total):
     return out
 
 
-def label(n):
+def label(n: Node) -> str:
     """A node in a word: the ops of a kernel, the first of them."""
     names = (list(dict.fromkeys(
         m.op.name for m in n.flat()
@@ -220,7 +234,7 @@ def label(n):
     return "_".join(names[:3]) + ("_…" if len(names) > 3 else "")
 
 
-def apart(before, after):
+def apart(before: Graph, after: Graph) -> list[str]:
     """Why pointwise operations that feed each other are several kernels, in short."""
     found = collections.Counter(kind_of(reason) for _, _, reason in unfused(before, after))
     if not found:
@@ -232,7 +246,8 @@ def apart(before, after):
 
 
 # ---- what to do ----------------------------------------------------------------------------------
-def advice(f, shown, main, misses):
+def advice(f: Facts, shown: Sequence[Facts], main: tuple[Key, Recording] | None,
+           misses: Sequence[tuple[Reason, int]]) -> list[str]:
     """What would make more calls replays, or replays faster."""
     out = list(f["instead"])
     total = f["calls"]["total"]
@@ -254,7 +269,7 @@ def advice(f, shown, main, misses):
     return [line for text in out[:ADVICE] for line in wrapped(text, most=2)]
 
 
-def arguments_vary(f, shown):
+def arguments_vary(f: Facts, shown: Sequence[Facts]) -> str:
     """Many kinds of arguments: what to do about those."""
     sizes = [what for what, x in f["sizes"].items() if x["dim"] is None]
     if f["sizes"] and not sizes:
@@ -274,7 +289,7 @@ def arguments_vary(f, shown):
 
 
 # ---- all of it -----------------------------------------------------------------------------------
-def full(traced):
+def full(traced: Traced) -> str:
     """The screen, and all that is known of every recording."""
     f = explain.facts(traced)
     out = [screen(traced), *([f"runs eagerly: {f['refused']}"] if f["refused"] else [])]
@@ -292,7 +307,7 @@ def full(traced):
     return "\n".join(out)
 
 
-def figures(p):
+def figures(p: Facts) -> list[str]:
     """What a replay runs, compares, moves and holds."""
     held, b = p["memory"], p["backward"]
     return [
@@ -307,7 +322,7 @@ def figures(p):
         *[f"  {note}" for note in p["rewrites"]]]
 
 
-def backward_text(b):
+def backward_text(b: Mapping[str, int]) -> str:
     """What becomes of gradients that are taken outside."""
     again = f", {many(b['again'], 'operation')} computed again" if b["again"] else ""
     return (
@@ -315,7 +330,7 @@ def backward_text(b):
         f"the forward are kept for it{again}")
 
 
-def origin(p, paths):
+def origin(p: Facts, paths: Sequence[Facts]) -> list[str]:
     """Why a recording was made, and like which."""
     out = ["  arguments: " + (", ".join(f"{path} is {d}" for path, d in p["arguments"]) or "none")]
     if p["because"]:
@@ -331,7 +346,7 @@ def origin(p, paths):
     return out
 
 
-def timing(p):
+def timing(p: Facts) -> str:
     """How often a recording was used, and how fast that is."""
     out = f"used {many(p['calls'], 'time')} since; "
     if p["microseconds"][0] is None:

@@ -1,13 +1,13 @@
 """What an object of a type is called in a sentence."""
 
 
-def thing(t):
+def thing(t: type) -> str:
     """Something of a type: `a Counter`, `an Agent`."""
     name = t.__qualname__.rpartition("<locals>.")[2]
     return f"{'an' if name[:1].lower() in tuple('aeiou') else 'a'} {name}"
 
 
-def full_thing(t):
+def full_thing(t: type) -> str:
     """The same with the module, where that is not Python's own."""
     name = t.__qualname__.rpartition("<locals>.")[2]
     full = name if t.__module__ in ("builtins", "__main__") else f"{t.__module__}.{name}"

@@ -10,6 +10,7 @@ Read once. At 0 the classes here are not used, so nothing is on the way of a cal
 import os
 import sys
 from time import perf_counter
+from typing import Any
 
 from whet.cpu import native
 
@@ -21,7 +22,7 @@ WORDS = {
     "timed": "eager, to compare times", "failed": "eager"}
 
 
-def level():
+def level() -> int:
     """The number that WHET_SHOW says."""
     said = os.environ.get("WHET_SHOW", "") or "0"
     if said not in ("0", "1", "2", "3", "4"):
@@ -32,17 +33,17 @@ def level():
 LEVEL = level()
 
 
-def tell(text):
+def tell(text: object) -> None:
     """To stderr."""
     print(text, file=sys.stderr)
 
 
-def telling(Traced):
+def telling(Traced: type[Any]) -> type[Any]:
     """The class of traced functions that tell what they do."""
-    class Telling(Traced):
+    class Telling(Traced):                   # type: ignore[misc]    # (of a module above this one)
         __doc__ = Traced.__doc__
 
-        def __call__(self, /, *args, **kwargs):
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
             kept, why, before, start = self._kept(), self._why, explain.tally(self), perf_counter()
             out = super().__call__(*args, **kwargs)
             took = (perf_counter() - start) * 1e3
@@ -58,7 +59,7 @@ def telling(Traced):
                             tell(g)
             return out
 
-        def _kept(self):
+        def _kept(self) -> list[Any]:
             return [r for rs in self._table.values() for r in rs]
     return Telling
 

@@ -1,6 +1,7 @@
 """Arrays to the bit: copies that lie alike, comparison, digests."""
 import functools
 import hashlib
+from typing import Any
 
 import numpy as np
 from whet.cpu import memory
@@ -12,7 +13,7 @@ ODD = 0x9E3779B97F4A7C15         # and what tells blocks apart
 FLOATS = "fcV"                   # kinds of data types that have NaNs
 
 
-def template(a):
+def template(a: Any) -> Any:
     """Memory of an array's shape, strides and type (or of such a `Type`)."""
     if type(a) is np.ndarray and a.flags.c_contiguous:
         m = memory.empty(a.shape, a.dtype)

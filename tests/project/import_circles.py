@@ -30,10 +30,22 @@ def modules() -> dict[str, pathlib.Path]:
     return found
 
 
+def for_types_alone(tree: ast.AST) -> Iterator[ast.AST]:
+    """What stands under `if TYPE_CHECKING:`, which no program runs."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for statement in node.body:
+                yield from ast.walk(statement)
+
+
 def imports(module: str, path: pathlib.Path, known: dict[str, pathlib.Path]) -> Iterator[str]:
-    """The modules of the project that a module imports anywhere."""
+    """The modules of the project that a module imports anywhere as it runs."""
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    never_run = {id(node) for node in for_types_alone(tree)}
+    for node in ast.walk(tree):
+        if id(node) in never_run:
+            continue
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names if a.name in known)
         elif isinstance(node, ast.ImportFrom):
