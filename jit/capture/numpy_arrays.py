@@ -133,10 +133,7 @@ class Arrays:
     def take_back(self):
         """The real arrays wherever the run left what stands for them."""
         self.known.clear()
-        for r in self.lent:
-            x = r()
-            if x is not None:
-                reclaim(r, real_of(x))
+        reclaim([(r, real_of(x)) for r in self.lent if (x := r()) is not None])
         if self.rec is not None:
             self.rec.numpys = self.rec = None           # (nobody asks any more)
 

@@ -69,6 +69,10 @@ def stands(x):
     return t not in NEVER and isinstance(x, io.IOBase | logging.Logger | CACHED)
 
 
+# during a run that name leads to a stand-in
+PRINT = print
+
+
 class Call:
     """A call that a replay repeats: what does it, with what, and how many nodes were recorded
     before."""
@@ -163,7 +167,7 @@ class Outward:
         rec, watch = self.rec, self.watch
         if rec.trying is not None:
             rec.trying("it acts outside of Python's state")
-        if ((does is not print or kwargs.get("file") is None)
+        if ((does is not PRINT or kwargs.get("file") is None)
                 and (sys.stdout, sys.stderr) != self.streams):
             rec.refuse(Prints("it prints, logs or warns to a stream that it has put there itself"))
         rec.acts.append(Call(does, args, kwargs, len(rec.nodes), ready, calm))
@@ -218,7 +222,7 @@ class Outward:
             if issubclass(type(sys.stdout), Stream):
                 file = kwargs["file"] = real(sys.stdout)
             elif type(sys.stdout) is io.StringIO and id(sys.stdout) not in self.met:
-                out = self.do(print, [self.kept(x) for x in self.texts(args)],
+                out = self.do(PRINT, [self.kept(x) for x in self.texts(args)],
                               {**kwargs, "file": sys.stdout})
                 # (the run made it, and who reads it is refused: this leaves nothing behind)
                 self.rec.acts = self.rec.acts[:-1]
@@ -226,8 +230,8 @@ class Outward:
         if (file is not None and not isinstance(file, io.IOBase)
                 or not kwargs.keys() <= {"sep", "end", "file", "flush"}):
             self.rec.refuse(Prints("it prints to an object of its own"))
-            return print(*args, **kwargs)
-        return self.do(print, [self.kept(x) for x in self.texts(args)],
+            return PRINT(*args, **kwargs)
+        return self.do(PRINT, [self.kept(x) for x in self.texts(args)],
                        kwargs, lambda: not getattr(file or sys.stdout, "closed", False),
                        lambda: is_pythons_own(file or sys.stdout))
 
@@ -363,8 +367,7 @@ class Outward:
         self.left += [(weakref.ref(x), object.__getattribute__(x, "_real"))
                       for x in self.given.values() if isinstance(x, StandIn)]
         self.given.clear()
-        for there, object_ in self.left:
-            reclaim(there, object_)
+        reclaim(self.left)
 
 
 def cached_by(function):

@@ -181,10 +181,10 @@ class Session:
 
     def plain(self, out: Any) -> Any:
         """The result as the user gets it: nothing in it stands for something else."""
+        has_lent = self.rec.lent or self.rec.numpys.lent or self.swapped.lists
         self.settle()
         if self.exchanged.tuples:
             out = self.exchanged.given_back(out)
-        has_lent = self.rec.lent or self.rec.numpys.lent or self.swapped.lists
         return real(settle(out) if has_lent else out)
 
     def settle(self) -> None:
@@ -192,9 +192,11 @@ class Session:
         self.swapped.settle(self.whole)
 
     def take_back(self) -> None:
-        """What is plain, wherever else the run left what stands for it."""
-        for x in self.rec.lent:
-            reclaim(x)
+        """What is plain, wherever else the run left what stands for it. Most of that is gone once it
+        is forgotten here; finding who holds the rest takes a look at all that is alive."""
+        self.exchanged.forget()
+        self.swapped.forget()
+        reclaim([(x, None) for x in self.rec.lent])
         self.outward.take_back()
         self.rec.numpys.take_back()
 

@@ -318,19 +318,22 @@ def settle(x, seen=()):
     return x
 
 
-def reclaim(ref, value=None):
-    """A plain number in place of a Number (a weak reference to it), which the run left somewhere that nobody looks at: in objects of its own,
-    in frames of an exception. The same for other stand-ins, for which `value` is given."""
-    stand_in = ref()
-    if stand_in is not None:
-        for holder in gc.get_referrers(stand_in):
-            _replace(holder, stand_in, value)
+def reclaim(lent):
+    """What is real in place of stand-ins that the run left somewhere that nobody looks at: in
+    objects of its own, in frames of an exception. `lent`: pairs of a stand-in, weakly, and what it
+    stands for, or None for the number that a Number has."""
+    alive = [x for ref, _ in lent if (x := ref()) is not None]
+    if not alive:
+        return
+    real = [value_of(ref()) if value is None else value for ref, value in lent if ref() is not None]
+    # (this looks at every container of the process)
+    for holder in gc.get_referrers(*alive):
+        for x, value in zip(alive, real) if holder is not alive else ():
+            _replace(holder, x, value)
 
 
-def _replace(holder, number, value=None):
+def _replace(holder, number, value):
     """A plain number in place of a Number, or one tuple in place of another, in what refers to it."""
-    value = value_of(number) if value is None else value
-
     def settled(x):
         return value if x is number else x
     if isinstance(holder, list | collections.deque | dict | set):
@@ -347,7 +350,7 @@ def _replace(holder, number, value=None):
     elif isinstance(holder, BaseException) and holder.args is number:        # (they are a tuple)
         holder.args = value
     elif type(holder) is types.CellType:
-        holder.cell_contents = value
+        holder.cell_contents = settled(holder.cell_contents)
     elif type(holder) is types.FunctionType:             # (its defaults are a tuple)
         holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
     elif isinstance(holder, functools.partial):          # (its arguments are a tuple)

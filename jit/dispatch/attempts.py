@@ -19,6 +19,9 @@ from .recordings import Recordings
 from .refusals import Refusals
 from .subject import Subject
 
+# runs that may set something up, until one is recorded whatever it changes
+SETTING_UP = 2
+
 
 class Attempts:
     """Records calls of a function, one at a time: `lock` is held meanwhile."""
@@ -55,6 +58,8 @@ class FirstRecording(Session):
         self.became, self.run_seconds, self.recording = "refused", math.inf, None
         self.has_model = False
         self.model_key: Any = None
+        # As long as there is no recording, a run may turn out to be one that comes once.
+        self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
 
     def search(self) -> None:
         """Find a recording that this one may be like, and what the function can reach from
@@ -108,11 +113,25 @@ class FirstRecording(Session):
         """Make the recording, and keep it if numbers that vary were only computed with."""
         self.run_seconds = timing.clock() - self.began
         findings = Findings(self, out)
+        if self.may_set_up and self.leaves_its_start():
+            self.became = "set_up"
+            return
         r = build(self, findings, self.model)
         if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):
             self.recordings.watched.add(self.call.key)
         elif self.only_computed():
             self.register(r)
+
+    def leaves_its_start(self) -> bool:
+        """Has the run changed what a recording of it would want as it was? A training step does,
+        which makes the optimizer's state."""
+        return any(c.key not in self.loose and (id(c.owner), None) not in self.loose
+                   for c in self.world.changes())
+
+    def learn(self) -> None:
+        """No recording came of it: what it changed, later calls may find changed as well."""
+        if hasattr(self, "run"):
+            self.learned.loosen(self.world.changes())
 
     def only_computed(self) -> bool:
         """Were numbers that vary only computed with? Those that Python went on from are guards from

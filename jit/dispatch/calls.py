@@ -174,4 +174,6 @@ class Calls:
                              attempt.has_model, attempt.became)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
+        else:
+            attempt.learn()
         return out

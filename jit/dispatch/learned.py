@@ -104,6 +104,7 @@ class Learned:
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:
-    if type(before) is type(now) and (varies(now) or isinstance(now, Base | np.ndarray)):
-        return True
+    if varies(now) or isinstance(now, Base | np.ndarray):
+        # (sums begin as 0, or as None)
+        return type(before) is type(now) or before is None or varies(before)
     return several(before) and several(now) and [*map(type, before)] == [*map(type, now)]

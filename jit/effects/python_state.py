@@ -113,6 +113,7 @@ class Swapped:
             (spot, x, outward.stand_in(x)) for x, spots in world.outward.values() for spot in spots]
         self.lists = [
             (GROWING[type(real)](real), holders) for real, holders in world.growing.values()]
+        self.left = []                       # lists that were settled, weakly, and the real ones
         # key of the spot of a tuple of numbers -> (it, that of Numbers which is there instead)
         self.tuples = {}
 
@@ -163,12 +164,16 @@ class Swapped:
             settle(grown.real)
             if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):
                 containers.fill(grown.real, [settle(x) for x in elements(grown.real)])
-        left = [(weakref.ref(grown), grown.real) for grown in left]
-        grown = None
-        for place, there in left:
-            reclaim(place, there)
+        # (weakly: most are gone with this, and who holds them need not be asked)
+        self.left += [(weakref.ref(grown), grown.real) for grown in left]
+        self.lists, left, grown = [], (), None
+        reclaim(self.left)
         for c in whole.changes():
             if c.spot is not None and type(c.now) in HOLDS:
                 c.spot.put(settle(c.now))
             elif c.name is None and type(c.owner) in (list, dict):
                 settle(c.owner)
+
+    def forget(self):
+        """Hold nothing of what stood for something else."""
+        self.tuples.clear()

@@ -176,6 +176,10 @@ class Exchanged:
                 if get(k) is new:
                     put(k, was)
 
+    def forget(self):
+        """Hold nothing of what stood for something else."""
+        self.met.clear(), self.undo.clear(), self.tuples.clear()
+
 
 def apart_from_sizes(t):
     """What a tensor is, its numbers and sizes aside."""

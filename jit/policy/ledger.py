@@ -12,7 +12,8 @@ class Ledger:
 
     `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of
     other sizes; `unseen`: the first replays of sizes that no run had (they are among `replayed`);
-    `checked`: recorded again for comparison; `timed`: eager in a trial; `failed`: recorded in vain.
+    `checked`: recorded again for comparison; `timed`: eager in a trial; `failed`: recorded in vain;
+    `set_up`: watched, and seen to set up what later calls find (state that is made once).
     Eager calls by their reason: `new`: the first of their kind, `costly`: a recording costs more
     than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer,
     `refused`: cannot be recorded, `busy`: another thread was recording, `unasked`: nothing could be
@@ -28,6 +29,7 @@ class Ledger:
     checked: int = 0
     timed: int = 0
     failed: int = 0
+    set_up: int = 0
     new: int = 0
     costly: int = 0
     crowded: int = 0
@@ -52,7 +54,7 @@ class Ledger:
     def calls(self):
         """All calls."""
         return (self.replayed + self.recorded + self.resized + self.checked + self.timed
-                + self.failed + self.ran_eagerly)
+                + self.failed + self.set_up + self.ran_eagerly)
 
 
 class Kind:

@@ -220,8 +220,8 @@ def tally(traced: Traced) -> dict[str, Any]:
     c = traced._policy.summary()
     return {
         "total": c.calls, "replayed": c.replayed, "recorded": c.recorded + c.resized,
-        "eager": c.ran_eagerly, "failed": c.failed, "timed": c.timed, "checked": c.checked,
-        "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
+        "eager": c.ran_eagerly, "failed": c.failed, "set_up": c.set_up, "timed": c.timed,
+        "checked": c.checked, "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
         "because": {k: n for k in EAGER if (n := getattr(c, k))}}
 
 

@@ -108,7 +108,8 @@ def calls(f: Facts) -> list[str]:
         return []
     words = {
         "replayed": "replayed", "recorded": "recorded", "eager": "eager",
-        "failed": "recorded in vain", "timed": "eager, to compare times",
+        "set_up": "eager, to set up what later ones find", "failed": "recorded in vain",
+        "timed": "eager, to compare times",
         "checked": "recorded again, to compare"}
     found = [
         f"{c[k]:,} {what} ({100 * c[k] / c['total']:.0f} %)" for k, what in words.items() if c[k]]
@@ -132,7 +133,8 @@ def times(f: Facts, shown: Sequence[Facts]) -> list[str]:
         out.append(f"{which}{seconds(replay)} a replay, {seconds(eager)} an eager call: {faster}")
     if shown and not timed:
         out.append("no replay was timed against an eager call yet: that takes some dozens of calls")
-    t, recorded = f["seconds"], f["calls"]["recorded"] + f["calls"]["failed"]
+    t, c = f["seconds"], f["calls"]
+    recorded = c["recorded"] + c["failed"] + c["set_up"]
     if t["calls"]:
         worth = f", {seconds(t['eager'])} if all were eager" if t["eager"] and timed else ""
         out += wrapped(

@@ -2,8 +2,10 @@
 import gc
 import math
 import random
+import types
 import warnings
 
+import numpy as np
 import pytest
 import whet
 from whet import jit
@@ -344,3 +346,60 @@ def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
     earned = 20 * account.GRACE / account.PLANS
     policy.ledger.eager = policy.ledger.spent = earned / account.ALLOWANCE
     assert policy.may_plan
+
+
+def test_a_run_that_sets_something_up_makes_no_recording():
+    """What it changed it would want as it was. The next one is recorded, and knows what varies."""
+    counts = types.SimpleNamespace(calls=0, total=None, last=0)
+
+    @whet.jit.trace
+    def step(x):
+        counts.calls += 1
+        counts.total = counts.calls if counts.total is None else counts.total + counts.calls
+        counts.last = x.sum().item()
+        return x * 2
+    for k in range(1, 6):
+        assert step(whet.full((3,), k)).tolist() == [2.0 * k] * 3
+        assert counts.last == 3.0 * k and counts.calls == k and counts.total == k * (k + 1) // 2
+    calls = step.explain(data=True)["calls"]
+    assert (calls["set_up"], calls["recorded"], calls["replayed"]) == (1, 1, 3), calls
+
+
+def test_a_state_that_alternates_is_recorded_though_each_run_changes_it():
+    """That a run changes what it finds does not say that this never comes back."""
+    state = {"odd": False}
+
+    @whet.jit.trace
+    def step(x):
+        state["odd"] = not state["odd"]
+        return x + 1 if state["odd"] else x - 1
+    for k in range(12):
+        assert step(whet.zeros(2)).tolist() == ([-1.0, -1.0] if k % 2 else [1.0, 1.0])
+    assert step.explain(data=True)["calls"]["replayed"] >= 7
+
+
+def test_stand_ins_are_taken_back_without_a_look_at_all_that_is_alive(monkeypatch):
+    """Finding who holds something takes milliseconds: it is asked only of what the run kept."""
+    from whet.jit.capture import varying_numbers
+    asked = []
+    look = varying_numbers.gc.get_referrers
+
+    class Counting:
+        @staticmethod
+        def get_referrers(*xs):
+            asked.append(len(xs))
+            return look(*xs)
+    monkeypatch.setattr(varying_numbers, "gc", Counting)
+    history, rates = [], {"betas": (0.5, 0.25)}
+
+    @whet.jit.trace
+    def step(batch):
+        rates["betas"] = rates["betas"][0] * 0.5, rates["betas"][1]
+        history.append(whet.from_numpy(batch[0]).sum().item())
+        print("", end="")
+        return whet.from_numpy(batch[1]) * rates["betas"][0]
+    for k in range(4):
+        rows = np.full(3, k, np.float32)
+        assert step((rows, rows + 1)).tolist() == [0.5 ** (k + 2) * (k + 1)] * 3
+    assert history == [0.0, 3.0, 6.0, 9.0] and not asked
+    assert all(type(x) is float for x in (*history, *rates["betas"]))
