@@ -1,12 +1,24 @@
-"""The machine code of the pool: `pool_run`, which shares a job out and joins its threads, and
-`pool_stop`."""
+"""The machine code of a pool: `run_in_pool`, which shares a job out and joins its threads, and
+`stop_pool`; for the process's own, `pool_run` and `pool_stop`."""
 import platform
 import re
 
 from whet.passes.lower_llvm.calls import share_out
 
 from . import pool_layout, pool_workers
-from .pool_layout import CALLER, FUTEX, JOINER_SPIN_NS, LEFT, LINES, PAUSE, STATE_BYTES, SUPPORTED, THREAD, WORKER_SPIN_NS
+from .pool_layout import (
+    CALLER,
+    FUTEX,
+    JOINER_SPIN_NS,
+    LEFT,
+    LINES,
+    MAX_THREADS,
+    PAUSE,
+    SUPPORTED,
+    THREAD,
+    WORKER_SPIN_NS,
+    state_bytes,
+)
 
 _SERIAL = """
 define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %grain) nounwind {
@@ -22,8 +34,8 @@ done:
 
 _JOBS = """
 ; The number of the next job; never 0, which a worker that is new has seen.
-define internal i32 @number() nounwind {
-  %p = getelementptr i8, ptr @whet_pool, i64 {NUMBER}
+define internal i32 @number(ptr %pool) nounwind {
+  %p = getelementptr i8, ptr %pool, i64 {NUMBER}
   %n = load i32, ptr %p
   %n1 = add i32 %n, 1
   %job = call i32 @llvm.umax.i32(i32 %n1, i32 1)
@@ -32,15 +44,15 @@ define internal i32 @number() nounwind {
 }
 
 ; Write down a job: parts as equal as whole blocks allow, the first ones longer; of many blocks, multiples of 16.
-define internal void @lay(ptr %kernel, ptr %args, i64 %total, i64 %grain, i64 %parts, i32 %job) nounwind {
+define internal void @lay(ptr %pool, ptr %kernel, ptr %args, i64 %total, i64 %grain, i64 %parts, i32 %job) nounwind {
 entry:
-  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
-  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
-  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
-  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
-  %shiftp = getelementptr i8, ptr @whet_pool, i64 {SHIFT}
-  %leastp = getelementptr i8, ptr @whet_pool, i64 {LEAST}
-  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
+  %kernelp = getelementptr i8, ptr %pool, i64 {KERNEL}
+  %argsp = getelementptr i8, ptr %pool, i64 {ARGS}
+  %totalp = getelementptr i8, ptr %pool, i64 {TOTAL}
+  %partsp = getelementptr i8, ptr %pool, i64 {PARTS}
+  %shiftp = getelementptr i8, ptr %pool, i64 {SHIFT}
+  %leastp = getelementptr i8, ptr %pool, i64 {LEAST}
+  %pending = getelementptr i8, ptr %pool, i64 {PENDING}
   %less = sub i64 %total, 1
   %zeros = call i64 @llvm.ctlz.i64(i64 %less, i1 false)
   %bits = sub i64 64, %zeros
@@ -74,7 +86,7 @@ next:
   %end = call i64 @llvm.umin.i64(i64 %end1, i64 %count)
   %at0 = mul i64 %i, {LINE}
   %at = add i64 %at0, {CALLER_LEFT}
-  %leftp = getelementptr i8, ptr @whet_pool, i64 %at
+  %leftp = getelementptr i8, ptr %pool, i64 %at
   %b = shl i64 %begin, 16
   %be = or i64 %b, %end
   %word = or i64 %tag, %be
@@ -85,7 +97,9 @@ done:
   ret void
 }
 
-define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %word) nounwind {
+; Share a job out to the threads of a pool, and join them.
+define internal void @run_in_pool(ptr %pool, ptr %settings, ptr %kernel, ptr %args,
+                                  i64 %total, i64 %word) nounwind {
 entry:
   %some = icmp sgt i64 %total, 0
   br i1 %some, label %size, label %out
@@ -96,7 +110,7 @@ size:
   %small = icmp ult i64 %half, %g
   br i1 %small, label %serial, label %large
 large:
-  %threadsp = getelementptr i8, ptr @whet_settings, i64 {THREADS}
+  %threadsp = getelementptr i8, ptr %settings, i64 {THREADS}
   %threads = load atomic i64, ptr %threadsp monotonic, align 8
   %room = lshr i64 %word, {GRAIN_BITS}
   %bounded = icmp ne i64 %room, 0
@@ -108,51 +122,51 @@ serial:
   tail call void %kernel(ptr %args, i64 0, i64 %total, i64 0)
   ret void
 lock:
-  %x = cmpxchg ptr @whet_pool, i32 0, i32 1 acquire monotonic
+  %x = cmpxchg ptr %pool, i32 0, i32 1 acquire monotonic
   %mine = extractvalue {i32, i1} %x, 1
   br i1 %mine, label %count, label %serial
 count:
   %grains = udiv i64 %total, %g
   %parts0 = call i64 @llvm.umin.i64(i64 %most, i64 %grains)
   %want = sub i64 %parts0, 1
-  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
+  %havep = getelementptr i8, ptr %pool, i64 {WORKERS}
   %have32 = load i32, ptr %havep
   %have = zext i32 %have32 to i64
   %few = icmp ult i64 %have, %want
   br i1 %few, label %hire, label %fork
 hire:
   %all = sub i64 %threads, 1
-  %now = call i64 @grow(i64 %all)
+  %now = call i64 @grow(ptr %pool, ptr %settings, i64 %all)
   %helpers0 = call i64 @llvm.umin.i64(i64 %now, i64 %want)
   %any = icmp ugt i64 %helpers0, 0
   br i1 %any, label %fork, label %alone
 alone:
-  store atomic i32 0, ptr @whet_pool release, align 4
+  store atomic i32 0, ptr %pool release, align 4
   br label %serial
 fork:
   %helpers = phi i64 [%want, %count], [%helpers0, %hire]
   %parts = add i64 %helpers, 1
-  %pinnedp = getelementptr i8, ptr @whet_pool, i64 {PINNED}
+  %pinnedp = getelementptr i8, ptr %pool, i64 {PINNED}
   %pinned = load i32, ptr %pinnedp
   %placed = icmp ne i32 %pinned, 0
   br i1 %placed, label %locate, label %post
 locate:
-  %homep = getelementptr i8, ptr @whet_pool, i64 {HOME}
+  %homep = getelementptr i8, ptr %pool, i64 {HOME}
   %home = load i32, ptr %homep
   %here = call i32 @sched_getcpu()
   %away = icmp ne i32 %home, %here
   br i1 %away, label %moved, label %post
 moved:
-  call void @follow(i32 %here)
+  call void @follow(ptr %pool, i32 %here)
   br label %post
 post:
-  %spinp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
-  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
-  %dozing = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
-  %job = call i32 @number()
-  call void @lay(ptr %kernel, ptr %args, i64 %total, i64 %g, i64 %parts, i32 %job)
-  call void @rouse(i64 %helpers, i32 %job)
-  call void @share(i64 0, i32 %job)
+  %spinp = getelementptr i8, ptr %pool, i64 {JOINER_SPIN}
+  %pending = getelementptr i8, ptr %pool, i64 {PENDING}
+  %dozing = getelementptr i8, ptr %pool, i64 {JOINER_ASLEEP}
+  %job = call i32 @number(ptr %pool)
+  call void @lay(ptr %pool, ptr %kernel, ptr %args, i64 %total, i64 %g, i64 %parts, i32 %job)
+  call void @rouse(ptr %pool, i64 %helpers, i32 %job)
+  call void @share(ptr %pool, i64 0, i32 %job)
   br label %linger
 linger:
   %limit = load i64, ptr %spinp
@@ -179,19 +193,19 @@ woken:
   store atomic i32 0, ptr %dozing seq_cst, align 4
   br label %joined
 joined:
-  store atomic i32 0, ptr @whet_pool release, align 4
+  store atomic i32 0, ptr %pool release, align 4
   br label %out
 out:
   ret void
 }
 
 ; Tell the workers to leave; how many have not left yet (0: all have, the state is as at first; -1: the pool is in use).
-define i64 @pool_stop() nounwind {
+define internal i64 @stop_pool(ptr %pool) nounwind {
 entry:
-  %stopp = getelementptr i8, ptr @whet_pool, i64 {STOP}
-  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
-  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
-  %x = cmpxchg ptr @whet_pool, i32 0, i32 1 acquire monotonic
+  %stopp = getelementptr i8, ptr %pool, i64 {STOP}
+  %pending = getelementptr i8, ptr %pool, i64 {PENDING}
+  %havep = getelementptr i8, ptr %pool, i64 {WORKERS}
+  %x = cmpxchg ptr %pool, i32 0, i32 1 acquire monotonic
   %mine = extractvalue {i32, i1} %x, 1
   br i1 %mine, label %look, label %busy
 busy:
@@ -208,8 +222,8 @@ tell:
   store atomic i32 1, ptr %stopp release, align 4
   store atomic i32 %have, ptr %pending release, align 4
   %n = zext i32 %have to i64
-  %job = call i32 @number()
-  call void @rouse(i64 %n, i32 %job)
+  %job = call i32 @number(ptr %pool)
+  call void @rouse(ptr %pool, i64 %n, i32 %job)
   br label %check
 check:
   %left = load atomic i32, ptr %pending acquire, align 4
@@ -219,25 +233,47 @@ wait:
   %l = zext i32 %left to i64
   ret i64 %l
 clear:
-  %rest = getelementptr i8, ptr @whet_pool, i64 4
+  %rest = getelementptr i8, ptr %pool, i64 4
   %z = call ptr @memset(ptr %rest, i32 0, i64 {REST})
-  store atomic i32 0, ptr @whet_pool release, align 4
+  store atomic i32 0, ptr %pool release, align 4
   ret i64 0
+}
+"""
+
+
+_EAGER = """
+@whet_pool = external global i8
+@whet_settings = external global i8
+
+define void @pool_run(ptr %kernel, ptr %args, i64 %total, i64 %word) nounwind {
+  tail call void @run_in_pool(ptr @whet_pool, ptr @whet_settings, ptr %kernel, ptr %args,
+                              i64 %total, i64 %word)
+  ret void
+}
+
+define i64 @pool_stop() nounwind {
+  %left = call i64 @stop_pool(ptr @whet_pool)
+  ret i64 %left
 }
 """
 
 
 def source():
     """IR text that defines `pool_run`, and `pool_stop` where the pool has threads."""
-    if not SUPPORTED:
-        return _SERIAL
+    return several_pools(platform.machine(), MAX_THREADS) + _EAGER if SUPPORTED else _SERIAL
+
+
+def several_pools(machine, most, detach=True):
+    """IR text of pools of up to `most` threads for a kind of machine: `run_in_pool` and
+    `stop_pool`, which are given the pool. Who stops threads that are not detached joins them."""
     words = {
-        **vars(pool_layout), "FUTEX": FUTEX[platform.machine()], "PAUSE": PAUSE[platform.machine()],
-        "REST": STATE_BYTES - 4, "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS,
+        **vars(pool_layout), "FUTEX": FUTEX[machine], "PAUSE": PAUSE[machine],
+        "REST": state_bytes(most) - 4, "WORKER_SPIN_TIMES_64": 64 * WORKER_SPIN_NS,
         "JOINER_SPIN_TIMES_64": 64 * JOINER_SPIN_NS, "GRAIN_BITS": share_out.GRAIN_BITS,
         "GRAIN_MASK": share_out.grain(-1), "FIRST_THREAD": LINES + THREAD,
-        "CALLER_LEFT": CALLER + LEFT}
+        "CALLER_LEFT": CALLER + LEFT,
+        "DETACH": "%d = call i32 @pthread_detach(i64 %id)" if detach else ""}
     text = re.sub(r"\{([A-Z]\w+)\}", lambda m: str(words[m[1]]), pool_workers.TEXT + _JOBS)
-    foreign = "aarch64" if platform.machine() == "x86_64" else "x86"
+    foreign = "aarch64" if machine == "x86_64" else "x86"
     return "\n".join(line for line in text.splitlines()
                      if not line.startswith(f"declare void @llvm.{foreign}"))

@@ -18,9 +18,16 @@ PENDING, JOINER_ASLEEP = 64, 68          # the first: blocks that are not done
 KERNEL, ARGS, TOTAL, PARTS, SHIFT, LEAST, NUMBER = 128, 136, 144, 152, 160, 168, 176
 WORKER_SPIN, JOINER_SPIN = 192, 200
 # A thread's line (the caller's, then the workers'): the number of the last job it was offered (a
-# futex), whether it sleeps, what is left of its part of the job, and the thread.
+# futex), whether it sleeps, what is left of its part of the job, the thread, and its pool.
 CALLER, LINES, LINE = 256, 384, 128
-JOB, ASLEEP, LEFT, THREAD = 0, 4, 8, 16
-STATE_BYTES = LINES + LINE * MAX_THREADS
+JOB, ASLEEP, LEFT, THREAD, POOL = 0, 4, 8, 16, 24
 # Byte offsets in the settings, which a child keeps.
 THREADS, CPUS = 0, 8
+
+
+def state_bytes(threads):
+    """The bytes of a pool of so many threads."""
+    return LINES + LINE * threads
+
+
+STATE_BYTES = state_bytes(MAX_THREADS)

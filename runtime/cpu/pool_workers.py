@@ -1,9 +1,8 @@
-"""The machine code of the pool's threads: how they take work, wait for it, move between
-processors, are started and woken."""
+"""The machine code of a pool's threads: how they take work, wait for it, move between
+processors, are started and woken. All functions are given the pool, so that there may be
+several."""
 
 TEXT = """
-@whet_pool = external global i8
-@whet_settings = external global i8
 declare i64 @syscall(i64, ...)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
@@ -31,10 +30,10 @@ define internal void @futex_wake(ptr %word) nounwind {
 }
 
 ; Take blocks of job %job from a line: begin << 16 | end of them, or 0 where nothing is left. Half of what is left, or %least.
-define internal i64 @take(ptr %line, i32 %job, i1 %back) nounwind {
+define internal i64 @take(ptr %pool, ptr %line, i32 %job, i1 %back) nounwind {
 entry:
   %leftp = getelementptr i8, ptr %line, i64 {LEFT}
-  %leastp = getelementptr i8, ptr @whet_pool, i64 {LEAST}
+  %leastp = getelementptr i8, ptr %pool, i64 {LEAST}
   br label %try
 try:
   %word = load atomic i64, ptr %leftp acquire, align 8
@@ -87,15 +86,15 @@ define internal i64 @round(i64 %n) nounwind {
 }
 
 ; Do blocks of job %job until none is left, those of our own part first. Who does the last ones wakes the caller.
-define internal void @share(i64 %me, i32 %job) nounwind {
+define internal void @share(ptr %pool, i64 %me, i32 %job) nounwind {
 entry:
-  %kernelp = getelementptr i8, ptr @whet_pool, i64 {KERNEL}
-  %argsp = getelementptr i8, ptr @whet_pool, i64 {ARGS}
-  %totalp = getelementptr i8, ptr @whet_pool, i64 {TOTAL}
-  %partsp = getelementptr i8, ptr @whet_pool, i64 {PARTS}
-  %shiftp = getelementptr i8, ptr @whet_pool, i64 {SHIFT}
-  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
-  %joiner = getelementptr i8, ptr @whet_pool, i64 {JOINER_ASLEEP}
+  %kernelp = getelementptr i8, ptr %pool, i64 {KERNEL}
+  %argsp = getelementptr i8, ptr %pool, i64 {ARGS}
+  %totalp = getelementptr i8, ptr %pool, i64 {TOTAL}
+  %partsp = getelementptr i8, ptr %pool, i64 {PARTS}
+  %shiftp = getelementptr i8, ptr %pool, i64 {SHIFT}
+  %pending = getelementptr i8, ptr %pool, i64 {PENDING}
+  %joiner = getelementptr i8, ptr %pool, i64 {JOINER_ASLEEP}
   br label %next
 next:
   %k = phi i64 [0, %entry], [%k1, %on]
@@ -109,12 +108,12 @@ look:
   %t = select i1 %over, i64 %t1, i64 %t0
   %at0 = mul i64 %t, {LINE}
   %at = add i64 %at0, {CALLER}
-  %line = getelementptr i8, ptr @whet_pool, i64 %at
+  %line = getelementptr i8, ptr %pool, i64 %at
   %back = icmp ne i64 %k, 0
   br label %ask
 ask:
   ; The job may be over, and the next being prepared: nothing of it is read before some of it is ours.
-  %got = call i64 @take(ptr %line, i32 %job, i1 %back)
+  %got = call i64 @take(ptr %pool, ptr %line, i32 %job, i1 %back)
   %none = icmp eq i64 %got, 0
   br i1 %none, label %on, label %work
 work:
@@ -149,11 +148,13 @@ out:
 
 define internal ptr @worker(ptr %line) nounwind {
 entry:
+  %poolp = getelementptr i8, ptr %line, i64 {POOL}
+  %pool = load ptr, ptr %poolp
   %asleep = getelementptr i8, ptr %line, i64 {ASLEEP}
-  %stop = getelementptr i8, ptr @whet_pool, i64 {STOP}
-  %spins = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
-  %pending = getelementptr i8, ptr @whet_pool, i64 {PENDING}
-  %lines = getelementptr i8, ptr @whet_pool, i64 {LINES}
+  %stop = getelementptr i8, ptr %pool, i64 {STOP}
+  %spins = getelementptr i8, ptr %pool, i64 {WORKER_SPIN}
+  %pending = getelementptr i8, ptr %pool, i64 {PENDING}
+  %lines = getelementptr i8, ptr %pool, i64 {LINES}
   %a0 = ptrtoint ptr %lines to i64
   %a1 = ptrtoint ptr %line to i64
   %a2 = sub i64 %a1, %a0
@@ -188,7 +189,7 @@ go:
   %leave = icmp ne i32 %stopping, 0
   br i1 %leave, label %end, label %ask
 ask:
-  call void @share(i64 %me, i32 %now)
+  call void @share(ptr %pool, i64 %me, i32 %now)
   br label %wait
 end:
   %l = atomicrmw sub ptr %pending, i32 1 seq_cst
@@ -208,7 +209,7 @@ define internal i64 @now() nounwind {
 
 ; How many times to pause for {WORKER_SPIN_NS} and {JOINER_SPIN_NS} ns: a pause takes 5 to 150 cycles, and is timed four times
 ; for the least.
-define internal void @calibrate() nounwind {
+define internal void @calibrate(ptr %pool) nounwind {
 entry:
   br label %round
 round:
@@ -233,8 +234,8 @@ timed:
 done:
   %w = udiv i64 {WORKER_SPIN_TIMES_64}, %best1
   %j = udiv i64 {JOINER_SPIN_TIMES_64}, %best1
-  %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
-  %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
+  %wp = getelementptr i8, ptr %pool, i64 {WORKER_SPIN}
+  %jp = getelementptr i8, ptr %pool, i64 {JOINER_SPIN}
   store i64 %w, ptr %wp
   store i64 %j, ptr %jp
   ret void
@@ -266,12 +267,12 @@ mask:
 }
 
 ; The caller has moved to processor %here: send the workers away from it, unless they moved just now.
-define internal void @follow(i32 %here) nounwind noinline {
+define internal void @follow(ptr %pool, i32 %here) nounwind noinline {
 entry:
   %cpus = alloca [1024 x i8], align 16
-  %movedp = getelementptr i8, ptr @whet_pool, i64 {MOVED}
-  %homep = getelementptr i8, ptr @whet_pool, i64 {HOME}
-  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
+  %movedp = getelementptr i8, ptr %pool, i64 {MOVED}
+  %homep = getelementptr i8, ptr %pool, i64 {HOME}
+  %havep = getelementptr i8, ptr %pool, i64 {WORKERS}
   %last = load i64, ptr %movedp
   %now = call i64 @now()
   %since = sub i64 %now, %last
@@ -294,7 +295,7 @@ next:
 move:
   %at0 = mul i64 %i, {LINE}
   %at = add i64 %at0, {FIRST_THREAD}
-  %idp = getelementptr i8, ptr @whet_pool, i64 %at
+  %idp = getelementptr i8, ptr %pool, i64 %at
   %id = load i64, ptr %idp
   %m = call i32 @pthread_setaffinity_np(i64 %id, i64 1024, ptr %cpus)
   %i1 = add i64 %i, 1
@@ -304,21 +305,21 @@ out:
 }
 
 ; Start workers until there are %want, or the system refuses; how many there are. Called by the owner of the busy word.
-define internal i64 @grow(i64 %want) nounwind noinline {
+define internal i64 @grow(ptr %pool, ptr %settings, i64 %want) nounwind noinline {
 entry:
   %cpus = alloca [1024 x i8], align 16
   %all = alloca [128 x i8], align 16
   %old = alloca [128 x i8], align 16
   %thread = alloca i64
-  %havep = getelementptr i8, ptr @whet_pool, i64 {WORKERS}
-  %refusedp = getelementptr i8, ptr @whet_pool, i64 {REFUSED}
-  %wp = getelementptr i8, ptr @whet_pool, i64 {WORKER_SPIN}
-  %jp = getelementptr i8, ptr @whet_pool, i64 {JOINER_SPIN}
-  %calibratedp = getelementptr i8, ptr @whet_pool, i64 {CALIBRATED}
-  %pinnedp = getelementptr i8, ptr @whet_pool, i64 {PINNED}
-  %homep = getelementptr i8, ptr @whet_pool, i64 {HOME}
-  %movedp = getelementptr i8, ptr @whet_pool, i64 {MOVED}
-  %freep = getelementptr i8, ptr @whet_settings, i64 {CPUS}
+  %havep = getelementptr i8, ptr %pool, i64 {WORKERS}
+  %refusedp = getelementptr i8, ptr %pool, i64 {REFUSED}
+  %wp = getelementptr i8, ptr %pool, i64 {WORKER_SPIN}
+  %jp = getelementptr i8, ptr %pool, i64 {JOINER_SPIN}
+  %calibratedp = getelementptr i8, ptr %pool, i64 {CALIBRATED}
+  %pinnedp = getelementptr i8, ptr %pool, i64 {PINNED}
+  %homep = getelementptr i8, ptr %pool, i64 {HOME}
+  %movedp = getelementptr i8, ptr %pool, i64 {MOVED}
+  %freep = getelementptr i8, ptr %settings, i64 {CPUS}
   %have32 = load i32, ptr %havep
   %have = zext i32 %have32 to i64
   %refused = load i32, ptr %refusedp
@@ -337,7 +338,7 @@ pace:
   %paced = icmp ne i32 %calibrated, 0
   br i1 %paced, label %affinity, label %measure
 measure:
-  call void @calibrate()
+  call void @calibrate(ptr %pool)
   store i32 1, ptr %calibratedp
   br label %affinity
 affinity:
@@ -362,7 +363,9 @@ next:
 start:
   %at0 = mul i64 %n, {LINE}
   %at = add i64 %at0, {LINES}
-  %line = getelementptr i8, ptr @whet_pool, i64 %at
+  %line = getelementptr i8, ptr %pool, i64 %at
+  %poolp = getelementptr i8, ptr %line, i64 {POOL}
+  store ptr %pool, ptr %poolp
   %failed = call i32 @pthread_create(ptr %thread, ptr null, ptr @worker, ptr %line)
   %bad = icmp ne i32 %failed, 0
   br i1 %bad, label %refuse, label %created
@@ -375,7 +378,7 @@ place:
   %m1 = call i32 @pthread_setaffinity_np(i64 %id, i64 1024, ptr %cpus)
   br label %started
 started:
-  %d = call i32 @pthread_detach(i64 %id)
+  {DETACH}
   %n1 = add i64 %n, 1
   br label %next
 refuse:
@@ -393,14 +396,14 @@ out:
 }
 
 ; Offer workers 0..%n-1 the job of this number, and wake those that sleep.
-define internal void @rouse(i64 %n, i32 %job) nounwind {
+define internal void @rouse(ptr %pool, i64 %n, i32 %job) nounwind {
 entry:
   %end0 = mul i64 %n, {LINE}
   %end = add i64 %end0, {LINES}
   br label %post
 post:
   %p = phi i64 [{LINES}, %entry], [%p1, %post]
-  %line = getelementptr i8, ptr @whet_pool, i64 %p
+  %line = getelementptr i8, ptr %pool, i64 %p
   store atomic i32 %job, ptr %line release, align 4
   %p1 = add i64 %p, {LINE}
   %more = icmp ult i64 %p1, %end
@@ -410,7 +413,7 @@ posted:
   br label %look
 look:
   %q = phi i64 [{LINES}, %posted], [%q1, %next]
-  %line2 = getelementptr i8, ptr @whet_pool, i64 %q
+  %line2 = getelementptr i8, ptr %pool, i64 %q
   %asleepp = getelementptr i8, ptr %line2, i64 {ASLEEP}
   %a = load atomic i32, ptr %asleepp seq_cst, align 4
   %asleep = icmp ne i32 %a, 0
