@@ -3,7 +3,7 @@
 A zip file, its members stored as they are, so that any tool opens it and weights are mapped where
 they lie:
 
-    whet.json             format, versions, the function's name, rewrites
+    whet.json             format, versions, the function's name, rewrites, what kernels ask
     graph.txt             the graph as text: see ir/text.py
     weights.safetensors   constants by name, and large arrays of the text as "@0", "@1", ...
     signature.json        arguments and results: names, nesting, types

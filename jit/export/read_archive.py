@@ -19,6 +19,7 @@ from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .compiled import Compiled
 from .errors import ArchiveError
 from .exported import Exported, Samples
+from .facts import give_facts
 from .graph_values import inputs as inputs_of
 from .graph_values import results as results_of
 from .part_text import read_signature
@@ -37,11 +38,11 @@ class Loaded(Exported):
         super().__init__(*parts)
         self.path, self.manifest, self._most = path, dict(manifest), most
 
-    def compile(self, g: Graph) -> Compiled:
+    def program_of(self, g: Graph) -> Compiled:
         """Nothing is compiled of a graph that is not sound throughout."""
         try:
             checks.check_whole(g, self._most)
-            return super().compile(g)
+            return super().program_of(g)
         except Exception as e:  # code that plans may raise anything for such a graph
             raise ArchiveError(self.path, GRAPH, str(e) or repr(e)) from None
 
@@ -113,6 +114,7 @@ class Archive:
         """All of it."""
         manifest, weights = self.manifest(), self.arrays(WEIGHTS)
         g = self.graph(weights)
+        self.take(MANIFEST, lambda: give_facts(g, manifest.get("facts")))
         inputs, results = inputs_of(g), results_of(g, [None] * len(g.results))
         plain = self.json(SIGNATURE)
         signature = self.take(SIGNATURE, lambda: read_signature(plain, inputs, results))

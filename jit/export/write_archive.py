@@ -16,6 +16,7 @@ from whet.ir.values import Array
 from . import checks, tensor_file
 from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .errors import ExportError
+from .facts import said_facts
 from .part_text import said_signature
 from .zip_file import write
 
@@ -60,6 +61,7 @@ def manifest(e: Any) -> dict[str, Any]:
         "format": FORMAT,
         "name": e.name,
         "rewrites": e.rewrites,
+        "facts": said_facts(e.graph),
         "whet": importlib.metadata.version("whet"),
         "numpy": np.__version__,
         "machine": f"{platform.machine()} {current().name}",
