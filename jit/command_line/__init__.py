@@ -1,4 +1,5 @@
-"""The command `whet`: what is in an archive, and running, checking, timing and showing it."""
+"""The command `whet`: what is in an archive, and running, checking, timing,
+showing and compiling it."""
 
 from .main import main
 

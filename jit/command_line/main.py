@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import bench, doctor, info, run
+from . import bench, doctor, info, library, run
 
 OK, WRONG, USAGE = (
     0,
@@ -72,6 +72,18 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "-o", "--output", metavar="FILE", help="an .html; a new file where none is given"
     )
+    made = of_model("compile", library.compile, "Make a library of a model, for C.")
+    made.add_argument("-o", "--output", metavar="FILE", required=True, help="model.so or model.o")
+    made.add_argument(
+        "--target",
+        action="append",
+        metavar="LEVEL",
+        help="host (all levels of this machine's kind), x86-64-v2, x86-64-v3, x86-64-v4 or "
+        "aarch64-linux; may be given several times",
+    )
+    made.add_argument("--name", help="what the names in C begin with, at first that of the file")
+    made.add_argument("--beside", action="store_true", help="put the weights into a file beside")
+    made.add_argument("--threads", type=int, help="the most threads that a launch takes")
     command(
         "doctor",
         doctor.doctor,

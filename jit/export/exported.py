@@ -147,7 +147,7 @@ class Exported:
         with self._lock:
             found = self._programs.get(values)
             if found is None:
-                found = self.compile(self.graph_at(values))
+                found = self.program_of(self.graph_at(values))
                 if len(self._programs) >= PROGRAMS:
                     del self._programs[next(iter(self._programs))]
                 self._programs[values] = found
@@ -158,7 +158,7 @@ class Exported:
         """The program for the sizes of the example."""
         return self.compiled_at(() if self.sized is None else self.sized.dims.example)
 
-    def compile(self, g: Graph) -> Compiled:
+    def program_of(self, g: Graph) -> Compiled:
         """The program of a graph."""
         return Compiled(g, self.constants)
 
@@ -198,6 +198,30 @@ class Exported:
         from .write_archive import save
 
         save(self, path)
+
+    def compile(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        target: str | Sequence[str] = "host",
+        weights: str = "inside",
+        name: str | None = None,
+        threads: int | None = None,
+    ) -> list[str]:
+        """Write a library, `model.so` or the object file `model.o`, with its header `model.h`: a
+        plain C interface that needs no Python and no whet, the C library alone. Gives the paths.
+
+        `target` is "host" (all levels of this machine's kind), a level ("x86-64-v2", "x86-64-v3",
+        "x86-64-v4", "aarch64-linux"), or several; the best one that the processor has is chosen
+        when a model is made. `weights="beside"` puts them into `model.weights`, which is mapped.
+        What is in C begins with `name`, at first that of the file. A launch takes `threads`
+        threads at most. Raises ExportError with all that only Python can do, by the user's
+        lines."""
+        from .library import compile_library
+
+        return compile_library(
+            self, path, target=target, weights=weights, name=name, threads=threads
+        )
 
     def to_onnx(
         self,

@@ -11,4 +11,5 @@ def machine():
     from whet.passes.lower_llvm.calls import launch_list
     native.export("whet_pool_run", native.symbol("pool_run"))
     at = native.image("jit/program", launch_list.source, launch_list.NAMES)
-    return at["program"], native.function(at["run"], "run"), at["same"]
+    same = native.image("jit/same", launch_list.compare, ["same"])["same"]
+    return at["program"], native.function(at["run"], "run"), same

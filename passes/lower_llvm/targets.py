@@ -22,7 +22,8 @@ CHECKED = os.environ.get("WHET_CHECK") == "2"
 
 class Target(namedtuple("Target", "name bits native")):
     """What generators may ask of the machine: the target's name, the width of its vector registers,
-    and whether it is the host's own best or a narrower one that was asked for."""
+    and whether code for it is compiled with all that the host has, as for its own best, or for a
+    narrower machine."""
     __slots__ = ()
 
     @property
@@ -80,10 +81,29 @@ def _best() -> str:
     return "avx2" if {"avx2", "fma", "f16c", "bmi2"} <= have else "baseline"
 
 
+_foreign: list[str] = []         # the target of another machine that kernels are written for
+
+
+def write_for(name: str) -> None:
+    """From now on this process writes kernels for a target that may be another machine's. It
+    compiles them for its own, so that it can still call them: with its own instructions they do
+    the same. Code that was made before is not asked again, so it is said first."""
+    _foreign[:] = [name]
+    current.cache_clear()
+
+
+def has_fma() -> bool:
+    """Is a fused multiply-add to be written? The baseline has no instruction for it, and eager mode
+    leaves products to NumPy there. Code that leaves the process has the C library's function."""
+    return bool(_foreign) or current().name != "baseline"
+
+
 @functools.lru_cache(None)
 def current() -> Target:
-    """The host's best target, or what `WHET_CPU` names."""
+    """The host's best target, or what `WHET_CPU` names, or what `write_for` was told."""
     best = _best()
+    if _foreign:
+        return Target(_foreign[0], BITS[_foreign[0]], True)
     name = os.environ.get("WHET_CPU") or best
     order = ["neon"] if best == "neon" else ["baseline", "avx2", "avx512"]
     if name not in order[:order.index(best) + 1]:

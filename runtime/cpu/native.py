@@ -35,6 +35,8 @@ _waiting: dict = {}                      # key -> entry of the cache that is loa
 _asked: set = set()                      # keys of the bytes that were asked for
 # functions that are called with the IR text of what is compiled
 on_compile: list = []
+# key -> (IR text, symbol in it) of what is compiled, where code is wanted that leaves the process
+sources: dict | None = None
 # addresses that code may name and the process does not export
 _exports: dict = {}
 _lock = threading.RLock()
@@ -122,6 +124,11 @@ def image(key, write, names):
     def all_of_it(missing):
         return write(), {f"{key}:{name}": name for name in names}
     return dict(zip(names, _obtain([f"{key}:{name}" for name in names], all_of_it), strict=True))
+
+
+def by_address():
+    """The key of all that was asked for in this process, by its address."""
+    return {address: key for key, address in _found.items()}
 
 
 def export(name, address):
@@ -213,6 +220,8 @@ def _compile(text, symbols, opt=2):
     from whet.passes.lower_llvm import compile
     for tell in on_compile:
         tell(text)
+    if sources is not None:
+        sources.update({key: (text, symbol) for key, symbol in symbols.items()})
     try:
         code = compile.object_code(text, opt)
     except RuntimeError as error:

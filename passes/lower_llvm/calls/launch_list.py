@@ -18,7 +18,7 @@ MOST = 2000                      # arguments of a launch
 MOVING = 4000                    # arrays that change from call to call
 SKIP, CHECK = 0, 1               # marks; kernels lie at larger addresses
 VALUE = -1                       # in the place of an array: the argument is a word
-NAMES = ["program", "run", "same"]
+NAMES = ["program", "run"]
 
 
 class Launch(NamedTuple):
@@ -77,16 +77,9 @@ def source():
     slots = f.alloca("i64", MOST)
 
     def launch(at):
-        to = load(f, at, Launch)
-
-        def slot(i):
-            given = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument)
-            base, = f.if_(f.cmp("slt", given.array, 0), lambda: [f.const("i64", 0)],
-                          lambda: [f.load("i64", f.at(args, given.array + 2, "i64"))])
-            f.store(base + given.offset, f.at(slots, i, "i64"))
-        f.loop(0, to.count, 1, slot)
+        to, after = prepare(f, args, slots, at)
         launching.emit(f, to.kernel, slots, to.total, to.grain)
-        return f.at(at, to.count * size(Argument) + size(Launch), "i64")
+        return after
 
     def skip(at):
         to = load(f, at, Skip)
@@ -121,13 +114,27 @@ def source():
                 f.cmp("eq", f.load("i64", at), SKIP), lambda: [skip(at)], lambda: check(at))),
         [words])
     _run(m)
-    _checks(m)
     return m.text()
 
 
-def _checks(m):
-    """Kernels that say what checks look at."""
-    # same(a, b, words, bytes after them, out): do two pieces of memory hold the same? out: 1 or 0
+def prepare(f, args, slots, at):
+    """Put the arguments of the launch at `at` into `slots`: (the launch, where the list goes
+    on)."""
+    to = load(f, at, Launch)
+
+    def slot(i):
+        given = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument)
+        base, = f.if_(f.cmp("slt", given.array, 0), lambda: [f.const("i64", 0)],
+                      lambda: [f.load("i64", f.at(args, given.array + 2, "i64"))])
+        f.store(base + given.offset, f.at(slots, i, "i64"))
+    f.loop(0, to.count, 1, slot)
+    return to, f.at(at, to.count * size(Argument) + size(Launch), "i64")
+
+
+def compare():
+    """The IR text of a kernel whose answer a check looks at: same(a, b, words, bytes after them,
+    out): do two pieces of memory hold the same? out: 1 or 0."""
+    m = Module()
     f = m.fn("same", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     a, b, n, rest, out = (f.load(ty, f.at(f.args[0], i, "i64"))
                           for i, ty in enumerate(("ptr", "ptr", "i64", "i64", "ptr")))
@@ -139,7 +146,7 @@ def _checks(m):
         return f.loop(0, count, 1, one, [f.const("i1", 0)])[0]
     bad = differs("i64", n, 0) | differs("i8", rest, n << 3)
     f.store(f.conv("zext", ~bad, "i64"), out)
-
+    return m.text()
 
 
 def _run(m):

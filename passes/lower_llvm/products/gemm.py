@@ -69,7 +69,7 @@ def supported(dtype: str) -> bool:
     """Can the current target compute it? Floats need a fused multiply-add in hardware."""
     if os.environ.get("WHET_CPU") == "numpy":
         return False
-    return WIDE.get(dtype, dtype) not in ("f32", "f64") or targets.current().name != "baseline"
+    return WIDE.get(dtype, dtype) not in ("f32", "f64") or targets.has_fma()
 
 
 def a_step(wide: str) -> int:

@@ -1,0 +1,359 @@
+"""A graph as launches for one level of processors, with nothing in them that is this process's.
+
+What is in lists of a program at fixed addresses is told apart here by what it is:
+
+    a kernel               its IR text, and the symbol in it
+    a constant             bytes that nobody writes to: weights, packed weights, numbers, tables
+    a table of kernels     words, some of which are kernels
+    a word of a context    what a kernel notes about its data, for the check that follows it
+"""
+
+from __future__ import annotations
+
+import ctypes as C
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from whet.cpu import haste, native
+from whet.cpu import taped_launches as T
+from whet.ir.graph import Graph
+from whet.ir.spans import address, span
+from whet.passes.lower_llvm.calls import launch_list as L
+
+from ...program import moves
+from ...program.builder import Passed, ProgramBuilder
+from ...program.launch_entries import Check, Fixed, InArena, Launch, Moving, Number
+from ...program.launch_lists import Called, Launched, find_places
+from ...program.misses import broken
+from ...program.steady import Steady
+from ...program.tape_entries import TapeEntries
+from ..layouts import layouts
+
+ALIGN = 64  # bytes: of each constant, and of each piece of a context
+
+
+# ---- what a level is made of: plain data, from one process to another ----------------------------
+class Kernel(NamedTuple):
+    """The address of a kernel, by its number."""
+
+    number: int
+
+
+class Base(NamedTuple):
+    """Where a piece of memory begins that an argument lies in: `kind` is "arena", "room",
+    "constants", "tables", "input" or "output"; the latter two have a number."""
+
+    kind: str
+    number: int = 0
+
+
+class Place(NamedTuple):
+    """An address: so many bytes after a base. In "constants" a number of a constant comes
+    first."""
+
+    base: Base
+    offset: int
+
+
+class Step(NamedTuple):
+    """A launch: the kernel's number, its units, their grain, and numbers and places."""
+
+    kernel: int
+    total: int
+    grain: int
+    arguments: list[int | Place]
+
+
+class Stop(NamedTuple):
+    """The list ends where the word `at` is not `wanted`, for the reason of that number."""
+
+    at: Place
+    wanted: int
+    reason: int
+
+
+class LevelProgram(NamedTuple):
+    """All that a level has: `texts` are IR texts, `kernels` (number of the text, symbol), `tables`
+    lists of words and `Kernel`s, `reasons` why lists end. `refused`: what no launch does, as (op,
+    line); then there is nothing else."""
+
+    steps: list[Step | Stop]
+    texts: list[str]
+    kernels: list[tuple[int, str]]
+    constants: list[bytes]
+    tables: list[list[int | Kernel]]
+    arena: int
+    room: int
+    reasons: list[str]
+    copies: list[tuple[int, int]]  # a result that is the same as an earlier one: (that, it)
+    refused: list[tuple[str, str]]
+
+
+# ---- the program's builder -----------------------------------------------------------------------
+class Tapes(TapeEntries):
+    """Notes which arrays are tables, among whose words there may be kernels."""
+
+    def __init__(self, arrays: Any, places: Any) -> None:
+        super().__init__(arrays, places)
+        self.tables: dict[int, Any] = {}
+
+    def argument(self, x: Any, operands: Any, mine: Any) -> Any:
+        if type(x) is T.Table:
+            self.tables[address(x.array)] = x.array
+        return super().argument(x, operands, mine)
+
+
+class Prepared(Steady):
+    """What is made of constants alone is made at once, and is a constant from then on."""
+
+    def __init__(self, b: ProgramBuilder, values: Mapping[int, Any]) -> None:
+        passed = b.passed
+        super().__init__(
+            passed.tensors, passed.lasting, passed.order.written, b.roots, b.arrays
+        )
+        self.values, self.moving = values, b.roots.moving
+
+    def unless_written(self, sources: Any, entries: list[Launch]) -> list[Any]:
+        pieces: dict[int, Any] = {}
+        for e in entries:
+            native.launch(e.kernel, e.total, e.grain, *[self.now(a, pieces) for a in e.given])
+        return []
+
+    def now(self, a: Any, pieces: dict[int, Any]) -> int:
+        """An argument, for a launch that is made now."""
+        if type(a) is Number:
+            return a.word
+        if type(a) is Fixed:
+            return address(a.array) + a.offset
+        if type(a) is Moving:
+            return address(self.values[self.moving[a.position]]) + a.offset
+        piece = pieces.setdefault(id(a.piece), np.empty(a.piece.size, np.uint8))
+        return address(piece) + a.offset
+
+
+class LevelBuilder(ProgramBuilder):
+    """The builder of traces' programs, for what runs without this process."""
+
+    def __init__(self, passed: Passed, values: Mapping[int, Any]) -> None:
+        super().__init__(passed, None)
+        self.steady = Prepared(self, values)
+        self.tapes = Tapes(self.arrays, self.places)
+        self.take = self.tapes.take
+
+    def entries(self, node: Any) -> Any:
+        """A rolled loop keeps lists of its own, at fixed addresses: it is unrolled."""
+        return None if node.kind == "roll" else super().entries(node)
+
+
+def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
+    """The program of a graph whose constants have these values (tensors), for the target that
+    kernels are written for. Whoever calls it notes the sources of kernels before any is
+    compiled."""
+    own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
+    given = [x.value for x in g.inputs if x.place != "constant"]
+    results = [v for v, _ in g.results]
+    arrays = layouts(g)
+    passed = Passed(g.nodes, arrays, [*given, *own], results, own, (), None, False)
+    values = {v: t._array for v, t in own.items()}
+    with np.errstate(all="ignore"), haste.form("full"):
+        b = LevelBuilder(passed, values)
+        steps = b.steps()
+        refused = [
+            (s.node.op.name if s.node.op is not None else s.node.kind, s.node.line)
+            for s in steps
+            if type(s) is Called and not does_nothing(b, s.node)
+        ]
+        if refused:
+            return LevelProgram([], [], [], [], [], 0, 0, [], [], refused)
+        return Writer(b, steps, given, values, results).level()
+
+
+def does_nothing(b: ProgramBuilder, node: Any) -> bool:
+    """Does a node make only what has no elements?"""
+    may_fail = node.op is None or node.op.may_fail
+    return bool(node.outs) and not may_fail and not any(b.arrays[o].size for o in node.outs)
+
+
+# ---- from entries to plain data ------------------------------------------------------------------
+class Constants:
+    """The memory of constants: intervals of addresses, those that overlap as one."""
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        self.keep = [a for a in arrays if a.size]
+        merged: list[list[int]] = []
+        for low, high in sorted(map(span, self.keep)):
+            if merged and low < merged[-1][1]:
+                merged[-1][1] = max(high, merged[-1][1])
+            else:
+                merged.append([low, high])
+        self.lows, self.highs = [m[0] for m in merged], [m[1] for m in merged]
+
+    def at(self, where: int) -> tuple[int, int]:
+        """(the number of the interval that an address lies in, bytes from where it begins)"""
+        i = bisect_right(self.lows, where) - 1
+        assert i >= 0 and where <= self.highs[i], "an address that belongs to no constant"
+        return i, where - self.lows[i]
+
+    def data(self) -> list[bytes]:
+        """What they hold."""
+        return [C.string_at(a, b - a) for a, b in zip(self.lows, self.highs)]
+
+
+class Writer:
+    """Writes the steps of a builder down as a `LevelProgram`."""
+
+    def __init__(
+        self,
+        b: LevelBuilder,
+        steps: list[Any],
+        given: list[int],
+        values: Mapping[int, Any],
+        results: list[int],
+    ) -> None:
+        self.b, self.values = b, values
+        self.room, self.bases = 0, {b.roots.position[v]: Base("input", i)
+                                    for i, v in enumerate(given)}
+        self.copies: list[tuple[int, int]] = []
+        steps = [*steps, *self.outputs(results)]
+        self.arena, _ = find_places(steps, b.places.heirs)
+        self.entries = [e for s in steps if type(s) is Launched for e in s.entries]
+        self.keys = native.by_address()
+        self.kernels: dict[int, int] = {}
+        self.flags = self.flag_places()
+        self.tables = {at: a for at, a in b.tapes.tables.items() if self.has_kernels(a)}
+        self.constants = Constants(self.constant_arrays())
+
+    def constant_arrays(self) -> Iterator[Any]:
+        """What launches read that is the same at each call."""
+        for a in (a for e in self.entries for a in e.arguments()):
+            if type(a) is Moving and a.position not in self.bases:
+                yield self.values[self.b.roots.moving[a.position]]
+            elif type(a) is Fixed and address(a.array) not in self.tables | self.flags:
+                yield a.array
+
+    def outputs(self, results: list[int]) -> Iterator[Launched]:
+        """Says where results lie. One that has no memory of its own, or does not lie row by row,
+        is copied at the end; the launches for that."""
+        b, first = self.b, dict[int, int]()
+        for i, v in enumerate(results):
+            a = b.arrays[v]
+            if v in first:
+                self.copies.append((first[v], i))
+                continue
+            first[v] = i
+            position = b.roots.position.get(v)
+            if b.roots[v] == v and position not in self.bases and v not in self.values:
+                if a.flags.c_contiguous:
+                    self.bases[position] = Base("output", i)  # type: ignore[index]
+                    continue
+            if a.size:
+                yield Launched(self.copied(v, a, i))
+        for position, v in enumerate(b.roots.moving):
+            if position not in self.bases and v not in self.values:
+                self.bases[position] = Base("room", self.more_room(b.arrays[v].nbytes))
+
+    def copied(self, v: int, a: Any, i: int) -> list[Any]:
+        """The launches that copy a value to result i."""
+        places = self.b.places
+        out = places.addresses.like(np.empty(a.shape, a.dtype))
+        position = len(self.b.roots.moving) + i
+        places.ranges.put(*span(out), (position, address(out)))
+        self.bases[position] = Base("output", i)
+        self.b.tapes.begin()
+        held = places.held[v]
+        entries = moves.copied(self.b, out, held, [out, held])
+        if entries is None:
+            raise NotImplementedError(f"results of type {a.dtype} that are views")
+        return entries
+
+    def more_room(self, size: int) -> int:
+        """Memory of a context's own that is there for all of a call."""
+        at = self.room
+        self.room += -(-max(size, 1) // ALIGN) * ALIGN
+        return at
+
+    def flag_places(self) -> dict[int, int]:
+        """The words that checks look at: address -> where in the room."""
+        flags = [e.flag for e in self.entries if type(e) is Check]
+        return {address(x): self.more_room(8) for x in flags}
+
+    def has_kernels(self, table: Any) -> bool:
+        """Are there kernels among a table's words?"""
+        return any(int(w) in self.keys for w in table)
+
+    # ---- the parts -------------------------------------------------------------------------------
+    def level(self) -> LevelProgram:
+        """All of it."""
+        reasons: list[str] = []
+        numbers = {at: i for i, at in enumerate(self.tables)}
+        self.numbers = numbers
+        steps = [self.step(e, reasons) for e in self.entries]
+        tables = [[self.word(int(w)) for w in a] for a in self.tables.values()]
+        texts, kernels = self.code()
+        return LevelProgram(
+            steps, texts, kernels, self.constants.data(), tables, self.arena, self.room, reasons,
+            self.copies, [],
+        )
+
+    def step(self, e: Any, reasons: list[str]) -> Step | Stop:
+        """A launch or a check."""
+        if type(e) is Check:
+            reasons.append(str(broken(self.b.tapes.checks[address(e.flag)])))
+            at = Place(Base("room"), self.flags[address(e.flag)])
+            return Stop(at, e.wanted, len(reasons) - 1)
+        if len(e.given) > L.MOST:
+            raise NotImplementedError(f"a launch of {len(e.given)} arguments")
+        return Step(self.kernel(e.kernel), e.total, e.grain, [self.place(a) for a in e.given])
+
+    def place(self, a: Any) -> int | Place:
+        """An argument."""
+        if type(a) is Number:
+            return int(a.word)
+        if type(a) is InArena:
+            return Place(Base("arena"), a.piece.offset + a.offset)
+        if type(a) is Moving:
+            base = self.bases.get(a.position)
+            if base is None:
+                value = self.values[self.b.roots.moving[a.position]]
+                return self.constant(address(value) + a.offset)
+            if base.kind == "room":
+                return Place(Base("room"), base.number + a.offset)
+            return Place(base, a.offset)
+        at = address(a.array)
+        if at in self.flags:
+            return Place(Base("room"), self.flags[at] + a.offset)
+        if at in self.tables:
+            return Place(Base("tables", self.numbers[at]), a.offset)
+        return self.constant(at + a.offset)
+
+    def constant(self, at: int) -> Place:
+        """A place in a constant."""
+        number, offset = self.constants.at(at)
+        return Place(Base("constants", number), offset)
+
+    def word(self, w: int) -> int | Kernel:
+        """A word of a table."""
+        return Kernel(self.kernel(w)) if w in self.keys else w
+
+    def kernel(self, at: int) -> int:
+        """The number of the kernel at an address."""
+        return self.kernels.setdefault(at, len(self.kernels))
+
+    def code(self) -> tuple[list[str], list[tuple[int, str]]]:
+        """The texts of the kernels that are launched, and of what they call; where each is."""
+        sources = native.sources or {}
+        wanted = [sources[self.keys[at]] for at in self.kernels]
+        texts = list(dict.fromkeys(text for text, _ in wanted))
+        for text in texts:  # grows
+            for other, symbol in sources.values():
+                call = f"@{symbol}("
+                if other not in texts and call in text and call not in defined(text):
+                    texts.append(other)
+        return texts, [(texts.index(text), symbol) for text, symbol in wanted]
+
+
+def defined(text: str) -> str:
+    """The heads of the functions that a text defines."""
+    return "\n".join(line for line in text.splitlines() if line.startswith("define "))

@@ -1,0 +1,57 @@
+"""Machine code that asks the processor which level of x86-64 it has: 1 to 4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ANSWER = "{i32, i32, i32, i32}"
+CLOBBERED = "~{dirflag},~{fpsr},~{flags}"
+EAX, EBX, ECX, EDX = range(4)
+
+# (leaf, register): bits, as the psABI lists what a level has
+Bits = dict[tuple[int, int], tuple[int, ...]]
+V2: Bits = {(1, ECX): (0, 9, 13, 19, 20, 23), (0x80000001, ECX): (0,)}
+V3: Bits = {(1, ECX): (12, 22, 27, 28, 29), (7, EBX): (3, 5, 8), (0x80000001, ECX): (5,)}
+V4: Bits = {(7, EBX): (16, 17, 28, 30, 31)}
+YMM, ZMM = 0x6, 0xE6  # what the system keeps of the registers, in XCR0
+
+
+def emit(m: Any) -> None:
+    """The function `processor`."""
+    f: Any = m.fn("processor", [], "i64", "internal")
+
+    def cpuid(leaf: int) -> list[Any]:
+        text = "={ax},={bx},={cx},={dx},{ax},{cx}," + CLOBBERED
+        r = f.v(ANSWER, f'call {ANSWER} asm sideeffect "cpuid", "{text}"(i32 {leaf}, i32 0)')
+        return [f.v("i32", f"extractvalue {ANSWER} {r.ref}, {k}") for k in range(4)]
+
+    def system(wanted: int) -> Any:
+        text = "={ax},={dx},{cx}," + CLOBBERED
+        r = f.v("{i32, i32}", f'call {{i32, i32}} asm sideeffect "xgetbv", "{text}"(i32 0)')
+        low = f.v("i32", f"extractvalue {{i32, i32}} {r.ref}, 0")
+        return f.cmp("eq", low & wanted, wanted)
+
+    def has(bits: Bits) -> Any:
+        found = None
+        for (leaf, register), wanted in bits.items():
+            mask = sum(1 << b for b in wanted)
+            mask -= (mask >> 31) << 32  # as LLVM writes an i32
+            one = f.cmp("eq", cpuid(leaf)[register] & mask, mask)
+            found = one if found is None else found & one
+        return found
+
+    def level(n: int, bits: Bits, deeper: Any) -> list[Any]:
+        return f.if_(has(bits), deeper, lambda: [f.const("i64", n - 1)])
+
+    def kept(wanted: int, n: int, deeper: Any) -> Any:
+        return f.if_(system(wanted), deeper, lambda: [f.const("i64", n - 1)])
+
+    last = [f.const("i64", 4)]
+    leaves = f.cmp("uge", cpuid(0)[EAX], 7)
+    (found,) = level(2, V2, lambda: f.if_(
+        leaves,
+        lambda: level(3, V3, lambda: kept(YMM, 3, lambda: level(
+            4, V4, lambda: kept(ZMM, 4, lambda: last)))),
+        lambda: [f.const("i64", 2)],
+    ))
+    f.ret(found)

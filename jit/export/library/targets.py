@@ -1,0 +1,66 @@
+"""What a library can be made for, by name: a system, and the levels of processors in it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from whet.passes.lower_llvm.one_object import Machine
+
+from ..errors import ExportError
+
+
+class Kind(NamedTuple):
+    """A level of processors: its name, what a processor must have for it, the target that kernels
+    are written for, and the processor as LLVM calls it."""
+
+    name: str
+    need: int
+    target: str
+    cpu: str
+
+
+class System(NamedTuple):
+    """A system that libraries are for: as `platform.machine` and as LLVM call it."""
+
+    machine: str
+    object: Machine
+    kinds: tuple[Kind, ...]
+
+
+X86 = System(
+    "x86_64",
+    Machine("x86_64-unknown-linux-gnu", "x86-64"),
+    (
+        Kind("x86-64-v4", 4, "avx512", "x86-64-v4"),
+        Kind("x86-64-v3", 3, "avx2", "x86-64-v3"),
+        Kind("x86-64-v2", 2, "baseline", "x86-64-v2"),
+    ),
+)
+ARM = System(
+    "aarch64",
+    Machine("aarch64-unknown-linux-gnu", "generic"),
+    (Kind("aarch64-linux", 1, "neon", "generic"),),
+)
+SYSTEMS = X86, ARM
+HERE = "host"  # the name of all levels of this machine's system
+
+
+def chosen(names: str | Sequence[str]) -> System:
+    """The system, with the levels of these names, the best first. Raises ExportError for names
+    that nobody knows, or of several systems."""
+    names = [names] if isinstance(names, str) else list(names)
+    known = {k.name: (s, k) for s in SYSTEMS for k in s.kinds}
+    if names == [HERE]:
+        names = [k.name for s in SYSTEMS if s.machine == platform.machine() for k in s.kinds]
+    unknown = [n for n in names if n not in known]
+    systems = {known[n][0].machine: known[n][0] for n in names if n in known}
+    if unknown or len(systems) != 1:
+        said = ", ".join(map(repr, unknown)) if unknown else "levels of several systems"
+        raise ExportError(
+            f"compile: targets are {HERE!r} or levels of one system among {', '.join(known)}; "
+            f"not {said or 'none'}"
+        )
+    (system,) = systems.values()
+    return system._replace(kinds=tuple(k for k in system.kinds if k.name in names))
