@@ -20,13 +20,14 @@ class Making:
     `boxes`: the tensors and the containers that the call was given, `ends`: of the call's graph,
     one for each result through which gradients flow."""
     __slots__ = ("env", "leaves", "boxes", "made", "cells", "ends", "number", "freed")
+    ends: list[Any]
 
     def __init__(self, env: Any, leaves: Any, boxes: Any):
         self.env, self.leaves, self.boxes = env, leaves, boxes
         # a recipe -> what was built by it; a version cell of the recording -> that of this call
         self.made: dict[Any, Any] = {}
         # the place among all nodes of the node that stands for the call
-        self.number = None
+        self.number: Any = None
         self.freed: FreedGraphs | None = None
 
     def freed_graphs(self) -> FreedGraphs:

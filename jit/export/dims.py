@@ -123,12 +123,10 @@ class Dims:
 
     def all(self) -> Iterator[Values] | None:
         """All sizes within the bounds; None where these are too many."""
-        if (
-            any(d.max is None for d in self.dims)
-            or math.prod(d.max - d.min + 1 for d in self.dims) > MOST
-        ):
+        ranges = [range(d.min, d.max + 1) for d in self.dims if d.max is not None]
+        if len(ranges) < len(self.dims) or math.prod(map(len, ranges)) > MOST:
             return None
-        return itertools.product(*(range(d.min, d.max + 1) for d in self.dims))
+        return itertools.product(*ranges)
 
 
 def near(d: Dim, n: int) -> int:

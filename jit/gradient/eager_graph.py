@@ -8,8 +8,12 @@ very nodes of eager are made: the same ops, edges, order and versions. They need
 first derivative saved: what a backward of any order reads of the forward, the first backward has
 read.
 """
+from __future__ import annotations
+
 import collections
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from whet.autograd import engine, modes
@@ -21,19 +25,46 @@ from whet.tensor_base import Base
 from ..capture.refused import Refused
 from ..report.reasons import PythonBackward
 
+if TYPE_CHECKING:
+    from ..capture.recorder import Recorder
+
+# value -> (a tensor, its version then)
+Held: TypeAlias = dict[int, tuple[Any, int]]
+# ((number of a node, of its edge), the gradient there), one by one
+Found: TypeAlias = list[tuple[tuple[int, int], Any]]
+
+
+def _rank(node: Any, start: int) -> Fraction:
+    """Where a node stands among all nodes of the run, from its first one on. (The number is a
+    fraction where a short cut was opened in the run.)"""
+    k: Fraction | int = node.seq - start + 1
+    return Fraction(k) / (k + 1)
+
+
+class _Output:
+    """One of several outputs of the node with number `parent`."""
+    __slots__ = ("rank", "parent", "index")
+
+    def __init__(self, node: Any, start: int, parent: int) -> None:
+        self.rank, self.parent, self.index = _rank(node, start), parent, node.index
+
 
 class _Spec:
     """A node: `inputs` and `outputs` are what it saved, with tensors as `_Saved`; edges are
-    numbers (see `History`)."""
-    parent = index = inner = None
+    numbers (see `History`). `inner`: the attribute that is a node itself."""
+    inner: str | None = None
+    inputs: list[Any]
+    outputs: list[Any]
 
-    def __init__(self, node, start):
-        # (from the run's first node on; a fraction where a short cut was opened in the run)
-        k = node.seq - start + 1
-        self.rank = Fraction(k) / (k + 1)    # where it stands among all nodes of the run
-        if type(node) is not OutputOf:
-            self.op, self.nout, self.metadata, self.released = node.op, node.nout, node.metadata, bool(
-                node.released)
+    def __init__(self, node: Any, start: int, edges: list[int | None]) -> None:
+        self.rank = _rank(node, start)
+        self.op, self.nout, self.metadata = node.op, node.nout, node.metadata
+        self.released, self.edges, self.attrs = bool(node.released), edges, dict(node.attrs)
+
+    @property
+    def holds(self) -> bool:
+        """Has it something that `release` drops?"""
+        return bool(self.outputs) or any(type(x) is _Saved for x in self.inputs)
 
 
 class _Saved:
@@ -41,7 +72,8 @@ class _Saved:
     reads it."""
     __slots__ = ("value", "edge", "outside", "stand_in", "at")
 
-    def __init__(self, value, edge, array, outside, at=0):
+    def __init__(self, value: int, edge: int | None, array: Any, outside: bool,
+                 at: int = 0) -> None:
         self.value, self.edge, self.outside, self.at = value, edge, outside, at
         self.stand_in = np.broadcast_to(
             np.array(np.nan if array.dtype.kind in "fcV" else 0).astype(array.dtype), array.shape)
@@ -52,91 +84,95 @@ class History:
     number. An edge is such a number, None, or
     ~k: edge k of those that leave the recording (`borders`, in the order in which the engine's walk comes to them)."""
 
-    def __init__(self, rec, roots, start):
+    def __init__(self, rec: Recorder, roots: Sequence[Any], start: int) -> None:
         self.order, self.start = inside(roots, start), start
         self.number = {n: i for i, n in enumerate(self.order)}
         self.roots = [self.number[r] for r in roots]
-        self.borders, self.keys = [], {}     # edges; (number of a node, of its edge) -> which
+        # edges; (number of a node, of its edge) -> which
+        self.borders: list[Any] = []
+        self.keys: dict[tuple[int, int], int] = {}
         for i, k, e in leaving(self.order):
             self.keys[i, k] = len(self.borders)
             self.borders.append(e)
         # value -> the nodes that saved it, as bits; the cell that counts its versions
-        self.holders, self.cells = {}, {}
-        self.specs = [self.spec(rec, i, n) for i, n in enumerate(self.order)]
+        self.holders: dict[int, int] = {}
+        self.cells: dict[int, Any] = {}
+        self.specs = [self.output_of(n) if type(n) is OutputOf else self.spec(rec, i, n)
+                      for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs)
-                           if s.parent is None and self.holds(s))
+                           if isinstance(s, _Spec) and s.holds)
 
-    @staticmethod
-    def holds(s):
-        """Has a node something that `release` drops?"""
-        return bool(s.outputs) or any(type(x) is _Saved for x in s.inputs)
-
-    def spec(self, rec, i, n, outer=None):
-        s = _Spec(n, self.start)
-        if n.pre_hooks or getattr(n, "post_hooks", None):
+    def output_of(self, n: Any) -> _Output:
+        """One of several outputs of a node."""
+        if n.pre_hooks:
             raise Refused(PythonBackward("hooks see its gradients"))
-        if type(n) is OutputOf:
-            s.parent, s.index, s.edges = self.number[n.parent], n.index, ()
-            return s
+        return _Output(n, self.start, self.number[n.parent])
+
+    def spec(self, rec: Recorder, i: int, n: Any, outer: Any = None) -> _Spec:
+        """A node with this number, or one that the node `outer` keeps beside its edges."""
+        if n.pre_hooks or n.post_hooks:
+            raise Refused(PythonBackward("hooks see its gradients"))
         if isinstance(n, FunctionNode):
             raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward "
                                          "is Python of the user's"))
         # (what wrote to a view has edges of its own, those from outside among those of the base's
         # node)
-        s.edges = [
+        edges = [
             None if e is None else self.number[e] if e in self.number else
             ~self.keys[i, k] if outer is None else ~self.keys[i, outer.edges.index(e)]
             for k, e in enumerate(n.edges)]
         if any(type(x) is Packed for x in (*n.inputs, *_outputs(n))):
             raise Refused(PythonBackward("what its graph saved was packed by hooks"))
-        s.attrs = dict(n.attrs)
+        s = _Spec(n, self.start, edges)
         for k, v in s.attrs.items():
             if isinstance(v, Node):
                 s.inner, s.attrs[k] = k, self.spec(rec, i, v, n)
             elif isinstance(v, Base):
                 raise Refused(PythonBackward(f"{n.op.name} keeps a tensor of its own"))
         s.inputs = [
-            self.saved(rec, i, x, s.edges[k]) if isinstance(x, Base) else x
+            self.saved(rec, i, x, edges[k]) if isinstance(x, Base) else x
             for k, x in enumerate(n.inputs)]
         s.outputs = [
             x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index),
                             x.cell) for x in _outputs(n)]
         return s
 
-    def saved(self, rec, i, x, edge):
+    def saved(self, rec: Recorder, i: int, x: Any, edge: int | None) -> _Saved:
         n = rec.values.number(x._array)
         return self.note(
             i, _Saved(n, edge if x.requires_grad else None, x._array,
                       rec.outside.get(n) is x), x._shared())
 
-    def note(self, i, saved, cell):
+    def note(self, i: int, saved: _Saved, cell: Any) -> _Saved:
         self.cells[saved.value] = cell
         self.holders[saved.value] = self.holders.get(saved.value, 0) | 1 << i
         return saved
 
-    def forget(self):
+    def forget(self) -> None:
         """Let go of the recorded graph itself."""
-        self.order = self.number = self.borders = None
+        self.order, self.number, self.borders = [], {}, []
 
-    def make(self, held, borders, exits, number, gone=0):
+    def make(self, held: Held, borders: Sequence[Any], exits: dict[int, Any], number: Any,
+             gone: int = 0) -> list[Any]:
         """The nodes, oldest first. `held`: value -> (tensor, its version then), `exits`: number ->
         an object that is to be that node, `number`: the call's place among all nodes, `gone`: nodes
         that were released, as bits."""
-        made = []
+        made: list[Any] = []
         for i, s in enumerate(self.specs):
             node = exits.get(i)
-            if s.parent is not None:
+            if isinstance(s, _Output):
                 node = OutputOf(made[s.parent], s.index) if node is None else node
                 node.parent, node.index = made[s.parent], s.index
             else:
                 node = self.fill(node, s, held, made, borders, gone >> i & 1)
+                if s.inner is not None:
+                    node.attrs[s.inner].seq = number - 1 + s.attrs[s.inner].rank
             node.seq = number - 1 + s.rank
-            if s.inner is not None:
-                node.attrs[s.inner].seq = number - 1 + s.attrs[s.inner].rank
             made.append(node)
         return made
 
-    def fill(self, node, s, held, made, borders, released):
+    def fill(self, node: Any, s: _Spec, held: Held, made: Sequence[Any], borders: Sequence[Any],
+             released: int) -> Any:
         edges = tuple([None if e is None else made[e] if e >= 0 else borders[~e] for e in s.edges])
         attrs = (s.attrs if s.inner is None else {
             **s.attrs, s.inner: self.fill(None, s.attrs[s.inner], held, made, borders, released)})
@@ -145,7 +181,7 @@ class History:
         else:
             node.op, node.edges, node.attrs, node.nout = s.op, edges, attrs, s.nout
         node.inputs = node.outputs = node.versions = ()
-        node.metadata, node.released = s.metadata, s.released or bool(released and self.holds(s))
+        node.metadata, node.released = s.metadata, s.released or bool(released and s.holds)
         if not node.released:
             found = [
                 self.tensor(x, e, held) if type(x) is _Saved else (x, 0)
@@ -154,7 +190,7 @@ class History:
             node.outputs = tuple([x and self.output(x, held) for x in s.outputs])
         return node
 
-    def tensor(self, saved, edge, held):
+    def tensor(self, saved: _Saved, edge: Any, held: Held) -> tuple[Any, int]:
         x, version = held.get(saved.value) or (wrap(saved.stand_in), 0)
         if saved.outside:
             return x, version
@@ -162,21 +198,22 @@ class History:
         t._cell = x._shared()
         return t if saved.edge is None else with_history(t, edge), version
 
-    def output(self, saved, held):
+    def output(self, saved: _Saved, held: Held) -> Any:
         x, version = held.get(saved.value) or (wrap(saved.stand_in), 0)
         return SavedOutput.of(x._array, x._shared(), version, saved.at)
 
 
-def _outputs(node):
+def _outputs(node: Any) -> Sequence[Any]:
     """What a node saved of its results."""
     if hasattr(node, "outputs"):
-        return node.outputs
+        kept: Sequence[Any] = node.outputs
+        return kept
     if node.released or node.out_cell is None:
         return ()
     return (SavedOutput.of(node.out_array, node.out_cell, node.out_version),)
 
 
-def walk(order, grads, ran):
+def walk(order: Sequence[Any], grads: dict[Any, Any], ran: list[int]) -> Found:
     """The engine's walk over nodes of one call (oldest first), keeping apart what it would add up
     outside. `grads`: node -> its gradient. Gives [((number of a node, of its edge), gradient)] for
     the edges that lead out; appends the numbers of the nodes that ran to `ran`."""
@@ -212,7 +249,7 @@ def walk(order, grads, ran):
     return out
 
 
-def used_up(t, start):
+def used_up(t: Any, start: int) -> bool:
     """Is it certain that a gradient of this result comes to a node that was differentiated and
     freed, and is all freed that was saved? (Else another error may come first, or a part of the
     graph is alive.)"""
@@ -233,7 +270,7 @@ def used_up(t, start):
     return False
 
 
-def leaving(order):
+def leaving(order: Sequence[Any]) -> list[tuple[int, int, Any]]:
     """The edges that leave some nodes, in the order in which the engine's walk comes to them:
     (number of the node, of the edge, edge)."""
     within = set(order)
@@ -241,7 +278,7 @@ def leaving(order):
             if e is not None and e not in within]
 
 
-def leaves_of(roots, start):
+def leaves_of(roots: Iterable[Any], start: int) -> dict[int, int]:
     """The tensors that graphs which were used up lead to, and their gradients, by id: how often
     they are held so."""
     nodes = inside(roots, start)
@@ -253,7 +290,7 @@ def leaves_of(roots, start):
     return held
 
 
-def inside(roots, start):
+def inside(roots: Iterable[Any], start: int) -> list[Any]:
     """The nodes of the recording under the roots, oldest first, with those that lead to what a
     write to a view found there."""
     seen, stack = set(roots), list(roots)
@@ -266,12 +303,12 @@ def inside(roots, start):
     return sorted(seen, key=lambda n: n.seq)
 
 
-def _inner(node):
+def _inner(node: Any) -> Sequence[Any]:
     """The nodes that a node keeps beside its edges."""
     return () if type(node) is OutputOf else [v for v in node.attrs.values() if isinstance(v, Node)]
 
 
-def saved_by(roots, start):
+def saved_by(roots: Iterable[Any], start: int) -> list[Any]:
     """The tensors that the recorded graph holds, and those that they are views of."""
     nodes = [n for n in inside(roots, start) if type(n) is not OutputOf and not n.released]
     nodes += [v for n in nodes for v in _inner(n)]

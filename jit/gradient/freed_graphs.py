@@ -22,7 +22,10 @@ class FreedEnd:
     `keys`."""
 
     def __init__(self, node: Any, start: int, source_of_edge: Callable[[Any], Source | None]):
-        self.index, of = (node.index, node.parent) if type(node) is OutputOf else (None, node)
+        self.index: int | None = None
+        of = node
+        if type(node) is OutputOf:
+            self.index, of = node.index, node.parent
         self.name, self.nout = of.op.name, of.nout
         self.sources = Search([source_of_edge(e) for _, _, e in leaving(inside([node], start))])
         self.graph: FreedGraph | None = None
@@ -88,7 +91,8 @@ class FreedGraphs:
     __slots__ = ("number", "ends")
 
     def __init__(self, number: int):
-        self.number, self.ends = number, []
+        self.number = number
+        self.ends: list[tuple[FreedEnd, Callable[[], Any]]] = []
 
     def edge(self, end: FreedEnd, leaves: list[Any]) -> Any:
         """The edge of a result. `leaves`: what is found at the end's sources, None for a leaf
@@ -112,7 +116,7 @@ class FreedGraphs:
         edges: list[Any] = [None] * graph.size
         for end, of in self.ends:
             out = of()
-            if end.graph is graph and out is not None:
+            if end.graph is graph and end.root is not None and out is not None:
                 node = out if end.index is None else out.parent
                 exits[h.roots[end.root]], node.end = out, None
                 for k, e in zip(end.keys, node.edges):

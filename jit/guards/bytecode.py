@@ -2,11 +2,16 @@
 recording looks at all code that it can reach."""
 import dis
 import sys
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any, TypeAlias
 
+# its name, its argument, and what that stands for
+Instruction: TypeAlias = tuple[str, int, Any]
 # flags beside the number of a name
 _BITS = {
     "LOAD_GLOBAL": 1, "LOAD_ATTR": 1 if sys.version_info >= (3, 12) else 0, "LOAD_SUPER_ATTR": 2}
-_OPS: list = [
+_OPS: list[tuple[str, str | None, int]] = [
     (name, "name" if op in dis.hasname else
      "const" if op in dis.hasconst else "local" if op in (*dis.haslocal, *dis.hasfree) else None,
      _BITS.get(name, 0)) for op, name in enumerate(dis.opname[:256])]
@@ -15,7 +20,7 @@ _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
 
 
-def second_is_constant(found, i):
+def second_is_constant(found: Sequence[Instruction], i: int) -> bool:
     """Is the second argument of the call of what instruction i of a list loads a constant text?
     False also where that is hard to say.
 
@@ -40,7 +45,7 @@ def second_is_constant(found, i):
     return False
 
 
-def instructions(code):
+def instructions(code: CodeType) -> Iterator[Instruction]:
     """(name, argument as a number, what that stands for: a name, a constant, a variable, or None)
     of each instruction.
 
@@ -59,13 +64,12 @@ def instructions(code):
         given = given << 8 | arg
         if op != _EXTENDED:
             name, kind, bits = _OPS[op]
-            found = values.get(kind)
-            yield name, given, found[
-                given >> bits] if found is not None and given >> bits < len(found) else None
+            found: tuple[Any, ...] = values[kind] if kind else ()
+            yield name, given, found[given >> bits] if given >> bits < len(found) else None
             given = 0
 
 
-def returns_a_hash(code):
+def returns_a_hash(code: CodeType) -> bool:
     """Does some code, without branches, give what one call of `hash` gives, as the methods do that
     dataclasses write?
 

@@ -3,6 +3,8 @@
 identity. CPython's version tags of types (and of dicts, before 3.12) say in one word that it is
 still in the state it was in."""
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_VERSION, HEAD
@@ -10,16 +12,19 @@ from whet.passes.lower_llvm.calls.python_layouts import DICT_VERSION, HEAD
 # (of Module: it comes and goes with the hooks, which are watched themselves; of modules: builtins
 # are compared by name)
 NOT_COMPARED = frozenset(("_hooks", "__builtins__"))
+SIZE_OF_TYPES: int = getattr(type, "__basicsize__")
+# names and values of a class and its bases
+Held: TypeAlias = Sequence[tuple[tuple[str, ...], tuple[Any, ...]]]
 MOST = 8                         # states of a class that are told apart
 
 
-def _offset():
+def _offset() -> int | None:
     """Where a type keeps its version tag, found on examples; None where that is not plain."""
     class Example:
         here = 1
-    at = range(HEAD, min(type.__basicsize__, 1024), 8)
+    at = range(HEAD, min(SIZE_OF_TYPES, 1024), 8)
 
-    def look():
+    def look() -> list[int]:
         getattr(Example, "not_here", None)   # (a look-up gives the type a tag)
         return [field(Example, o) for o in at]
     a = look()
@@ -34,24 +39,25 @@ OFFSET = _offset()
 DICTS = sys.version_info < (3, 12)           # do dicts have version tags?
 
 
-def tag(c):
+def tag(c: Any) -> int:
     """The word that says that a class or module is as it was; 0 where there is none."""
     if not isinstance(c, type):
-        return field(vars(c), DICT_VERSION) if DICTS else 0
+        return int(field(vars(c), DICT_VERSION)) if DICTS else 0
     if OFFSET is None:
         return 0
     getattr(c, "not_here", None)
-    return field(c, OFFSET)
+    return int(field(c, OFFSET))
 
 
 class State:
     """A state that a class with its bases, or a module, was in."""
     __slots__ = ("held", "_parts")
 
-    def __init__(self, held):
-        self.held, self._parts = held, None
+    def __init__(self, held: Held) -> None:
+        self.held = held
+        self._parts: tuple[list[Any], list[Any]] | None = None
 
-    def parts(self, is_ours):
+    def parts(self, is_ours: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
         """What is held and not ours, and the containers that are."""
         if self._parts is None:
             values = [v for _, values in self.held for v in values]
@@ -61,10 +67,10 @@ class State:
 
 
 # class or module -> (tag, the state that it says, the latest states)
-_states: dict = {}
+_states: dict[Any, tuple[int, State, tuple[State, ...]]] = {}
 
 
-def state(c):
+def state(c: Any) -> State:
     """The state that a class or module is in."""
     now = tag(c)
     known = _states.get(c)
@@ -80,6 +86,6 @@ def state(c):
     return found
 
 
-def _same(a, b):
+def _same(a: Held, b: Held) -> bool:
     return (len(a) == len(b)
             and all(m == n and all(x is y for x, y in zip(v, w)) for (m, v), (n, w) in zip(a, b)))

@@ -146,7 +146,8 @@ class Elements(Place):
         return not isinstance(self.owner, tuple)
 
     def look(self) -> Sequence[Any] | None:
-        return elements(self.owner)
+        now: tuple[Any, ...] = elements(self.owner)
+        return now
 
     def name_of(self, i: int) -> Any:
         return i
@@ -185,7 +186,8 @@ class Members(Place):
         super().__init__(owner, elements(owner))
 
     def look(self) -> Sequence[Any] | None:
-        return elements(self.owner)
+        now: tuple[Any, ...] = elements(self.owner)
+        return now
 
     def contents(self) -> Contents | None:
         return None if isinstance(self.owner, frozenset) else Contents(self.owner)

@@ -14,7 +14,7 @@ CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Si
             types.MethodDescriptorType, types.WrapperDescriptorType,
             types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
             np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum),
-            type(collections.namedtuple("Pair", "first").first))
+            type(vars(collections.namedtuple("Pair", "first"))["first"]))
 
 _met: dict[Any, Any] = {}
 

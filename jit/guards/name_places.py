@@ -1,16 +1,21 @@
 """Places of single names: globals, variables, attributes, and names that must stay absent. See
 `places.py`."""
+from __future__ import annotations
+
 import itertools
 import operator
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import spots
 from .cpython_layouts import layouts
 from .native_entry import MISSED
 from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot
+
+if TYPE_CHECKING:
+    from ..report.names import Names
 
 _same = operator.is_
 
@@ -27,7 +32,7 @@ class Global(Single):
         return (self.owner[self.name],) if self.name in self.owner else ()
 
     @classmethod
-    def check(cls, places: "list[Global]") -> Check:
+    def check(cls, places: list[Global]) -> Check:
         there = [(p.owner, p.name, p.objects) for p in places if p.objects]
         missing = [(p.owner, p.name) for p in places if not p.objects]
 
@@ -53,7 +58,7 @@ class Global(Single):
         else:
             self.owner.pop(self.name, None)
 
-    def is_shown(self, names: Any) -> bool:
+    def is_shown(self, names: Names) -> bool:
         return True
 
     def say(self, owner: Any) -> str:
@@ -79,7 +84,7 @@ class Cell(Single):
             return ()
 
     @classmethod
-    def check(cls, places: "list[Cell]") -> Check:
+    def check(cls, places: list[Cell]) -> Check:
         there = [(p.owner, p.objects) for p in places if p.objects]
         empty = [p for p in places if not p.objects]
 
@@ -102,7 +107,7 @@ class Cell(Single):
         else:
             del self.owner.cell_contents
 
-    def is_shown(self, names: Any) -> bool:
+    def is_shown(self, names: Names) -> bool:
         return True
 
     def say(self, owner: Any) -> str:
@@ -135,7 +140,7 @@ class Attribute(Single):
     def spot(self, i: int) -> Spot | None:
         return spots.Attribute(self.owner, self.name)
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         return names.of(self.owner)
 
     def restore(self) -> None:
@@ -167,7 +172,7 @@ class AttributesDict(Place):
         return (object.__getattribute__(self.owner, "__dict__"),)
 
     @classmethod
-    def check(cls, places: "list[AttributesDict]") -> Check:
+    def check(cls, places: list[AttributesDict]) -> Check:
         owners, held = [p.owner for p in places], [p.objects[0] for p in places]
         get = object.__getattribute__
         return lambda: all(map(_same, map(get, owners, itertools.repeat("__dict__")), held))

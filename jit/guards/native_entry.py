@@ -21,10 +21,10 @@ class PyEntry:
     """The callable base of traced functions, in plain Python."""
     __slots__ = ()
 
-    def __call__(self, /, *args, **kwargs):
-        return self._call(args, kwargs)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._call(args, kwargs)      # type: ignore[attr-defined]    # (see Traced)
 
-    def __get__(self, owner, cls=None):
+    def __get__(self, owner: Any, cls: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
 
 
@@ -33,23 +33,23 @@ class Latch:
     is in use."""
     __slots__ = ("at", "word")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.word = C.c_int64()
         self.at = C.addressof(self.word)
 
-    def acquire(self, blocking=False):
-        return take(self.at)
+    def acquire(self, blocking: bool = False) -> bool:
+        return bool(take(self.at))
 
-    def release(self):
+    def release(self) -> None:
         self.word.value = 0
 
 
-def _source(tags):
+def _source(tags: bool) -> str:
     from whet.passes.lower_llvm.calls import traced_calls
-    return traced_calls.source(tags)
+    return str(traced_calls.source(tags))
 
 
-def _load():
+def _load() -> tuple[Any, ...]:
     """(the base class, `enter`, `take`, the words shared with machine code, the generator's
     layout)."""
     if not native.enabled() or tensor_base.native_apply is None:
@@ -73,12 +73,12 @@ latch: Any = threading.Lock if enter is None else Latch
 _lock = threading.Lock()
 
 
-def _offset_of_ready(cls):
+def _offset_of_ready(cls: type) -> int:
     """Where an instance of the class has its tables."""
-    return word(field(vars(cls)["_ready"], SLOT_DEFINITION) + SLOT_OFFSET)
+    return int(word(field(vars(cls)["_ready"], SLOT_DEFINITION) + SLOT_OFFSET))
 
 
-def begin(cls, slow):
+def begin(cls: type, slow: Any) -> None:
     """Tell the machine code where traced functions keep their tables, and what is called where
     none fits."""
     if enter is not None:
@@ -88,7 +88,7 @@ def begin(cls, slow):
         _shared[L.J["ready"] // 8] = _offset_of_ready(cls)
 
 
-def switch(by):
+def switch(by: int) -> None:
     """Count the threads on which tracing is off: while there is one, machine code asks Python."""
     if enter is not None:
         with _lock:

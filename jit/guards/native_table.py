@@ -7,6 +7,11 @@ the others the table has the guards alone, and a Python function made for the re
 rest. See `passes/lower_llvm/calls/traced_calls.py` for the tables. A call that no table fits goes
 the long way: see `dispatch`.
 """
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from whet.cpu import entries
 
@@ -15,12 +20,17 @@ from .argument_rows import arguments
 from .native_entry import L, enter
 from .outside_rows import outside
 from .result_steps import launch
-from .table_rows import Leaves, No, Rows
+from .table_rows import Leaves, No, Rows, Table
+
+if TYPE_CHECKING:
+    from ..replay.recording import Recording
+    from .signature import Given
 
 SIZES = 11                       # words of a tensor's row before its sizes and strides
 
 
-def table(r, args, kwargs, given):
+def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
+          given: Given) -> Table | None:
     """(the table as an array, what it points to) for calls like this one; None where a table does
     not do, or the world has moved on.
 
@@ -30,13 +40,13 @@ def table(r, args, kwargs, given):
         return None                          # (which containers are one is not compared,
     if any(like(x, y) for x in given.boxes for y in r.world.seen.values()):
         return None                          # nor whether one of them is reached from outside, too)
-    leaves = r.reach(given.leaves)
-    if leaves is None or not r.world.same():
+    reached = r.reach(given.leaves)
+    if reached is None or not r.world.same():
         return None
-    slots = leaves[len(given.leaves):]
+    slots = reached[len(given.leaves):]
     numbers = ({id(x) for x in given.numbers.values()}
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
-    t, leaves = Rows(), Leaves(leaves, slots, numbers)
+    t, leaves = Rows(), Leaves(reached, slots, numbers)
     try:
         described = arguments(t, r, args, kwargs, given.numbers, leaves)
         header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described,
@@ -64,7 +74,7 @@ def table(r, args, kwargs, given):
     return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [r, *t.owned]
 
 
-def resized(ready, r, leaves):
+def resized(ready: Table, r: Recording, leaves: Sequence[Any]) -> Table | None:
     """The table of a recording whose program is one list of launches, for one that differs from it
     in sizes alone, and in its list: of what is compared only the arguments' sizes are others.
     `leaves`: the arguments' tensors. None where that may not be."""
@@ -93,7 +103,7 @@ def resized(ready, r, leaves):
     return words, [r, *owned[1:]]
 
 
-def like(x, y):
+def like(x: Any, y: Any) -> bool:
     """Could a container be where another is, without a difference that the table sees?"""
     if type(x) is not type(y):
         return False

@@ -7,7 +7,7 @@ import numpy as np
 
 from .immutable_types import one
 
-_errors = getattr(np._core.umath, "_extobj_contextvar", None)         # what NumPy holds them by
+_errors = getattr(getattr(np, "_core").umath, "_extobj_contextvar", None)   # what NumPy has them by
 _last: tuple[Any, Any] = (None, None)
 
 

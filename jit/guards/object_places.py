@@ -1,10 +1,12 @@
 """Places of functions, classes and other objects that are no containers. See `places.py`."""
+from __future__ import annotations
+
 import abc
 import functools
 import operator
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, TYPE
@@ -15,6 +17,9 @@ from .native_entry import MISSED
 from .places import ABSENT, Check, Place, Single
 from .spots import Spot
 from .table_rows import ANY
+
+if TYPE_CHECKING:
+    from ..report.names import Names
 
 # what functions and classes say of themselves; of a class the first two are no entries of its dict
 SAID = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__",
@@ -39,7 +44,7 @@ class TypeOf(Place):
         return (type(self.owner),)
 
     @classmethod
-    def check(cls, places: "list[TypeOf]") -> Check:
+    def check(cls, places: list[TypeOf]) -> Check:
         owners, held = [p.owner for p in places], [p.objects[0] for p in places]
         return lambda: all(map(operator.is_, map(type, owners), held))
 
@@ -225,10 +230,10 @@ class FunctionParts(Place):
     def say(self, owner: Any) -> str:
         return f"the function `{owner.__qualname__}` changed"
 
-    def is_shown(self, names: Any) -> bool:
+    def is_shown(self, names: Names) -> bool:
         return False
 
-    def inside(self, names: Any) -> list[tuple[str, Any]]:
+    def inside(self, names: Names) -> list[tuple[str, Any]]:
         _, defaults, by_name = self.objects
         name = f"{self.owner.__name__}'s default"
         return [(name, x) for x in (*(defaults or ()), *(by_name or {}).values())]
@@ -245,7 +250,7 @@ class PartialCall(Place):
     """The function and the arguments of a `functools.partial`."""
     __slots__ = ()
 
-    def __init__(self, owner: "functools.partial[Any]") -> None:
+    def __init__(self, owner: functools.partial[Any]) -> None:
         super().__init__(owner, (owner.func, owner.args, owner.keywords))
 
     def look(self) -> Sequence[Any] | None:

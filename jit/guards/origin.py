@@ -171,8 +171,7 @@ def origin_of_what(x: Any) -> Origin | None:
 
 def ours(x: types.FunctionType | types.FrameType) -> bool:
     """Is this function, or the code that runs in a frame, the framework's own?"""
-    names = (x.__globals__ if type(x) is types.FunctionType else x.f_globals
-             )    # type: ignore[union-attr]
+    names = x.__globals__ if isinstance(x, types.FunctionType) else x.f_globals
     origin = _known.get(id(names)) or _look_up(names)
     return origin is not None and origin.is_ours
 

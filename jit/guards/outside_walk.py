@@ -141,11 +141,11 @@ class Walk:
             return False
         spot = place.spot(i)
         if spot is None:
-            return outward
+            return bool(outward)
         slot = self.slot(spot, place, i, x)
         if outward and not (slot and type(x) is np.ndarray):
             self.stands_in(spot, x)
-        return slot or outward
+        return bool(slot or outward)
 
     def stands_in(self, spot: Spot, x: Any) -> None:
         """A stand-in will lie in a spot."""
@@ -248,7 +248,7 @@ class Walk:
             name = absolute(name, level, names_of)
             for n in {name, name.partition(".")[0]}:
                 if n in sys.modules:
-                    self.add(Global(sys.modules, n))  # type: ignore[arg-type]
+                    self.add(Global(sys.modules, n))
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
                 self.code(c, names_of)

@@ -4,13 +4,18 @@ A kind of place is a class, which owns all that is known of it: what it holds no
 the same, how it is put back, what the user calls it, and its rows in a table for machine code.
 A replay is right as long as every place holds the same objects, or equal numbers and texts.
 """
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import spots
 from .immutable_types import equal
 from .spots import Contents, Spot
+
+if TYPE_CHECKING:
+    from ..report.names import Names
 
 ABSENT = object()                # what lies where nothing does
 _same = operator.is_
@@ -42,11 +47,11 @@ class Place:
             and all(map(alike, now, self.objects))
 
     @classmethod
-    def check(cls, places: "list[Any]") -> Check:
+    def check(cls, places: list[Any]) -> Check:
         """A function that compares places of this class at once."""
         return lambda: all([p.same() for p in places])
 
-    def changes(self) -> "list[Change]":
+    def changes(self) -> list[Change]:
         """In what it differs."""
         now = self.look()
         if now is None or len(now) != len(self.objects):
@@ -55,7 +60,7 @@ class Place:
                 for i, (a, b) in enumerate(zip(now, self.objects))
                 if a is not b and not equal(a, b)]
 
-    def grew(self, change: "Change") -> bool:
+    def grew(self, change: Change) -> bool:
         """Is it a list that got more at its end, or a full deque of which old elements fell out?"""
         return False
 
@@ -78,15 +83,15 @@ class Place:
         """A change in words."""
         return f"a {type(owner).__name__} changed"
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         """What the user calls it."""
         return names.of(self.owner)
 
-    def is_shown(self, names: Any) -> bool:
+    def is_shown(self, names: Names) -> bool:
         """Is what it holds to be told, as the user has a name for it?"""
         return names.knows(self.owner)
 
-    def inside(self, names: Any) -> list[tuple[str, Any]]:
+    def inside(self, names: Names) -> list[tuple[str, Any]]:
         """What the user calls the objects in it, with these."""
         found = [(self.spot(i), x) for i, x in enumerate(self.objects)]
         return [(s.called(names), x) for s, x in found if s is not None]
@@ -128,7 +133,7 @@ class Change:
         return self.place.has_contents \
             and (self.spot is None or not isinstance(self.owner, dict | list))
 
-    def bare(self) -> "Change":
+    def bare(self) -> Change:
         """The same without what was there before and is there now, which it keeps alive."""
         return Change(self.place, self.index, owner=self.owner)
 
@@ -142,6 +147,6 @@ class Single(Place):
     __slots__ = ()
     can_be_set = True
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         spot = self.spot(0)
         return super().called(names) if spot is None else spot.called(names)

@@ -1,7 +1,10 @@
 """The rows of a table that launch a program, build its results and lay them into Python's state,
 in machine code alone."""
+from __future__ import annotations
+
 import ctypes as C
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from whet.cpu import entries
@@ -11,6 +14,14 @@ from ..program.native_runner import machine
 from .native_entry import L
 from .table_rows import No
 
+if TYPE_CHECKING:
+    from ..effects.recipes import Recipe
+    from ..effects.tensor_recipes import MadeTensor, MadeView
+    from ..replay.recording import Recording
+    from .table_rows import Leaves, Rows
+
+# where machine code finds an array, or what a view refers to: a kind, and which of it
+Pair: TypeAlias = tuple[int, int]
 # numbers that the state gets
 AS = {} if L is None else {np.dtype(np.float64): L.AS_FLOAT, np.dtype(np.int64): L.AS_INT}
 # The steps that make a tensor, and the same where it is not given itself.
@@ -28,34 +39,35 @@ class Steps:
     """The steps that build results and what is laid into Python's state: what recipes emit. A
     class, not closures: those would hold the recording in a circle."""
 
-    def __init__(self, t, r, leaves, fresh, sources):
+    def __init__(self, t: Rows, r: Recording, leaves: Leaves, fresh: Mapping[int, int],
+                 sources: Mapping[int, Any]) -> None:
         self.t, self.arrays, self.leaves, self.fresh, self.sources_of = t, r.program.arrays, leaves, fresh, sources
         self.shown = r.program.shown
         self.build: list[int] = []           # the steps, three words each
         # recipe of a tensor -> which of the tensors that are made it is
-        self.made: dict = {}
-        self.containers: set = set()
+        self.made: dict[Recipe, int] = {}
+        self.containers: set[Recipe] = set()
         self.hidden: list[int] = []          # tensors that only views of theirs show
         # arrays that views are made of, and the call does not make
-        self.sources: list = []
+        self.sources: list[Pair] = []
         self.free = set(fresh.values())      # arrays that are in no tensor yet
         self.tensors = len(fresh)            # how many tensors there may be
 
-    def add(self, what, a, b=0):
+    def add(self, what: int, a: int, b: int = 0) -> None:
         """One more step."""
         self.build.extend([what, a, b])
 
-    def constant(self, x):
+    def constant(self, x: Any) -> None:
         """Give an object."""
         self.add(L.CONST, self.t.id(x))
 
-    def argument(self, i):
+    def argument(self, i: int) -> None:
         """Give a tensor among the leaves."""
         if self.leaves.number[i]:
             raise InPython
         self.add(L.ARGUMENT, self.leaves.order.index(i))
 
-    def number(self, value):
+    def number(self, value: int) -> None:
         """Give a number that the program made, or one among the leaves as it came."""
         source = self.sources_of.get(value)
         if value in self.fresh and self.arrays[value].dtype in AS:
@@ -65,72 +77,73 @@ class Steps:
         else:
             raise InPython
 
-    def again(self, recipe):
+    def again(self, recipe: Recipe) -> bool:
         """Give a tensor once more, if it was made before."""
         if recipe not in self.made:
             return False
         self.add(L.ONCE_MORE, self.made[recipe])
         return True
 
-    def once(self, recipe):
+    def once(self, recipe: Recipe) -> None:
         """A container is made here, and nowhere else."""
         if recipe in self.containers:
             raise InPython
         self.containers.add(recipe)
 
-    def tuple(self, n):
+    def tuple(self, n: int) -> None:
         """Make a tuple of what the last steps gave."""
         self.add(L.PAIR, n)
 
-    def list(self, n):
+    def list(self, n: int) -> None:
         """Make a list of what the last steps gave."""
         self.add(L.SERIES, n)
 
-    def keys(self, keys):
+    def keys(self, keys: Iterable[Any]) -> int:
         """Note the keys of a dict; gives where."""
         at = len(self.t["keys"])
         self.t["keys"].extend(self.t.id(k) for k in keys)
         return at
 
-    def dict(self, n, at):
+    def dict(self, n: int, at: int) -> None:
         """Make a dict of keys that were noted and of what the last steps gave."""
         self.add(L.TABLE, n, at)
 
-    def is_fresh(self, value):
+    def is_fresh(self, value: int) -> bool:
         """Is a value an array that the call makes?"""
         return value in self.fresh
 
-    def take(self, value):
+    def take(self, value: int) -> int:
         """Which of the fresh arrays a value is, that no other tensor has."""
         if self.fresh[value] not in self.free:
             raise InPython
         self.free.remove(self.fresh[value])
         return self.fresh[value]
 
-    def new(self, recipe):
+    def new(self, recipe: MadeTensor) -> None:
         """Make a tensor around an array that no other tensor has."""
         at = self.take(recipe.value)
         self.made[recipe] = at
         self.add(L.NEW, at)
 
-    def leaf(self, i, value):
+    def leaf(self, i: int, value: int) -> Pair:
         """Where the array of a leaf is found, or the number that it stands for."""
         number = L.FLOAT_LEAF if self.arrays[value].dtype == np.float64 else L.INT_LEAF
         return number if self.leaves.number[i] else L.LEAF, self.leaves.order.index(i)
 
-    def held(self, x):
+    def held(self, x: Any) -> Pair:
         """Where the array of a tensor from outside is found."""
         return L.OBJECT, self.t.id(x)
 
-    def array(self, value):
+    def array(self, value: int) -> Pair:
         """Where the array of a value is found that was not made by the call's Python, as a pair."""
         if value in self.fresh:
             return L.FRESH, self.fresh[value]
         if value not in self.sources_of:
             raise InPython
-        return self.sources_of[value].address(self, value)
+        found: Pair = self.sources_of[value].address(self, value)
+        return found
 
-    def base(self, recipe):
+    def base(self, recipe: Recipe) -> Pair:
         """How a view refers to what it is a view of. A tensor that is not given itself is let go
         of at the end."""
         at = len(self.build)
@@ -143,7 +156,7 @@ class Steps:
         del self.build[at:]
         return what, which
 
-    def view(self, recipe, base):
+    def view(self, recipe: MadeView, base: Recipe | None) -> None:
         """Make a tensor that is a view, of a tensor that may be seen through it alone."""
         root, offset, a = self.shown[recipe.value]
         of = (L.NEW, 0) if base is None else self.base(base)             # NEW: it is a view of none
@@ -162,7 +175,7 @@ class Steps:
             *source, *of, recipe.flags,
             self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
 
-    def done(self):
+    def done(self) -> None:
         """Let go of what the results hold alone, or nothing does."""
         for i in self.hidden:
             self.add(L.DROP, i)
@@ -170,12 +183,12 @@ class Steps:
             self.add(L.DROP_ARRAY, i)
 
 
-def launch(t, r, leaves):
+def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
     """The header's words for a recording that is one list of launches; None for others."""
     p = r.program
     if not simple(r):
         return None
-    fresh = {}
+    fresh: dict[int, int] = {}
     for number in p.fresh:
         a = p.arrays[number]
         if not a.contiguous or a.ndim > L.MAX_DIMS:
@@ -184,7 +197,8 @@ def launch(t, r, leaves):
         rest = [0] * (L.MAX_DIMS - a.ndim)
         t["fresh"].extend([
             t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
-    moving, left = [], r.replay.left
+    moving: list[int] = []
+    left = r.replay.left
     long, words, length, passed = p.launches_and_views
     sources = dict(zip(p.outside, r.replay.inputs.sources))
     try:

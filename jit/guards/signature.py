@@ -1,4 +1,6 @@
 """What a call was given, and what was there before a run."""
+from __future__ import annotations
+
 import collections
 import contextlib
 import dataclasses
@@ -6,6 +8,8 @@ import functools
 import sys
 import threading
 import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet import dtypes, random
@@ -24,22 +28,29 @@ from .immutable_types import PLAIN, exact
 from .instances import attributes, not_of_c
 from .tensor_facts import look, named
 
+if TYPE_CHECKING:
+    from ..capture.recorder import Recorder
+    from .outside_state import World
+
 
 class Given:
     """What a call was given: its tensors, objects that are known by identity only, and
     containers, each in the order in which they are met."""
     __slots__ = ("leaves", "others", "boxes", "numbers", "look", "met", "arrays")
 
-    def __init__(self, sizes=True, arrays=True):
+    def __init__(self, sizes: bool = True, arrays: bool = True) -> None:
         self.look = look if sizes else apart_from_sizes
         # numbers: of arguments that vary, as tensors
-        self.leaves, self.others, self.boxes, self.numbers = [], [], [], {}
+        self.leaves: list[Any] = []
+        self.others: list[Any] = []
+        self.boxes: list[Any] = []
+        self.numbers: dict[int | str, Any] = {}
         # id of a NumPy array -> it, of those that are inputs as tensors are
-        self.arrays = {} if arrays else None
+        self.arrays: dict[int, Any] | None = {} if arrays else None
         # id of a leaf or a box -> which it is (they are kept alive by being so)
-        self.met = {}
+        self.met: dict[int, int] = {}
 
-    def flatten(self, x):
+    def flatten(self, x: Any) -> Any:
         """A hashable description of an argument."""
         t = type(x)
         if isinstance(x, Base):
@@ -50,7 +61,8 @@ class Given:
                 _ = x.requires_grad          # (asking brings a view up to date with its base)
             self.met[id(x)] = len(self.leaves)
             self.leaves.append(x)
-            own, d = (), None
+            own: tuple[int, ...] = ()
+            d = None
             if t is not Tensor:
                 self.others.append(t)
             if named(x):
@@ -60,7 +72,7 @@ class Given:
                 own = id(x._extra),
             return (*self.look(x), d, *own)
         if t is np.ndarray and self.arrays is not None and takes(x):
-            return self.array(x)
+            return self.array(x, self.arrays)
         if t in PLAIN:
             return t, exact(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
@@ -94,17 +106,17 @@ class Given:
         self.others.append(x)
         return t, id(x)
 
-    def array(self, x):
+    def array(self, x: Any, arrays: dict[int, Any]) -> tuple[Any, ...]:
         """A NumPy array: a leaf is a tensor around it."""
         i = self.met.get(id(x))
         if i is not None:
             return np.ndarray, i
-        self.met[id(x)], self.arrays[id(x)] = len(self.leaves), x
+        self.met[id(x)], arrays[id(x)] = len(self.leaves), x
         t = wrap(x)
         self.leaves.append(t)
         return np.ndarray, *self.look(t)[1:], x.flags.writeable
 
-    def box(self, x):
+    def box(self, x: Any) -> int | None:
         """Which of the containers this is; None where it was not met before."""
         i = self.met.setdefault(id(x), len(self.boxes))
         if i < len(self.boxes):
@@ -117,10 +129,13 @@ class Exchanged:
     """Arguments in which something stands for each array. Lists, dicts and objects are changed, and
     put back by `end`; tuples are made anew: `tuples` has the real one by the id of the new one."""
 
-    def __init__(self, stand_in):
-        self.stand_in, self.met, self.undo, self.tuples = stand_in, {}, [], {}
+    def __init__(self, stand_in: Callable[[Any], Any]) -> None:
+        self.stand_in = stand_in
+        self.met: dict[int, Any] = {}
+        self.undo: list[tuple[Any, ...]] = []
+        self.tuples: dict[int, tuple[Any, Any]] = {}
 
-    def __call__(self, x):
+    def __call__(self, x: Any) -> Any:
         t = type(x)
         if t is np.ndarray:
             return self.stand_in(x)
@@ -145,7 +160,8 @@ class Exchanged:
                         functools.partial(getattr, x))
         return x
 
-    def within(self, parts, x, put, get):
+    def within(self, parts: Iterable[tuple[Any, Any]], x: Any, put: Callable[[Any, Any], Any],
+               get: Callable[[Any], Any]) -> None:
         """The parts of something that can be changed."""
         for k, y in list(parts):
             new = self(y)
@@ -153,7 +169,7 @@ class Exchanged:
                 put(k, new)
                 self.undo.append((put, get, k, new, y))
 
-    def given_back(self, x, seen=()):
+    def given_back(self, x: Any, seen: tuple[Any, ...] = ()) -> Any:
         """What the run returned, with the real tuples in it."""
         if id(x) in self.tuples:
             return self.tuples[id(x)][1]
@@ -169,7 +185,7 @@ class Exchanged:
                 x[k] = y
         return x
 
-    def end(self):
+    def end(self) -> None:
         """All is as it was, but for what the run exchanged."""
         for put, get, k, new, was in self.undo:
             with contextlib.suppress(LookupError, AttributeError):
@@ -181,16 +197,17 @@ class Exchanged:
         self.met.clear(), self.undo.clear(), self.tuples.clear()
 
 
-def apart_from_sizes(t):
+def apart_from_sizes(t: Any) -> tuple[Any, ...]:
     """What a tensor is, its numbers and sizes aside."""
     kind, dtype, shape, _, *rest = look(t)
     return kind, dtype, len(shape), *rest
 
 
-def counted(tensors, place_of):
+def counted(tensors: Iterable[Any],
+            place_of: Callable[[Any], Any]) -> dict[int, Any]:
     """{id of a cell that counts versions: where a tensor is that has it}, of all that tensors
     from outside lead to."""
-    known = {}
+    known: dict[int, Any] = {}
     for t in tensors:
         place = place_of(t)
         for cell in counters(t):
@@ -202,7 +219,8 @@ def counted(tensors, place_of):
 class Run:
     """What was there before a run."""
 
-    def __init__(self, world, whole, leaves, boxes, first):
+    def __init__(self, world: World, whole: World, leaves: Sequence[Any], boxes: Sequence[Any],
+                 first: int) -> None:
         self.world, self.whole, self.leaves, self.boxes, self.first = world, whole, leaves, boxes, first
         self.tensors = list(whole.tensors.values())
         self.grads = [t._grad for t in self.tensors]
@@ -212,12 +230,12 @@ class Run:
         self.start = random.default_generator._seed, random.default_generator._offset
         self.others = _others()
 
-    def alone(self):
+    def alone(self) -> bool:
         """Did no other thread of Python run meanwhile? What one changed looks as if the run had
         done it."""
         return _others() == self.others
 
-    def release(self, rec):
+    def release(self, rec: Recorder) -> None:
         """The recording is made: let go of the gradients that the run has replaced and nobody
         reads, as eager has done."""
         replaced = {
@@ -229,9 +247,10 @@ class Run:
             rec.reachable.pop(id(g._array), None)
         rec.anchors = [t._array for t in rec.reachable.values()]
         self.whole.let_go([g for g in self.whole.grads if id(g) not in replaced])
-        self.tensors, self.grads, self.looks = (), (), ()
+        self.tensors, self.grads, self.looks = [], [], []
 
-    def unseen(self, rec, place_of):
+    def unseen(self, rec: Recorder,
+               place_of: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
         """What was counted as a write to tensors from outside, and is none: (place, who counted
         it)."""
         seen, places = collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"), counted(self.tensors, place_of)
@@ -240,7 +259,7 @@ class Run:
             for c in counters(t)}
         return [(places[i], c.writer) for i, (c, more) in found.items() for _ in range(more)]
 
-    def unchanged(self, rec):
+    def unchanged(self, rec: Recorder) -> None:
         """Raise where the run changed what a replay does not."""
         now = modes.state.flags, dtypes.get_default_dtype(), pool._threads
         if (now[0] ^ self.settings[0]) & modes.SPECIAL:
@@ -263,18 +282,18 @@ class Run:
             raise Refused(Settings("it moves the random number generator"))
 
 
-def _set(flags, dtype, threads):
+def _set(flags: int, dtype: Any, threads: int) -> None:
     """The settings as a run left them."""
     modes.set_flags(flags)
     dtypes.set_default_dtype(dtype)
     pool.set_num_threads(threads)
 
 
-def _others():
+def _others() -> dict[int, tuple[int, int]]:
     """Where the other threads of Python are, but for our own."""
     mine = threading.get_ident(), haste.thread()
     return {i: (id(f), f.f_lasti) for i, f in sys._current_frames().items() if i not in mine}
 
 
-def _form(t):
+def _form(t: Any) -> tuple[Any, ...]:
     return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)

@@ -13,8 +13,13 @@ nothing that depends on sizes. It had tensors, and asked for no number, text or 
 it caught no error (`catches`). What prints, or reaches what could (see outside_calls.py), is
 watched each time.
 """
+from __future__ import annotations
+
+import contextlib
 import functools
 import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.passes.resized import alike
@@ -24,6 +29,13 @@ from whet.tensor_base import Base
 from ..capture.tensor_sources import Argument
 from ..capture.varying_numbers import NUMBERS
 from .bytecode import instructions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import CodeType
+
+    from ..program.program import Program
+    from ..replay.recording import Recording
 
 MODELS = 4                       # recordings of one kind that others are made like
 # what is asked of tensors and modes that sizes have no part in
@@ -49,7 +61,7 @@ class Dim:
     {'dim': 'batch', 'seen': [2, 3, 4]}
     """
 
-    def __init__(self, name, *, min=0, max=None):
+    def __init__(self, name: str, *, min: int = 0, max: int | None = None) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"Dim(): the name must be an identifier, got {name!r}")
         if (type(min) is not int or min < 0
@@ -57,15 +69,15 @@ class Dim:
             raise ValueError(f"Dim(): expected 0 <= min <= max, got min={min!r}, max={max!r}")
         self.name, self.min, self.max = name, min, max
 
-    def __contains__(self, size):
+    def __contains__(self, size: int) -> bool:
         return self.min <= size and (self.max is None or size <= self.max)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (f"Dim({self.name!r}, min={self.min}" +
                 (f", max={self.max})" if self.max is not None else ")"))
 
 
-def declared(dynamic, fn):
+def declared(dynamic: Any, fn: Callable[..., Any]) -> dict[int | str, dict[int, Dim]] | None:
     """`dynamic=` as a dict from an argument's place (a position and a name) to its dimensions;
     None where any may differ."""
     if dynamic is None or dynamic is True:
@@ -76,11 +88,11 @@ def declared(dynamic, fn):
         raise TypeError(
             "trace(): dynamic is True, False or a dict from arguments' names to dimensions, not "
             f"{type(dynamic).__name__}")
-    try:
+    parameters: Mapping[str, inspect.Parameter] = {}
+    with contextlib.suppress(TypeError, ValueError):
         parameters = inspect.signature(fn).parameters
-    except (TypeError, ValueError):
-        parameters = {}
-    positions, out = {p: i for i, p in enumerate(parameters)}, {}
+    positions: dict[str, int | str] = {p: i for i, p in enumerate(parameters)}
+    out: dict[int | str, dict[int, Dim]] = {}
     for name, dims in dynamic.items():
         if parameters and name not in parameters:
             raise ValueError(
@@ -91,12 +103,13 @@ def declared(dynamic, fn):
             raise TypeError(
                 f"trace(): of {name}, expected dynamic dimensions as a dict {{dimension: Dim}}, "
                 f"got {dims!r}")
-        out[name] = out[positions.get(name, name)] = {
-            d: Dim(x) if isinstance(x, str) else x for d, x in dims.items()}
+        out[name] = {d: Dim(x) if isinstance(x, str) else x for d, x in dims.items()}
+        out[positions[name] if name in positions else name] = out[name]
     return out
 
 
-def may_differ(allowed, before, args, kwargs, leaves):
+def may_differ(allowed: Mapping[Any, Mapping[int, Dim]], before: Sequence[Sequence[int]],
+               args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any]) -> bool:
     """Do the tensors have other sizes only in dimensions that may, and there such as are
     expected? `before`: the shapes that they had."""
     by = {}
@@ -112,20 +125,20 @@ def may_differ(allowed, before, args, kwargs, leaves):
     return True
 
 
-def unwatched(r):
+def unwatched(r: Recording) -> bool:
     """Need a call like recording `r`, but for sizes, which fits but for these, not be watched
     for what a recording cannot see?"""
     return (r.sized is None
             and not (r.replay.acts or r.world.outward or r.world.slots or r.world.growing))
 
 
-def serves_others(r):
+def serves_others(r: Recording) -> bool:
     """May calls of other sizes be replayed without a run? What they do must be the same, and the
     user's code was told no size."""
     return r.sized is None and not (r.replay.acts or r.world.outward or r.world.growing)
 
 
-def fits(r, leaves):
+def fits(r: Recording, leaves: Sequence[Any]) -> bool:
     """Could the program of recording `r` be made for tensors of these sizes? Those that were
     equal must be so now (see passes/resized.py)."""
     there = {0: 0, 1: 1}
@@ -138,7 +151,7 @@ def fits(r, leaves):
         for b, a in zip(now, before))
 
 
-def same_way(r, program):
+def same_way(r: Recording, program: Program) -> bool:
     """Did the run that a program is of come to the nodes of recording `r`, and to no others? (Of
     one plan, those in it were compared.)"""
     known, nodes, plan = r.program.recorded, program.recorded, r.program.plan
@@ -147,7 +160,7 @@ def same_way(r, program):
             and all(alike(a, b) is not None for a, b in zip(known, nodes) if id(a) not in compared))
 
 
-def tells(x):
+def tells(x: Any) -> bool:
     """Can something that the framework gives to the user's code be another where sizes are?"""
     # What is done with a number that varies is recorded.
     if x is None or isinstance(x, Base) or type(x) in NUMBERS:
@@ -160,7 +173,7 @@ def tells(x):
 
 
 @functools.lru_cache(4096)
-def catches(code):
+def catches(code: CodeType) -> bool:
     """Could this code catch an error, or look at a tensor in a way that nobody sees?"""
     if (code.co_name == "__exit__" or not WITHIN.isdisjoint(code.co_names)
             or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str)):

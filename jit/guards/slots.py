@@ -19,7 +19,9 @@ class Slot:
     def __init__(self, spot: Spot, value: Any, item: int | None = None) -> None:
         self.spot, self.item = spot, item
         self.cells: list[tuple[Any, int]] = []   # where a World holds it: places, with an index
-        self.size, value = (None, value) if item is None else (len(value), value[item])
+        self.size: int | None = None         # of the tuple
+        if item is not None:
+            self.size, value = len(value), value[item]
         self.type, self.is_array = type(value), type(value) is np.ndarray
         self.is_number = not (self.is_array or isinstance(value, Base))
         self.look = numpy_arrays.layout(value) if self.is_array else \

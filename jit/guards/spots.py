@@ -1,12 +1,14 @@
 """Spots: single positions in Python's state. A spot is read, and something is laid there past
 whatever would notice. Each kind of position is a class."""
+from __future__ import annotations
+
 import builtins
 import collections
 import functools
 import operator
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.cpu.object_layouts import field
 
@@ -15,6 +17,9 @@ from ..capture.containers import elements, kind_of
 from .cpython_layouts import layouts, namespace
 from .native_entry import MISSED, L
 from .table_rows import No
+
+if TYPE_CHECKING:
+    from ..report.names import Names
 
 CONTENTS = "contents"            # the name of a position whose owner has no other
 
@@ -46,7 +51,7 @@ class Spot:
         except (AttributeError, LookupError, ValueError):
             return None
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         """What the user calls it. `names`: see `report/names.py`."""
         return names.of(self.owner)
 
@@ -73,7 +78,7 @@ class Entry(Spot):
     def put(self, value: Any) -> None:
         kind_of(self.owner).__setitem__(self.owner, self.name, value)
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         return names.of_entry(self.owner, self.name)
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
@@ -95,15 +100,15 @@ class GlobalName(Entry):
     """A name of a module."""
     __slots__ = ()
 
-    def called(self, names: Any) -> str:
-        return self.name
+    def called(self, names: Names) -> str:
+        return str(self.name)
 
 
 class Element(Entry):
     """An element of a list or a deque."""
     __slots__ = ()
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         return f"{names.of_object(self.owner)}[{self.name}]"
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
@@ -122,7 +127,7 @@ class Variable(Spot):
     def put(self, value: Any) -> None:
         self.owner.cell_contents = value
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         return names.of_cell(self.owner)
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
@@ -139,7 +144,7 @@ class Attribute(Spot):
     def put(self, value: Any) -> None:
         object.__setattr__(self.owner, self.name, value)
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         return f"{names.of_object(self.owner)}.{self.name}"
 
     def read_row(self, t: Any) -> tuple[int, int, int]:
@@ -156,7 +161,7 @@ class ClassAttribute(Spot):
     def put(self, value: Any) -> None:
         type.__setattr__(self.owner, self.name, value)
 
-    def called(self, names: Any) -> str:
+    def called(self, names: Names) -> str:
         return f"{names.of_object(self.owner)}.{self.name}"
 
     def read_row(self, t: Any) -> tuple[int, int, int]:

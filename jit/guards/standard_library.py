@@ -59,7 +59,7 @@ COMPUTING_MODULES = frozenset((
     "_struct", "_bisect", "_heapq"))
 READ_FILES = Objects((np.fromfile,))
 # Methods of these types: what they change is compared, and they read nothing else.
-OWNERS = (
+OWNERS: tuple[type, ...] = (
     list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range,
     type(None), types.MappingProxyType, type, collections.deque, collections.OrderedDict,
     collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),

@@ -1,17 +1,21 @@
 """Tables that go by less than a recording's: those of functions that are faster without one, and
 an index of many."""
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from whet.tensor import Tensor
 
 from .native_entry import L
+from .table_rows import Table
 
 FOREVER = (1 << 63) - 1          # uses of a table
 WORD, NUMBERED = (1 << 64) - 1, 63   # all bits of a word; arguments whose ints an index may go by
 # a table that fits no call
-_never = None if L is None else np.full(L.HEADER, -1, np.int64)
+_never: Any = None if L is None else np.full(L.HEADER, -1, np.int64)
 
 
-def bypass(fn, first):
+def bypass(fn: Callable[..., Any], first: Any) -> Table:
     """A table for a function that is faster without a recording, where its first argument is
     like this one."""
     words = np.zeros(L.HEADER, np.int64)
@@ -21,7 +25,7 @@ def bypass(fn, first):
     return words, [fn, type(first)]
 
 
-def bypass_all(fn, uses):
+def bypass_all(fn: Callable[..., Any], uses: int) -> Table:
     """A table for so many calls of a function, whatever their arguments: they are eager."""
     words = np.zeros(L.HEADER, np.int64)
     for name, v in dict(kind=L.EAGER, finish=id(fn), until=uses).items():
@@ -29,7 +33,7 @@ def bypass_all(fn, uses):
     return words, [fn]
 
 
-def fingerprint(args, kwargs, aside=()):
+def fingerprint(args: Sequence[Any], kwargs: Mapping[str, Any], aside: Collection[int] = ()) -> int:
     """What an index goes by: the sizes of tensors and the ints among the arguments, those `aside`
     left out. (As `_seek` in machine code does.) Without machine code nothing goes by it."""
     h = 0
@@ -54,12 +58,12 @@ class Index:
     Threads may be reading it: what they could be in is kept until it is laid out anew, in other
     memory. `aside`: positions of ints that do not count."""
 
-    def __init__(self, aside=()):
+    def __init__(self, aside: Iterable[int] = ()) -> None:
         self.aside = frozenset(aside)
-        self.there = {}                      # fingerprint -> tables for such arguments
+        self.there: dict[int, list[Table]] = {}          # fingerprint -> tables for such arguments
         self.lay(8)
 
-    def put(self, finger, table):
+    def put(self, finger: int, table: Table) -> None:
         """One more table, for arguments of this fingerprint."""
         there = self.there.setdefault(finger, [])
         if any(x is table for x in there):
@@ -73,7 +77,7 @@ class Index:
         else:
             self.enter(finger, table)
 
-    def drop(self, finger, table):
+    def drop(self, finger: int, table: Table) -> None:
         """A table is no more."""
         left = [x for x in self.there.get(finger, ()) if x is not table]
         if left:
@@ -84,10 +88,11 @@ class Index:
             if self.rows[2 * at + 1] == table[0].ctypes.data:
                 self.rows[2 * at + 1] = _never.ctypes.data
 
-    def lay(self, least):
+    def lay(self, least: int) -> None:
         """Lay all tables out anew, with room for so many."""
         self.size, self.used = 1 << max(least, 8).bit_length(), 0
-        words, held = np.zeros(L.HEADER + 2 * self.size, np.int64), []
+        words = np.zeros(L.HEADER + 2 * self.size, np.int64)
+        held: list[Table] = []
         aside = sum(1 << i for i in self.aside if i < NUMBERED) | -1 << NUMBERED
         for name, v in dict(kind=L.INDEX, type=id(Tensor), flags=aside, mask=self.size - 1,
                             known_at=8 * L.HEADER).items():
@@ -97,7 +102,7 @@ class Index:
             for table in there:
                 self.enter(finger, table)
 
-    def places(self, finger):
+    def places(self, finger: int) -> Iterator[int]:
         """The rows where tables for a fingerprint may be, up to the first free one."""
         at = finger >> 8 & self.size - 1
         while self.rows[2 * at + 1]:
@@ -105,7 +110,7 @@ class Index:
             at = at + 1 & self.size - 1
         yield at
 
-    def enter(self, finger, table):
+    def enter(self, finger: int, table: Table) -> None:
         *_, at = self.places(finger)
         self.ready[1].append(table)
         self.used += 1
@@ -113,16 +118,16 @@ class Index:
         self.rows[2 * at + 1] = table[0].ctypes.data
 
 
-def limit(ready, uses):
+def limit(ready: Table, uses: int) -> None:
     """After so many uses of a table Python makes the calls."""
     ready[0][L.H["until"] // 8] = min(max(uses, 0), FOREVER)
 
 
-def count(ready, n):
+def count(ready: Table, n: int) -> None:
     """A table was used so often."""
     ready[0][L.H["count"] // 8] = n
 
 
-def calls(ready):
+def calls(ready: Table) -> int:
     """How often a table was used."""
     return int(ready[0][L.H["count"] // 8])

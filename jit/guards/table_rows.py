@@ -1,6 +1,10 @@
 """What the rows of a table are gathered in, and the order in which machine code hands over what a
 recording is given."""
+from collections.abc import Collection, Sequence
+from typing import Any, TypeAlias
+
 ANY = object()
+Table: TypeAlias = tuple[Any, list[Any]]           # its words, and what they point to
 
 
 class No(Exception):
@@ -10,18 +14,19 @@ class No(Exception):
 class Rows:
     """Sections of a table under construction."""
 
-    def __init__(self):
-        self.owned, self.sections = [], {}
+    def __init__(self) -> None:
+        self.owned: list[Any] = []
+        self.sections: dict[str, list[Any]] = {}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> list[Any]:
         return self.sections.setdefault(name, [])
 
-    def forget(self, *names):
+    def forget(self, *names: str) -> None:
         """These sections are empty."""
         for name in names:
             self.sections.pop(name, None)
 
-    def id(self, x):
+    def id(self, x: Any) -> int:
         """The address of an object that lives as long as the table."""
         self.owned.append(x)
         return id(x)
@@ -32,7 +37,8 @@ class Leaves:
     then the numbers that may be any. `leaf`: an object -> which of the recording's leaves it is,
     `place`: where machine code puts it."""
 
-    def __init__(self, leaves, slots, numbers):
+    def __init__(self, leaves: Sequence[Any], slots: Sequence[Any],
+                 numbers: Collection[int]) -> None:
         self.slots = slots
         self.number = [id(x) in numbers for x in leaves]
         self.order = sorted(range(len(leaves)), key=self.number.__getitem__)

@@ -12,7 +12,8 @@ def named(t: Any) -> dict[str, Any]:
     """The attributes that somebody gave a tensor. Its dict is not made to find out."""
     if Base.__dictoffset__ > 0 and not C.c_void_p.from_address(id(t) + Base.__dictoffset__).value:
         return NOTHING
-    return vars(t)
+    attributes: dict[str, Any] = vars(t)
+    return attributes
 
 
 def look(t: Any) -> tuple[Any, ...]:

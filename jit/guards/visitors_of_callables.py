@@ -20,7 +20,7 @@ from .visitors import Unwatchable, Visitors
 
 # of which methods may be called, unlike those of other foreign ones
 READABLE = Base, np.ndarray, np.void, ContextVar, random.Random
-DISPATCH = functools.singledispatch(len).__code__
+DISPATCH = getattr(functools.singledispatch(len), "__code__")
 DISPATCHING = "dispatch", "register", "_clear_cache"
 WRAPPED = types.FunctionType, types.MethodType, functools.partial
 TRACES = object()                # that a class says who makes traced functions

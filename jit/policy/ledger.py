@@ -2,6 +2,8 @@
 import dataclasses
 import math
 import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
 
 NEWEST = 0.3                     # weight of the last measurement in an average
 
@@ -45,13 +47,13 @@ class Ledger:
     saved: float = 0.0
 
     @property
-    def ran_eagerly(self):
+    def ran_eagerly(self) -> int:
         """Calls that were eager without being recorded or timed."""
         return (self.new + self.costly + self.crowded + self.slower + self.refused + self.busy
                 + self.unasked)
 
     @property
-    def calls(self):
+    def calls(self) -> int:
         """All calls."""
         return (self.replayed + self.recorded + self.resized + self.checked + self.timed
                 + self.failed + self.set_up + self.ran_eagerly)
@@ -62,12 +64,12 @@ class Kind:
     when they began, in seconds of eager calls."""
     __slots__ = ("calls", "eager", "replay", "since", "met")
 
-    def __init__(self, since, objects):
+    def __init__(self, since: float, objects: Iterable[Any]) -> None:
         self.calls, self.eager, self.replay, self.since = 0, math.inf, math.inf, since
         # what the key knows by its address only
         self.met = [_reference(x) for x in objects]
 
-    def same(self, objects):
+    def same(self, objects: Iterable[Any]) -> bool:
         """Are these the objects that the kind was met with? Others may lie at their addresses by
         now."""
         return all(r() is x for r, x in zip(self.met, objects))
@@ -78,26 +80,26 @@ class Cost:
     (More operations take longer both ways.)"""
     __slots__ = ("seconds", "calls")
 
-    def __init__(self, seconds):
+    def __init__(self, seconds: float) -> None:
         self.seconds, self.calls = seconds, 0.0
 
-    def note(self, seconds, eager):
+    def note(self, seconds: float, eager: float) -> None:
         """One took so long, where an eager call takes `eager`."""
         known = self.calls > 0
         self.seconds = average(self.seconds, seconds) if known else seconds
         if 0 < eager < math.inf:
             self.calls = average(self.calls, seconds / eager) if known else seconds / eager
 
-    def of(self, eager):
+    def of(self, eager: float) -> float:
         """What the next one will cost, where an eager call takes `eager`."""
         return max(self.seconds, self.calls * eager) if eager < math.inf else self.seconds
 
 
-def average(before, now):
+def average(before: float, now: float) -> float:
     return before + NEWEST * (now - before)
 
 
-def _reference(x):
+def _reference(x: Any) -> Callable[[], Any]:
     """A way to an object that does not keep it alive, where there is one."""
     try:
         return weakref.ref(x)

@@ -12,7 +12,9 @@ kind costs, so that all rounds together cost next to nothing.
 """
 import math
 import threading
+from collections.abc import Callable, Sequence
 from time import perf_counter as clock
+from typing import Any
 
 import numpy as np
 from whet.autograd import modes
@@ -42,7 +44,7 @@ class Trial:
     """The rounds of one recording. `at`: the call with which the next one begins."""
     __slots__ = ("at", "turn", "forward", "backward", "seconds", "lock", "proven")
 
-    def __init__(self):
+    def __init__(self) -> None:
         # (the lock is held by the thread whose call is timed)
         self.at, self.lock = 0, threading.Lock()
         # is it of a recording that was made like one of other sizes?
@@ -51,33 +53,34 @@ class Trial:
         self.seconds = [math.inf, math.inf]
         self.begin()
 
-    def begin(self):
+    def begin(self) -> None:
         """A round begins, with nothing known."""
         self.turn, self.forward, self.backward = 0, [math.inf, math.inf], [math.inf, math.inf]
 
     @property
-    def slow(self):
+    def slow(self) -> bool:
         """Were eager calls shorter in the last round?"""
         return self.seconds[1] < MARGIN * self.seconds[0]
 
     @property
-    def eager(self):
+    def eager(self) -> bool:
         """Is the next call of the round an eager one?"""
         return self.turn >= FIRST and self.turn % EVERY == FIRST % EVERY
 
     @property
-    def running(self):
+    def running(self) -> bool:
         """Is this in the middle of a round?"""
         return 0 < self.turn < TURNS
 
-    def back(self, gradients, node, g):
+    def back(self, gradients: Callable[[Any, Any], Any], node: Any, g: Any) -> Any:
         """A backward through a replay, timed."""
         start = clock()
         out = gradients(node, g)
         self.backward[0] = min(self.backward[0], clock() - start)
         return out
 
-    def call(self, fn, args, kwargs):
+    def call(self, fn: Callable[..., Any], args: Sequence[Any],
+             kwargs: dict[str, Any]) -> tuple[Any, float]:
         """An eager call in place of a replay, timed, and its backward too where gradients flow
         back through replays."""
         start, first = clock(), next_number()
@@ -87,7 +90,7 @@ class Trial:
             self.backward[1] = min(self.backward[1], seconds_back(out, first))
         return out, took
 
-    def wait(self, seconds, calls):
+    def wait(self, seconds: float, calls: int) -> bool:
         """The first replay of a round took so long, as call number `calls` from zero: should the
         round begin later?"""
         if calls and not haste.pending() and (calls >= EARLY or seconds >= SHORT):
@@ -95,7 +98,7 @@ class Trial:
         self.at = max(2 * calls + 1, EARLY if self.proven or calls and seconds < SHORT else 0)
         return True
 
-    def note(self, eager, seconds, calls):
+    def note(self, eager: bool, seconds: float, calls: int) -> bool:
         """A call of the round took so long; `calls`: how many there were in all. True where the
         round is over."""
         self.forward[eager] = min(self.forward[eager], seconds)
@@ -104,16 +107,16 @@ class Trial:
             return False
         both = max(self.backward) < math.inf
         self.seconds = [f + b if both else f for f, b in zip(self.forward, self.backward)]
-        replay, eager = self.seconds
+        replay, other = self.seconds
         asked = len(range(FIRST, TURNS, EVERY))
-        lost = (TURNS - asked) * (replay - eager) if self.slow else asked * (eager - replay)
+        lost = (TURNS - asked) * (replay - other) if self.slow else asked * (other - replay)
         self.at = (calls
-                   + max(GROWTH * calls, math.ceil(lost / (COST * max(min(replay, eager), 1e-9)))))
+                   + max(GROWTH * calls, math.ceil(lost / (COST * max(min(replay, other), 1e-9)))))
         self.begin()
         return True
 
 
-def seconds_back(out, first):
+def seconds_back(out: Any, first: int) -> float:
     """How long eager's backward of a result takes, through the nodes with numbers from `first`
     on; infinite where it cannot be tried."""
     given, before = Given(), modes.state.flags

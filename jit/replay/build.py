@@ -95,13 +95,14 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if back is not None:
         notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
         back.part, rewrites = None, ()
-    made = families.program(like, nodes, rec.nodes, found.outside, values,
-                            session.call.given.leaves)
+    made: Program | None = families.program(like, nodes, rec.nodes, found.outside, values,
+                                            session.call.given.leaves)
     if made is not None:
         return made
-    return builder.build(
+    made = builder.build(
         nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
         like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes)
+    return made
 
 
 def _inputs(found: Any, program: Program) -> tuple[Inputs, Overlaps]:

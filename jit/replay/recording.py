@@ -9,6 +9,7 @@ import numpy as np
 from ..guards import native_table
 from ..guards.native_entry import MISSED, latch
 from ..guards.table_index import bypass, calls, fingerprint, limit
+from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
 from ..policy.timing import Trial
 from ..program.program import Miss
@@ -65,7 +66,8 @@ class Recording:
         self.unsettled = True                # May some of its kernels have been compiled in haste?
         # Its tables for machine code.
         # the table that replays, and the one that calls the function itself
-        self.ready = self.passed = None
+        self.ready: Table | None = None
+        self.passed: Table | None = None
         self.renewed = 0                     # calls for which the table was made anew
         self.finger = 0                      # what it is found by in an index,
         self.indexed = None                  # and what is there

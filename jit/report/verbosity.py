@@ -40,7 +40,7 @@ def tell(text: object) -> None:
 
 def telling(Traced: type[Any]) -> type[Any]:
     """The class of traced functions that tell what they do."""
-    class Telling(Traced):                   # type: ignore[misc]    # (of a module above this one)
+    class Telling(Traced):
         __doc__ = Traced.__doc__
 
         def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

@@ -9,13 +9,19 @@ program in use is run on copies of what the call was given, and must give its bi
 the comparison would cost more than a hundredth of all calls so far are passed over, so short
 functions are recorded again less often than long ones.
 """
+from __future__ import annotations
+
 import math
 import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from whet.ir.graph import Graph, exact
+from whet.ir.graph import Graph, Node, exact
 from whet.ir.text import lines
 
-from ..effects.recipes import Runs, same_constant
+from ..capture.tensor_sources import Source
+from ..effects.lay_state import Left
+from ..effects.recipes import Recipe, Runs, same_constant
 
 EARLIEST = 16                    # the first call of a recording that is recorded again
 BUDGET = 0.01                    # of the time that the calls take
@@ -24,8 +30,17 @@ TIMING, SHORTEST = 2e-7, 1e-7    # seconds that timing adds to a call; a call ta
 NODE = 1e-4
 
 
-OTHER_WAY = object()
+# tensors, each with what was done with it
+Pairs: TypeAlias = Sequence[tuple[Source, Any]]
 _NUMBER = re.compile(r"%(\d+)")
+
+
+class OtherWay:
+    """A value that Python saw was another one, so the run went another way: a replay finds that
+    out, too."""
+
+
+OTHER_WAY = OtherWay()
 
 
 class Checks:
@@ -33,11 +48,11 @@ class Checks:
     `cost`: the seconds that it takes, `made`: how often it was done."""
     __slots__ = ("verify", "at", "cost", "made")
 
-    def __init__(self, verify, cost):
+    def __init__(self, verify: str, cost: float) -> None:
         self.verify, self.cost, self.made = verify, cost, 0
         self.at = 0 if verify == "always" else math.inf
 
-    def plan(self, calls, seconds):
+    def plan(self, calls: int, seconds: float) -> None:
         """Choose the next call after so many: a power of two, far enough that all comparisons
         together keep to the budget. `seconds`: those of a call."""
         if self.verify == "sample":
@@ -47,39 +62,56 @@ class Checks:
             self.at = math.inf
 
 
+class Step(NamedTuple):
+    """A node: its text, with names for values; the large constants in it, and its line."""
+    text: str
+    constants: str
+    kind: str
+    line: str
+
+    @property
+    def without_result(self) -> str:
+        """What it does, without what came of it: an op's result may be as long as values say."""
+        return self.text.partition(" : " if self.kind == "op" else " == ")[0]
+
+    def is_asked_otherwise(self, other: Step) -> bool:
+        """Do two steps the same, and come to something else?"""
+        return self.text != other.text and self.kind == other.kind \
+            and self.kind in ("guard", "ask", "op") and self.without_result == other.without_result
+
+    def __str__(self) -> str:
+        first = self.text.splitlines()[0].strip()
+        return f"`{first}`" + (f" ({self.line})" if self.line else "")
+
+
 class Steps:
     """What a run computed: `nodes` over `arrays` (or types). Two runs that do the same may have
     other numbers for their values, which get a name each in the order of their appearance."""
 
-    def __init__(self, nodes, arrays):
-        # (text, large constants, kind, line) of each node
-        self.names, self.steps, g = {}, [], Graph.of(nodes, arrays, [], [])
+    def __init__(self, nodes: Iterable[Node], arrays: Any) -> None:
+        self.names: dict[int, int] = {}
+        self.steps: list[Step] = []
+        g = Graph.of(nodes, arrays, [], [])
         for n in g.nodes:
-            table: list = []
+            table: list[Any] = []
             for x in n.refs():
                 self.name(int(x))
             said = "\n".join(
                 s.partition("  # ")[0].rstrip() for s in lines([n], g.types, table=table)
             )
-            self.steps.append(
-                (
-                    _NUMBER.sub(lambda m: f"%{self.name(int(m[1]))}", said),
-                    exact(table),
-                    n.kind,
-                    n.line,
-                )
-            )
+            text = _NUMBER.sub(lambda m: f"%{self.name(int(m[1]))}", said)
+            self.steps.append(Step(text, exact(table), n.kind, n.line))
 
     @classmethod
-    def of(cls, r):
+    def of(cls, r: Any) -> Steps:
         """Those of a recording."""
         return cls(r.program.recorded, r.program.arrays)
 
-    def name(self, n):
+    def name(self, n: int) -> int:
         """The name of a value."""
         return self.names.setdefault(n, len(self.names))
 
-    def numbers(self, other):
+    def numbers(self, other: Steps) -> dict[int, int]:
         """The number here of each value there."""
         mine = {name: n for n, name in self.names.items()}
         return {n: mine[name] for n, name in other.names.items() if name in mine}
@@ -90,7 +122,9 @@ class Account(Steps):
     of its result, of what it left, of the writes that it counted and of the random generators that
     it drew from."""
 
-    def __init__(self, nodes, arrays, outside, sources, result, grads, left, bumps, draws):
+    def __init__(self, nodes: Iterable[Node], arrays: Any, outside: Iterable[int],
+                 sources: Iterable[Source], result: Recipe, grads: Pairs, left: Left, bumps: Pairs,
+                 draws: Any) -> None:
         super().__init__(nodes, arrays)
         self.sources = dict(zip(map(self.name, outside), sources))
         self.result, self.grads, self.left, self.bumps, self.draws = (
@@ -102,7 +136,7 @@ class Account(Steps):
         )
 
     @classmethod
-    def of(cls, r):
+    def of(cls, r: Any) -> Account:
         p, does = r.program, r.replay
         return cls(
             p.recorded,
@@ -117,30 +151,21 @@ class Account(Steps):
         )
 
 
-def parting(was, now):
+def parting(was: Steps, now: Steps) -> str | OtherWay | None:
     """Where a run first computed something else than the one before, in words; None where it did
     not as far as both go, OTHER_WAY where a value that Python saw was another, as a replay finds
     out too."""
     for a, b in zip(was.steps, now.steps):
-        if a[:2] != b[:2]:
-            # (an op's result may be as long as values say)
-            part = " == " if a[2] in ("guard", "ask") else " : " if a[2] == "op" else None
-            if (
-                part
-                and a[2] == b[2]
-                and a[0] != b[0]
-                and a[0].partition(part)[0] == b[0].partition(part)[0]
-            ):
-                return OTHER_WAY
-            return (
-                f"did {_short(b)}, not {_short(a)}"
-                if a[0] != b[0]
-                else f"had another constant in {_short(b)}"
-            )
+        if a.is_asked_otherwise(b):
+            return OTHER_WAY
+        if a.text != b.text:
+            return f"did {b}, not {a}"
+        if a.constants != b.constants:
+            return f"had another constant in {b}"
     return None
 
 
-def difference(was, now):
+def difference(was: Account, now: Account) -> str | OtherWay | None:
     """What a run did otherwise than the one before, in words, or None; OTHER_WAY as above."""
     found = parting(was, now)
     if found is not None:
@@ -148,8 +173,7 @@ def difference(was, now):
     a, b = was.steps, now.steps
     if len(a) != len(b):
         more = max(a, b, key=len)[min(len(a), len(b))]
-        return f"{'no longer did' if len(a) > len(b) else 'also did'} {_short(more)}"
-
+        return f"{'no longer did' if len(a) > len(b) else 'also did'} {more}"
     if not _same_sources(was.sources, now.sources):
         return "read other tensors"
     if was.draws != now.draws:
@@ -166,19 +190,19 @@ def difference(was, now):
     )
 
 
-def _same_sources(a, b):
+def _same_sources(a: dict[int, Source], b: dict[int, Source]) -> bool:
     """Were the values from outside found in the same ways?"""
     return a.keys() == b.keys() and all(source.same(b[name]) for name, source in a.items())
 
 
-def _same_pairs(a, b, same):
+def _same_pairs(a: Pairs, b: Pairs, same: Callable[[Any, Any], bool]) -> bool:
     """Was the same done with the same tensors, in the same order?"""
     return len(a) == len(b) and all(
         source.same(other) and same(x, y) for (source, x), (other, y) in zip(a, b)
     )
 
 
-def _same_state(a, b, runs):
+def _same_state(a: Left, b: Left, runs: Runs) -> bool:
     """Are effects on Python's state the same? Those on places and lists may come in another
     order."""
     effects, others = (
@@ -194,9 +218,3 @@ def _same_state(a, b, runs):
         and len(a.filled) == len(b.filled)
         and all(i == k and runs.recipes(x, y) for (i, x), (k, y) in zip(a.filled, b.filled))
     )
-
-
-def _short(step):
-    """A step as one line."""
-    text, _, _, line = step
-    return f"`{text.splitlines()[0].strip()}`" + (f" ({line})" if line else "")

@@ -12,12 +12,14 @@ import hashlib
 import os
 import tempfile
 import zlib
+from collections.abc import Iterable, Sequence
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import whet
 from whet.cpu import cache
-from whet.ir.graph import Draw, Graph, Input, Write
+from whet.ir.graph import Draw, Graph, Input, Node, Write
 from whet.ir.interpret import step
 from whet.ir.parse import parse
 from whet.ir.values import short, types
@@ -32,7 +34,7 @@ LARGEST = 1 << 22                    # characters of a file
 
 
 # ---- the two ways to run -------------------------------------------------------------------------
-def values(g, arrays, copies=False):
+def values(g: Graph, arrays: Sequence[Any], copies: bool = False) -> dict[int, Any]:
     """All values of a graph by number, one operation after the other; as they are in the end, or
     (copies) as they were made."""
     env, places = {x.value: a for x, a in zip(g.inputs, arrays)}, [list(s) for s in g.streams]
@@ -45,14 +47,15 @@ def values(g, arrays, copies=False):
     return out
 
 
-def compiled(g, arrays, env, without=()):
+def compiled(g: Graph, arrays: Sequence[Any], env: dict[int, Any],
+             without: Iterable[str] = ()) -> list[Any]:
     """The results of a graph by its program; `env`: its values, from which passes learn how they
     lie."""
     streams = [Generator() for _ in g.streams]
     for s, (seed, offset) in zip(streams, g.streams):
         s._seed, s._offset = seed, offset
 
-    def copy(n):
+    def copy(n: Node) -> Node:
         if type(n) is Draw:
             return Draw(
                 n.op,
@@ -74,7 +77,7 @@ def compiled(g, arrays, env, without=()):
     return [got[v] for v, _ in g.results]
 
 
-def differing(g, arrays, without=()):
+def differing(g: Graph, arrays: Sequence[Any], without: Iterable[str] = ()) -> list[int]:
     """The results and inputs (by number) that end up with other bits in the program; none where one
     of the two cannot run."""
     one, other = ([laid(a) for a in arrays] for _ in range(2))
@@ -88,10 +91,11 @@ def differing(g, arrays, without=()):
 
 
 # ---- cutting down --------------------------------------------------------------------------------
-def part(g, nodes, wanted):
+def part(g: Graph, nodes: Sequence[Node], wanted: Iterable[int]) -> Graph:
     """The graph of some of the nodes: what they read and none of them makes is given. `wanted`:
     results, where they are made."""
-    made, read, inputs = set(), set(), {}
+    made, read = set[int](), set[int]()
+    inputs: dict[int, Input] = {}
     for n in nodes:
         for x in map(int, n.refs()):
             read.add(x)
@@ -111,13 +115,13 @@ def part(g, nodes, wanted):
     )
 
 
-def smaller(g, arrays, until):
+def smaller(g: Graph, arrays: Sequence[Any], until: float) -> tuple[Graph, Sequence[Any]]:
     """(a graph with as few of the operations and results as it takes to differ, its inputs)"""
     had = values(g, [laid(a) for a in arrays], copies=True)
     wanted = {v for v, _ in g.results}
     best = g, arrays
 
-    def try_(nodes, results=None):
+    def try_(nodes: list[Node], results: list[tuple[int, str]] | None = None) -> bool:
         nonlocal best
         h = (
             part(g, nodes, wanted)
@@ -145,7 +149,7 @@ def smaller(g, arrays, until):
     return best
 
 
-def seeded(t, seed):
+def seeded(t: Any, seed: int) -> Any:
     """An array of a type with random numbers."""
     out = template(t)
     np.copyto(
@@ -154,7 +158,7 @@ def seeded(t, seed):
     return out
 
 
-def culprits(g, arrays):
+def culprits(g: Graph, arrays: Sequence[Any]) -> list[str] | None:
     """The fewest passes without which there is no difference; None where there is one without any
     pass."""
     off = [name for name, _ in pipeline.PASSES]
@@ -183,17 +187,18 @@ reproduce(GRAPH, INPUTS, CONSTANTS, without={passes})
 '''
 
 
-def packed(a):
+def packed(a: Any) -> str:
     """An array's bytes as text."""
     return base64.b85encode(zlib.compress(np.ascontiguousarray(a).tobytes())).decode()
 
 
-def unpacked(text, dtype, shape):
+def unpacked(text: str, dtype: Any, shape: Any) -> Any:
     """The array of `packed`."""
     return np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype).reshape(shape)
 
 
-def reproduce(graph, inputs, constants, without):
+def reproduce(graph: str, inputs: Sequence[int | str], constants: Sequence[tuple[str, str]],
+              without: Sequence[str]) -> bool:
     """Run a graph as text by the interpreter, and as a program with all passes and without some;
     True where the first differs. Prints what it finds. `inputs` are seeds or bytes, `constants`
     pairs of type letters and bytes."""
@@ -201,7 +206,7 @@ def reproduce(graph, inputs, constants, without):
     g = parse(graph.strip() + "\n", table)
     arrays = [
         seeded(g.types[x.value], given)
-        if type(given) is int
+        if isinstance(given, int)
         else laid(unpacked(given, g.types[x.value].dtype, g.types[x.value].shape), g.types[x.value])
         for x, given in zip(g.inputs, inputs)
     ]
@@ -223,7 +228,7 @@ def reproduce(graph, inputs, constants, without):
     return True
 
 
-def folder():
+def folder() -> str:
     """Where such files go."""
     found = cache.root()
     if found is None:
@@ -233,7 +238,8 @@ def folder():
     return found
 
 
-def report(nodes, arrays, given, results):
+def report(nodes: Sequence[Node], arrays: Any, given: dict[int, Any],
+           results: Iterable[int]) -> str:
     """What to say of a program that gave other bits: where the file is that shows it, with what it
     takes; as good as it can be made.
 
@@ -247,7 +253,7 @@ def report(nodes, arrays, given, results):
             [(n, "") for n in results],
             "wrong",
         )
-        inputs = [laid(a, arrays[n]) for n, a in given.items()]
+        inputs: Sequence[Any] = [laid(a, arrays[n]) for n, a in given.items()]
         if not differing(g, inputs):
             return "please report this (the same program, made once more, gives the right bits)"
         g, inputs = smaller(g, inputs, perf_counter() + SECONDS)
@@ -263,7 +269,7 @@ def report(nodes, arrays, given, results):
             if passes is None
             else f"right without {' and '.join(passes)}"
         )
-        table: list = []
+        table: list[Any] = []
         text = g.text(table)
         parse(text, [np.ascontiguousarray(a).reshape(-1) for a in table])
         body = FILE.format(

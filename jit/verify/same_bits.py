@@ -1,6 +1,7 @@
 """Arrays to the bit: copies that lie alike, comparison, digests."""
 import functools
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,14 @@ def template(a: Any) -> Any:
     return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)
 
 
-def laid(a, like=None):
+def laid(a: Any, like: Any = None) -> Any:
     """A copy with the layout of an array or a type, at first its own."""
     out = template(a if like is None else like)
     np.copyto(out, a)
     return out
 
 
-def pieces(a):
+def pieces(a: Any) -> Iterator[Any]:
     """The elements of an array in C order, as many at a time as fit into a cache: where they part
     is a matter of the sizes alone."""
     if a.size <= PIECE:
@@ -50,12 +51,12 @@ def pieces(a):
         yield from (p for row in a for p in pieces(row))
 
 
-def same_bits(a, b):
+def same_bits(a: Any, b: Any) -> bool:
     """Are two arrays equal to the bit, all NaNs being one?"""
     return a.shape == b.shape and a.dtype == b.dtype and all(map(_same, pieces(a), pieces(b)))
 
 
-def _same(a, b):
+def _same(a: Any, b: Any) -> bool:
     if np.array_equal(a.view(np.uint8), b.view(np.uint8)):
         return True
     if a.dtype.kind not in FLOATS:
@@ -64,7 +65,7 @@ def _same(a, b):
     return bool((none == np.isnan(b)).all()) and a[~none].tobytes() == b[~none].tobytes()
 
 
-def digest(a):
+def digest(a: Any) -> int:
     """A number of 64 bits that arrays of the same bits share, all NaNs being one, and hardly any
     others.
 
@@ -78,7 +79,7 @@ def digest(a):
     )
 
 
-def _sum(a):
+def _sum(a: Any) -> tuple[int, bytes]:
     if a.dtype.kind in FLOATS:
         none = np.isnan(a)
         if none.any():
@@ -94,12 +95,12 @@ def _sum(a):
 
 
 @functools.cache
-def _weights():
+def _weights() -> Any:
     # Not of numpy.random: a run in which that is loaded looks as if it drew from there.
     return np.frombuffer(hashlib.shake_128(b"whet").digest(8 * BLOCK), np.uint64) | np.uint64(1)
 
 
-def roughly_equal(a, b):
+def roughly_equal(a: Any, b: Any) -> bool:
     """Are two gradients the same, but for the rounding of another formula?"""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     return (
@@ -109,7 +110,7 @@ def roughly_equal(a, b):
     )
 
 
-def near(a, b):
+def near(a: Any, b: Any) -> bool:
     """Are two results the same, but for the rounding of some thousand operations on numbers as
     large as the largest? (Of others than floats nothing can be said.)"""
     if a.shape != b.shape or a.dtype != b.dtype:

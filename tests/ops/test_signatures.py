@@ -44,7 +44,9 @@ def test_every_method_has_a_signature():
 def test_help_shows_the_signature_with_out():
     for name in ("bmm", "cumsum", "svd", "topk", "mean"):
         shown = pydoc.plain(pydoc.render_doc(getattr(whet, name)))
-        assert f"{name}{inspect.signature(getattr(whet, name))}" in shown and "out=None" in shown
+        # a long signature has a line for each argument from CPython 3.13 on
+        said = f"{name}{inspect.signature(getattr(whet, name))}".replace(" ", "")
+        assert said in "".join(shown.split()) and "out=None" in said
 
 
 def test_functions_that_show_out_take_it():

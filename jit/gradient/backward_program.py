@@ -1,0 +1,158 @@
+"""The backward from some results of a call: as it was recorded, and as a program."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from whet.ir.graph import Draw, Guard, Node, OpNode, Ref, Type, Write
+from whet.ops.registry import REGISTRY
+from whet.passes.partition import Partition
+from whet.tensor_base import Base, wrap
+
+from ..capture.refused import Refused, Wrong
+from ..program import builder
+from ..program.program import Miss, Program
+from ..report.reasons import PythonBackward
+from ..verify.same_bits import digest, template
+
+if TYPE_CHECKING:
+    from ..capture.recorder import Recorder
+
+ADD = REGISTRY["add"]
+LAYOUTS = 16                     # of gradients that are kept, of each backward
+Strides: TypeAlias = tuple[Any, ...]     # of the gradients that a backward is given
+
+
+class BackwardRun:
+    """The backward from some of the outputs, as it was recorded. `seeds`: the gradients of the
+    outputs by value, `found`: [(edge, what it gets)], one by one and in eager's order, `ran`: the
+    eager nodes that ran, `edges`: where the edges lead."""
+
+    def __init__(self, rec: Recorder, seeds: dict[int, Any], found: Sequence[tuple[int, Any]],
+                 ran: int, edges: Sequence[Any]) -> None:
+        self.nodes: list[Node] = rec.nodes
+        self.seeds, self.ran = seeds, ran
+        self.single = {k: g._array for k, g in found}
+        # those that lead to one place together
+        self.values: dict[int, int] = {k: rec.value(g) for k, g in found}
+        self.sums: dict[int, list[int]] = {}         # the first of those -> the others
+        made = dict(zip(self.values.values(), self.single.values()))
+        self.add_up(rec, edges, made)
+        self.digests = {n: digest(made[n]) for n in self.values.values()}
+
+    def reads(self) -> list[int]:
+        """The values of the forward that it reads or gives on."""
+        inside = {o for n in self.nodes for o in n.outs} | set(self.seeds)
+        read = (int(x) for n in self.nodes for x in n.refs())
+        return [n for n in (*read, *self.values.values()) if n not in inside]
+
+    def add_up(self, rec: Recorder, edges: Sequence[Any], made: dict[int, Any]) -> None:
+        """Let edges that lead to one place have one gradient, as the engine adds them up. `made`:
+        the gradients by value, which gets the sums."""
+        groups: dict[int, list[int]] = {}
+        for k in sorted(self.values):
+            groups.setdefault(id(edges[k]), []).append(k)
+        for first, *others in groups.values():
+            arrays, leaf = [made[self.values[k]] for k in (first, *others)], edges[first]
+            wanted = leaf._array.dtype if isinstance(leaf, Base) else arrays[0].dtype
+            if any(a.dtype != wanted or a.shape != arrays[0].shape for a in arrays):
+                continue                     # (the engine casts what a leaf gets)
+            for k in others:
+                have, more = self.values[first], self.values.pop(k)
+                with np.errstate(all="ignore"):
+                    total = ADD.forward(made[have], made[more])
+                n = rec.values.made(total)
+                made[n] = total
+                self.nodes.append(OpNode(ADD, (Ref(have), Ref(more)), {}, [n], ""))
+                self.values[first] = n
+            self.sums[first] = others
+
+    def may_miss(self) -> bool:
+        """May a call of it be another than this one was?"""
+        return any(not (n.steady or isinstance(n, Draw)) for n in self.nodes)
+
+
+class BackwardProgram:
+    """The same as a program, which works for one call at a time."""
+
+    def __init__(self, rec: Recorder, run: BackwardRun, part: Partition | None,
+                 like: BackwardProgram | None = None) -> None:
+        nodes = run.nodes if part is None else part.backward(run.nodes)
+        self.given, self.values, self.sums, self.ran = (
+            list(run.seeds), run.values, run.sums, run.ran)
+        self.lock = threading.Lock()
+        got = list(run.values.values())
+        inside = {o for n in nodes for o in n.outs} | set(self.given)
+        read = (int(x) for n in nodes for x in n.refs())
+        self.saved = list(dict.fromkeys(n for n in (*read, *got) if n not in inside))
+        self.program: Program = builder.build(
+            nodes, rec.arrays, [*self.saved, *self.given], got, like=like and like.program)
+        origin = self.program.origin
+        writes = {origin[n.ins[0]] for n in nodes if isinstance(n, Write)}
+        if writes - inside or any(isinstance(n, (Draw, Guard)) for n in nodes):
+            raise Refused(PythonBackward("its backward writes to tensors, or depends on values"))
+        # memory that something else holds too must not become a leaf's gradient
+        roots = [origin[n] for n in dict.fromkeys(got)]
+        self.shared = {n for n in got
+                       if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
+        # The layout of what eager gives follows the layout of the gradients that it is given.
+        self.layouts: dict[Strides, dict[int, Type]] = {
+            tuple([rec.arrays[n].strides for n in self.given]): {}}
+
+    def check(self, rec: Recorder, run: BackwardRun, saved: dict[int, Any]) -> None:
+        """The program against the run that it was made of. `saved`: value -> its array."""
+        given = {**{n: saved[n] for n in self.saved}, **run.seeds}
+        env = self.program(list(given.values()))
+        if not all(digest(env[n]) == d for n, d in run.digests.items()):
+            from ..verify.reproducer import report  # (seldom needed)
+            small = report(self.program.recorded, rec.arrays, given, run.digests)
+            raise Wrong(f"a replay of its backward gives other bits: {small}")
+
+    def learn(self, gradients: Iterable[Any], found: dict[int, Any]) -> None:
+        """Note how eager laid the gradients that it found: {edge: gradient}."""
+        layout: dict[int, Type] = {}
+        for k, n in self.values.items():
+            if n not in self.given and k in found:
+                a = found[k]._array
+                for other in self.sums.get(k, ()):
+                    with np.errstate(all="ignore"):
+                        a = ADD.forward(a, found[other]._array)
+                if a.strides != self.program.arrays[n].strides:
+                    layout[n] = Type.of(a)
+        if len(self.layouts) < LAYOUTS:
+            self.layouts[tuple([x._array.strides for x in gradients])] = layout
+
+    def __call__(self, saved: dict[int, Any], gradients: Sequence[Any],
+                 count: int) -> list[Any] | None:
+        """The gradients of the edges; None where the program is not for these, or in use."""
+        layout = self.layouts.get(tuple([x._array.strides for x in gradients]))
+        if layout is None:
+            return None
+        given = [saved[n]._array for n in self.saved]
+        for x, n in zip(gradients, self.given):
+            a, like = x._array, self.program.arrays[n]
+            if a.dtype != like.dtype:
+                return None
+            given.append(a if a.strides == like.strides
+                         else np.ascontiguousarray(a).reshape(like.shape))
+        if not self.lock.acquire(False):     # another thread works in the program's memory
+            return None
+        try:
+            env = self.program(given)
+        except Miss:
+            return None
+        finally:
+            self.lock.release()
+        passed = {n: x._array for n, x in zip(self.given, gradients)}        # (as they lie)
+        made = {n: wrap(passed.get(n, env[n])) for n in self.values.values()}
+        for n, kind in layout.items():
+            made[n] = wrap(template(kind))
+            np.copyto(made[n]._array, env[n])
+        for n in self.shared:
+            made[n]._shared()
+        out: list[Any] = [None] * count
+        for k, n in self.values.items():
+            out[k] = made[n]
+        return out
