@@ -1,6 +1,7 @@
 /* Calls a model that `exported.compile("digits.so")` made, from C.
 
-     cc digits.c ./digits.so -o digits && ./digits x.bin y.bin [calls]
+     cc digits.c digits.so -Wl,-rpath,'$ORIGIN' -o digits
+     ./digits x.bin y.bin [calls] [threads]
 
    x.bin has the elements of the input one after the other, y.bin gets those of the result; prints
    the least microseconds that a call took. */
@@ -28,15 +29,16 @@ int main(int argc, char **argv) {
   digits_context *context;
   digits_buffer x = {NULL, digits_input(0)->bytes}, y = {NULL, digits_result(0)->bytes};
   FILE *from = argc > 2 ? fopen(argv[1], "rb") : NULL, *to = argc > 2 ? fopen(argv[2], "wb") : NULL;
+  digits_threads threads = {argc > 4 ? atoi(argv[4]) : 1, NULL, NULL, NULL};
   double best = 1e30;
   x.data = malloc(x.bytes), y.data = malloc(y.bytes);
   if (!from || !to || fread(x.data, 1, x.bytes, from) != (size_t)x.bytes) {
-    fprintf(stderr, "usage: %s x.bin y.bin [calls], with %lld bytes in x.bin\n", argv[0],
+    fprintf(stderr, "usage: %s x.bin y.bin [calls] [threads], with %lld bytes in x.bin\n", argv[0],
             (long long)x.bytes);
     return 2;
   }
   check(digits_model_create(&model, NULL, NULL));
-  check(digits_context_create(&context, model, NULL));
+  check(digits_context_create(&context, model, &threads));
   for (int k = argc > 3 ? atoi(argv[3]) : 1; k > 0; k--) {
     double begin = microseconds();
     check(digits_run(context, &x, 1, &y, 1));

@@ -1,7 +1,8 @@
 // Calls a model that `exported.compile("digits.so")` made from several threads of C++: one model,
 // a context for each thread. All must give what the first call gave.
 //
-//     c++ -std=c++17 threads.cpp ./digits.so -pthread -o threads && ./threads [threads] [calls]
+//     c++ -std=c++17 threads.cpp digits.so -Wl,-rpath,'$ORIGIN' -pthread -o threads
+//     ./threads [threads] [calls]
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -214,8 +214,8 @@ class Exported:
         `target` is "host" (all levels of this machine's kind), a level ("x86-64-v2", "x86-64-v3",
         "x86-64-v4", "aarch64-linux"), or several; the best one that the processor has is chosen
         when a model is made. `weights="beside"` puts them into `model.weights`, which is mapped.
-        What is in C begins with `name`, at first that of the file. A launch takes `threads`
-        threads at most. Raises ExportError with all that only Python can do, by the user's
+        What is in C begins with `name`, at first that of the file. Launches are cut for
+        `threads` threads, at first as many as whet has here, and take no more. Raises ExportError with all that only Python can do, by the user's
         lines."""
         from .library import compile_library
 

@@ -3,7 +3,10 @@
 import ctypes as C
 import importlib.util
 import platform
+import shutil
 import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -232,3 +235,215 @@ def compare_one(model, exported, args):
     xs = arrays(exported, args)
     assert same_arrays(model(*xs), exported.run(xs))
     model.close()
+
+
+# ---- callers in other languages ------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def digits(folder):
+    """The network of the examples, as a library: (the library, the exported network, an input)."""
+    whet.manual_seed(1)
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(512, 64), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64, 10)).eval()
+    exported = whet.export(model, whet.randn(64, 1, 8, 8))
+    exported.compile(folder / "digits.so", threads=4)
+    return folder / "digits.so", exported, np.float32(whet.randn(64, 1, 8, 8).numpy())
+
+
+def program(names, source, library, *options):
+    """The program that a compiler makes of a source and a library."""
+    compiler = next(filter(None, map(shutil.which, names)), None)
+    if compiler is None:
+        pytest.skip(f"there is no {' or '.join(names)}")
+    made = library.with_name(f"{source.stem}{'-'.join(options)}.program")
+    here = [f"-I{library.parent}", f"-Wl,-rpath,{library.parent}", "-Wall", "-Wextra", "-Werror"]
+    command = [compiler, "-O1", *here, *options, source, library, "-o", made]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return made
+
+
+def test_a_library_is_small_beside_its_weights(digits):
+    path, exported, _ = digits
+    assert path.stat().st_size < 1_500_000 + 3 * exported.nbytes
+
+
+def test_a_program_in_c_gets_the_same_bits(digits, tmp_path):
+    path, exported, x = digits
+    caller = program(["cc", "gcc", "clang"], EXAMPLES / "digits.c", path)
+    x.tofile(tmp_path / "x")
+    for threads in "1", "3":
+        subprocess.run([caller, tmp_path / "x", tmp_path / "y", "3", threads], check=True)
+        made = np.fromfile(tmp_path / "y", np.float32).reshape(64, 10)
+        assert same_arrays([made], exported.run([x]))
+    for command in ([caller], [caller, tmp_path / "x", tmp_path / "y", "1", "-7"]):
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode and ("usage" in done.stderr or "number of threads" in done.stderr)
+
+
+def test_threads_of_a_program_in_cpp_get_the_same_bits(digits):
+    path, *_ = digits
+    caller = program(["c++", "g++", "clang++"], EXAMPLES / "threads.cpp", path, "-pthread")
+    done = subprocess.run([caller, "8", "50"], capture_output=True, text=True)
+    assert done.returncode == 0 and "8 threads, 50 calls each on x86-64-v" in done.stdout
+
+
+def test_the_caller_in_python_is_a_program_too(digits, tmp_path):
+    path, exported, x = digits
+    np.save(tmp_path / "x.npy", x)
+    command = [sys.executable, EXAMPLES / "call.py", path, tmp_path / "x.npy"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(exported.run([x])[0])
+
+
+# ---- threads -------------------------------------------------------------------------------------
+def executor(log, width):
+    """An executor in Python: the parts of a launch in threads of their own, the last part first."""
+    part = C.CFUNCTYPE(None, C.c_void_p, C.c_int64)
+
+    def run(_, n, todo, job):
+        log.append(n)
+        call = part(todo)
+        threads = [threading.Thread(target=call, args=(job, i)) for i in reversed(range(n))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+
+    made = (
+        C.CFUNCTYPE(C.c_int64, C.c_void_p)(lambda _: width),
+        C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_void_p, C.c_void_p)(run),
+    )
+    return made, CALL.Threads(0, None, *[C.cast(f, C.c_void_p) for f in made])
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 8])
+def test_the_callers_executor_does_the_parts(digits, width):
+    path, exported, x = digits
+    model, log = CALL.Model(path), []
+    keep, given = executor(log, width)
+    context, own = C.c_void_p(), model.context
+    model.check(model.function("context_create")(C.byref(context), model.model, C.byref(given)))
+    model.context = context
+    for _ in range(5):
+        assert same_arrays(model(x), exported.run([x]))
+    assert (max(log) == min(width, 4)) if width > 1 else not log
+    model.check(model.function("context_destroy")(own))
+    model.close()
+    assert keep
+
+
+def test_half_an_executor_is_refused(digits):
+    path, *_ = digits
+    model = CALL.Model(path)
+    (_, run), given = executor([], 2)
+    given.width = None
+    code = model.function("context_create")(C.byref(C.c_void_p()), model.model, C.byref(given))
+    assert "an executor has both functions" in model.function("message", C.c_char_p)(code).decode()
+    assert run
+    model.close()
+
+
+def test_contexts_come_and_go_while_others_run(digits):
+    path, exported, x = digits
+    model, wanted = CALL.Model(path), exported.run([x])
+    wrong, stop = [], threading.Event()
+
+    def work(threads):
+        mine = CALL.Model(path, threads=threads)
+        while not stop.is_set():
+            if not same_arrays(mine(x), wanted):
+                wrong.append(threads)
+        mine.close()
+
+    workers = [threading.Thread(target=work, args=(1 + i % 4,)) for i in range(8)]
+    for t in workers:
+        t.start()
+    for i in range(30):
+        other = CALL.Model(path, threads=1 + i % 4)
+        assert same_arrays(other(x), wanted)
+        other.close()
+    stop.set()
+    for t in workers:
+        t.join()
+    assert not wrong and same_arrays(model(x), wanted)
+    model.close()
+
+
+def test_one_context_serves_one_call_at_a_time(digits):
+    path, exported, x = digits
+    model = CALL.Model(path)
+    said, start = [], threading.Barrier(4)
+
+    def call():
+        start.wait()
+        for _ in range(200):
+            try:
+                said.append(same_arrays(model(x), exported.run([x])))
+            except ValueError as e:
+                said.append("in use" in str(e))
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(said) and len(said) == 800
+    model.close()
+
+
+def test_a_child_of_a_fork_goes_on_without_the_threads(digits, tmp_path):
+    path, exported, x = digits
+    np.save(tmp_path / "x.npy", x)
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, EXAMPLES, path, tmp_path / "x.npy"], timeout=60)
+    assert done.returncode == 0
+
+
+FORK = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from call import Model
+x = np.load(sys.argv[3])
+model = Model(sys.argv[2], threads=3)
+wanted = model(x)[0].tobytes()
+child = os.fork()
+same = all(model(x)[0].tobytes() == wanted for _ in range(20))
+model.close()
+if not child:
+    os._exit(not same)
+sys.exit(not same or os.waitpid(child, 0)[1])
+"""
+
+
+def test_calls_allocate_nothing(digits, tmp_path):
+    path, exported, x = digits
+    if shutil.which("cc") is None:
+        pytest.skip("there is no cc")
+    source = tmp_path / "count.c"
+    source.write_text(COUNT)
+    caller = program(["cc"], source, path)
+    assert subprocess.run([caller]).returncode == 0
+
+
+COUNT = """
+#include <stdlib.h>
+#include "digits.h"
+static long taken;
+extern void *__libc_malloc(size_t n);
+void *malloc(size_t n) { taken++; return __libc_malloc(n); }
+static float x[64 * 64], y[64 * 10];
+int main(void) {
+  digits_model *model;
+  digits_context *context;
+  digits_buffer in = {x, sizeof x}, out = {y, sizeof y};
+  if (digits_model_create(&model, NULL, NULL) || digits_context_create(&context, model, NULL))
+    return 2;
+  long before = taken;
+  for (int k = 0; k < 10; k++)
+    if (digits_run(context, &in, 1, &out, 1)) return 3;
+  return before < 1 || taken != before;
+}
+"""

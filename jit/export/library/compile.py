@@ -19,7 +19,6 @@ from .code_parts import Facts
 from .data import Described, ListText, Told, Weights, extent
 from .level_program import LevelProgram
 
-THREADS = 8  # that a launch of the library may use at least, whatever this machine has
 INSIDE, BESIDE = "inside", "beside"
 
 
@@ -42,7 +41,7 @@ def compile_library(
         raise ExportError(f"compile: weights are {INSIDE!r} or {BESIDE!r}, not {weights!r}")
     prefix = identifier(os.path.basename(stem) if name is None else name)
     system = targets.chosen(target)
-    most = max(THREADS, pool.get_num_threads()) if threads is None else threads
+    most = pool.get_num_threads() if threads is None else threads
     if not 1 <= most <= layout.MOST_THREADS:
         bounds = f"from 1 to {layout.MOST_THREADS}"
         raise ExportError(f"compile: threads must be {bounds}, not {threads}")

@@ -1,11 +1,9 @@
 """A process of its own that makes a level: there kernels are written for the level's target, and
-each is compiled, so that its text is known.
-
-    python -m whet.jit.export.library.worker model.whet avx2 8 level
-"""
+each is compiled, so that its text is known."""
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import subprocess
@@ -16,16 +14,25 @@ from .level_program import LevelProgram
 
 # what would have kernels be others than a library's
 ASIDE = ("WHET_CPU", "WHET_CHECK", "WHET_GUARD", "WHET_NATIVE", "WHET_JIT", "WHET_SHOW")
+# its own path comes first: what lies beside the user's program may be called as Python's modules
+START = f"""
+import json, sys
+path, *given = json.loads(sys.argv[1])
+sys.path += [p for p in path if p and p not in sys.path]
+from {__name__} import main
+main(*given)
+"""
 
 
 def programs(archive: str, targets: Sequence[str], threads: int, folder: str) -> list[LevelProgram]:
     """The programs of the graph in an archive for some targets, made side by side; `threads` is
     the most that a launch may use."""
     env = {k: v for k, v in os.environ.items() if k not in ASIDE}
-    env |= {"WHET_CACHE": "0", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    env["WHET_CACHE"] = "0"
     made, running = [os.path.join(folder, t) for t in targets], []
     for target, path in zip(targets, made):
-        command = [sys.executable, "-P", "-m", __name__, archive, target, str(threads), path]
+        given = json.dumps([sys.path, archive, target, threads, path])
+        command = [sys.executable, "-P", "-c", START, given]
         running.append(
             subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         )
@@ -40,14 +47,14 @@ def programs(archive: str, targets: Sequence[str], threads: int, folder: str) ->
     return found
 
 
-def main(archive: str, target: str, threads: str, path: str) -> None:
+def main(archive: str, target: str, threads: int, path: str) -> None:
     """Write the program of an archive's graph for a target."""
     from whet.cpu import native, pool
     from whet.passes.lower_llvm import targets
 
     targets.write_for(target)
     native.sources = {}
-    pool.set_num_threads(int(threads))
+    pool.set_num_threads(threads)
     import whet
 
     from .level_program import built
@@ -57,6 +64,3 @@ def main(archive: str, target: str, threads: str, path: str) -> None:
     with open(path, "wb") as f:
         pickle.dump(made, f)
 
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
