@@ -447,3 +447,109 @@ int main(void) {
   return before < 1 || taken != before;
 }
 """
+
+
+def test_helgrind_finds_nothing_where_threads_call_one_model(digits):
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        pytest.skip("there is no valgrind")
+    path, *_ = digits
+    caller = program(["c++", "g++", "clang++"], EXAMPLES / "threads.cpp", path, "-pthread")
+    command = [valgrind, "--tool=helgrind", "--error-exitcode=9", caller, "4", "2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+# ---- object files, other systems and other linkers -----------------------------------------------
+def test_two_models_are_in_one_program(folder, tmp_path):
+    if shutil.which("cc") is None:
+        pytest.skip("there is no cc")
+    objects = []
+    for name, layer in (("first", nn.Linear(3, 2)), ("second", nn.Linear(2, 4))):
+        exported = whet.export(layer.eval(), whet.ones(5, layer.in_features))
+        objects.append(tmp_path / f"{name}.o")
+        assert exported.compile(objects[-1], target=levels()) == [
+            str(tmp_path / f"{name}.h"), str(objects[-1])]
+    source = tmp_path / "both.c"
+    source.write_text(BOTH)
+    command = ["cc", source, *objects, "-lm", "-lpthread", "-o", tmp_path / "both"]
+    subprocess.run(command, check=True)
+    assert subprocess.run([tmp_path / "both"]).returncode == 0
+
+
+BOTH = """
+#include "first.h"
+#include "second.h"
+int main(void) {
+  static float x[15], y[10], z[20];
+  first_model *a;
+  second_model *b;
+  first_context *ac;
+  second_context *bc;
+  first_buffer in = {x, sizeof x}, between = {y, sizeof y};
+  second_buffer next = {y, sizeof y}, out = {z, sizeof z};
+  if (first_model_create(&a, 0, 0) || second_model_create(&b, 0, 0)) return 1;
+  if (first_context_create(&ac, a, 0) || second_context_create(&bc, b, 0)) return 2;
+  return first_run(ac, &in, 1, &between, 1) || second_run(bc, &next, 1, &out, 1) || z[0] == 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def arm(folder):
+    """The object file for another system: (its path, the exported function, an input)."""
+    layer = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 10), nn.Softmax(-1)).eval()
+    exported = whet.export(layer, whet.randn(5, 8))
+    path = folder / "arm" / "digits.o"
+    path.parent.mkdir()
+    exported.compile(path, target="aarch64-linux", threads=3)
+    return path, exported, np.float32(whet.randn(5, 8).numpy())
+
+
+def test_an_object_file_for_another_system(arm):
+    path, *_ = arm
+    head = path.read_bytes()[:20]
+    assert head[:4] == b"\x7fELF" and head[18] == 0xB7  # EM_AARCH64
+
+
+def test_code_for_another_system_gives_the_same_bits(arm, tmp_path):
+    """In an emulator, with a compiler for that system."""
+    path, exported, x = arm
+    emulator = next(filter(None, map(shutil.which, ("qemu-aarch64-static", "qemu-aarch64"))), None)
+    compiler = shutil.which("aarch64-linux-gnu-gcc")
+    zig = linker.zig()
+    if emulator is None or compiler is None and zig is None:
+        pytest.skip("there is no emulator, or no compiler, for aarch64")
+    start = [compiler] if compiler else [zig, "cc", "-target", "aarch64-linux-musl"]
+    made = tmp_path / "program"
+    command = [*start, "-static", f"-I{path.parent}", EXAMPLES / "digits.c", path, "-o", made]
+    subprocess.run([*command, "-lm", "-lpthread"], check=True)
+    x.tofile(tmp_path / "x")
+    for threads in "1", "3":
+        subprocess.run([emulator, made, tmp_path / "x", tmp_path / "y", "2", threads], check=True)
+        found = np.fromfile(tmp_path / "y", np.float32).reshape(5, 10)
+        assert same_arrays([found], exported.run([x]))
+
+
+def test_without_a_linker_the_command_is_told(folder, monkeypatch):
+    exported = whet.export(nn.Linear(3, 2).eval(), whet.ones(4, 3))
+    for name, nothing in (("DRIVERS", ()), ("LINKERS", ()), ("zig", lambda: None)):
+        monkeypatch.setattr(linker, name, nothing)
+    path = folder / "unlinked.so"
+    with pytest.raises(ExportError, match=r"no linker .*: cc -shared .*unlinked\.o"):
+        exported.compile(path, target=levels()[-1:])
+    assert path.with_suffix(".o").exists() and path.with_suffix(".h").exists()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("which", ["ld", "zig"])
+def test_other_linkers_do(which, folder, monkeypatch):
+    if (shutil.which("ld") if which == "ld" else linker.zig()) is None:
+        pytest.skip(f"there is no {which}")
+    monkeypatch.setattr(linker, "DRIVERS", ())
+    if which == "ld":
+        monkeypatch.setattr(linker, "zig", lambda: None)
+    exported = whet.export(nn.Sequential(nn.Linear(3, 2), nn.Tanh()).eval(), whet.ones(4, 3))
+    path = folder / f"by_{which}.so"
+    exported.compile(path)
+    compare(path, exported, [whet.ones(4, 3)], calls=1)

@@ -9,42 +9,47 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 
 from ..errors import ExportError
 from .targets import System
 
-DRIVERS = "cc", "gcc", "clang"
+DRIVERS, LINKERS = ("cc", "gcc", "clang"), ("ld", "ld.lld")
 # nothing may be missing at run time but what the C library has
-OPTIONS = "-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Wl,--as-needed"
+OPTIONS = "-shared", "-z", "defs", "-z", "noexecstack", "--as-needed"
 LIBRARIES = "-lm", "-lpthread", "-lc"
 
 
 def command(system: System, source: str, made: str) -> list[str] | None:
     """The command that links, or None where this machine has none for that system."""
-    name = os.path.basename(made)
-    if system.machine == platform.machine():
-        for driver in (shutil.which(d) for d in DRIVERS):
-            if driver is not None:
-                return [driver, *OPTIONS, f"-Wl,-soname,{name}", "-o", made, source, *LIBRARIES]
-    elif found := shutil.which(f"{system.machine}-linux-gnu-gcc"):
-        return [found, *OPTIONS, f"-Wl,-soname,{name}", "-o", made, source, *LIBRARIES]
-    if importlib.util.find_spec("ziglang") is not None:
-        zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"{system.machine}-linux-gnu"]
-        return [*zig, *OPTIONS, f"-Wl,-soname,{name}", "-o", made, source, *LIBRARIES]
-    linker = shutil.which("ld") or shutil.which("ld.lld")
-    if linker is not None and system.machine == platform.machine():
-        options = [o.removeprefix("-Wl,").replace(",", " ") for o in OPTIONS]
-        split = [w for o in options for w in o.split()]
-        return [linker, *split, "-soname", name, "-o", made, source, *LIBRARIES]
+    options = [*OPTIONS, "-soname", os.path.basename(made)]
+    driven = [options[0], f"-Wl,{','.join(options[1:])}"]
+    here = system.machine == platform.machine()
+    for name in DRIVERS if here else (f"{system.machine}-linux-gnu-gcc",):
+        if driver := shutil.which(name):
+            return [driver, *driven, "-o", made, source, *LIBRARIES]
+    if found := zig():
+        target = ["-target", f"{system.machine}-linux-gnu"]
+        return [found, "cc", *target, *driven, "-o", made, source, *LIBRARIES]
+    for name in LINKERS if here else ():
+        if linker := shutil.which(name):
+            return [linker, *options, "-o", made, source, *LIBRARIES]
     return None
+
+
+def zig() -> str | None:
+    """The compiler in the package `ziglang`, if it is installed."""
+    package = importlib.util.find_spec("ziglang")
+    if package is None or package.origin is None:
+        return None
+    return os.path.join(os.path.dirname(package.origin), "zig")
 
 
 def link(system: System, source: str, made: str) -> None:
     """Link an object file. Raises ExportError with the command to run where it cannot be done."""
     run = command(system, source, made)
     if run is None:
-        wanted = shlex.join(["cc", *OPTIONS, "-o", made, source, *LIBRARIES])
+        driven = [OPTIONS[0], f"-Wl,{','.join(OPTIONS[1:])}"]
+        wanted = shlex.join(["cc", *driven, "-o", made, source, *LIBRARIES])
         raise ExportError(
             f"compile: no linker for {system.machine} was found: install a C compiler or "
             f"`whet[library]`; the object file is there, and this makes the library of it: "
