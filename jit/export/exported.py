@@ -215,8 +215,8 @@ class Exported:
         "x86-64-v4", "aarch64-linux"), or several; the best one that the processor has is chosen
         when a model is made. `weights="beside"` puts them into `model.weights`, which is mapped.
         What is in C begins with `name`, at first that of the file. Launches are cut for
-        `threads` threads, at first as many as whet has here, and take no more. Raises ExportError with all that only Python can do, by the user's
-        lines."""
+        `threads` threads, at first as many as whet has here, and take no more. Raises
+        ExportError with all that only Python can do, by the user's lines."""
         from .library import compile_library
 
         return compile_library(
