@@ -1,12 +1,14 @@
 """What containers hold, whatever the methods of subclasses do."""
 import collections
 import types
+from collections.abc import Iterable
+from typing import Any
 
 OWN = frozenset((list, tuple, dict, collections.OrderedDict, set, frozenset, collections.deque,
                  types.MappingProxyType))
 
 
-def kind_of(x):
+def kind_of(x: Any) -> Any:
     """The type of Python's that a container is a kind of.
 
     >>> import collections
@@ -18,17 +20,17 @@ def kind_of(x):
     return t if t in OWN else next(b for b in t.__mro__ if b in OWN)
 
 
-def elements(x):
+def elements(x: Any) -> tuple[Any, ...]:
     """The elements of a container, of a dict the keys."""
     return tuple(kind_of(x).__iter__(x))
 
 
-def values(d):
+def values(d: Any) -> tuple[Any, ...]:
     """The values of a dict."""
     return tuple(kind_of(d).values(d))
 
 
-def fill(x, contents):
+def fill(x: Any, contents: Iterable[Any]) -> None:
     """Let a container hold something else."""
     own = kind_of(x)
     own.clear(x)

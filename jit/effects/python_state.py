@@ -1,89 +1,102 @@
 """What a function leaves behind in Python's state, and how a replay does the same: attributes,
 variables and entries that are set, lists that grow."""
+from __future__ import annotations
+
 import collections
 import operator
 import threading
 import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..capture import containers, numpy_arrays
 from ..capture.containers import elements
 from ..capture.varying_numbers import HOLDS, NUMBERS, SETTLED, Number, reclaim, settle, value_of
 
+if TYPE_CHECKING:
+    from ..capture.outside_calls import Outward
+    from ..capture.recorder import Recorder
+    from ..guards.outside_state import World
+    from ..guards.spots import Spot
 
-class Growing(list):
+
+class Growing(list):                     # type: ignore[type-arg]
     """What a run finds in place of a list that others only append to: whether it does more than
     that is noted."""
 
-    def __init__(self, real):
+    def __init__(self, real: list[Any]) -> None:
         super().__init__(real)
-        self.real, self.read, self.before, self.added = real, False, len(real), []
+        self.real, self.read, self.before = real, False, len(real)
+        self.added: list[Any] = []
         self.thread = threading.get_ident()
 
     __class__ = property(lambda self: list)
 
-    def looked(self):
+    def looked(self) -> None:
         """Somebody reads: the run, or another thread?"""
         self.read |= threading.get_ident() == self.thread
 
-    def end(self):
+    def end(self) -> None:
         """The real list as the run has left it; `added` is what was appended."""
         self.added = list.__getitem__(self, slice(self.before, None))
         self.real[:] = list.__getitem__(self, slice(None))
 
 
-class GrowingDeque(collections.deque):
+class GrowingDeque(collections.deque):   # type: ignore[type-arg]
     """The same in place of a deque, of which old elements may fall out."""
 
-    def __init__(self, real):
+    def __init__(self, real: collections.deque[Any]) -> None:
         super().__init__(real, real.maxlen)
-        self.real, self.read, self.added = real, False, []
+        self.real, self.read = real, False
+        self.added: list[Any] = []
         self.thread = threading.get_ident()
 
     __class__ = property(lambda self: collections.deque)
     looked = Growing.looked
 
-    def append(self, x):
+    def append(self, x: Any) -> None:
         """One more."""
         collections.deque.append(self, x)
         self.added.append(x)
 
-    def extend(self, xs):
+    def extend(self, xs: Iterable[Any]) -> None:
         """Several more."""
         for x in list(xs):
             self.append(x)
 
-    def __iadd__(self, xs):
+    def __iadd__(self, xs: Iterable[Any]) -> GrowingDeque:
         self.extend(xs)
         return self
 
-    def end(self):
+    def end(self) -> None:
         """The real deque as the run has left it."""
         containers.fill(self.real, elements(self))
 
 
-def _reading(name, kind=list):
+def _reading(name: str, kind: type = list) -> Callable[..., Any]:
     plain = getattr(kind, name)
 
-    def method(self, *args, **kwargs):
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         self.looked()
         return plain(self, *args, **kwargs)
     return method
 
 
-def _item(self, i):
+def _item(self: Growing, i: Any) -> Any:
     """An element: those that the run appended are its own."""
     if type(i) is not int or i >= 0 or -i > list.__len__(self) - self.before:
         self.looked()
     return list.__getitem__(self, i)
 
 
-def _behind(self, other):
+def _behind(self: Growing, other: Any) -> Any:
     """Another list and this one are joined: by Python's own, that would not ask."""
     self.looked()
     return NotImplemented
 
 
-Growing.__getitem__, Growing.__radd__ = _item, _behind
+for _name, _method in (("__getitem__", _item), ("__radd__", _behind)):
+    setattr(Growing, _name, _method)
 for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__setitem__", "__delitem__",
               "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__mul__",
               "__rmul__", "__imul__", "__repr__", "pop", "insert", "remove", "clear", "sort",
@@ -98,7 +111,8 @@ for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__getitem_
               "__str__", "__bool__"):
     if hasattr(collections.deque, _name):
         setattr(GrowingDeque, _name, _reading(_name, collections.deque))
-GROWING = {list: Growing, collections.deque: GrowingDeque}
+GROWING: dict[type, type[Growing] | type[GrowingDeque]] = {
+    list: Growing, collections.deque: GrowingDeque}
 SETTLED.update(dict.fromkeys(GROWING.values(), operator.attrgetter("real")))
 HOLDS.update(GROWING.values())
 
@@ -107,23 +121,24 @@ class Swapped:
     """The state as a run finds it: Numbers in the slots of numbers, lists that note what is done to
     them, stand-ins for what acts outside of Python's state. Afterwards all is plain again."""
 
-    def __init__(self, world, leaves, outward):
+    def __init__(self, world: World, leaves: Sequence[Any], outward: Outward) -> None:
         self.world, self.leaves = world, leaves
-        self.acting = [
+        self.acting: list[tuple[Spot, Any, Any]] = [
             (spot, x, outward.stand_in(x)) for x, spots in world.outward.values() for spot in spots]
-        self.lists = [
+        self.lists: list[tuple[Growing | GrowingDeque, list[Spot]]] = [
             (GROWING[type(real)](real), holders) for real, holders in world.growing.values()]
-        self.left = []                       # lists that were settled, weakly, and the real ones
+        # lists that were settled, weakly, and the real ones
+        self.left: list[tuple[Callable[[], Any], Any]] = []
         # key of the spot of a tuple of numbers -> (it, that of Numbers which is there instead)
-        self.tuples = {}
+        self.tuples: dict[tuple[int, Any], tuple[Any, Any]] = {}
 
-    def enter(self, recorder):
+    def enter(self, recorder: Recorder) -> None:
         """Before the run; `leaves` are the tensors of the slots."""
         for s, t in zip(self.world.slots, self.leaves):
             if s.is_array:
                 s.spot.put(recorder.numpys.stand_in(t._array, given=True))
             if s.is_number:
-                n = Number(s.there(), t, recorder)
+                n: Any = Number(s.there(), t, recorder)
                 if s.item is not None:
                     real, there = self.tuples.get(s.spot.key) or [s.spot.get()] * 2
                     n = (*there[:s.item], n, *there[s.item + 1:])
@@ -135,7 +150,7 @@ class Swapped:
         for spot, _, stand_in in self.acting:
             spot.put(stand_in)
 
-    def leave(self):
+    def leave(self) -> None:
         """After the run, before anybody looks at the state."""
         for grown, holders in self.lists:
             for spot in holders:
@@ -145,9 +160,9 @@ class Swapped:
         for spot, real, stand_in in self.acting:
             if spot.found() is stand_in:
                 spot.put(real)
-        self.acting = ()
+        self.acting = []
 
-    def settle(self, whole):
+    def settle(self, whole: World) -> None:
         """Plain numbers wherever the run left Numbers."""
         for s in self.world.slots:
             v = s.spot.found()
@@ -159,14 +174,14 @@ class Swapped:
             elif type(v) is numpy_arrays.Array:
                 s.spot.put(numpy_arrays.real_of(v))
         # (of one settled before, the real list is there)
-        left = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
+        left: list[Any] = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
         for grown in left:
             settle(grown.real)
             if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):
                 containers.fill(grown.real, [settle(x) for x in elements(grown.real)])
         # (weakly: most are gone with this, and who holds them need not be asked)
         self.left += [(weakref.ref(grown), grown.real) for grown in left]
-        self.lists, left, grown = [], (), None
+        self.lists, left, grown = [], [], None
         reclaim(self.left)
         for c in whole.changes():
             if c.spot is not None and type(c.now) in HOLDS:
@@ -174,6 +189,6 @@ class Swapped:
             elif c.name is None and type(c.owner) in (list, dict):
                 settle(c.owner)
 
-    def forget(self):
+    def forget(self) -> None:
         """Hold nothing of what stood for something else."""
         self.tuples.clear()

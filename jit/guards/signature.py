@@ -192,9 +192,10 @@ class Exchanged:
                 if get(k) is new:
                     put(k, was)
 
-    def forget(self):
+    def forget(self) -> None:
         """Hold nothing of what stood for something else."""
-        self.met.clear(), self.undo.clear(), self.tuples.clear()
+        for held in (self.met, self.undo, self.tuples):
+            held.clear()
 
 
 def apart_from_sizes(t: Any) -> tuple[Any, ...]:
