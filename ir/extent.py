@@ -22,7 +22,10 @@ with `Unsized`. Nothing is taken for constant because nobody looked.
 ([51, 8], None)
 """
 import math
+import re
 
+PART = re.compile(r"\ba\d+\b")
+BUILTINS = {"floor": math.floor}
 LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
 
 
@@ -32,16 +35,28 @@ class Unsized(BaseException):
 
 
 class Facts:
-    """Symbols with their values, and what was asked of them: texts of what must be so."""
+    """Symbols with their values, and what was asked of them: texts of what must be so. Longer
+    expressions have names: `parts` are these with what they stand for, in order."""
 
     def __init__(self, values):
-        self.values, self.asked, self.atoms, self.functions = list(values), {}, {}, {}
+        self.values, self.asked, self.least_of, self.functions = list(values), {}, {}, {}
+        self.parts, self.names = {}, {}
         self.symbols = [Extent({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
 
     def atom(self, text, value, least=0):
         """A value that is no sum of products of others: an expression of its own."""
-        self.atoms[text] = least
-        return Extent({(text,): 1}, value, self)
+        name = self.names.get(text)
+        if name is None:
+            name = self.names[text] = f"a{len(self.names)}"
+            self.parts[name] = text
+        self.least_of[name] = least
+        return Extent({(name,): 1}, value, self)
+
+    def named(self, x):
+        """The same, as one part where it is a long sum."""
+        if type(x) is Extent and len(x.terms) > 2:
+            return self.atom(x.text(), x.value, x.least())
+        return x
 
     def ask(self, text, answer):
         """Note an answer."""
@@ -49,28 +64,71 @@ class Facts:
         return answer
 
     def least(self, atom):
-        return LEAST if atom[0] == "s" and atom[1:].isdigit() else self.atoms.get(atom, 0)
+        return LEAST if atom[0] == "s" else self.least_of.get(atom, 0)
 
     def source(self):
         """What must be so of other values."""
         return list(self.asked)
 
-    def call(self, function, *args):
-        """The whole number that a function gives for some values: it is called anew for others."""
+    def known_as(self, function):
+        """The name that a function has in expressions."""
         name = f"f{len(self.functions)}"
         self.functions[name] = function
+        return name
+
+    def call(self, function, *args):
+        """The whole number that a function gives for some values: it is called anew for others."""
+        name = self.known_as(function)
         return self.atom(f"{name}({', '.join(map(text, args))})", function(*map(value, args)))
+
+    def real(self, function, *args):
+        """The same for a function that gives a float."""
+        name = self.known_as(function)
+        return Real(f"{name}({', '.join(map(text, args))})", function(*map(value, args)), self)
 
     def function(self, words):
         """A function of the symbols' values: the words as a list of numbers; None where something
         that was asked is not so."""
         names = ", ".join(f"s{i}" for i in range(len(self.symbols)))
-        asked = " and ".join(f"({a})" for a in self.asked)
-        head = [f" if not ({asked}): return None"] if asked else []
+        lines, known = [f"def evaluate({names}):"], set()
+        for a in self.asked:
+            self.define(a, known, lines)
+            lines.append(f" if not ({a}): return None")
         body = ", ".join(str(w) if type(w) is int else text(w) for w in words)
+        self.define(body, known, lines)
         made = {"floor": math.floor, **self.functions}
-        exec("\n".join([f"def evaluate({names}):", *head, f" return [{body}]"]), made)
+        exec("\n".join([*lines, f" return [{body}]"]), made)
         return made["evaluate"]
+
+    def define(self, expression, known, lines):
+        """Lines that give the parts of an expression their values; `known` are those that have
+        one."""
+        for name in PART.findall(expression):
+            if name not in known:
+                known.add(name)
+                self.define(self.parts[name], known, lines)
+                lines.append(f" {name} = {self.parts[name]}")
+
+    def scope(self, values):
+        """What expressions may name, where the symbols have these values."""
+        return Scope(self, values)
+
+
+class Scope(dict):
+    """Names in expressions -> what they are; parts are computed when they are first asked for."""
+
+    def __init__(self, facts, values):
+        super().__init__({f"s{i}": v for i, v in enumerate(values)})
+        self.facts = facts
+
+    def __missing__(self, name):
+        facts = self.facts
+        if name in facts.functions:
+            return facts.functions[name]
+        if name not in facts.parts:
+            raise KeyError(name)
+        self[name] = eval(facts.parts[name], BUILTINS, self)
+        return self[name]
 
 
 def text(x):
@@ -147,7 +205,7 @@ class Extent:
         if self._text is None:
             parts = []
             for m, c in self.terms.items():
-                atoms = "*".join(a if a[0] == "s" and a[1:].isdigit() else f"({a})" for a in m)
+                atoms = "*".join(m)
                 parts.append(
                     str(c)
                     if not m

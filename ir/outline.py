@@ -246,6 +246,8 @@ class Outline:
 def _sliced(x, n):
     """(first, count, step) of a slice of n elements."""
     step = 1 if x.step is None else x.step
+    if type(step) is int and step == -1 and x.start is x.stop is None and n > 0:
+        return n - 1, n, step
     if not isinstance(step, int) or step < 1:
         raise Unsized("a plan goes backwards")
 

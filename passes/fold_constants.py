@@ -3,6 +3,8 @@
     %1 = constant(array=1.0)
     %2 = div(%1, 2048)           ->     %2 = constant(array=0.00048828125)
 
+A guard on what depends on constants alone holds at each call, and is left out.
+
 (What the recorded run computed is no guide: it may have been written to since, by a write that
 nobody reads and that is in the list no more.)
 """
@@ -12,7 +14,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TypeAlias
 
 import numpy as np
-from whet.ir.graph import Node, OpNode, Ref, Type
+from whet.ir.graph import Guard, Node, OpNode, Ref, Type
 from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.merge_repeats import LONG
@@ -66,6 +68,7 @@ def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[in
               most: float = MOST) -> Constants:
     """The constants of a list that nobody writes to, or sees from outside. `most`: elements."""
     uses, found = Uses(nodes, root), Constants()
+    read: set[int] = set()                   # by what is none of them, and stays
     for node in nodes:
         if (
             isinstance(node, OpNode)
@@ -79,7 +82,16 @@ def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[in
             found.known.update(dict.fromkeys(node.outs, node))
             if node.op.pure and not is_view(node):
                 found.short.update(o for o in node.outs if arrays[o].size <= LONG)
+        elif not isinstance(node, Guard):
+            read.update(node.refs())
+    found.short &= read
     return found
+
+
+def holds(guard: Guard, found: Constants) -> bool:
+    """Is what a guard looks at a constant that is as it was?"""
+    x = guard.refs()[0]
+    return x in found.known and content(found[x]) == content(guard.expected)
 
 
 def fold_constants(g: Listing) -> Listing:
@@ -89,6 +101,8 @@ def fold_constants(g: Listing) -> Listing:
     found = constants(nodes, root, arrays, visible)
     out: list[Node] = []
     for node in nodes:
+        if isinstance(node, Guard) and holds(node, found):
+            continue
         if (
             node.outs
             and node.outs[0] in found.known

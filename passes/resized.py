@@ -12,6 +12,7 @@ asked again, and where it is not as it was, the passes run.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence, Set
 from typing import Any
 
@@ -97,7 +98,8 @@ class Plan:
             whole and all(n in scale for n in shape) for _, shape, whole in self.added
         ):
             return None
-        same = [s for s in map(alike, self.nodes, new.nodes) if s is not None]
+        same = [s for s in map(self.alike_or_known, self.nodes, new.nodes, itertools.repeat(new))
+                if s is not None]
         if len(same) < len(self.nodes) or not self.apart(new, same):
             return None
         arrays += [np.empty([scale[n] for n in shape], dtype) for dtype, shape, _ in self.added]
@@ -112,6 +114,15 @@ class Plan:
         else:
             root.update((n, n) for n in range(self.size, len(arrays)))
         return made
+
+    def alike_or_known(self, a: Node, b: Node, new: Plan) -> bool | None:
+        """`alike`, where guards on what depends on sizes alone may expect another number: they are
+        in no list that the passes make."""
+        same = alike(a, b)
+        if same is None and isinstance(a, Guard) and isinstance(b, Guard) and a.ins == b.ins:
+            x = a.refs()[0]
+            return False if x in self.constants.known and x in new.constants.known else None
+        return same
 
     def scale(self, new: Plan) -> dict[int, int] | None:
         """size -> the size in its place; None where two that were equal are not, or one is 0 or 1
@@ -198,7 +209,8 @@ class _Again:
         return (
             out
             if all(
-                is_view(a) or a.outs and self.constants.known.keys() >= set(a.outs) for a in lost
+                is_view(a) or isinstance(a, Guard)
+                or a.outs and self.constants.known.keys() >= set(a.outs) for a in lost
             )
             else None
         )

@@ -1,10 +1,26 @@
 """Sizes and indices as users write them, checked and brought into one form."""
 import operator
+import types
 from math import prod
 
 import numpy as np
 
 from .ir.spans import address, span
+
+# code that computes with sizes to see whether they are right, and no more
+CHECKS: set[types.CodeType] = set()
+
+
+def checks(function):
+    """Computing with sizes, this function only looks whether they are right."""
+    CHECKS.add(function.__code__)
+    return function
+
+
+def whole(x):
+    """operator.index(x). Of a size that a trace follows it is an int that knows where it comes
+    from."""
+    return x.__whet_whole__() if hasattr(x, "__whet_whole__") else operator.index(x)
 
 
 def as_int(x, op, argument, position=None):
@@ -35,7 +51,7 @@ def sizes(args, op, argument="size"):
         try:
             if isinstance(s, bool | np.bool_):
                 raise TypeError
-            out.append(operator.index(s))
+            out.append(whole(s))
         except TypeError:
             if (len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__")
                     and hasattr(s, "__len__") and not isinstance(s, str)):
@@ -47,6 +63,7 @@ def sizes(args, op, argument="size"):
     return tuple(out)
 
 
+@checks
 def checked_size(size, op):
     """A size of a new tensor: not negative, and not larger than memory can be addressed."""
     for s in size:
@@ -57,6 +74,7 @@ def checked_size(size, op):
     return size
 
 
+@checks
 def infer_size(size, numel):
     """A shape to view `numel` elements as, its -1 replaced by what is left."""
     unknown = -1

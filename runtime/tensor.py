@@ -3,6 +3,8 @@
 The fields live in `tensor_base.Base`; `Tensor` adds everything else. Ops attach their methods in
 `whet/ops/__init__.py`.
 """
+import operator
+
 import numpy as np
 
 from . import declarations, devices, dtypes
@@ -301,18 +303,20 @@ class Tensor:
     @property
     def shape(self):
         """The sizes."""
-        return Size(self._array.shape)
+        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
+        return followed or Size(self._array.shape)
 
     def size(self, dim=None):
         """The sizes, or the size of one dimension."""
+        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
         if dim is None:
-            return Size(self._array.shape)
+            return followed or Size(self._array.shape)
         n = self._array.ndim
         if not -max(n, 1) <= dim < max(n, 1) or n == 0:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-max(n, 1)}, "
                 f"{max(n, 1) - 1}], but got {dim})")
-        return self._array.shape[dim]
+        return (followed or self._array.shape)[dim]
 
     @property
     def dtype(self):
@@ -337,7 +341,8 @@ class Tensor:
 
     def numel(self):
         """The number of elements."""
-        return self._array.size
+        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
+        return followed.numel() if followed else self._array.size
 
     nelement = numel
 
@@ -436,7 +441,8 @@ class Tensor:
     def __len__(self):
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        return self._array.shape[0]
+        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
+        return operator.index((followed or self._array.shape)[0])
 
     # ---- numbers out ----
     def item(self):

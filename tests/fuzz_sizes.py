@@ -113,6 +113,38 @@ x.argmax(1)[:, None] * 0.1 + x
 x.index_put((i,), y[i]) if len(x) == 16 else x + 1
 s * x
 x * s + s
+x.view(x.shape[0], 4, 4).sum(1).repeat(1, 4)
+x.reshape(x.shape[0] * 2, -1).sum() + x
+x.view(2, -1, 16).sum(0).mean() + x if x.shape[0] % 2 == 0 else x
+x + p[:x.shape[0]]
+p[whet.arange(x.shape[0])] * x
+x[x.shape[0] // 2:].sum(0) + x
+x[-min(x.shape[0], 10):].mean(0) + x
+x[x.shape[0] - 1] + x
+x[max(len(x) - 4, 0)] * x
+x.narrow(0, x.shape[0] // 3, 1) + x
+x.split(max(x.shape[0] // 2, 1), 0)[0].sum(0) + x
+x + whet.zeros(x.shape[0], 1)
+x * whet.full((x.shape[0], 1), 0.5) + x.new_ones(x.shape)
+x * whet.arange(x.shape[0], dtype=x.dtype)[:, None]
+x[whet.arange(x.shape[0] - 1, -1, -1)]
+x * 2 if x.shape[0] > 40 else x - 1
+x * 2 if x.sum() > 0 else x - 1
+x + x.mean().item()
+F.pad(x, (0, 0, 0, -x.shape[0] % 8))[:x.shape[0]]
+F.pad(x, (0, 0, 2, 0))[2:]
+whet.cat([x, whet.zeros(8 - x.shape[0] % 8, 16)])[:x.shape[0]]
+whet.zeros(-(-x.shape[0] // 64) * 64, 16)[:x.shape[0]] + x
+x / x.numel() + x * x.shape[0] ** -0.5
+x * math.sqrt(x.size(0))
+F.dropout(x[:x.shape[0] - 1], 0.2).sum(0) + x
+x + whet.rand(x.shape)
+x.expand(2, *x.shape)[0] * 2
+x.masked_fill(whet.ones(x.shape[0], 16).triu(1) > 0, 0.5)
+(x @ x.t()).masked_fill(q[:x.shape[0], :x.shape[0]], -1e9).softmax(-1) @ x if len(x) <= 600 else x
+x.cummax(0).values + x
+x.roll(x.shape[0] // 2, 0)
+sum([x * k for k in range(min(x.shape[0], 3))])
 """.strip().split("\n")
 
 HEAD = "def f(x, y, i, m, s):\n"
@@ -149,7 +181,8 @@ class Program:
         whet.manual_seed(self.seed)
         names = dict(whet=whet, F=F, w=whet.randn(16, 16) * 0.2, b=whet.randn(16), g=whet.randn(16),
                      c=whet.randn(16, 16, 3) * 0.1, d=whet.randn(1, 1, 3, 3) * 0.3,
-                     k=whet.tensor([1, 4]))
+                     k=whet.tensor([1, 4]), p=whet.randn(4200, 16),
+                     q=whet.ones(600, 600).triu(1) > 0, math=math)
         weights = [names[k] for k in "wbgcd"]
         if self.trains or self.gives_gradients:
             for t in weights:

@@ -25,9 +25,11 @@ from whet.tensor import Tensor
 
 from ..guards import standard_library as known
 from ..guards.origin import makes_a_tuple, origin_of, ours
-from ..guards.sizes import ASIDE, catches, tells
+from ..guards.sizes import ASIDE, GUARDED, catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
+from .stand_ins import Function
 
+STAND_IN = Function.__call__.__code__    # (what it gives is Python's, or a guard)
 IMPORTING = frozenset(("_frozen_importlib", "_frozen_importlib_external"))
 
 
@@ -97,12 +99,14 @@ def _known():
 class Watch:
     """Looks at every call that the run makes: code that the world has not been searched for, and
     calls that do more than compute. `told`: where the framework first gave the user's code
-    something that may depend on sizes (see sizes.py)."""
+    something that may depend on sizes and is no guard (see sizes.py), `informed`: anything."""
     of_users_calls = True
 
     def __init__(self, world, refuse):
         self.codes, self.watching, self.refuse = world.codes, world.watching, refuse
-        self.told = None
+        self.told = self.informed = None
+        # are sizes Numbers, and the length of a tensor a guard?
+        self.follows = False
         self.runner = None                   # the code that calls the traced function
         self.looking = False
         # is this an act outside of Python's state? did one of them run code of the user's?
@@ -159,18 +163,21 @@ class Watch:
             if frame.f_code in self.codes:   # (other code was judged when it was called)
                 self.native(arg)
         elif (event == "return" and self.told is None and arg is not None and ours(frame)
-              and tells(arg)):
-            self.given(frame.f_code.co_name, frame.f_back)
+              and informs(arg)):
+            self.given(frame.f_code, frame.f_back, arg)
 
-    def given(self, name, frame):
+    def given(self, code, frame, x):
         """A function of the framework's returns something to this frame, or to whom this frame
         works for."""
         while frame is not None and (origin := origin_of(frame.f_globals)) is not None:
             if origin.is_ours:
                 return
             frame = frame.f_back
-        if frame is not None and name not in ASIDE:
-            self.told = line_of(frame.f_code, frame.f_lineno)
+        if frame is not None and code.co_name not in ASIDE:
+            self.informed = self.informed or line_of(frame.f_code, frame.f_lineno)
+            guarded = code.co_name in GUARDED or self.follows and code.co_name == "__len__"
+            if code is not STAND_IN and not guarded and tells(x):
+                self.told = self.informed
 
     def called_with(self, frame):
         """Is it the framework's code that calls, with arguments of its own?"""
@@ -184,6 +191,7 @@ class Watch:
             if (self.told is None and
                 (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals))):
                 self.told = line_of(code, code.co_firstlineno)
+                self.informed = self.informed or self.told
             if not self.watching.isdisjoint(code.co_names):
                 self.refuse(Inspects("it asks what is alive, or who watches"))
                 self.withdraw()

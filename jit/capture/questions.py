@@ -63,6 +63,10 @@ class Questions(registry.Observer):
                     return tuple(made)
         return tuple([plain(x) if type(x) in NUMBERS else x for x in inputs])
 
+    def sizes(self, t):
+        """The Numbers for `t.shape`; None where Python gets plain ones."""
+        return self.followed.of(self, t) if self.follows else None
+
     def pin(self, t):
         """A number's value goes into what Python does: a replay needs the same."""
         if id(t) not in self.pinned:

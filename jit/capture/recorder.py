@@ -28,6 +28,7 @@ from ..report.reasons import (
     Reason,
     Settings,
 )
+from .followed_sizes import FollowedSizes
 from .memory_ceiling import Ceiling
 from .numpy_arrays import Arrays
 from .outside_calls import Call
@@ -80,6 +81,7 @@ class Recorder(Questions):
         # what was done outside of Python's state: see outside_calls.py
         self.acts = []
         self.outward = None                  # what does such things
+        self.followed, self.follows = FollowedSizes(), False     # sizes that are told; are they?
         self.runner = None                   # the code that calls the function
         # why it is no recording; is that so at some calls only?
         self.reason, self.passing = None, False
@@ -192,6 +194,7 @@ class Recorder(Questions):
                     return x.to(attrs["dtype"]).expand(
                         attrs["size"]).clone(memory_format=contiguous_format)
         inputs, attrs = self.numbers(op, inputs), _plain(attrs)
+        known, sizes = self.followed.arrive(attrs)
         try:
             ins = self.operands(inputs)
         except Refused as e:
@@ -206,7 +209,8 @@ class Recorder(Questions):
         finally:
             left, self.running = self.running, before
         if left:
-            self.note(op, ins, attrs, out)
+            self.note(op, ins, known, out)
+            self.followed.came(self.nodes, sizes)
         self.ceiling.look()
         return out
 
@@ -232,8 +236,7 @@ class Recorder(Questions):
                 self.made[id(t)] = weakref.ref(t)
                 return
             if known is not None:
-                self.refuse(f"{op.name} gave back one of its operands")
-                return
+                return self.refuse(f"{op.name} gave back one of its operands")
             self.made[id(t)] = weakref.ref(t)
             try:
                 outs.append(self.values.made(t._array, [x for x in ins if type(x) is Ref]))
@@ -246,6 +249,7 @@ class Recorder(Questions):
                     self.refuse(Memory(f"{op.name} shows memory outside of the tensor that the "
                                        "function was given"))
                     return
+        self.followed.made(op, ins, outs)
         # a constant: as it is now, whatever is written to it later
         if "array" in attrs:
             attrs = {**attrs, "array": copied(attrs["array"])}
@@ -257,10 +261,12 @@ class Recorder(Questions):
         """Random numbers: drawn anew at each replay."""
         if self.trying is not None:
             self.trying("it draws random numbers")
+        (shape,), sizes = self.followed.arrived(shape=tuple(shape))
         stream = self.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
         self.note(op, (), dict(shape=shape, generator=stream), out, (seed, offset))
+        self.followed.came(self.nodes, sizes)
         return out
 
     def read(self, setting):
@@ -290,7 +296,7 @@ class Recorder(Questions):
         return self.streams.positioned(how, generator, given)
 
     def inplace(self, op, t, args, attrs):
-        args, attrs = self.numbers(op, (t, *args))[1:], _plain(attrs)
+        args, attrs = self.numbers(op, (t, *args))[1:], self.followed.plain(self, _plain(attrs))
         made = self.trying is None and self.is_made(t) and t._base is None and self.values.number(t._array) is not None \
             and not _counted(t, self.outside)
         if made and op.is_view:

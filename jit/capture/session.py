@@ -43,6 +43,7 @@ class Session:
         self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.given.leaves
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
+        self.follows_sizes = False           # are sizes that Python is told taken as they come?
         self.began = 0.0                     # when the function did
         self.searched = 0.0                  # seconds
 
@@ -132,7 +133,7 @@ class Session:
         self.run = run = Run(self.world, whole, self.leaves, given.boxes, next_number())
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
-        rec.codes = whole.codes
+        rec.codes, rec.follows = whole.codes, self.follows_sizes
         self.number_arguments(given.numbers)
         stand_in = functools.partial(rec.numpys.stand_in, given=True)
         self.exchanged = exchanged = Exchanged(stand_in)
@@ -141,6 +142,7 @@ class Session:
             self.args = [exchanged(x) for x in self.args]
             self.kwargs = {k: exchanged(x) for k, x in self.kwargs.items()}
         self.watch = Watch(whole, rec.refuse)
+        self.watch.follows = self.follows_sizes
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
@@ -173,6 +175,7 @@ class Session:
     def close(self) -> None:
         """The run is over. Done again where an interrupt ends it midway."""
         self.watch.withdraw()
+        self.rec.followed.end(self.rec)
         state = modes.state
         state.observers = tuple(o for o in state.observers if o is not self.rec)
         modes.refresh()

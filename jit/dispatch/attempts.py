@@ -56,7 +56,7 @@ class FirstRecording(Session):
             attempts.recordings,
         )
         self.became, self.run_seconds, self.recording = "refused", math.inf, None
-        self.has_model = False
+        self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
         self.model_key: Any = None
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
@@ -159,7 +159,11 @@ class FirstRecording(Session):
         r.kind, r.key = call.kind, call.key
         self.recordings.of(call.key).insert(0, r)
         self.refusals.why = None
-        r.sized = self.watch.told
+        r.sized, r.informed = self.watch.told, self.watch.informed
+        followed = self.rec.followed
+        r.follows = followed.at if self.follows_sizes and not followed.lost else None
+        if followed.lost and r.sized is None:
+            r.sized = r.informed = "code that is tried"
         if not self.is_unwatched:
             self.recordings.add_model(self.model_key, r)
         r.prepare(self.args, self.kwargs, call.given)
@@ -184,6 +188,7 @@ class Comparison(Session):
     def __init__(self, attempts: Attempts, call: Any, known: Any) -> None:
         super().__init__(attempts.subject, attempts.learned, call, *known.told)
         self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
+        self.follows_sizes = known.follows is not None
 
     def numbers_become_known(self) -> None:
         """The call has another key now."""

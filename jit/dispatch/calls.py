@@ -121,24 +121,31 @@ class Calls:
         ):
             return False
         try:
-            model = recordings.model(call.args, call.kwargs, call.given)[1]
-            if model is None or not families.serves(model) or not sizes.serves_others(model) \
-                    or not self.policy.makes(call.kind):
+            _, found = recordings.fitting(call.args, call.kwargs, call.given)
+            models = [m for m in found if families.serves(m) and sizes.serves_others(m)]
+            if not models or not self.policy.makes(call.kind):
                 return False
-            start, plans = timing.clock(), len(model.family.sheets)
-            may_plan = self.policy.may_plan
-            r = model.family.recording(call.given.leaves, may_plan)
-            if may_plan and (r is None or len(model.family.sheets) > plans):
-                self.policy.planned(timing.clock() - start)
-            if r is None:
-                return False
-            r.kind, r.key = call.kind, key
-            r.checks = recheck.Checks(self.subject.verify, model.checks.cost)
-            recordings.begin(key, call.given.others).append(r)
-            recordings.take_in(r)
-            return True
+            for may_plan in (False, True):
+                for model in models:
+                    if not may_plan or self.policy.may_plan:
+                        r = self.planned(model, call, may_plan)
+                        if r is not None:
+                            r.kind, r.key = call.kind, key
+                            r.checks = recheck.Checks(self.subject.verify, model.checks.cost)
+                            recordings.begin(key, call.given.others).append(r)
+                            recordings.take_in(r)
+                            return True
+            return False
         finally:
             self.attempts.lock.release()
+
+    def planned(self, model: Any, call: Invocation, may_plan: bool) -> Any:
+        """The recording for a call by the family of another one, or None."""
+        start = timing.clock()
+        r = model.family.recording(call.given.leaves, may_plan)
+        if may_plan:
+            self.policy.planned(timing.clock() - start)
+        return r
 
     # ---- recorded calls --------------------------------------------------------------------------
     def against(self, call: Invocation) -> str | None:

@@ -1,5 +1,6 @@
 """The recordings of a function, by the keys of calls."""
 import collections
+from collections.abc import Iterator
 from typing import Any
 
 from ..guards import sizes
@@ -53,12 +54,16 @@ class Recordings:
     def model(self, args: Any, kwargs: Any, given: Any) -> tuple[Any, Any]:
         """The key of a call without its sizes; and a recording that this one is like but for
         sizes."""
+        kind, found = self.fitting(args, kwargs, given)
+        return kind, next(found, None)
+
+    def fitting(self, args: Any, kwargs: Any, given: Any) -> tuple[Any, Iterator[Any]]:
+        """The same with all such recordings: of different ways that sizes lead to, say."""
         kind = self.learned.key_without_sizes(args, kwargs)
-        for r in self.models.get(kind, ()):
-            if sizes.fits(r, given.leaves) and (self.free is None or sizes.may_differ(
-                    self.free, r.shapes, args, kwargs, given.leaves)):
-                return kind, r
-        return kind, None
+        found = (r for r in self.models.get(kind, ()) if sizes.fits(r, given.leaves) and (
+            self.free is None
+            or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)))
+        return kind, found
 
     def add_model(self, kind: Any, r: Any) -> None:
         """Others can be made like a new recording, if they cannot without a run like one that does

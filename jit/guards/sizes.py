@@ -26,6 +26,7 @@ from whet.passes.resized import alike
 from whet.tensor import Size
 from whet.tensor_base import Base
 
+from ..capture.numpy_stand_in import Array
 from ..capture.tensor_sources import Argument
 from ..capture.varying_numbers import NUMBERS
 from .bytecode import instructions
@@ -43,6 +44,8 @@ ASIDE = frozenset(
     "ndim dim ndimension is_leaf requires_grad is_tensor is_floating_point is_complex is_signed "
     "itemsize element_size is_grad_enabled is_inference_mode_enabled get_default_dtype "
     "__instancecheck__".split())
+# what becomes a guard, whatever it gives
+GUARDED = frozenset("__bool__ __int__ __float__ __index__ item tolist".split())
 # names that lead past what is watched
 WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "grad_fn", "suppress"))
 
@@ -128,14 +131,14 @@ def may_differ(allowed: Mapping[Any, Mapping[int, Dim]], before: Sequence[Sequen
 def unwatched(r: Recording) -> bool:
     """Need a call like recording `r`, but for sizes, which fits but for these, not be watched
     for what a recording cannot see?"""
-    return (r.sized is None
+    return (r.informed is None
             and not (r.replay.acts or r.world.outward or r.world.slots or r.world.growing))
 
 
 def serves_others(r: Recording) -> bool:
-    """May calls of other sizes be replayed without a run? What they do must be the same, and the
-    user's code was told no size."""
-    return r.sized is None and not (r.replay.acts or r.world.outward or r.world.growing)
+    """May calls of other sizes be replayed without a run? What they do must be the same, and of
+    sizes the user's code was told nothing that is no guard."""
+    return r.sized is None and not (r.replay.acts or r.world.growing)
 
 
 def fits(r: Recording, leaves: Sequence[Any]) -> bool:
@@ -162,14 +165,22 @@ def same_way(r: Recording, program: Program) -> bool:
 
 def tells(x: Any) -> bool:
     """Can something that the framework gives to the user's code be another where sizes are?"""
-    # What is done with a number that varies is recorded.
-    if x is None or isinstance(x, Base) or type(x) in NUMBERS:
+    # What is done with a number that varies is recorded, and so it is of what stands for an array.
+    if x is None or isinstance(x, Base) or type(x) in NUMBERS or type(x) is Array:
         return False
+    if type(x) is Size:
+        return not all([type(n) in NUMBERS for n in x])
     if isinstance(x, int | float | complex | str | bytes | Size | np.generic | np.ndarray):
         return True
     return (isinstance(x, tuple | list | set | dict)
             and any(map(tells,
                         x.values() if isinstance(x, dict) else x)))
+
+
+def informs(x: Any) -> bool:
+    """Is it anything but a tensor?"""
+    return x is not None and not isinstance(x, Base) and (
+        type(x) in NUMBERS or type(x) is Array or type(x) is Size or tells(x))
 
 
 @functools.lru_cache(4096)

@@ -4,10 +4,14 @@ A function here takes the builder, a node and its operands' stand-ins, and gives
 list of launches, or None where there is no kernel for the group as one.
 """
 
+import itertools
+
 import numpy as np
 from whet.cpu import native, taped_launches
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
+from whet.ir.extent import chosen
+from whet.ir.outline import table
 from whet.passes.lower_llvm.elements import many_tensors
 from whet.passes.lower_llvm.elements.pointwise import nanoseconds
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -73,7 +77,8 @@ def many(b, node):
     places, members = node.attrs.get("into", {}), node.value
     sizes = [b.arrays[m.outs[0]].size for m in members]
     blocks = [-(-n // many_tensors.BLOCK) for n in sizes]
-    table = np.stack([np.cumsum([0, *blocks])[:-1], sizes], 1, dtype=np.int64).reshape(-1)
+    starts = itertools.accumulate(blocks[:-1], initial=0)
+    numbers = table([n for pair in zip(starts, sizes, strict=True) for n in pair])
     try:
         kernel = native.kernel(
             f"many/{node.kernel.key}",
@@ -81,10 +86,13 @@ def many(b, node):
         )
     except Unsupported:
         return None
-    grain = max(1, int(GRAIN_NS / nanoseconds(node.kernel) * sum(blocks) / sum(sizes)))
+    each = GRAIN_NS / nanoseconds(node.kernel)
+    grain = chosen(lambda n, m: max(1, int(each * n / m)), sum(blocks), sum(sizes))
     values = [x for operand in zip(*[m.ins for m in members]) for x in operand]
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
-    given = [Fixed(table), Number(len(members)), *[_where(b, x) for x in values]]
+    given = [
+        Fixed(numbers) if type(numbers) is np.ndarray else Number(numbers),
+        Number(len(members)), *[_where(b, x) for x in values]]
     return [Launch(kernel, sum(blocks), grain, given)]
 
 

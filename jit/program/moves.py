@@ -10,6 +10,7 @@ from whet.cpu import memory, taped_launches
 from whet.cpu.pointwise import Pointwise, move
 from whet.cpu.reduce import reduce
 from whet.ir.graph import Write
+from whet.ir.outline import Outline, broadcast_to
 
 from .native_runner import machine
 
@@ -56,7 +57,8 @@ def copied(b, part, x, known):
         known = [*known, x]
     if not isinstance(x, np.ndarray) or x.dtype != part.dtype or x.itemsize > 8:
         return None
-    return b.take(lambda: move(part, np.broadcast_to(x, part.shape)), known)
+    broadcast = broadcast_to if type(part) is Outline else np.broadcast_to
+    return b.take(lambda: move(part, broadcast(x, part.shape)), known)
 
 
 def drawn(b, node):

@@ -93,7 +93,8 @@ class OwnArrays:
         pairs = zip(node.ins, other.ins, strict=True)
         if any(type(x) is not Ref and not same_number(x, y) for x, y in pairs):
             return True
-        if not all(equal(x, other.attrs[k]) for k, x in node.attrs.items()):
+        if (not all(equal(x, other.attrs[k]) for k, x in node.attrs.items())
+                or expressions_in(list(self.sizes.told.attributes(node).values()), {})):
             return True
         return any(map(self.differ, node.refs()))
 

@@ -10,7 +10,7 @@ import itertools
 import math
 
 import numpy as np
-from whet.ir.extent import Extent, Facts, Unsized, text
+from whet.ir.extent import BUILTINS, Extent, Facts, Real, Unsized, text
 from whet.ir.outline import Outline, numeral
 
 MOST_DIMS = 6  # a tensor of more has too many products of sizes
@@ -34,9 +34,10 @@ class SizeExpressions:
 
     def __init__(self, sizes, values):
         self.sizes, self.facts = sizes, Facts(values)
-        self.samples = list(zip(*sizes.pairs, strict=True))
+        self.scopes = [self.facts.scope(v) for v in zip(*sizes.pairs, strict=True)]
         self.pairs = {}  # expression -> what it was in the two lists
         self.shapes = {}  # of the values so far, each once
+        self.told = None  # the numbers that Python was told
 
     def symbol(self, a, b):
         """The size of something that is given: a number, or a symbol."""
@@ -44,9 +45,9 @@ class SizeExpressions:
 
     def at(self, shape, k):
         """Sizes as they were in one of the two lists."""
-        names = {"floor": math.floor, **self.facts.functions}
-        names |= {f"s{i}": v for i, v in enumerate(self.samples[k])}
-        return tuple([eval(n.text(), names) if type(n) is Extent else n for n in shape])
+        scope = self.scopes[k]
+        return tuple([eval(n.text(), BUILTINS, scope) if type(n) in (Extent, Real) else n
+                      for n in shape])
 
     def pair(self, n):
         """What a size was in the two lists."""
@@ -60,6 +61,17 @@ class SizeExpressions:
     def met(self, shape):
         """A value has this shape: its sizes may be what numbers come of."""
         self.shapes.setdefault(tuple(map(text, shape)), shape)
+
+    def equal_again(self):
+        """Ask that sizes that were equal in both lists be equal again, and none be 0 or 1 that was
+        not: passes go by that."""
+        groups = {pair: {} for pair in ((0, 0), (1, 1))}
+        for n in itertools.chain((0, 1), *self.shapes.values()):
+            groups.setdefault(self.pair(n), {})[text(n)] = n
+        for pair, found in groups.items():
+            first, *others = sorted(found.values(), key=lambda n: type(n) is Extent)
+            if not all(first == n for n in others) or min(pair) > 1 and first <= 1:
+                raise Unsized("sizes that were equal are not")
 
     # ---- numbers ---------------------------------------------------------------------------------
     def natural(self, x, y, shapes):
@@ -101,14 +113,31 @@ class SizeExpressions:
     # ---- attributes ------------------------------------------------------------------------------
     def attributes(self, node, other, ins):
         """The attributes of a node; `ins` are its operands."""
-        if node is other:
+        told = self.told.attributes(node)
+        if node is other and not told:
             return node.attrs
         out = {}
         for k, x in node.attrs.items():
             y = other.attrs[k]
             same = x is y or equal(x, y)
-            out[k] = x if same else self.attribute(node.op, k, x, y, ins)
+            out[k] = (self.known(node.op, k, told[k], x, y, ins) if k in told
+                      else x if same else self.attribute(node.op, k, x, y, ins))
         return out
+
+    def known(self, op, name, told, x, y, ins):
+        """An attribute of which Python was told parts: these are not searched for."""
+        if type(told) is tuple and name in op.size_attrs:
+            shapes = [a.shape for a in ins if type(a) is Outline]
+            told = self.shape(op, x, y, shapes, told)
+        if not (equal(self.valued(told, 0), x) and equal(self.valued(told, 1), y)):
+            raise Unsized(f"`{name}` of {op.name} goes by more than sizes")
+        return told
+
+    def valued(self, x, k):
+        """Something with the numbers that its expressions were in one of the two lists."""
+        if type(x) is tuple:
+            return tuple([self.valued(y, k) for y in x])
+        return self.at([x], k)[0] if type(x) in (Extent, Real) else x
 
     def attribute(self, op, name, x, y, ins):
         """An attribute that differs."""
@@ -116,11 +145,12 @@ class SizeExpressions:
             raise Unsized(f"`{name}` of {op.name} goes by sizes")
         return self.shape(op, x, y, [a.shape for a in ins if type(a) is Outline])
 
-    def shape(self, op, x, y, shapes):
-        """A tuple of sizes. Where a view keeps all elements, one size follows from the others."""
-        out, unknown = list(x), []
+    def shape(self, op, x, y, shapes, told=()):
+        """A tuple of sizes. Where a view keeps all elements, one size follows from the others.
+        `told`: the same with what is known already."""
+        out, unknown = list(told or x), []
         for i, (a, b) in enumerate(zip(x, y, strict=True)):
-            if a != b:
+            if a != b and type(out[i]) is not Extent:
                 try:
                     out[i] = self.natural(a, b, shapes)
                 except Unsized:

@@ -35,7 +35,7 @@ class SizedProgram:
     see `builder.build`. Raises Unsized where something is no function of sizes. Kinds of nodes use
     it as they use a `ProgramBuilder`."""
 
-    def __init__(self, like, other, sizes, values, steady):
+    def __init__(self, like, other, sizes, values, steady, follows):
         if like.rewritten is not None or guard.SIDE:
             raise Unsized("named rewrites go by sizes")
         self.like, self.other = like, other
@@ -43,7 +43,7 @@ class SizedProgram:
         self.facts = self.sizes.facts
         self.outside, self.results, self.nodes = like.outside, like.results, like.nodes
         self.roots = Roots(like.recorded, like.outside, like.results)
-        self.types = SizedTypes(like, other, self.sizes, self.roots)
+        self.types = SizedTypes(like, other, self.sizes, self.roots, follows)
         self.arrays, self.own = self.types.arrays, self.types.own
         self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self.own)
         self.places = SizedPlaces(self.arrays, self.roots)
@@ -72,10 +72,11 @@ class SizedProgram:
             self.held[n] = self.places.moved(n)
         self.changed = {self.roots[x] for n in self.nodes for x in written(n)}
         others = {id(n): m for n, m in zip(self.like.nodes, self.other.nodes, strict=True)}
+        makers = {m.outs[0]: m for m in self.other.recorded if m.outs}
         steps, todo = [], list(self.nodes)[::-1]
         while todo:
             node = todo.pop()
-            other = others.get(id(node), node)
+            other = others.get(id(node)) or self.second(node, makers)
             if self.goes_by_sizes_alone(node):
                 continue
             node = self.resized(node, other)
@@ -95,6 +96,11 @@ class SizedProgram:
             else:
                 steps.append(self.called(node))
         return steps
+
+    def second(self, node, makers):
+        """What a node that passes put into a group was in the second list."""
+        made = makers.get(node.outs[0]) if isinstance(node, OpNode) and node.outs else None
+        return node if made is None or made.op is not node.op else made
 
     def goes_by_sizes_alone(self, node):
         """Does a node make what goes by sizes and nothing else? It is held."""

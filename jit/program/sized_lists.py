@@ -7,7 +7,7 @@ Pieces of the arena that never live at once share a row of it, as long as the la
 from typing import Any, NamedTuple
 
 from whet.cpu import memory
-from whet.ir.extent import Unsized, at_least, value
+from whet.ir.extent import Extent, Unsized, at_least, value
 from whet.ir.graph import Node
 from whet.ir.outline import Outline, Table
 
@@ -118,4 +118,6 @@ def pack(pieces):
     for row in rows:
         row.at = at
         at = at + -(-row.size // ALIGN) * ALIGN
+        if type(at) is Extent:
+            at = at.facts.named(at)
     return at_least(at, memory.SMALLEST) if rows else 0

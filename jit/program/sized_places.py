@@ -158,9 +158,11 @@ class SizedTapes(TapeEntries):
                 piece = self.rooms.setdefault(id(m), Piece(0))
                 piece.size = at_least(size, piece.size)
                 return InArena(piece, start(a) - start(m))
+        for x in known:
+            if type(a) is not Outline and type(x) is not Outline and together(a, x):
+                return self.places.argument(x, start(a) - start(x))
         if (
             type(a) is Outline
-            or any(a is x for x in known)
             or any(a is v for v in tape.verdicts)
             or id(a) in tape.numbers
             or a.dtype == np.int64

@@ -8,8 +8,8 @@ who runs it looks whether it makes them.
 import math
 
 from whet.cpu.taped_launches import Tape
-from whet.ir.extent import Unsized
-from whet.ir.graph import Draw, OpNode, Ref
+from whet.ir.extent import Extent, Unsized
+from whet.ir.graph import Draw, Guard, OpNode, Ref
 from whet.ir.outline import Outline
 from whet.ops.registry import MoveOp
 from whet.passes.fold_constants import constants
@@ -18,6 +18,7 @@ from whet.passes.uses import is_view
 
 from .own_arrays import OwnArrays
 from .size_expressions import same_number
+from .told_numbers import ToldNumbers
 
 # what code that is not written for outlines may raise
 REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsupported
@@ -25,20 +26,23 @@ REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsu
 
 class SizedTypes:
     """`arrays`: the outline of each value. `like` and `other` are the programs of the two lists,
-    `sizes` the expressions that tell them apart."""
+    `sizes` the expressions that tell them apart, `follows` where sizes that Python was told came
+    to ops."""
 
-    def __init__(self, like, other, sizes, roots):
+    def __init__(self, like, other, sizes, roots, follows):
         self.like, self.other, self.sizes = like, other, sizes
         visible = {*like.results, *roots.moving}
         known = constants(like.recorded, roots.root, like.arrays, visible, math.inf).known
         self.own = OwnArrays(known, like.recorded, other.recorded, sizes)
         self.arrays = {}
+        sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
         self.expected = []  # of each recorded node: its operands, and its attributes
         for n in like.outside:
             self.keep(n, self.given(like.arrays[n], other.arrays[n]))
         self.recorded()
         self.added()
         self.compare()
+        self.sizes.equal_again()
 
     def keep(self, n, a):
         """Let a value be of this type."""
@@ -59,13 +63,17 @@ class SizedTypes:
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
             if node.op is not None and not node.op.any_sizes:
                 raise Unsized(f"{node.op.name} may go by how large sizes are")
+            if isinstance(node, Guard) and node.refs()[0] in self.own:
+                if not self.sizes.told.still(node):
+                    raise Unsized("Python goes another way at these sizes")
             self.infer(node, other)
             self.expect(node, other)
 
     def expect(self, node, other):
         """Note what the operands and attributes of a node are for other sizes."""
         if isinstance(node, Draw):
-            self.expected.append((node.ins, {"shape": self.arrays[node.outs[0]].shape}))
+            told = self.sizes.told.attributes(node)
+            self.expected.append((node.ins, {"shape": self.arrays[node.outs[0]].shape, **told}))
             return
         given = [self.arrays[x] for x in node.refs()]
         shapes = [a.shape for a in given]
@@ -96,7 +104,7 @@ class SizedTypes:
             return
         if self.is_constant(node) or not node.ins:
             for o in node.outs:
-                self.keep(o, self.created(node, o))
+                self.keep(o, self.created(node, other, o))
             return
         ins = self.operands(node, other, self.arrays)
         attrs = self.sizes.attributes(node, other, ins)
@@ -116,9 +124,20 @@ class SizedTypes:
             and all(o in self.own for o in node.outs)
         )
 
-    def created(self, node, o):
+    def created(self, node, other, o):
         """The type of what is made of sizes alone."""
         a, b = self.like.arrays[o], self.other.arrays[o]
+        told = self.sizes.told.attributes(node)
+        name = next((k for k in told if k in ("size", "shape", "n")), None)
+        if name is not None:
+            if not a.contiguous or not b.contiguous:
+                raise Unsized("a value has gaps that differ")
+            x, y = node.attrs[name], other.attrs[name]
+            shape = self.sizes.known(node.op, name, told[name], x, y, ())
+            shape = shape if type(shape) is tuple else (shape,)
+            if any(type(n) is Extent and not n >= 0 for n in shape):
+                raise Unsized("a size is negative")
+            return Outline(shape, a.dtype)
         if a.shape == b.shape:
             return Outline(a.shape, a.dtype, a.strides)
         if isinstance(node, OpNode) and node.op.fills is None and not self.is_constant(node):
@@ -129,7 +148,11 @@ class SizedTypes:
         """The type of what was like this in the two lists."""
         if not a.contiguous or not b.contiguous:
             raise Unsized("a value has gaps that differ")
-        pairs = zip(a.shape, b.shape, strict=True)
+        pairs = list(zip(a.shape, b.shape, strict=True))
+        # (such a size may be that of the operand, which happens to be the same in both lists)
+        held = {self.sizes.pair(n) for s in shapes for n in s if type(n) is Extent}
+        if any(x == y for x, y in held.intersection(pairs)):
+            raise Unsized("a size of an operand is another, and was the same in both lists")
         shape = [x if x == y else self.sizes.natural(x, y, shapes) for x, y in pairs]
         return Outline(shape, a.dtype)
 
@@ -146,6 +169,8 @@ class SizedTypes:
                 raise
             shapes = [x.shape for x in ins if type(x) is Outline]
             pairs = [(self.like.arrays[o], self.other.arrays[o]) for o in node.outs]
+            if node.op.as_large and all(a.contiguous and b.contiguous for a, b in pairs):
+                return tuple(Outline(ins[0].shape, a.dtype) for a, _ in pairs)
             return tuple(self.similar(a, b, shapes) for a, b in pairs)
         return out if type(out) is tuple else (out,)
 

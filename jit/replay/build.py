@@ -48,7 +48,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
         other = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
         other.run(found.draws, {n: n for n in values}, last=False)
     if back is None:
-        families.grow(like, program, inputs.types, shapes, compare)
+        families.grow(like, program, inputs.types, shapes,
+                      rec.followed.at if rec.follows else None, compare)
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = check.run(found.draws, {n: n for n in values})
     if back is not None:

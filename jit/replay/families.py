@@ -68,7 +68,8 @@ class Family:
         with _planning:
             try:
                 sheet = Sheet(
-                    SizedProgram(self.first.program, self.other, self.sizes, values, self.steady)
+                    SizedProgram(self.first.program, self.other, self.sizes, values, self.steady,
+                                 self.first.follows)
                 )
             # code that was not written with Extents in mind may raise anything
             except Exception as e:
@@ -139,14 +140,16 @@ class Family:
         return r
 
 
-def grow(first, other, types, shapes, check):
+def grow(first, other, types, shapes, follows, check):
     """A program was made like that of a recording: let others come without a run, if that can be.
-    `check(program)`: compare a program with the run that the other one is of; `types` and `shapes`:
-    see `Family`."""
+    `check(program)`: compare a program with the run that the other one is of, `follows`: where
+    sizes that Python was told came to its ops; `types` and `shapes`: see `Family`."""
     if first is None or first.family is not None or other.plan is not first.program.plan:
         return
     first.family = False
     try:
+        if first.follows != follows:
+            raise Unsized("sizes that Python was told went elsewhere")
         family = Family(first, other, types, shapes)
         program = family.at(shapes)
         if program is None:

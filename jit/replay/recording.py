@@ -51,7 +51,10 @@ class Recording:
         self.family: Any = None
         self.unsized: Any = None             # why
         self.unseen = False                  # Was it made for sizes of which no call was run?
-        self.sized = None                    # where the user's code was told a size (see sizes.py)
+        # where the user's code was told a size (see sizes.py); where it was told anything
+        self.sized = self.informed = None
+        # sizes that it was told, where they came to an op (see followed_sizes.py), or None
+        self.follows: Any = None
         # what the recorder was told; when it is compared with a new recording (see recheck.py)
         self.told: Any = None
         self.checks: Any = None

@@ -252,9 +252,9 @@ class Plan:
 
         numbers = [
             self.n, columns, *self._strides_in_order(len(arrays), full, lambda i: [strides[i]])]
-        kernel = narrow_kernel(
-            program, size, pieces,
-            tuple(self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])))
+        hows = self._strides_in_order(len(arrays), lambda i: [hows[i]], lambda i: [hows[i]])
+        kernel = chosen(lambda size, pieces, *hows: narrow_kernel(program, size, pieces, hows),
+                        size, pieces, *hows)
         grain = at_least(self._per_grain() // (self.n * lanes), 1)
         return self._direct(kernel, outer * -(-columns // lanes), grain, numbers, order)
 
@@ -331,14 +331,18 @@ class Plan:
                        if mode != "dense" or self._one_panel(p, columns, outer) else "sequential")
                 return (column_kernel(p,
                                       self._panels(p, columns, outer)[0], how,
-                                      self._masked(p, columns, outer), True))
+                                      self._masked(p, columns, self._panels(p, columns, outer)[0]),
+                                      True))
             return self._split(kernel,
                                lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
                                lambda walk: outer * self._panels(walk.program, columns, outer)[1], (outer, columns), order)
         grain = at_least(self._per_grain() // at_least(self.n * -(-columns // panels), 1), 1)
         numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
-        addr = column_kernel(self.program, vectors, mode,
-                             self._masked(self.program, columns, outer), False, still)
+        program = self.program
+        addr = chosen(
+            lambda vectors, columns: column_kernel(
+                program, vectors, mode, self._masked(program, columns, vectors), False, still),
+            vectors, columns)
         return self._direct(addr, units, grain, numbers, order)
 
     def _operands_of(self, at, arrays):
@@ -359,8 +363,9 @@ class Plan:
         registers that a panel holds less than a line.)"""
         return dense(program) and self._panels(program, columns, outer)[1] == 1
 
-    def _masked(self, program, columns, outer):
-        width = self._panels(program, columns, outer)[0] * column_shape(program)[1]
+    @staticmethod
+    def _masked(program, columns, vectors):
+        width = vectors * column_shape(program)[1]
         return (columns % width != 0
                 and (columns < width or any(isinstance(s, R.Keep) for s in program.stages)))
 

@@ -5,11 +5,10 @@ truth values (masks) gather: the places they name are copied. Both kinds mix as 
 the view, then the gather from it.
 """
 import builtins
-import operator
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, indexing
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..dtypes import FLOAT, INT
@@ -110,7 +109,7 @@ class _Index:
             elif type(i) is builtins.slice:
                 self._slice(i)
                 source, out = source + 1, out + 1
-            elif type(i) is int:
+            elif isinstance(i, int):
                 self._number(i, shape[source])
                 source += 1
             elif not i._array.ndim and not _is_mask(i) and not apart:
@@ -140,7 +139,7 @@ class _Index:
     def _slice(self, s):
         try:
             start, stop, step = [
-                None if x is None else operator.index(x) for x in (s.start, s.stop, s.step)]
+                None if x is None else indexing.whole(x) for x in (s.start, s.stop, s.step)]
         except TypeError:
             raise TypeError(
                 "slice indices must be integers or None or have an __index__ method") from None
@@ -200,7 +199,7 @@ def _entry(x):
     if isinstance(x, str):
         raise TypeError(f"new(): invalid data type '{type(x).__name__}'")
     try:
-        return operator.index(x)
+        return indexing.whole(x)
     except TypeError:
         raise IndexError(f"{_KINDS} (got {type(x).__name__})") from None
 

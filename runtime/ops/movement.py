@@ -77,6 +77,9 @@ flip_op = MoveOp(
         Sample(make(0, 2), dims=(0,))], batch=shifted("dims", least=0), onnx=in_onnx.flipped)
 
 
+roll_op.any_sizes = flip_op.any_sizes = True
+
+
 @function()
 def flip(input, dims):
     """The elements in reverse order along the given dimensions, copied."""
@@ -146,7 +149,7 @@ def _triangular(name, keep):
             Sample(make(3, 2), diagonal=1),
             Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native,
         onnx=in_onnx.triangle(name == "triu"))
-    op.any_sizes = True
+    op.any_sizes = op.as_large = True
 
     def check(input):
         if input._array.ndim < 2:

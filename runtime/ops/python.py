@@ -72,4 +72,15 @@ class OfNumbers(Op):
         return np.array(y, np.float64 if type(y) is float else np.int64)
 
 
+class SizeOf(Op):
+    """A size that Python was told, as a number. `of` and `dim` say of which value of a recorded
+    run, and of which of its dimensions; `value` is what it was."""
+    total = any_sizes = True
+
+    def forward(self, *, of, dim, value):
+        """The size."""
+        return np.array(value, np.int64)
+
+
 clock, of_numbers = Clock("clock", inner=True), OfNumbers("of_numbers", inner=True)
+size_of = SizeOf("size_of", inner=True)

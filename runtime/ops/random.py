@@ -4,11 +4,10 @@ distributions on top of it are scalar expressions like any other op.
 """
 import functools
 import math
-import operator
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, indexing
 from .. import random as generators
 from ..autograd import modes
 from ..cpu import memory
@@ -165,7 +164,7 @@ def draw_op(g, op, shape):
 def _shape(size):
     if len(size) == 1 and not isinstance(size[0], int) and not hasattr(size[0], "__index__"):
         size = tuple(size[0])
-    size = tuple(operator.index(i) for i in size)
+    size = tuple(indexing.whole(i) for i in size)
     for i in size:
         if i < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {i}: {list(size)}")

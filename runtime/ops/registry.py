@@ -63,6 +63,7 @@ class Op:
     any_sizes = False
     size_attrs = frozenset(("size",))        # attributes that are tuples of sizes
     keeps_elements = False          # has the result all elements of the operand, as `size` tells?
+    as_large = False                # have all results the sizes of the first operand?
     fills = None      # fills(**attrs), of an op without operands: the number that all elements are
     # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
     # copying
@@ -226,6 +227,9 @@ class Observer:
     def item(self, t):
         """The number to give for `t.item()`; None for the plain one."""
         return self.concretize(t)
+
+    def sizes(self, t):
+        """What to give for `t.shape`; None for the plain sizes."""
 
     def concretize(self, t):
         """Python is about to see the numbers of a tensor."""

@@ -45,6 +45,7 @@ arange_op = Op(
         Sample(start=0, step=1, n=5, dtype=dtypes.int64),
         Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
     onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
+arange_op.any_sizes = True
 
 
 def _number(x):
@@ -76,8 +77,13 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         dtype = out.dtype if out is not None else \
             dtypes.get_default_dtype() if any(isinstance(x, builtins.float) for x in (start, end, step)) else dtypes.int64
     if dtypes.as_dtype(dtype) is dtypes.int64:
-        start, end, step = int(start), int(end), int(step)
-    n = _count(start, end, step)
+        start, end, step = [x if type(x) is not bool and isinstance(x, int) else int(x)
+                            for x in (start, end, step)]
+    n = -1
+    if type(start) is type(step) is int and (start, step) == (0, 1) and isinstance(end, int):
+        n = indexing.whole(end)
+    if n < 0:
+        n = _count(start, end, step)
     return finish(
         apply(arange_op, (),
               {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange",

@@ -82,6 +82,7 @@ sort_op = PickOp(
     ],
     in_onnx.in_order,
 )
+sort_op.any_sizes = sort_op.as_large = True
 topk_op = PickOp(
     "topk",
     lambda a, dim, k, largest: kernels.topk(a, k, dim, largest),

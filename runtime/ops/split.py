@@ -80,6 +80,7 @@ unbind_op = ViewsOp(
     batch=shifted("dim"),
     onnx=in_onnx.slices,
 )
+unbind_op.any_sizes = True
 
 
 def _pieces(input, lengths, dim):

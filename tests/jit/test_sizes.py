@@ -381,7 +381,7 @@ def told(fn):
     f = whet.jit.trace(fn)
     f(whet.randn(6, 3))
     (r,) = recordings(f)
-    return r.sized is not None
+    return r.informed is not None
 
 
 @pytest.mark.parametrize("fn", [

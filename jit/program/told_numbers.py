@@ -1,0 +1,84 @@
+"""The numbers of Python's that come of sizes it was told, as expressions of sizes.
+
+A run notes what the user's code computes of `x.shape` (see `capture/followed_sizes.py`). Done again
+on Extents this gives each such number for sizes that are not known; what was asked of it is noted
+as what must be so of sizes.
+"""
+import operator
+
+from whet.ir.extent import Extent, Real, Unsized, value
+from whet.ir.graph import Ref
+from whet.ops.python import BY_NAME, size_of
+
+PYTHON = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
+    "true_divide": operator.truediv, "div": operator.truediv,
+    "div_floor": operator.floordiv, "remainder": operator.mod, "abs": abs,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "eq": operator.eq, "ne": operator.ne}
+
+
+class ToldNumbers:
+    """`numbers[n]`: the number that a value stands for. `nodes` are the recorded ones, `arrays` the
+    outlines of values, `at` where numbers came to ops. Raises Unsized where one is no
+    expression."""
+
+    def __init__(self, nodes, arrays, at, facts):
+        self.makers = {o: n for n in nodes for o in n.outs}
+        self.arrays, self.at, self.facts, self.found = arrays, at or {}, facts, {}
+
+    def __getitem__(self, n):
+        if n not in self.found:
+            self.found[n] = self.compute(self.makers[n])
+        return self.found[n]
+
+    def compute(self, node):
+        """What Python computed."""
+        op = node.op
+        if op is size_of:
+            return self.arrays[node.attrs["of"]].shape[node.attrs["dim"]]
+        ins = [self[int(x)] if type(x) is Ref else x for x in node.ins]
+        if any(type(x) not in (int, float, bool, Extent, Real) for x in ins):
+            raise Unsized(f"{op.name} of sizes is no number of Python's")
+        if op.name == "cast":
+            kind = self.arrays[node.outs[0]].dtype.kind
+            if kind == "i" and type(ins[0]) in (int, Extent):
+                return ins[0]
+            if kind == "f":
+                return ins[0] * 1.0
+        elif op.name in PYTHON and not node.attrs:
+            return PYTHON[op.name](*ins)
+        elif op.name == "of_numbers":
+            return self.of_numbers(BY_NAME[node.attrs["name"]], ins)
+        raise Unsized(f"{op.name} of sizes is no expression")
+
+    def of_numbers(self, function, ins):
+        """What a function of Python's gives."""
+        if not any(type(x) in (Extent, Real) for x in ins):
+            return function(*ins)
+        now = function(*map(value, ins))
+        return (self.facts.call(function, *ins) if type(now) is int
+                else self.facts.real(function, *ins))
+
+    def attributes(self, node):
+        """name -> the attribute of a node, where it has such numbers; the others are as they
+        were."""
+        if node.op is size_of:
+            return {"value": self[node.outs[0]]}
+        out = {}
+        for (name, *place), n in self.at.get(node.outs[0] if node.outs else None, {}).items():
+            x = self[n]
+            if type(x) is Extent and name in node.op.size_attrs and not x >= 0:
+                raise Unsized("a size is negative")
+            out[name] = _put(out.get(name, node.attrs[name]), place, x)
+        return out
+
+    def still(self, guard):
+        """Is what a guard looks at, which is made of sizes alone, as it was?"""
+        return bool(self[int(guard.refs()[0])] == guard.expected.item())
+
+
+def _put(x, place, y):
+    if not place:
+        return y
+    return tuple([_put(z, place[1:], y) if i == place[0] else z for i, z in enumerate(x)])
