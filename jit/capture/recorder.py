@@ -261,7 +261,7 @@ class Recorder(Questions):
         """Random numbers: drawn anew at each replay."""
         if self.trying is not None:
             self.trying("it draws random numbers")
-        (shape,), sizes = self.followed.arrived(shape=tuple(shape))
+        (shape,), sizes = self.followed.arrived(shape=_settled(tuple(shape)))
         stream = self.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
