@@ -6,6 +6,7 @@ op, or part of an index, it is a `Whole` on its way through the framework: an in
 value of the run. The op's node has the plain int, and `at` says which value it was. A Whole that
 the framework computes with, or that comes to no op, is a guard like any other number.
 """
+import operator
 import sys
 import weakref
 
@@ -17,7 +18,7 @@ from whet.tensor import Size
 
 from ..guards.origin import ours
 from .refused import Refused
-from .varying_numbers import SAFE, Number, tensor_behind, value_of
+from .varying_numbers import SAFE, Number, live, plain, tensor_behind, value_of
 
 
 class Whole(int):
@@ -92,11 +93,11 @@ class FollowedSizes:
             self.values.update(outs)
 
     def whole(self, rec, number):
-        """A Number on its way to an op; None where it is of no sizes."""
+        """A Number on its way to an op, as an int; a guard where it is of no sizes."""
         t = tensor_behind(number)
-        n = rec.values.number(t._array)
+        n = rec.values.number(t._array) if live(number) else None
         if type(value_of(number)) is not int or n not in self.values:
-            return None
+            return operator.index(plain(number))
         self.tensors[n] = t
         self.wholes.append(Whole(value_of(number), int(n), rec))
         return self.wholes[-1]

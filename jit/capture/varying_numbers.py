@@ -69,11 +69,8 @@ class Number:
         """The value, for who is not told of numbers that vary."""
         return plain(self)
 
-    def __whet_whole__(self):
-        """The value, which is to become a size or a part of an index: where it comes of sizes, it
-        is followed."""
-        whole = recorder_of(self).followed.whole(recorder_of(self), self) if live(self) else None
-        return operator.index(plain(self)) if whole is None else whole
+    def __whet_whole__(self):                # (which is to become a size, or a part of an index)
+        return recorder_of(self).followed.whole(recorder_of(self), self)
 
     def __bool__(self):
         if type(value_of(self)) is not bool and live(self):
