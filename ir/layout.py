@@ -6,6 +6,7 @@ overlap (least squares under an order: isotonic regression).
 """
 from __future__ import annotations
 
+import collections
 from bisect import bisect_right, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -47,18 +48,42 @@ def layers(keys: Iterable[Key], edges: Iterable[Edge],
 
 def narrow(layer: Mapping[Key, int], edges: Iterable[Edge], most: int) -> dict[Key, int]:
     """The same layers with at most so many boxes each: where there are more, those that come
-    later go further down, with what is below them."""
+    later go further down, with what is below them. Parts that no edge joins go side by side on
+    shelves."""
+    edges = list(edges)
+    out: dict[Key, int] = {}
+    held: dict[int, int] = {}                        # layer of this shelf -> how many boxes it has
+    begin = 0
+    for part in _apart(layer, edges):
+        rows = collections.Counter(begin + layer[k] - layer[part[0]] for k in part)
+        if held and any(held.get(n, 0) + count > most for n, count in rows.items()):
+            begin, held = max(held) + 1, {}
+        _narrow_part(part, edges, most, begin, held, out)
+    return out
+
+
+def _apart(layer: Mapping[Key, int], edges: list[Edge]) -> list[list[Key]]:
+    """The parts that no edge joins, each from top to bottom."""
+    import networkx  # (it takes a while)
+    graph = networkx.Graph(edges)
+    graph.add_nodes_from(layer)
+    part_of = {k: n for n, keys in enumerate(networkx.connected_components(graph)) for k in keys}
+    parts: dict[int, list[Key]] = {}
+    for k in layer:
+        parts.setdefault(part_of[k], []).append(k)
+    return [sorted(keys, key=layer.__getitem__) for keys in parts.values()]
+
+
+def _narrow_part(part: list[Key], edges: list[Edge], most: int, begin: int,
+                 held: dict[int, int], out: dict[Key, int]) -> None:
     above: dict[Key, list[Key]] = {}
     for a, b in edges:
         above.setdefault(b, []).append(a)
-    out: dict[Key, int] = {}
-    held: dict[int, int] = {}
-    for k in sorted(layer, key=layer.__getitem__):   # (those above come first)
-        n = max((out[a] + 1 for a in above.get(k, ())), default=0)
+    for k in part:
+        n = max((out[a] + 1 for a in above.get(k, ())), default=begin)
         while held.get(n, 0) >= most:
             n += 1
         out[k], held[n] = n, held.get(n, 0) + 1
-    return out
 
 
 class Layout:

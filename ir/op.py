@@ -82,6 +82,9 @@ def find_op(name: str) -> Any:
     name, complex_ = (name[:-8], True) if name.endswith(".complex") else (name, False)
     if name in REGISTRY and not complex_:
         return REGISTRY[name]
+    if "/" in name and "_grad" not in name:
+        from whet.optim import formula_ops
+        return formula_ops.find_op(name)
     if name.count("_grad") > 4:
         return None
     before, found, i = name.rpartition("_grad")

@@ -230,9 +230,9 @@ def largest(g: Graph, total: int) -> list[str]:
 
 def label(n: Node) -> str:
     """A node in a word: the ops of a kernel, the first of them."""
-    names = (list(dict.fromkeys(
-        m.op.name for m in n.flat()
-        if m.op is not None)) if n.members else [n.op.name if n.op is not None else n.kind])
+    ops = [m.op for m in n.flat() if m.op is not None] if n.members else [n.op]
+    # (of an optimizer's formula without the settings that give it its form)
+    names = list(dict.fromkeys(n.kind if op is None else op.name.partition("/")[0] for op in ops))
     return "_".join(names[:3]) + ("_…" if len(names) > 3 else "")
 
 

@@ -128,12 +128,12 @@ class PointwiseOp(Op):
         n = self.nin
         expr = s.substitute(e, {u: s.arg(k) for k, u in enumerate(used)})
         names = ["g" if u == n else "y" if u == n + 1 else f"x{u}" for u in used]
-        lines = compile(f"def fn({', '.join(names)}): return expr", "<whet>", "exec")
-        fn = declarations.run(lines, {"expr": expr})["fn"]       # a signature of the right length
-        op = PointwiseOp(f"{self.name}_grad{i if self.nin > 1 else ''}", fn, promote="default", register=False, differentiable=True,
-                         wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep),
-                         # it may conjugate
-                         complex_vjp=complex_ and (lambda g, y, *xs: s.differentiate(expr, g, range(len(xs)), complex=True)))
+        op = of_expression(
+            f"{self.name}_grad{i if self.nin > 1 else ''}", expr, names, differentiable=True,
+            wide=self.wide, keep=tuple(k for k, u in enumerate(used) if u in self.keep),
+            # it may conjugate
+            complex_vjp=complex_ and (
+                lambda g, y, *xs: s.differentiate(expr, g, range(len(xs)), complex=True)))
         op.base = self
         return op, tuple(used)
 
@@ -372,6 +372,13 @@ class PointwiseOp(Op):
                 r = r.sum_to_size(xs[i].shape)
             out.append(cast_gradient(r, xs[i]))
         return out
+
+
+def of_expression(name, expression, operands, **facts):
+    """An op of an expression whose arguments have these names; it is not in the registry."""
+    lines = compile(f"def fn({', '.join(operands)}): return expression", "<whet>", "exec")
+    fn = declarations.run(lines, {"expression": expression})["fn"]
+    return PointwiseOp(name, fn, register=False, **facts)
 
 
 def _misfit(xs):

@@ -62,7 +62,8 @@ class Adam(Elementwise):
     def hypers(self, group):
         return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if kind[2] else ("exp_avg", "exp_avg_sq")
 
     @staticmethod
@@ -118,7 +119,8 @@ class Adamax(Elementwise):
     def hypers(self, group):
         return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return "exp_avg", "exp_inf"
 
     @staticmethod
@@ -159,7 +161,8 @@ class NAdam(Elementwise):
         return (group["lr"], *group["betas"], group["eps"], group["weight_decay"],
                 group["momentum_decay"])
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return "exp_avg", "exp_avg_sq"
 
     def start(self, group, p, name):
@@ -212,7 +215,8 @@ class RAdam(Elementwise):
     def hypers(self, group):
         return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return "exp_avg", "exp_avg_sq"
 
     @staticmethod

@@ -30,7 +30,8 @@ class SGD(Elementwise):
     def hypers(self, group):
         return group["lr"], group["momentum"], group["dampening"], group["weight_decay"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return ("momentum_buffer",) if kind[2] else ()
 
     @staticmethod
@@ -69,7 +70,8 @@ class ASGD(Elementwise):
     def hypers(self, group):
         return group["lambd"], group["weight_decay"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return "ax",
 
     def start(self, group, p, name):
@@ -114,7 +116,8 @@ class Rprop(Elementwise):
     def hypers(self, group):
         return *group["etas"], *group["step_sizes"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return "prev", "step_size"
 
     def start(self, group, p, name):
@@ -163,7 +166,8 @@ class RMSprop(Elementwise):
     def hypers(self, group):
         return group["lr"], group["alpha"], group["eps"], group["weight_decay"], group["momentum"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return ("square_avg", *(("momentum_buffer",) if kind[2] else
                                 ()), *(("grad_avg",) if kind[3] else ()))
 
@@ -219,7 +223,8 @@ class Adagrad(Elementwise):
     def hypers(self, group):
         return group["lr"], group["lr_decay"], group["weight_decay"], group["eps"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return "sum",
 
     def start(self, group, p, name):
@@ -264,7 +269,8 @@ class Adadelta(Elementwise):
     def hypers(self, group):
         return group["lr"], group["rho"], group["eps"], group["weight_decay"]
 
-    def states(self, kind):
+    @staticmethod
+    def states(kind):
         return "square_avg", "acc_delta"
 
     @staticmethod

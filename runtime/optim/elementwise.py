@@ -1,6 +1,6 @@
 """Optimizers whose update is a formula over the elements. A subclass states the formula once; it
-runs as one compiled kernel over all tensors of a group, or op by op on tensors (while a trace
-records, for `differentiable=True`, for odd layouts), with equal bits.
+runs as one compiled kernel over all tensors of a group, or by one op for each new tensor (while a
+trace records, for `differentiable=True`, for odd layouts), with equal bits.
 """
 import operator
 import os
@@ -13,6 +13,7 @@ from whet.ir.spans import address
 from ..autograd import modes
 from ..cpu import native
 from ..dtypes import bfloat16, float16
+from .formula_ops import Formulas, formulas
 from .optimizer import Optimizer, reevaluate
 
 _FLOATS = {
@@ -33,8 +34,7 @@ class Elementwise(Optimizer):
     numbers(x, kind, step, *hypers)           what is worked out once a step, in float64
     elements(x, kind, p, g, states, numbers)  the new parameter, then the new states
 
-    `x` is where functions come from: `whet` when the arguments are tensors, `whet.ir.scalar` when
-    they are expressions.
+    `x` is where functions of the arguments come from, which are expressions: `whet.ir.scalar`.
     """
     counts = True
     # does the first update have another form? (`kind` then ends in "first")
@@ -177,7 +177,8 @@ class Elementwise(Optimizer):
             self.before(group, state)
             hypers = [_as_number(h) for h in self.hypers(group)]
             hypers += [state[k].to(whet.float64) for k in self.scalars]
-            numbers = self.numbers(whet, kind, step, *hypers)
+            form: Formulas = formulas(type(self), kind)
+            numbers = [formula((step, *hypers)) for formula in form.numbers]
             held = [p, *(state[name] for name in self.states(kind))]
             values = [held[0], g, *held[1:]]
             if p.is_complex():
@@ -188,8 +189,7 @@ class Elementwise(Optimizer):
             # single element
             numbers = [n.to(values[0].dtype) if isinstance(n, whet.Tensor) else n for n in numbers]
             p_, g_, *states = values
-            new = self.elements(whet, kind, p_, g_, states, numbers)
-            for t, x in zip(held, new):
+            for t, x in zip(held, form.update(p_, g_, states, numbers)):
                 t.copy_(x)
                 t._cell.writer = f"{type(self).__name__}.step"
             self.after(group, state)

@@ -166,7 +166,7 @@ def test_a_screen_is_enough_for_a_training_step():
     assert is_one_screen(said) and len(step.explain(full=True).splitlines()) > 400
     assert [line[:14].strip() for line in said.splitlines()[1:] if line[2] != " "] == [
         "calls", "time", "kinds", "a replay", "memory", "most bytes", "not fused", "to do"]
-    assert ("AdamW" not in said and " x linear  # test_explain.py:" in said
+    assert ("adam.py" not in said and " x linear  # test_explain.py:" in said
             and "their shapes differ" in said)
 
 

@@ -1,0 +1,128 @@
+"""The formulas of an optimizer's update as pointwise ops: one for each number that is worked out
+once a step, and one for each new tensor. So a recorded step is a few operations per parameter.
+
+Such an op goes by a name that says all of it, `Adam.exp_avg/0,l2,0,1`: the class, the number or
+tensor, and the kind of the formula. A graph that was written down finds it by that.
+"""
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+import whet
+from whet.ir import scalar as S
+
+from ..ops.pointwise_family import of_expression
+from ..ops.registry import OURS
+
+
+class Formula:
+    """One formula. `op`: None where it is one of the operands; `reads`: the operands that it wants,
+    by position."""
+    __slots__ = ("expression", "op", "reads")
+
+    def __init__(self, name, expression, operands, is_ours):
+        self.expression = S.lift(expression)
+        self.reads, self.op = S.uses(self.expression), None
+        if self.expression.op != "arg":
+            by = {i: S.arg(k) for k, i in enumerate(self.reads)}
+            self.op = of_expression(name, S.substitute(self.expression, by),
+                                    [operands[i] for i in self.reads], differentiable=True)
+            if is_ours:
+                OURS.add(self.op)
+
+    def __call__(self, operands):
+        """What it gives for these: tensors, or numbers of Python's."""
+        xs = [operands[i] for i in self.reads]
+        if self.op is None:
+            return xs[0]
+        if any(isinstance(x, whet.Tensor) for x in xs):
+            return self.op(*xs)
+        return _number(self.expression, tuple(zip(self.reads, xs)))
+
+
+@functools.lru_cache(1024)
+def _number(expression, values):
+    """What an expression is where its arguments are plain numbers: pairs of position and value."""
+    by = {i: np.float64(x) for i, x in values}
+    row = [by.get(i) for i in range(max(by, default=-1) + 1)]
+    return float(S.evaluate((expression,), row, np.dtype)[0])
+
+
+class Formulas:
+    """The formulas of one form of an optimizer's update. `numbers` are of (step, *hyper
+    parameters); `elements` are of (parameter, gradient, *states, *numbers), and each of those
+    before it: the new states, then the new parameter."""
+
+    def __init__(self, cls, kind):
+        hypers = [*inspect.signature(cls.numbers).parameters][3:]
+        states, is_ours = cls.states(kind), by_name(cls.__name__) is cls
+
+        def named(part):
+            return f"{cls.__name__}.{part}/{','.join(map(_written, kind))}"
+        given = ["step", *hypers]
+        numbers = cls.numbers(S, kind, *S.args(len(given)))
+        self.numbers = [
+            Formula(named(f"number{i}"), e, given, is_ours) for i, e in enumerate(numbers)]
+        given = ["param", "grad", *states, *(f"number{i}" for i in range(len(numbers)))]
+        param, grad, *rest = S.args(len(given))
+        made = cls.elements(S, kind, param, grad, rest[:len(states)], rest[len(states):])
+        # (the parameter comes last: it is made of the states)
+        parts = [*zip(states, made[1:]), ("param", made[0])]
+        self.elements: list[Formula] = []
+        for k, (part, e) in enumerate(parts):
+            for j in reversed(range(k)):
+                if self.elements[j].op is not None:
+                    e = S.replace(e, S.lift(parts[j][1]), S.arg(len(given) + j))
+            operands = [*given, *(f"new_{name}" for name, _ in parts[:k])]
+            self.elements.append(Formula(named(part), e, operands, is_ours))
+
+    def update(self, param, grad, states, numbers):
+        """The new parameter, then the new states."""
+        operands = [param, grad, *states, *numbers]
+        for formula in self.elements:
+            operands.append(formula(operands))
+        *new, last = operands[-len(self.elements):]
+        return last, *new
+
+
+MOST = 256                               # forms that are remembered
+_known: dict[Any, Formulas] = {}
+
+
+def formulas(cls: Any, kind: tuple[Any, ...]) -> Formulas:
+    """The formulas of a class of optimizers, for one form of the update."""
+    known = _known.get((cls, kind))
+    if known is None:
+        if len(_known) >= MOST:
+            _known.clear()
+        known = _known[cls, kind] = Formulas(cls, kind)
+    return known
+
+
+def by_name(name):
+    """One of the optimizers of whet whose update is a formula; None where there is none."""
+    cls = getattr(whet.optim, name, None)
+    return cls if hasattr(cls, "numbers") and hasattr(cls, "elements") else None
+
+
+def find_op(name):
+    """The op of a name; None where it is not one of these."""
+    whose, _, kind = name.partition("/")
+    cls = by_name(whose.partition(".")[0])
+    if cls is None:
+        return None
+    try:
+        known = formulas(cls, tuple(map(_read, kind.split(","))))
+    except (ValueError, TypeError, LookupError):
+        return None
+    ops = (f.op for f in (*known.numbers, *known.elements) if f.op is not None)
+    return next((op for op in ops if op.name == name), None)
+
+
+def _written(x):
+    return x if type(x) is str else str(int(x))
+
+
+def _read(text):
+    return text == "1" if text in ("0", "1") else text
