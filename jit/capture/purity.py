@@ -248,10 +248,10 @@ def _numpys_random():
     if (loaded := sys.modules.get("numpy.random")) is None:
         return None
     g = loaded.get_bit_generator()
-    # (of the usual one the bytes of its state, 624 words and a count: as Python's numbers they take
-    # 60 us)
-    return (C.string_at(g.ctypes.state_address, 625
-                        * 4) if type(g) is loaded.MT19937 else repr(g.state))
+    if type(g) is not loaded.MT19937:
+        return repr(g.state)
+    # the bytes of its state, 624 words and a count: as Python's numbers they take 60 us
+    return (C.c_char * (625 * 4)).from_address(g.ctypes.state_address).raw
 
 
 def line_of(code, line):
