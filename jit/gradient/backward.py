@@ -26,7 +26,7 @@ from whet.tensor_base import wrap
 
 from ..capture.refused import Refused
 from ..capture.tensor_sources import Search, Source
-from ..program.program import Miss
+from ..program.misses import Miss
 from ..report.reasons import PythonBackward
 from ..verify.same_bits import roughly_equal
 from .backward_program import BackwardProgram, BackwardRun

@@ -13,7 +13,8 @@ from whet.tensor_base import Base, wrap
 
 from ..capture.refused import Refused, Wrong
 from ..program import builder
-from ..program.program import Miss, Program
+from ..program.misses import Miss
+from ..program.program import Program
 from ..report.reasons import PythonBackward
 from ..verify.same_bits import digest, template
 

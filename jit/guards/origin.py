@@ -19,6 +19,8 @@ from whet import declarations
 
 HEAP = 1 << 9                    # a flag of types: it was made at run time
 IMMUTABLE = 1 << 8               # and another: nobody can change it, so C has made it
+# each has a folder of its own
+OUR_PACKAGES = "whet", "whet.ir", "whet.jit", "whet.passes"
 # what whet is installed with
 LIBRARIES = frozenset(("numpy", "ml_dtypes", "llvmlite", "networkx"))
 # what a subclass says is not asked
@@ -111,11 +113,8 @@ def _maker_of_file(name: str, file: str) -> Maker | None:
 
 @functools.cache
 def _our_folders() -> tuple[str, ...]:
-    import whet
-    import whet.ir
-    import whet.jit
-    import whet.passes
-    return tuple(folder for m in (whet, whet.ir, whet.jit, whet.passes) for folder in _folders(m))
+    packages = [sys.modules[name] for name in OUR_PACKAGES if name in sys.modules]
+    return tuple(folder for package in packages for folder in _folders(package))
 
 
 def _folders(package: types.ModuleType) -> tuple[str, ...]:

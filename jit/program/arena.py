@@ -6,10 +6,14 @@ lie in one place.
 """
 import heapq
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 from whet.cpu import guard
 
 ALIGN = 64                       # bytes
+# a piece with its heirs: its first step and its last one, bytes, these pieces
+Span: TypeAlias = tuple[int, int, int, list["Piece"]]
 
 
 class Piece:
@@ -17,10 +21,14 @@ class Piece:
     piece that goes on in its place."""
     __slots__ = ("size", "first", "last", "offset", "heir")
 
-    def __init__(self, size):
-        self.size, self.first, self.last, self.offset, self.heir = size, None, None, None, None
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.heir: Piece | None = None
+        self.first: int | None = None
+        self.last: int | None = None
+        self.offset: Any = None              # once it has a place
 
-    def touch(self, step):
+    def touch(self, step: int) -> None:
         """Say that a step, in the order of steps, works on it."""
         if self.first is None:
             self.first = step
@@ -30,10 +38,11 @@ class Piece:
 class Ranges:
     """Which memory an address lies in: the latest that was said of it."""
 
-    def __init__(self):
-        self.lows, self.found = [], []
+    def __init__(self) -> None:
+        self.lows: list[int] = []
+        self.found: list[tuple[int, Any]] = []
 
-    def put(self, low, high, what):
+    def put(self, low: int, high: int, what: Any) -> None:
         """Memory from `low` to `high` is this; what was there before began there too."""
         i = bisect_left(self.lows, low)
         if i < len(self.lows) and self.lows[i] == low:
@@ -42,13 +51,13 @@ class Ranges:
             self.lows.insert(i, low)
             self.found.insert(i, (high, what))
 
-    def at(self, address):
+    def at(self, address: int) -> tuple[int, Any] | None:
         """(where it begins, what it is), or None."""
         i = bisect_right(self.lows, address) - 1
         return (self.lows[i], self.found[i][1]) if i >= 0 and address < self.found[i][0] else None
 
 
-def plan(pieces, heirs=()):
+def plan(pieces: Iterable[Piece], heirs: Iterable[tuple[Piece, Piece]] = ()) -> int:
     """Give each piece that is touched its offset; the size of the arena.
 
     `heirs`: (piece, another of its size). The latter takes the former's place if the step that
@@ -61,14 +70,15 @@ def plan(pieces, heirs=()):
                 and old.last == new.first and _room(old) == _room(new)):
             old.heir = new
             born.add(id(new))
-    # of a piece with its heirs: (first, last, bytes, these pieces)
-    spans = []
+    spans: list[Span] = []
     for p in pieces:
         if id(p) not in born:
             line = [p]
             while line[-1].heir is not None:
                 line.append(line[-1].heir)
-            spans.append((p.first, line[-1].last, _room(p), line))
+            first, last = p.first, line[-1].last
+            assert first is not None and last is not None
+            spans.append((first, last, _room(p), line))
     back = [(-last, -first, size, line) for first, last, size, line in spans]
     size, offsets, which = min((*_fit(way), i) for i, way in enumerate((spans, back)))
     for k, (_, _, _, line) in enumerate(spans):
@@ -77,7 +87,7 @@ def plan(pieces, heirs=()):
     return size
 
 
-def plan_apart(pieces):
+def plan_apart(pieces: Iterable[Piece]) -> tuple[int, list[int]]:
     """As `plan`, under a guard: each piece between two pages that nobody may touch, adjacent to the
     one at the guard's side. Returns (the size of the arena, where such pages begin)."""
     page, at, forbidden = guard.PAGE, 0, [0]
@@ -89,11 +99,11 @@ def plan_apart(pieces):
     return at + page, forbidden
 
 
-def _room(p):
+def _room(p: Piece) -> int:
     return -(-p.size // ALIGN) * ALIGN
 
 
-def _fit(spans):
+def _fit(spans: Sequence[Span]) -> tuple[int, list[int]]:
     """(bytes in all, the offset of each span): one after the other in time, each in the smallest
     hole that has room for it."""
     # holes: (offset, size), in order; ends: of those that live
@@ -117,7 +127,7 @@ def _fit(spans):
     return top, offsets
 
 
-def _give(holes, at, size):
+def _give(holes: list[tuple[int, int]], at: int, size: int) -> None:
     """Make a place a hole, one with those beside it."""
     i = bisect_left(holes, (at, 0))
     if i < len(holes) and holes[i][0] == at + size:

@@ -90,7 +90,7 @@ class Launch(NamedTuple):
     @property
     def work(self) -> float:
         """Its work, in grains."""
-        return self.total / share_out.grain(self.grain)
+        return float(self.total / share_out.grain(self.grain))
 
     def arguments(self) -> Iterable[Argument]:
         """What it works on."""

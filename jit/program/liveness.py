@@ -3,9 +3,10 @@
 A value has a *root*: the memory that it lies in. A view lies in its operand's.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from whet.ir.graph import Ask, Guard, OpNode, Ref, Write
+from whet.ir.graph import Ask, Guard, Node, OpNode, Ref, Write
 
 from ..capture.refused import Refused
 from ..report.reasons import WritesFirst
@@ -17,7 +18,8 @@ class Roots:
     """The roots of values. `moving` are the roots whose address comes with a call: what is given,
     results, and what Python makes; `position` tells which of them one is."""
 
-    def __init__(self, nodes, outside, results):
+    def __init__(self, nodes: Iterable[Node], outside: Sequence[int],
+                 results: Iterable[int]) -> None:
         self.root = {n: n for n in outside}
         for node in nodes:
             for out in node.outs:
@@ -29,21 +31,22 @@ class Roots:
         given = set(outside)
         self.fresh = [r for r in self.moving if r not in given]  # a call makes memory for these
 
-    def __getitem__(self, n):
+    def __getitem__(self, n: int) -> int:
         return self.root[n]
 
-    def moves(self, n):
+    def moves(self, n: int) -> bool:
         """Does a value lie in memory that a call brings?"""
         return self.root[n] in self.position
 
-    def set_free(self, n):
+    def set_free(self, n: int) -> None:
         """From now on a value is a root that moves."""
         self.root[n] = n
         self.position[n] = len(self.moving)
         self.moving.append(n)
 
 
-def seen_nodes(nodes, root, outside, results):
+def seen_nodes(nodes: Sequence[Node], root: Any, outside: Iterable[int],
+               results: Iterable[int]) -> list[Node]:
     """The nodes whose doing somebody sees, in order."""
     kept, roots, values = [], {root[n] for n in results} | set(outside), set(results)
     for node in reversed(nodes):
@@ -65,11 +68,11 @@ class Order(NamedTuple):
     that are written to; `undone`: those of them that are written to before that may happen."""
 
     may_miss: bool
-    written: set
-    undone: list
+    written: set[int]
+    undone: list[int]
 
 
-def order_of(nodes, root, outside, arrays):
+def order_of(nodes: Iterable[Node], root: Any, outside: Iterable[int], arrays: Any) -> Order:
     """The order of writes and of what may miss: a replay that misses must have changed nothing,
     so what is written outside before is kept, to be put back."""
     outside, written, undone, may_miss = set(outside), {}, [], False
@@ -77,7 +80,7 @@ def order_of(nodes, root, outside, arrays):
         writes = isinstance(node, Write)
         fails = (
             isinstance(node, (Guard, Ask))
-            or (isinstance(node, OpNode) or writes)
+            or isinstance(node, (OpNode, Write))
             and node.op.may_fail
         )
         may_miss |= fails
@@ -91,13 +94,13 @@ def order_of(nodes, root, outside, arrays):
     return Order(may_miss, set(written), undone)
 
 
-def last_uses(nodes, root):
+def last_uses(nodes: Iterable[Node], root: Any) -> dict[int, list[int]]:
     """The roots that are needed no more after each node: node's place -> roots."""
-    last: dict = {}
+    last: dict[int, int] = {}
     for i, node in enumerate(nodes):
         for x in (*node.refs(), *node.outs, *node.attrs.get("into", {}).values()):
             last[root[x]] = i
-    dying: dict = {}
+    dying: dict[int, list[int]] = {}
     for r, i in last.items():
         dying.setdefault(i, []).append(r)
     return dying

@@ -5,6 +5,9 @@ What a round works on has names. A table holds the address of each; after a roun
 the address that another one had, moved on by some bytes. So what a round makes is what the next one
 reads, without a copy, and a row of a tensor is followed by the next row.
 """
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 from whet.cpu import native
 from whet.passes.lower_llvm.calls import repeated_lists as L
@@ -18,7 +21,8 @@ class Rounds:
     """`body` and `ask` (or None) are a list of launches and the names of what it works on; `moves`:
     name -> (whose address it gets, bytes added); other names keep theirs."""
 
-    def __init__(self, ask, body, moves, pred=None):
+    def __init__(self, ask: Any, body: Any, moves: Mapping[Any, tuple[Any, int]],
+                 pred: Any = None) -> None:
         self.names, self.begins, at = [], [], {}
         for part in (ask, body):
             self.begins.append(-1 if part is None else len(self.names))
@@ -33,16 +37,19 @@ class Rounds:
         self.pred, self.new, self.out = (at[pred] if pred is not None else 0,
                                          np.empty(len(moving), np.int64), np.zeros(2, np.int64))
 
-    def table(self, value):
+    def table(self, value: Callable[[Any], Any]) -> list[Any]:
         """The table at the start: what `value` gives for each name."""
         return [x.value if type(x) is Word else value(x) for x in self.names]
 
-    def arguments(self, table, most):
+    def arguments(self, table: Any, most: int) -> tuple[int, Any]:
         """The machine code and what it is called with."""
-        return machines()["rounds"], L.Rounds(machine()[0], *self.begins, self.pred, most, len(self.new), table, self.new, self.places,
-                                              self.sources, self.steps, self.out)
+        ask, body = self.begins
+        given: list[Any] = [
+            machine()[0], ask, body, self.pred, most, len(self.new), table, self.new, self.places,
+            self.sources, self.steps, self.out]
+        return machines()["rounds"], L.Rounds(*given)
 
-    def __call__(self, value):
+    def __call__(self, value: Callable[[Any], Any]) -> int:
         """Run until the predicate is false; gives how many rounds there were."""
         table, rounds = np.array(self.table(value), np.int64), 0
         self.out[1] = 0
@@ -56,10 +63,10 @@ class Rounds:
 class Word:
     """A word of the table that is no address of what a round works on."""
 
-    def __init__(self, value):
+    def __init__(self, value: int) -> None:
         self.value = value
 
 
-def machines():
+def machines() -> Any:
     """The addresses of `rounds` and `fill`."""
     return native.image("jit/rounds", L.source, ["rounds", "fill"])

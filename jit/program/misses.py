@@ -1,5 +1,7 @@
 """A replay that is given up."""
 
+from typing import Any
+
 from whet.ir.graph import Ask, Guard
 
 from ..report.reasons import Branches, Explained, Raises, Reason
@@ -10,7 +12,7 @@ class Miss(Explained):
     outside has been changed."""
 
 
-def broken(node) -> Reason:
+def broken(node: Any) -> Reason:
     """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
     if isinstance(node, Guard):
         return Branches("the number of a tensor that Python goes on from is another", node.line)

@@ -1,11 +1,12 @@
 """The machine code that runs lists of launches."""
 import functools
+from typing import Any
 
 from whet.cpu import native
 
 
 @functools.lru_cache(None)
-def machine():
+def machine() -> tuple[int, Any, int]:
     """The machine code that goes through a list of launches: its address, and a function of
     Python's; the kernel that compares memory."""
     from whet.passes.lower_llvm.calls import launch_list

@@ -1,7 +1,10 @@
 """Random numbers of a program: each draw has a seed and a position that a call writes first."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
-from whet.ir.graph import Draw
+from whet.ir.graph import Draw, Node
 from whet.random import Position
 
 
@@ -9,7 +12,7 @@ class Draws:
     """The draws of some nodes. `ends`: (generator of random numbers, the `Position` where a call
     leaves it), of those that a call does more with than draw."""
 
-    def __init__(self, nodes, ends):
+    def __init__(self, nodes: Iterable[Node], ends: Sequence[tuple[Any, Position]]) -> None:
         draws, streams = [n for n in nodes if isinstance(n, Draw)], {}
         self.numbers = np.zeros((len(draws), 2), np.uint64)  # seed and position of each draw
         self.seats, self.ends = {id(n): i for i, n in enumerate(draws)}, ends
@@ -23,15 +26,15 @@ class Draws:
             for g, places, starts in streams.values()
         ]
 
-    def of(self, node):
+    def of(self, node: Node) -> Any:
         """The two numbers of a draw."""
         return self.numbers[self.seats[id(node)]]
 
-    def counters(self, draw, n):
+    def counters(self, draw: Any, n: int) -> Any:
         """What the kernel of a draw of n numbers counts by."""
         return draw.counters(n)
 
-    def take(self):
+    def take(self) -> None:
         """Give each draw its numbers, with one turn for each stream, and leave the generators
         where the recorded run left them."""
         ends = [(g, p.now()) for g, p in self.ends]

@@ -5,31 +5,35 @@ code passes over such launches while the version of each tensor is what it was.
 """
 
 import ctypes as C
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from whet import tensor_base
 from whet.cpu import memory
-from whet.ir.graph import Ref
+from whet.ir.graph import Node, Ref
 from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import launch_list as L
 from whet.passes.lower_llvm.calls.word_records import size
 from whet.passes.uses import is_view
 
-from .launch_entries import UnlessWritten
+from .launch_entries import Launch, UnlessWritten
+from .liveness import Roots
 
 
 class Steady:
     """`tensors` are among what each call is given, by value, and no call writes to them. `lasting`
     are the values that rewrites want to be kept, `written` the values that calls write to."""
 
-    def __init__(self, tensors, lasting, written, roots, arrays):
+    def __init__(self, tensors: Mapping[int, Any], lasting: set[int], written: Iterable[int],
+                 roots: Roots, arrays: Any) -> None:
         self.tensors, self.lasting, self.written = tensors, lasting, written
         self.roots, self.arrays = roots, arrays
         self.derived = {}  # value -> the steady ones that it is made of
         self.packed = {}  # facts of weights in an order of their own -> their memory
         self.guards = []
 
-    def sources(self, node):
+    def sources(self, node: Node) -> list[int] | None:
         """The steady values that a node's results depend on, where those are to be kept, and
         nothing else matters to them; or None. Without native cells no version can be compared."""
         if not node.outs or not self.lasting.issuperset(node.outs) or node.attrs.get("into"):
@@ -38,21 +42,28 @@ class Steady:
         kinds = ("op", "fused", "rows", "many")
         if moves or node.kind not in kinds or is_view(node) or tensor_base.NativeNode is None:
             return None
-        found = [self.derived.get(r) or ([r] if r in self.tensors else None)
-                 for r in (self.roots[x] for x in node.refs())]
-        return None if None in found else list(dict.fromkeys(n for ns in found for n in ns))
+        found: list[int] = []
+        for x in node.refs():
+            known = self.known(self.roots[x])
+            if known is None:
+                return None
+            found += known
+        return list(dict.fromkeys(found))
 
-    def behind(self, operand):
+    def known(self, root: int) -> list[int] | None:
+        """The steady values that a root is or is made of; None where it changes."""
+        return self.derived.get(root) or ([root] if root in self.tensors else None)
+
+    def behind(self, operand: Any) -> list[int] | None:
         """The steady values that an operand lies in or is made of; None where it changes."""
         if type(operand) is not Ref or tensor_base.NativeNode is None:
             return None
-        r = self.roots[operand]
-        found = self.derived.get(r) or ([r] if r in self.tensors else None)
+        found = self.known(self.roots[operand])
         if found is None or self.overwritten(found):
             return None
         return found
 
-    def overwritten(self, values):
+    def overwritten(self, values: Iterable[int]) -> bool:
         """Does a call write to the memory of some of them by another name?"""
         return any(
             np.may_share_memory(self.tensors[k]._array, self.arrays[n])
@@ -60,17 +71,18 @@ class Steady:
             for k in values
         )
 
-    def unless_written(self, sources, entries):
+    def unless_written(self, sources: Iterable[int], entries: list[Launch]) -> list[UnlessWritten]:
         """Entries that are passed over as long as nobody writes to what they read."""
         guards = [Guard(self.tensors[n], self.roots.position[n]) for n in sources]
         self.guards += guards
         return [UnlessWritten(guards, entries)]
 
-    def planned(self):
+    def planned(self) -> None:
         """All is planned: what values were in the run is not asked for any more, and let go of."""
         self.arrays = None
 
-    def order(self, operand, w, count, dtype, how):
+    def order(self, operand: int, w: Any, count: int, dtype: Any,
+              how: Iterable[Any]) -> tuple[Any, Any, bool]:
         """Memory for weights in their kernel's order: (what tells it from others, the memory, is
         it new?). Weights that several contractions want in one order are put into it once."""
         facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
@@ -88,12 +100,12 @@ class Guard:
     `forget`.
     """
 
-    def __init__(self, tensor, position):
+    def __init__(self, tensor: Any, position: int) -> None:
         self.tensor, self.position = tensor, position
         self.state = (C.c_int64 * size(L.State))()
         self.forget()
 
-    def forget(self):
+    def forget(self) -> None:
         """The next call does the launch."""
         self.cell = self.tensor._shared()
-        self.state[:] = L.State(tensor=id(self.tensor), cell=id(self.cell), version=-1, address=0)
+        self.state[:] = list(L.State(tensor=id(self.tensor), cell=id(self.cell), version=-1, address=0))

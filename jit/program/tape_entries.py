@@ -5,16 +5,19 @@ the tape tells of becomes an argument of an entry by its type.
 """
 
 import ctypes as C
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from whet.cpu import haste
 from whet.cpu import taped_launches as T
+from whet.ir.graph import Node
 from whet.ir.spans import address
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from .arena import Piece
 from .launch_entries import Check, Fixed, InArena, Launch, Number
-from .value_places import lies_as
+from .value_places import ValuePlaces, lies_as
 
 MOST_ARGUMENTS = 60
 # what says that numbers in stand-ins do not suit a kernel's runner, or that there is no kernel
@@ -26,16 +29,17 @@ class TapeEntries:
     at; `stopped` is 0, or the address of the check that ended a list. `hasty` are the keys of
     kernels that may be compiled in haste so far."""
 
-    def __init__(self, arrays, places):
+    def __init__(self, arrays: Any, places: ValuePlaces) -> None:
         self.arrays, self.places = arrays, places
         self.checks, self.stopped, self.hasty = {}, C.c_int64(), set()
         self.rooms = {}  # id of scratch memory -> its piece, of one node
 
-    def begin(self):
+    def begin(self) -> None:
         """The next node has scratch memory of its own."""
         self.rooms = {}
 
-    def take(self, run, known, made=(), outs=(), node=None):
+    def take(self, run: Callable[[], Any], known: Sequence[Any], made: Sequence[Any] = (),
+             outs: Sequence[Any] = (), node: Node | None = None) -> list[Any] | None:
         """Run something on stand-ins: the entries of its launches, or None where they cannot be
         repeated. `outs`: the values, or arrays, that what it made is. A kernel that checks its
         data is one of a node, and a check follows it."""
@@ -52,7 +56,8 @@ class TapeEntries:
         mine = [n if type(n) is np.ndarray else self.places.memory(n) for n in outs]
         return self.entries(tape, known, made, mine, node)
 
-    def entries(self, tape, known, made=(), mine=(), node=None):
+    def entries(self, tape: Any, known: Sequence[Any], made: Sequence[Any] = (),
+                mine: Sequence[Any] = (), node: Node | None = None) -> list[Any] | None:
         """A tape's launches as entries; None where there are none, or an argument is something
         unknown. `known` are operands, `made` what is on the tape for our arrays `mine`."""
         if any(len(args) > MOST_ARGUMENTS for _, _, _, *args in tape.launches):
@@ -68,17 +73,17 @@ class TapeEntries:
             out += [self.check(x.flag, 0, node) for x in launch.arguments if type(x) is T.Verdict]
         return out or None
 
-    def argument(self, x, operands, mine):
+    def argument(self, x: Any, operands: Sequence[Any], mine: Sequence[Any]) -> Any:
         """An argument of a tape's launch as one of an entry."""
         return TRANSLATIONS[type(x)](self, x, operands, mine)
 
-    def scratch(self, x):
+    def scratch(self, x: Any) -> InArena:
         """Memory that a node's launches share: a piece, as large as the largest of them wants."""
         piece = self.rooms.setdefault(id(x.memory), Piece(0))
         piece.size = max(piece.size, x.size, 1)
         return InArena(piece, x.offset)
 
-    def check(self, flag, wanted, node):
+    def check(self, flag: Any, wanted: Any, node: Node | None) -> Check:
         """The entry that ends the list where a launch put another number into `flag`."""
         self.checks[address(flag)] = node
         return Check(flag, int(wanted), self.stopped)
@@ -95,7 +100,7 @@ TRANSLATIONS = {
 }
 
 
-def _launched(tape, made):
+def _launched(tape: Any, made: Any) -> bool:
     """Did a launch make this? Otherwise NumPy computed it."""
     return any(
         type(a) is np.ndarray and np.may_share_memory(a, made)

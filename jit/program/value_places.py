@@ -4,21 +4,25 @@ Each value has a stand-in, an array of its type and strides without memory behin
 tells what it stands for: memory that moves, a piece of the arena, or else itself.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
-from whet.ir.graph import Type
+from whet.ir.graph import Node, OpNode, Type
 from whet.ir.spans import address, span
 
 from ..capture.value_layouts import Addresses
 from .arena import Piece, Ranges
-from .launch_entries import Fixed, InArena, Moving
+from .launch_entries import Argument, Fixed, InArena, Moving
+from .liveness import Roots
 
 
-def alike(a, b):
+def alike(a: Any, b: Any) -> bool:
     """Have two arrays the same type, sizes and strides?"""
-    return a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+    return bool(a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype)
 
 
-def lies_as(a, b):
+def lies_as(a: Any, b: Any) -> bool:
     """Do two arrays' elements lie alike? The stride of a dimension of size one leads nowhere, and
     depends on how it was made."""
     return a.shape == b.shape and a.dtype == b.dtype and (
@@ -30,7 +34,7 @@ class ValuePlaces:
     """The stand-ins of values, `held`, and what they stand for. `arrays` tell how each value lay
     when it was recorded, `roots` whose memory it lies in."""
 
-    def __init__(self, arrays, roots):
+    def __init__(self, arrays: Any, roots: Roots) -> None:
         self.arrays, self.roots = arrays, roots
         self.held = {}  # value -> stand-in
         self.names = {}  # id of a stand-in -> the values that it stands for
@@ -42,7 +46,7 @@ class ValuePlaces:
         self.heirs = []  # (piece, one that may take its place)
         self.shown = {}  # value that Python looks at -> (its piece, bytes to its first element)
 
-    def hold(self, n, a):
+    def hold(self, n: int, a: Any) -> Any:
         """Let an array stand for value n."""
         self.held[n] = a
         self.names.setdefault(id(a), []).append(n)
@@ -50,7 +54,7 @@ class ValuePlaces:
             self.ranges.put(*span(a), (self.roots.position[n], address(a)))
         return a
 
-    def memory(self, n):
+    def memory(self, n: int) -> Any:
         """Memory for value n, laid out as it was when recorded."""
         if n in self.held:
             return self.held[n]
@@ -63,7 +67,7 @@ class ValuePlaces:
             return self.hold(n, self.part(blocks.pop().reshape(-1).view().reshape(a.shape)))
         return self.hold(n, self.part(self.addresses.like(a)))
 
-    def part(self, a):
+    def part(self, a: Any) -> Any:
         """Let an array stand for a piece of the arena."""
         self.parts.append(a)
         if a.size:
@@ -71,14 +75,14 @@ class ValuePlaces:
             self.ranges.put(low, high, Piece(high - low))
         return a
 
-    def release(self, roots):
+    def release(self, roots: Iterable[int]) -> None:
         """Nobody needs some memory any more: other values may lie in what is the program's."""
         for r in roots:
             a = self.held[r] if r in self.own and r not in self.roots.position else None
             if a is not None and a.flags.c_contiguous:
                 self.free.setdefault((a.nbytes, a.dtype), []).append(a)
 
-    def move(self, node):
+    def move(self, node: Node) -> None:
         """The results of a node that Python computes are roots that move."""
         for o in node.outs:
             if self.roots[o] != o or o not in self.roots.position:
@@ -88,7 +92,7 @@ class ValuePlaces:
             elif o not in self.held:
                 self.hold(o, self.addresses.like(self.arrays[o]))
 
-    def view(self, node):
+    def view(self, node: OpNode) -> bool:
         """Views of our own memory, made once; of memory that moves, as they lie in its stand-in.
         False where they do not lie as they did."""
         if node.ins[0] not in self.held:
@@ -102,7 +106,7 @@ class ValuePlaces:
         return True
 
     # ---- asking ----------------------------------------------------------------------------------
-    def piece(self, x):
+    def piece(self, x: Any) -> tuple[Piece, int] | None:
         """Where a value lies in the arena: (the piece, the bytes to its first element), or None."""
         a = self.held.get(x)
         if a is None or not a.size:
@@ -110,7 +114,7 @@ class ValuePlaces:
         low, what = self.ranges.at(span(a)[0]) or (0, None)
         return (what, address(a) - low) if type(what) is Piece else None
 
-    def argument(self, a, offset=0):
+    def argument(self, a: Any, offset: int = 0) -> Argument | None:
         """An address in an array as an argument; None for one in a stand-in for memory that moves
         in a way not known here."""
         low, what = (self.ranges.at(span(a)[0]) if a.size else None) or (0, None)
@@ -123,13 +127,13 @@ class ValuePlaces:
             return None
         return Fixed(a, offset)
 
-    def overlap(self, x, y):
+    def overlap(self, x: Any, y: Any) -> bool:
         """Do two values share memory? Where they come from outside, their stand-ins never do."""
         return np.may_share_memory(self.held[x], self.held[y]) or np.may_share_memory(
             self.arrays[x], self.arrays[y]
         )
 
-    def look(self, node):
+    def look(self, node: Node) -> list[Piece]:
         """The pieces that a step of Python's finds its operands in."""
         found = []
         for x in (*node.refs(), *node.attrs.get("into", {}).values()):
@@ -139,7 +143,7 @@ class ValuePlaces:
                 found.append(at[0])
         return found
 
-    def inherit(self, node):
+    def inherit(self, node: Node) -> None:
         """A pointwise kernel may put a result where an operand is that nobody needs any more, if
         element lies on element."""
         refs, into = dict.fromkeys(node.refs()), node.attrs.get("into", {})
@@ -149,14 +153,15 @@ class ValuePlaces:
             others = any(y is not x and self.roots[y] == root for y in refs)
             if old is None or root in busy or others or not self.held[x].flags.c_contiguous:
                 continue
-            self.heirs += [
-                (old[0], self.piece(o)[0])
-                for o in node.outs
-                if o not in into and o in self.own and not self.roots.moves(o)
-                and alike(self.held[x], self.held[o]) and old[0].size == self.held[x].nbytes
-            ]
+            if old[0].size != self.held[x].nbytes:
+                continue
+            for o in node.outs:
+                new = self.piece(o) if o not in into and o in self.own else None
+                if new is not None and not self.roots.moves(o) \
+                        and alike(self.held[x], self.held[o]):
+                    self.heirs.append((old[0], new[0]))
 
-    def where(self):
+    def where(self) -> dict[int, tuple[int, Type]]:
         """Of the values that Python looks at, those that lie in the arena: value -> (offset, how
         it lies)."""
         return {

@@ -12,7 +12,8 @@ from ..gradient.backward import Backward
 from ..gradient.eager_graph import inside
 from ..guards.tensor_guards import TensorGuards
 from ..program import builder
-from ..program.program import Miss, Program
+from ..program.misses import Miss
+from ..program.program import Program
 from ..report.reasons import Memory, Prints, PythonBackward
 from ..verify.program_check import ProgramCheck
 from . import families

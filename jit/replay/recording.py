@@ -12,7 +12,7 @@ from ..guards.table_index import bypass, calls, fingerprint, limit
 from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
 from ..policy.timing import Trial
-from ..program.program import Miss
+from ..program.misses import Miss
 from ..report.reasons import Misses
 from .inputs import Overlaps
 from .replay import Replay

@@ -25,7 +25,7 @@ from ..effects.lay_state import Left
 from ..effects.recipes import Making, Recipe
 from ..effects.tensor_recipes import MadeTensor
 from ..guards.native_entry import MISSED
-from ..program.program import Miss
+from ..program.misses import Miss
 from .inputs import Inputs, Overlaps
 
 

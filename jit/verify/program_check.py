@@ -7,7 +7,7 @@ from whet.cpu import memory
 from whet.ir.spans import address, span
 
 from ..capture.refused import Refused, Wrong
-from ..program.program import Miss
+from ..program.misses import Miss
 from ..report.reasons import Drifts, Memory, Rewrites
 from .same_bits import laid, near, same_bits
 

@@ -306,21 +306,13 @@ def _start(tensors, gradients, what):
 
 def _beyond(tensors):
     """What to add to an error about the history of tensors inside of a transform."""
-    level = _level_of(tensors)
+    level = modes.level_of(tensors)
     if level is None:
         return ""
     return (
         f" Inside of a {level.name}, tensors have a history back to what it was given or was made "
         "inside; that of tensors from outside lies outside of it. To differentiate by such a "
         f"one, give it to {level.name} as an argument, and use func.grad(f, argnums) inside.")
-
-
-def _level_of(tensors):
-    """The function transform whose history these tensors have: that of the innermost one among
-    them."""
-    levels = [t.level for t in tensors if t._stands_for_another]
-    return (next((o for o in reversed(modes.state.observers)
-                  if any(o is x for x in levels)), None) if levels else None)
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
@@ -332,13 +324,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     roots, gs = _start(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        run(roots, gs, keep, create_graph, level=_level_of(tensors))
+        run(roots, gs, keep, create_graph, level=modes.level_of(tensors))
         return
     inputs = _as_tuple(inputs)
     if not inputs:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     targets = _targets(inputs)
-    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=_level_of(tensors))
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=modes.level_of(tensors))
     with modes.enable_grad() if create_graph else modes.no_grad():
         for t, k in zip(inputs, _keys(inputs)):
             if k in got:
@@ -383,7 +375,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     roots, gs = _start(outputs, grad_outputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     targets = _targets(inputs)
-    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=_level_of(outputs))
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=modes.level_of(outputs))
     result = []
     for t, k in zip(inputs, _keys(inputs)):
         g = got.get(k)

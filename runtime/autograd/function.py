@@ -179,8 +179,7 @@ class Function:
 def call(cls, args, kwargs):
     """Run a Function, or what has a forward and a backward like one."""
     if modes.state.observers:
-        from .function_levels import level_of
-        level = level_of(args)
+        level = modes.level_of(args)
         if level is not None:
             return level.function(cls, args, kwargs)
     recording = modes.state.flags & modes.GRAD

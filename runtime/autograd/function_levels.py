@@ -14,14 +14,7 @@ from ..ops import batching, registry
 from ..ops.tangents import forward_product
 from . import modes
 from .function import FunctionCtx, attach, call, evaluate, methods
-from .levels import LevelTensor, NeedsNumbers, variable
-
-
-def level_of(args):
-    """The innermost of the levels that the arguments are tensors of; None where there is none."""
-    levels = [a.level for a in args if isinstance(a, LevelTensor)]
-    return (next((o for o in reversed(modes.state.observers)
-                  if any(o is x for x in levels)), None) if levels else None)
+from .levels import NeedsNumbers, variable
 
 
 class _Inside:

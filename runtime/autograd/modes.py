@@ -24,6 +24,14 @@ class _State(threading.local):
 state = _State()
 
 
+def level_of(args):
+    """The innermost of the levels (see `levels.py`) that tensors among the arguments are of: the
+    function transform whose history they have. None where there is none."""
+    levels = [x.level for x in args if getattr(x, "_stands_for_another", False)]
+    return (next((o for o in reversed(state.observers)
+                  if any(o is x for x in levels)), None) if levels else None)
+
+
 def tell(flags):
     """Tell the native entries, which keep a copy for the current thread, the new flags: replaced
     where there are any."""

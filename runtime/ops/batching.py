@@ -91,8 +91,7 @@ def at_index(within, slices=True):
 
 
 def _places(n):
-    from .creation import literal
-    return literal(np.arange(n))
+    return apply(REGISTRY["constant"], (), {"array": np.arange(n)})
 
 
 def folded(*sizes, first=None):
@@ -142,9 +141,13 @@ def looped(op, n, inputs, batched, attrs):
 
 
 def _stacked(op, rows):
-    from .join import stack
     check_one_shape(op, {x._array.shape for x in rows})
-    return stack(rows)
+    return _along_a_new_dimension(rows)
+
+
+def _along_a_new_dimension(xs):
+    """Tensors of one type and shape joined along a new dimension in front."""
+    return apply(REGISTRY["stack"], tuple(xs), {"dim": 0})
 
 
 def check_one_shape(op, shapes):
@@ -195,11 +198,10 @@ class HostRows(Op):
                   {**attrs, "apart": tuple([b or each for b, each in zip(batched, apart)])}), n)
 
     def _two_rows(self, make):
-        from .join import stack
         for s in self.one.samples(make):
             apart = tuple([is_tensor(x) for x in s.args])
             yield Sample(
-                *[stack([x.detach(), x.detach()]) if each else x for x, each in zip(s.args, apart)],
+                *[_along_a_new_dimension([x.detach()] * 2) if each else x for x, each in zip(s.args, apart)],
                 apart=apart,
                 **s.kwargs)
 
