@@ -55,7 +55,8 @@ class Origin:
     def only_computes(self) -> bool:
         """Does it, or its package, say that it only computes? What is written at run time does."""
         package = sys.modules.get(self.names.get("__package__") or "")
-        return id(self.names) in declarations.COMPUTING or id(self.names) in declarations.GENERATED \
+        return id(self.names) in declarations.COMPUTING \
+            or id(self.names) in declarations.GENERATED \
             or package is not None and id(_own_dict(package)) in declarations.COMPUTING
 
 

@@ -33,7 +33,8 @@ class Rounds:
         for i, x in enumerate(self.names):
             at.setdefault(x, i)
         moving = [(i, at[moves[x][0]], moves[x][1]) for i, x in enumerate(self.names) if x in moves]
-        self.places, self.sources, self.steps = (np.array(column, np.int64) for column in zip(*moving))
+        self.places, self.sources, self.steps = (
+            np.array(column, np.int64) for column in zip(*moving))
         self.pred, self.new, self.out = (at[pred] if pred is not None else 0,
                                          np.empty(len(moving), np.int64), np.zeros(2, np.int64))
 

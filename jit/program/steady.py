@@ -108,4 +108,5 @@ class Guard:
     def forget(self) -> None:
         """The next call does the launch."""
         self.cell = self.tensor._shared()
-        self.state[:] = list(L.State(tensor=id(self.tensor), cell=id(self.cell), version=-1, address=0))
+        self.state[:] = list(L.State(
+            tensor=id(self.tensor), cell=id(self.cell), version=-1, address=0))

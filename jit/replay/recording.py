@@ -131,7 +131,8 @@ class Recording:
     # ---- its programs ----------------------------------------------------------------------------
     def programs(self) -> list[Any]:
         """What it runs, its backward included."""
-        return [self.program, *(way.program for way in (self.backward.ways.values() if self.backward is not None else ()))]
+        ways = () if self.backward is None else self.backward.ways.values()
+        return [self.program, *(way.program for way in ways)]
 
     @property
     def hasty(self) -> set[Any]:
@@ -146,7 +147,9 @@ class Recording:
 
     def weigh(self) -> int:
         """The bytes that it takes, about."""
-        return BASE + sum(NODE * (len(p.recorded) + len(p.nodes)) + sum(a.nbytes for a in p.keep if type(a) is np.ndarray) for p in self.programs())
+        programs = self.programs()
+        kept = sum(a.nbytes for p in programs for a in p.keep if type(a) is np.ndarray)
+        return BASE + kept + NODE * sum(len(p.recorded) + len(p.nodes) for p in programs)
 
     # ---- calls -----------------------------------------------------------------------------------
     def reach(self, leaves: list[Any]) -> list[Any] | None:

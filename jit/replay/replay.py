@@ -53,8 +53,9 @@ class Replay:
                  left: Left, grads: list[tuple[Source, Recipe]], bumps: list[tuple[Source, Any]],
                  marks: list[tuple[Source,
                                    int]], acts: list[Any], generators: list[Any], backward: Any):
-        self.program, self.inputs, self.overlaps, self.result, self.left = program, inputs, overlaps, result, left
-        self.grads, self.bumps, self.marks, self.acts, self.backward = grads, bumps, marks, acts, backward
+        self.program, self.inputs, self.overlaps = program, inputs, overlaps
+        self.result, self.left, self.grads, self.bumps = result, left, grads, bumps
+        self.marks, self.acts, self.backward = marks, acts, backward
         # those that a miss must put back
         self.generators = generators if program.may_miss else []
         self.does_nothing_but_acts = not (overlaps or bumps or grads or left or generators)

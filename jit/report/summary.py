@@ -357,5 +357,7 @@ def timing(p: Facts) -> str:
             f"not timed yet (that takes {TURNS} calls, once all kernels are compiled well; of "
             f"short ones the first {EARLY} aside)")
     replay, eager = p["microseconds"]
-    return out + ("eager is faster, and is what runs: " if p["slower"] else "") + f"{replay} us a replay, {eager} us an eager call" \
-        + (f"; {many(p['checked'], 'call')} recorded again to compare" if p["checked"] else "")
+    out += "eager is faster, and is what runs: " if p["slower"] else ""
+    out += f"{replay} us a replay, {eager} us an eager call"
+    return out + (f"; {many(p['checked'], 'call')} recorded again to compare"
+                  if p["checked"] else "")

@@ -56,7 +56,8 @@ def _needed(order, targets):
 
 def _in_part(node, need, targets):
     """Is a short cut needed for some of its edges alone (or might fail for the others)?"""
-    return node in need and (node.stale() or not all(e is None or e in need or id(e) in targets for e in node.edges))
+    return node in need and (node.stale() or not all(
+        e is None or e in need or id(e) in targets for e in node.edges))
 
 
 def run(roots, gradients, keep, create, targets=None, accumulate=True, level=None):
@@ -330,7 +331,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if not inputs:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     targets = _targets(inputs)
-    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=modes.level_of(tensors))
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False,
+              level=modes.level_of(tensors))
     with modes.enable_grad() if create_graph else modes.no_grad():
         for t, k in zip(inputs, _keys(inputs)):
             if k in got:
@@ -375,7 +377,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     roots, gs = _start(outputs, grad_outputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     targets = _targets(inputs)
-    got = run(roots, gs, keep, create_graph, targets, accumulate=False, level=modes.level_of(outputs))
+    got = run(roots, gs, keep, create_graph, targets, accumulate=False,
+              level=modes.level_of(outputs))
     result = []
     for t, k in zip(inputs, _keys(inputs)):
         g = got.get(k)

@@ -201,7 +201,8 @@ class HostRows(Op):
         for s in self.one.samples(make):
             apart = tuple([is_tensor(x) for x in s.args])
             yield Sample(
-                *[_along_a_new_dimension([x.detach()] * 2) if each else x for x, each in zip(s.args, apart)],
+                *[_along_a_new_dimension([x.detach()] * 2) if each else x
+                  for x, each in zip(s.args, apart)],
                 apart=apart,
                 **s.kwargs)
 
