@@ -7,6 +7,7 @@
 from typing import Any
 
 from whet.autograd import modes
+from whet.cpu import haste
 
 from ..guards import sizes
 from ..guards.native_entry import MISSED
@@ -142,7 +143,8 @@ class Calls:
     def planned(self, model: Any, call: Invocation, may_plan: bool) -> Any:
         """The recording for a call by the family of another one, or None."""
         start = timing.clock()
-        r = model.family.recording(call.given.leaves, may_plan)
+        with haste.recording():              # (somebody waits for the call's result)
+            r = model.family.recording(call.given.leaves, may_plan)
         if may_plan:
             self.policy.planned(timing.clock() - start)
         return r

@@ -10,7 +10,8 @@ import math
 from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Draw, Guard, OpNode, Ref
-from whet.ir.outline import Outline
+from whet.ir.outline import Outline, broadcast_shapes, dense
+from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.registry import MoveOp
 from whet.passes.fold_constants import constants
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -160,6 +161,9 @@ class SizedTypes:
         """The outlines of what an op makes of operands."""
         if isinstance(node.op, MoveOp):
             return (Outline(node.op.shape(*ins, **attrs), ins[0].dtype),)
+        if isinstance(node.op, PointwiseOp) and self.lies_densely(node):
+            shape = broadcast_shapes(*[x.shape for x in ins if type(x) is Outline])
+            return (Outline(shape, self.like.arrays[node.outs[0]].dtype),)
         if node.op.write is not None:  # a copy of the first operand, changed
             return (Outline(ins[0].shape, ins[0].dtype),)
         try:
@@ -173,6 +177,13 @@ class SizedTypes:
                 return tuple(Outline(ins[0].shape, a.dtype) for a, _ in pairs)
             return tuple(self.similar(a, b, shapes) for a, b in pairs)
         return out if type(out) is tuple else (out,)
+
+    def lies_densely(self, node):
+        """Do all operands of a node have the strides of C order, whatever sizes are? Then what a
+        pointwise op makes has these, too."""
+        return len(node.outs) == 1 and bool(node.refs()) and all(
+            list(map(terms, a.strides)) == list(map(terms, dense(a.shape, a.itemsize)))
+            for a in (self.arrays[x] for x in node.refs()))
 
     def operands(self, node, other, held):
         """The operands of a node: outlines, and numbers. Where these differ, the op must take
@@ -205,6 +216,11 @@ class SizedTypes:
                 if end is not None and end <= before and not end <= n:
                     return False
         return True
+
+
+def terms(n):
+    """What an expression or a number is, to compare it without a question."""
+    return n.terms if type(n) is Extent else n
 
 
 def dry(run):
