@@ -188,7 +188,9 @@ class Session:
         self.settle()
         if self.exchanged.tuples:
             out = self.exchanged.given_back(out)
-        return real(settle(out) if has_lent else out)
+        out = real(settle(out, self.swapped.settled) if has_lent else out)
+        self.swapped.settled = {}
+        return out
 
     def settle(self) -> None:
         """Plain numbers wherever the run left Numbers in Python's state."""

@@ -297,14 +297,14 @@ SETTLED = dict.fromkeys(NUMBERS, value_of)
 HOLDS = {*NUMBERS, list, dict, tuple, slice, frozenset, Size}
 
 
-def settle(x, seen=()):
-    """The same with plain numbers in place of Numbers: containers that the run made are changed, tuples made anew."""
-    t = type(x)
+def settle(x, seen=None):
+    """The same with plain numbers in place of Numbers: containers that the run made are changed, tuples made anew, each once (`seen`)."""
+    t, made, seen = type(x), None, {} if seen is None else seen
     if t in SETTLED:
         return SETTLED[t](x)
-    if any(x is y for y in seen):            # (a list may hold itself)
-        return x
-    seen = (*seen, x)
+    if id(x) in seen:                        # (a list may hold itself)
+        return seen[id(x)][1]
+    seen[id(x)] = x, x
     if t is list:
         for i, y in enumerate(x):
             if type(y) in HOLDS:
@@ -314,11 +314,11 @@ def settle(x, seen=()):
             if type(y) in HOLDS:
                 kind_of(x).__setitem__(x, k, settle(y, seen))
     elif t is tuple and any(type(y) in HOLDS for y in x):
-        return tuple([settle(y, seen) for y in x])
+        made = tuple([settle(y, seen) for y in x])
     elif isinstance(x, tuple | frozenset | slice):
         made = _anew(x, lambda y: settle(y, seen))
-        return x if made is None else made
-    return x
+    seen[id(x)] = x, x if made is None else made
+    return seen[id(x)][1]
 
 
 def reclaim(lent):

@@ -163,7 +163,10 @@ class Swapped:
         self.acting = []
 
     def settle(self, whole: World) -> None:
-        """Plain numbers wherever the run left Numbers."""
+        """Plain numbers wherever the run left Numbers. `settled`: what was made in the place of
+        what (each thing once)."""
+        seen: dict[int, Any] = {}
+        self.settled = seen
         for s in self.world.slots:
             v = s.spot.found()
             real, there = self.tuples.get(s.spot.key, (None, None))
@@ -176,18 +179,18 @@ class Swapped:
         # (of one settled before, the real list is there)
         left: list[Any] = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
         for grown in left:
-            settle(grown.real)
+            settle(grown.real, seen)
             if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):
-                containers.fill(grown.real, [settle(x) for x in elements(grown.real)])
+                containers.fill(grown.real, [settle(x, seen) for x in elements(grown.real)])
         # (weakly: most are gone with this, and who holds them need not be asked)
         self.left += [(weakref.ref(grown), grown.real) for grown in left]
         self.lists, left, grown = [], [], None
         reclaim(self.left)
         for c in whole.changes():
             if c.spot is not None and type(c.now) in HOLDS:
-                c.spot.put(settle(c.now))
+                c.spot.put(settle(c.now, seen))
             elif c.name is None and type(c.owner) in (list, dict):
-                settle(c.owner)
+                settle(c.owner, seen)
 
     def forget(self) -> None:
         """Hold nothing of what stood for something else."""

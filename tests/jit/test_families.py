@@ -379,6 +379,16 @@ def test_a_told_size_that_is_kept_is_the_size_of_the_call():
     assert not kept
 
 
+def test_what_a_told_size_lies_in_is_given_back_once():
+    def fn(x):
+        part, pair = slice(0, x.shape[0]), (x.shape[0], 1)
+        return part, (part,), pair, [pair]
+    f = jit.trace(fn)
+    for n in (3, 3, 4, 5, 6):
+        part, (other,), pair, (same_pair,) = f(whet.ones(n))
+        assert part is other and pair is same_pair and (part, pair) == (slice(0, n), (n, 1))
+
+
 def test_threads_that_replay_one_family_at_other_sizes():
     import threading
     table, rounds = whet.randn(50, 16), 60
