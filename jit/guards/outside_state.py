@@ -91,8 +91,10 @@ class World:
 
     def difference(self) -> Changed | None:
         """The first thing that is not as it was found, as a reason; None if all is."""
-        found = self.changes()
-        return Changed(self, found[0]) if found else None
+        if self.same():
+            return None
+        found = next((c for place in self.places for c in place.changes()), None)
+        return None if found is None else Changed(self, found)
 
     def restore(self) -> bool:
         """Put back what is not as it was found; was there anything?"""

@@ -47,8 +47,9 @@ SOUNDING = 32
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
 # of eager's time: what asking may take, once so many seconds or less can be spent
 ASKING, RESERVE = 0.03, 0.01
-# eager calls in a row until asking is left out, and for how many calls at most
-PATIENCE, LONGEST = 16, 1 << 12
+# eager calls in a row, or seconds that asking took in them, until it is left out, and for how many
+# calls at most
+PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 MEMORY = 1 << 28                 # bytes of recordings
 # seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
@@ -73,6 +74,7 @@ class Policy:
         self.first = math.inf
         self.timings = 0                     # replays that the ratio is of
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
+        self.wasted = 0.0                    # seconds that asking took in eager calls in a row
         self.bypass = None                   # the table by which machine code makes these
         # decisions; the first of the recordings whose calls are counted next
         self.turn, self.reaped = itertools.count(), 0
@@ -114,7 +116,9 @@ class Policy:
         self.ledger.spent += asked
         self.ledger.eager += seconds
         self.idle += 1
-        if self.idle >= PATIENCE and self.balance < RESERVE and self.asking > ASKING * self.typical:
+        self.wasted = (self.wasted if self.idle > 1 else 0.0) + asked - seconds
+        in_vain = self.idle >= PATIENCE or self.wasted > WASTED
+        if in_vain and self.balance < RESERVE and self.asking > ASKING * self.typical:
             self.resting = min(int(self.asking / (ASKING * max(self.typical, 1e-7))), LONGEST)
 
     def timed(self, kind, seconds):
