@@ -12,7 +12,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels planted leaks onnx-tests clean
+.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels planted leaks libraries onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -67,6 +67,10 @@ fuzz-archives: $(STAMP)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks
+
+# libraries of many small models, at each level of processors that the machine has
+libraries: $(STAMP)
+	$(BIN)/python -m tests.libraries $(ONLY)
 
 # every family of kernels in every form: half an hour
 sweep-kernels: $(STAMP)

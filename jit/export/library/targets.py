@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,14 +54,25 @@ def chosen(names: str | Sequence[str]) -> System:
     names = [names] if isinstance(names, str) else list(names)
     known = {k.name: (s, k) for s in SYSTEMS for k in s.kinds}
     if names == [HERE]:
-        names = [k.name for s in SYSTEMS if s.machine == platform.machine() for k in s.kinds]
+        names = here()
     unknown = [n for n in names if n not in known]
     systems = {known[n][0].machine: known[n][0] for n in names if n in known}
     if unknown or len(systems) != 1:
         said = ", ".join(map(repr, unknown)) if unknown else "levels of several systems"
         raise ExportError(
             f"compile: targets are {HERE!r} or levels of one system among {', '.join(known)}; "
-            f"not {said or 'none'}"
+            f"not {said}"
         )
     (system,) = systems.values()
     return system._replace(kinds=tuple(k for k in system.kinds if k.name in names))
+
+
+def here() -> list[str]:
+    """The levels of this machine's system."""
+    for system in SYSTEMS if sys.platform == "linux" else ():
+        if system.machine == platform.machine():
+            return [k.name for k in system.kinds]
+    raise ExportError(
+        f"compile: there are no libraries for {sys.platform} on {platform.machine()} yet; "
+        "`target` names a level of Linux"
+    )
