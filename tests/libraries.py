@@ -57,7 +57,8 @@ def cases():
         "one row": (nn.Sequential(nn.Linear(300, 400), nn.GELU(), nn.Linear(400, 30)),
                     [randn(1, 300)]),
         "attention": (nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), [randn(2, 11, 32)]),
-        "einsum": (lambda a, b: whet.einsum("bij,bjk->bik", a, b), [randn(3, 4, 5), randn(3, 5, 6)]),
+        "einsum": (lambda a, b: whet.einsum("bij,bjk->bik", a, b),
+                   [randn(3, 4, 5), randn(3, 5, 6)]),
         "resize": (lambda x: F.interpolate(x, scale_factor=2.0), [randn(1, 2, 5, 5)]),
     }
 
@@ -89,7 +90,8 @@ def main(names):
         with tempfile.TemporaryDirectory() as folder:
             found = differing(fn, args, folder)
         wrong += bool(found)
-        print(f"{name:12s}{time.perf_counter() - start:6.1f} s  {found or 'the same bits'}", flush=True)
+        seconds = time.perf_counter() - start
+        print(f"{name:12s}{seconds:6.1f} s  {found or 'the same bits'}", flush=True)
     return wrong
 
 

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
-from . import targets
+from . import fused_multiply_add, targets
 
 FLOATS = ("half", "bfloat", "float", "double")
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
@@ -300,7 +300,7 @@ class Fn:
         return self.v(first.ty, f"call {first.ty} @{full}({said})")
 
     def fma(self, a: Val, b: Number, c: Number) -> Val:
-        return self.intr("fma", *map(self.from_memory, self._same(a, b, c)))
+        return cast(Val, fused_multiply_add.emit(self, *self._same(a, b, c)))
     def sqrt(self, a: Val) -> Val: return self.intr("sqrt", a)
     def fabs(self, a: Val) -> Val: return self.intr("fabs", a)
     def rint(self, a: Val) -> Val: return self.intr("roundeven", a)
