@@ -35,7 +35,14 @@ class Attempts:
         """The result of a call that is recorded for the first time, and what became of the
         attempt."""
         attempt = FirstRecording(self, call)
-        return attempt.result(), attempt
+        out, r = attempt.result(), attempt.recording
+        # (now that nothing stands for something else any more)
+        if r is not None and r.lock.acquire(False):
+            try:
+                r.prepare(call.args, call.kwargs, call.given)
+            finally:
+                r.lock.release()
+        return out, attempt
 
     def again(self, call: Any, known: Any) -> Any:
         """The result of a call that a known recording fits, with which the run is compared."""
@@ -129,9 +136,11 @@ class FirstRecording(Session):
                    for c in self.world.changes())
 
     def learn(self) -> None:
-        """No recording came of it: what it changed, later calls may find changed as well."""
+        """No recording came of it: what it changed, later calls may find changed as well, and so
+        what schedules change."""
         if hasattr(self, "run"):
             self.learned.loosen(self.world.changes())
+            self.learned.expect(self.world)
 
     def only_computed(self) -> bool:
         """Were numbers that vary only computed with? Those that Python went on from are guards from
@@ -166,7 +175,6 @@ class FirstRecording(Session):
             r.sized = r.informed = "code that is tried"
         if not self.is_unwatched:
             self.recordings.add_model(self.model_key, r)
-        r.prepare(self.args, self.kwargs, call.given)
         is_resized = model is not None and r.program.plan is model.program.plan
         r.trial.proven = is_resized and self.policy.timings >= TIMED
         self.became, self.recording = "resized" if is_resized else "recorded", r

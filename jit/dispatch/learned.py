@@ -1,5 +1,6 @@
 """What the calls of a function have taught: which of its numbers vary. By this calls are told
 apart."""
+import sys
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from whet.cpu import pool
 from whet.tensor_base import Base
 
 from ..capture.varying_numbers import tensor_of, varies
+from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import Given
 from ..guards.slots import several
@@ -89,6 +91,16 @@ class Learned:
                 self.loose.add((id(c.owner), None))
             elif c.name is not None and _may_be_exchanged(c.before, c.now):
                 self.loose.add(c.key)
+        self.loose -= self.fixed
+
+    def expect(self, world: World) -> None:
+        """Options of optimizers that schedules change may be any from now on."""
+        if self.numbers_are_known or (optim := sys.modules.get("whet.optim")) is None:
+            return
+        for x in world.seen.values():
+            if isinstance(x, optim.Optimizer):
+                self.loose |= {(id(group), name) for group in x.param_groups
+                               for name in x.scheduled if varies(group.get(name))}
         self.loose -= self.fixed
 
     def fix(self, places: Iterable[Any]) -> None:

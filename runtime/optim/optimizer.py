@@ -28,6 +28,7 @@ class Optimizer:
     and options of their own.
     """
     _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
+    scheduled = ("lr",)         # options that are likely to be others at later steps
     _hooks = None               # name of the door -> Hooks, made when first needed
 
     def __init_subclass__(cls, **kwargs):

@@ -406,3 +406,26 @@ def test_stand_ins_are_taken_back_without_a_look_at_all_that_is_alive(monkeypatc
         assert step((rows, rows + 1)).tolist() == [0.5 ** (k + 2) * (k + 1)] * 3
     assert history == [0.0, 3.0, 6.0, 9.0] and not asked
     assert all(type(x) is float for x in (*history, *rates["betas"]))
+
+
+def test_a_learning_rate_is_known_to_be_scheduled():
+    """It changes sooner or later: a recording that was made of it alone would be of no use then."""
+    w = whet.ones(3, requires_grad=True)
+    optimizer = whet.optim.Adam([w], lr=0.5)
+
+    @whet.jit.trace
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return w.detach().clone()
+    other = whet.ones(3, requires_grad=True)
+    eager = whet.optim.Adam([other], lr=0.5)
+    for k in range(6):
+        optimizer.param_groups[0]["lr"] = eager.param_groups[0]["lr"] = 0.5 / (1 + k // 3)
+        eager.zero_grad()
+        (other * 2).sum().backward()
+        eager.step()
+        assert step(whet.full((3,), 2.0)).tolist() == other.tolist()
+    calls = step.explain(data=True)["calls"]
+    assert (calls["recorded"], calls["replayed"]) == (1, 4), calls
