@@ -109,7 +109,7 @@ class Session:
         search = None if self.is_unwatched else searched(self.loose)
         world = self.model.world if search is None else search.world
         if world.exact and not self.learned.numbers_are_known:
-            self.loose, self.items_vary = frozenset(), False
+            self.loose, self.items_vary, self.follows_sizes = frozenset(), False, False
             self.numbers_become_known()
             search = searched(frozenset())
             world = search.world

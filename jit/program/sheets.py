@@ -80,7 +80,9 @@ class Sheet:
 
     def __init__(self, sized):
         like, lists = sized.like, sized.list
-        self.model, self.table = like, None  # one that machine code has for one of its programs
+        self.model = like
+        # one that machine code has for one of its programs, and the guards of that recording
+        self.table = None
         self.arrays, self.keep, self.own, self.draws = like.arrays, sized.keep, sized.own, sized.draws
         self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}

@@ -90,14 +90,17 @@ class Recording:
         if self.ready is not None:
             self.counted += calls(self.ready)
             self.ready = None
-        # Of many recordings for one, one shows the others their table.
+        # Recordings that a family made are one run's, and one shows the others its table. A run of
+        # its own gave its own results: numbers among them are of its sizes.
         sheet = getattr(self.program, "sheet", None)
         if sheet is not None and sheet.table is not None and n == 1:
-            self.ready = native_table.resized(sheet.table, self, given.leaves)
+            guards, table = sheet.table
+            if guards is self.guards:
+                self.ready = native_table.resized(table, self, given.leaves)
         if self.ready is None:
             self.ready = native_table.table(self, args, kwargs, given)
-            if sheet is not None:
-                sheet.table = self.ready
+            if sheet is not None and self.ready is not None:
+                sheet.table = self.guards, self.ready
         self.finger = fingerprint(args, kwargs, given.numbers)
         self.limit()
         return True

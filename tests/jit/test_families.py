@@ -379,6 +379,28 @@ def test_a_told_size_that_is_kept_is_the_size_of_the_call():
     assert not kept
 
 
+@pytest.mark.parametrize("fn", [
+    lambda x: (x.nbytes, x * 2), lambda x: (str(x.nbytes), x * 2),
+    lambda x: (2 ** x.shape[0], x * 2)])
+def test_calls_of_a_size_that_was_run_give_that_sizes_numbers(fn):
+    """The lists of launches of several runs are one plan's; what they give besides is not."""
+    f = jit.trace(fn)
+    for n in (3, 5, 4, 8, 6, 6, 8, 6, 4):
+        told, doubled = f(whet.ones(n, 4))
+        assert told == fn(whet.ones(n, 4))[0] and doubled.shape == (n, 4)
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: x * (2 if type(x.shape[0]) is int else 3),
+    lambda x: x * {int: 2, float: 3}.get(type(x.size(0)), 5),
+    lambda x: x * len([n for n in map(type, x.shape) if n is int]),
+    lambda x: x * type(x.numel())(2.5)])
+def test_a_told_size_is_an_int_from_the_first_call_on(fn):
+    f = jit.trace(fn)
+    for n in (3, 3, 5, 6, 7):
+        same(f(whet.ones(n, 4)), whet.ones(n, 4) * 2)
+
+
 def test_what_a_told_size_lies_in_is_given_back_once():
     def fn(x):
         part, pair = slice(0, x.shape[0]), (x.shape[0], 1)
