@@ -476,16 +476,16 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     lp = log_probs.unsqueeze(1) if single else log_probs
     steps, batch, classes = lp.shape
 
-    def lengths(v):
-        return [int(i) for i in (v.reshape(-1).tolist() if is_tensor(v) else v if isinstance(v, list | tuple) else [v])]
-    ins, outs = lengths(input_lengths), lengths(target_lengths)
-    flat = targets.reshape(-1) if targets.ndim == 1 else None
+    ins = _ctc_lengths("input_lengths", input_lengths, batch, steps)
+    outs = _ctc_lengths("target_lengths", target_lengths, batch)
+    if not 0 <= blank < classes:
+        raise RuntimeError(
+            f"ctc_loss(): blank must be in label range, 0 to {classes - 1}, got {blank}")
+    _ctc_check_targets(targets, batch, outs)
+    flat = targets if targets.ndim == 1 else None
     losses, at = [], 0
     for b in range(batch):
         n, m = ins[b], outs[b]
-        if n > steps:
-            raise RuntimeError(
-                f"Expected input_lengths to have value at most {steps}, but got value {n}")
         label = (flat[at:at + m] if flat is not None else targets[b, :m])
         at += m
         losses.append(_ctc_one(lp[:n, b], [int(i) for i in label.tolist()], blank))
@@ -496,6 +496,39 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         n = F["tensor"]([max(m, 1) for m in outs], dtype=r.dtype)
         return (r / n).mean()
     return reduced(r.squeeze(0) if single and reduction == "none" else r, reduction)
+
+
+def _ctc_lengths(name, given, batch, most=math.inf):
+    """Lengths as ints, one for each sequence of the batch, none above `most`."""
+    if is_tensor(given):
+        if given.is_floating_point():
+            raise RuntimeError(f"ctc_loss(): {name} must be integral, got {given.dtype}")
+        given = given.reshape(-1).tolist()
+    found = [int(i) for i in (given if isinstance(given, list | tuple) else [given])]
+    if len(found) != batch:
+        raise RuntimeError(
+            f"ctc_loss(): {name} must be of size batch_size, {batch}, got {len(found)}")
+    for n in found:
+        if not 0 <= n <= most:
+            bound = "least 0" if n < 0 else f"most {most}"
+            raise RuntimeError(
+                f"ctc_loss(): Expected {name} to have value at {bound}, but got value {n}")
+    return found
+
+
+def _ctc_check_targets(targets, batch, lengths):
+    """Raise an error where targets do not have the labels that their lengths tell of: a row for
+    each sequence, or all labels in one."""
+    if targets.ndim == 1:
+        if targets.shape[0] != sum(lengths):
+            raise RuntimeError(
+                f"ctc_loss(): Expected targets to have size {sum(lengths)} at dimension 0, the sum "
+                f"of target_lengths, but got size {targets.shape[0]}")
+    elif targets.shape[0] != batch or targets.shape[1] < max(lengths, default=0):
+        raise RuntimeError(
+            f"ctc_loss(): Expected targets to have size {batch} at dimension 0 and at least "
+            f"{max(lengths, default=0)}, the longest of target_lengths, at dimension 1, "
+            f"but got {targets.shape}")
 
 
 def _ctc_one(lp, label, blank):

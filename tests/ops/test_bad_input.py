@@ -195,3 +195,23 @@ def test_more_repeats_than_memory_can_be_addressed(repeats):
         with pytest.raises(RuntimeError,
                            match="repeat_interleave: Storage size calculation overflowed"):
             whet.repeat_interleave(whet.ones(4, 4), repeats, dim)
+
+
+@pytest.mark.parametrize("targets, inputs, lengths, words", [
+    ([[1, 2]], [3], [9], "size 1 at dimension 0 and at least 9"),
+    ([[1, 2]], [5], [2], "input_lengths to have value at most 3, but got value 5"),
+    ([[1, 2]], [3], [-1], "target_lengths to have value at least 0, but got value -1"),
+    ([[1, 2], [1, 1]], [3], [2, 2], "input_lengths must be of size batch_size, 2, got 1"),
+    ([[1, 2]], [3, 3], [2, 2], "size 2 at dimension 0"),
+    ([1, 2, 1], [3, 3], [2, 2], "size 4 at dimension 0, the sum of target_lengths, but got size 3"),
+    ([1, 2, 1, 1, 1], [3, 3], [2, 2], "but got size 5"),
+    ([[1, 2]], [3.0], [2], "input_lengths must be integral")])
+def test_lengths_that_labels_do_not_have(targets, inputs, lengths, words):
+    import whet
+    scores = whet.zeros(3, len(lengths), 3).log_softmax(-1)
+    with pytest.raises(RuntimeError, match=words):
+        whet.nn.functional.ctc_loss(scores, whet.tensor(targets), whet.tensor(inputs),
+                                    whet.tensor(lengths))
+    with pytest.raises(RuntimeError, match="blank must be in label range, 0 to 2, got 3"):
+        whet.nn.functional.ctc_loss(scores, whet.tensor([[1]] * len(lengths)), [3] * len(lengths),
+                                    [1] * len(lengths), blank=3)
