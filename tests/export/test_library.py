@@ -531,6 +531,15 @@ def test_code_for_another_system_gives_the_same_bits(arm, tmp_path):
         assert same_arrays([found], exported.run([x]))
 
 
+def test_an_object_file_beside_the_library_stays(tmp_path):
+    exported = whet.export(nn.Linear(3, 2).eval(), whet.ones(4, 3))
+    beside = tmp_path / "model.o"
+    beside.write_bytes(b"of model.c")
+    made = exported.compile(tmp_path / "model.so", target=levels()[-1:])
+    assert made == [str(tmp_path / "model.h"), str(tmp_path / "model.so")]
+    assert beside.read_bytes() == b"of model.c" and len(list(tmp_path.iterdir())) == 3
+
+
 def test_without_a_linker_the_command_is_told(folder, monkeypatch):
     exported = whet.export(nn.Linear(3, 2).eval(), whet.ones(4, 3))
     for name, nothing in (("DRIVERS", ()), ("LINKERS", ()), ("zig", lambda: None)):

@@ -50,16 +50,21 @@ def compile_library(
     with tempfile.TemporaryDirectory() as folder:
         made = Library(exported, system, prefix, most, folder)
         code = made.object(None if beside else os.path.join(folder, "weights"))
-    files = {stem + ".h": made.header(beside).encode(), stem + ".o": code}
-    if beside:
-        files[beside] = made.weights.data
-    for name, data in files.items():
-        write(name, data)
-    if ending == ".so":
-        linker.link(system, stem + ".o", path)
-        os.unlink(stem + ".o")
-        files[path] = files.pop(stem + ".o")
-    return sorted(files)
+        files = {stem + ".h": made.header(beside).encode()}
+        if beside:
+            files[beside] = made.weights.data
+        if ending == ".o":
+            files[path] = code
+        for name, data in files.items():
+            write(name, data)
+        if ending == ".so":
+            # An object file beside the library may be somebody else's.
+            source = os.path.join(folder, "code.o")
+            if linker.command(system, source, path) is None:
+                source = f"{stem}.o"
+            write(source, code)
+            linker.link(system, source, path)
+    return sorted({*files, path})
 
 
 def refuse_sizes(exported: Any) -> None:
