@@ -27,9 +27,9 @@ class Texts(NamedTuple):
     cpu: str
     texts: Sequence[str]
 
-    def name(self, number: int, symbol: str) -> str:
+    def name(self, number: int, function: str) -> str:
         """What a function of text `number` is called in the object."""
-        return f"{self.tag}.{number}.{symbol}"
+        return f"{self.tag}.{number}.{function}"
 
     def renamed(self) -> Iterable[str]:
         """The texts with the names that they have in the object, for their processor."""
