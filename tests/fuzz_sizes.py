@@ -147,13 +147,45 @@ x.roll(x.shape[0] // 2, 0)
 sum([x * k for k in range(min(x.shape[0], 3))])
 """.strip().split("\n")
 
+# what else some programs give: what Python makes of sizes
+TOLD = """
+x.shape
+list(x.shape)
+x.shape[0] * 2 - 1
+-x.shape[0] // 3
+x.shape[0] ** 2 % 7
+x.shape[0] / 3
+2 ** (x.shape[0] % 9)
+divmod(x.shape[0], 7)
+x.shape[0] << 2 | 1
+bool(x.shape[0] & 4)
+(x.shape[0] > 40, x.shape == (16, 16), x.shape[0] in (3, 16, 33))
+max(x.shape[0], 10) + min(len(x), 5)
+math.sqrt(x.size(0)) + math.ceil(x.shape[0] / 8)
+math.gcd(x.shape[0], 12), math.log2(x.shape[0])
+x.numel(), x.nbytes, x.element_size() * x.numel()
+x.stride(), y.t().stride()
+x.shape[:1] + (3,), tuple(x.shape)[::-1], x.shape[-1]
+{"n": len(x), "of": [x.shape[0], {"half": x.shape[0] // 2}]}
+f"{x.shape[0]} rows of {tuple(x.shape)}"
+"%d" % x.shape[0], str(x.shape), repr(x.shape[0])
+[*range(x.shape[0] % 5)]
+type(x.shape[0]) is int, type(x.shape[0])(5.5), isinstance(x.shape, tuple)
+int(x.shape[0] * 0.5), round(x.shape[0] / 7, 2), float(x.shape[0])
+hash(x.shape[0]), {x.shape[0]: 1}, {*x.shape}
+sorted([x.shape[0], 20, 4]), sum(x.shape), [n + 1 for n in x.shape]
+dict(zip("ab", x.shape)), [*map(str, x.shape)], any(n > 30 for n in x.shape)
+(lambda n: n * 3)(x.shape[0]), (x.shape[0], x.shape[0]).count(x.shape[0])
+whet.Size((x.shape[0], 2)), x.dim(), x.view(-1).shape
+""".strip().split("\n")
+
 HEAD = "def f(x, y, i, m, s):\n"
 STEP = """    loss = x.square().mean() + (x * y).sum()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
     {scheduler}
-    return x.detach(), loss.detach()
+    return x.detach(), loss.detach(), told
 """
 
 
@@ -165,6 +197,7 @@ class Program:
         self.trains, self.scheduled = r.random() < 0.4, r.random() < 0.4
         self.gives_gradients = not self.trains and r.random() < 0.2
         self.optimizer = r.choice(["SGD", "AdamW", "Adam"])
+        self.told = r.choice(TOLD) if r.random() < 0.4 else "None"
         self.seed = r.randrange(1 << 30)
 
     @property
@@ -172,7 +205,8 @@ class Program:
         """The text of the function."""
         body = "".join(f"    x = {line}\n" for line in self.lines)
         step = STEP.format(scheduler="scheduler.step()" if self.scheduled else "pass")
-        return HEAD + body + (step if self.trains else "    return x\n")
+        end = step if self.trains else "    return x, told\n"
+        return f"{HEAD}    told = {self.told}\n{body}{end}"
 
     def made(self):
         """(the function, the tensors whose state it may change)"""
@@ -198,7 +232,9 @@ class Program:
         """The sizes of its calls."""
         r, high = self.r, self.r.choice([20, 80, 300, 1200])
         near = NEAR if r.random() < 0.9 else NEAR + FAR
-        return [r.choice([r.randint(1, high), r.choice(near)]) for _ in range(r.randint(10, 22))]
+        drawn = [r.choice([r.randint(1, high), r.choice(near)]) for _ in range(r.randint(10, 22))]
+        # (some come again, after others)
+        return drawn if r.random() < 0.5 else r.choices(drawn[:6], k=len(drawn))
 
 
 def given(n, seed, varying):
@@ -216,16 +252,26 @@ def outcome(f, weights, args, gives_gradients, state):
     whet.default_generator.set_state(state)
     try:
         out = f(*args)
-        if gives_gradients and getattr(out, "requires_grad", False):
-            out.sum().backward()
+        if gives_gradients and out[0].requires_grad:
+            out[0].sum().backward()
     except (RuntimeError, ValueError, IndexError, TypeError) as e:
         return type(e), whet.default_generator.get_state()
     finally:
         state = whet.default_generator.get_state()
-    outs = out if type(out) is tuple else (out,)
+    *outs, told = out
     seen = [*outs, *weights, *[t.grad for t in weights if t.grad is not None], state]
     seen = [t.detach() for t in seen]
-    return [(t.dtype, tuple(t.shape), t.stride(), t.numpy().tobytes()) for t in seen], state
+    bits = [(t.dtype, tuple(t.shape), t.stride(), t.numpy().tobytes()) for t in seen]
+    return [*bits, exactly(told)], state
+
+
+def exactly(x):
+    """What Python made of sizes, with the types of all that is in it."""
+    if isinstance(x, dict):
+        return type(x), [*map(exactly, x.items())]
+    if isinstance(x, list | tuple | set):
+        return type(x), [*map(exactly, x)]
+    return type(x), repr(x)
 
 
 def tried(program, count):
