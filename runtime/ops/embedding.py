@@ -2,7 +2,7 @@
 from ..autograd import modes
 from ..dtypes import INT, int64
 from .pointwise_family import PointwiseOp
-from .registry import ask, asked, check_tensors
+from .registry import ask, asked, check_tensors, settled
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -149,6 +149,8 @@ def one_hot(tensor, num_classes=-1):
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if num_classes < 1 and num_classes != -1:
         raise RuntimeError("num_classes should be positive")
+
+    num_classes = settled(num_classes)
 
     @asked(lambda x, _: (x < 0) | (x >= num_classes))
     def check(a):

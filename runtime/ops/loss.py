@@ -7,7 +7,16 @@ from ..dtypes import FLOAT, int64
 from ..ir import scalar as s
 from .activation import pairwise_distance
 from .pointwise_family import PointwiseOp
-from .registry import apply, are_probabilities, ask, asked, check_tensors, has_negative, is_tensor
+from .registry import (
+    apply,
+    are_probabilities,
+    ask,
+    asked,
+    check_tensors,
+    has_negative,
+    is_tensor,
+    settled,
+)
 from .samples import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F
@@ -187,6 +196,7 @@ def _nll(input, target, weight, ignore_index, reduction):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but "
             f"got weight tensor of shape: {list(weight.shape)}")
+    ignore_index = settled(ignore_index)
 
     @asked(lambda x, _: s.eq(x, ignore_index),
            lambda x, _: s.ne(x, ignore_index) & ((x < 0) | (x >= classes)))

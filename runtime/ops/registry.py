@@ -6,6 +6,7 @@ see every op (gradient recording, traces, transforms) hangs on `apply`; everythi
 every op (tests, docs, other targets) reads `REGISTRY`.
 """
 import inspect
+import operator
 
 import numpy as np
 
@@ -324,6 +325,12 @@ def asked(*facts):
                                     for fact in facts] if a.dtype in FACTS else ()
         return question
     return give
+
+
+def settled(number):
+    """A whole number that a question goes by, as a plain int: where a trace follows it, it is a
+    guard from here on."""
+    return operator.index(number) + 0
 
 
 @asked(lambda x, _: scalar.eq(x, 0))

@@ -540,3 +540,17 @@ def test_products_are_chained_where_much_lies_between(monkeypatch):
             same(f(q, k), fn(q, k))
     chained = [any(n.kind == "chain" for n in r.program.nodes) for r in recordings(f)]
     assert sorted(chained) == [False, False, False, True, True] and on_its_own(f) == 3
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, i: F.one_hot(i, x.shape[-1]),
+    lambda x, i: F.cross_entropy(x, i, ignore_index=x.shape[-1] - 1),
+    lambda x, i: F.nll_loss(x, i, ignore_index=x.shape[0] - 4)])
+def test_a_question_goes_by_a_size(f):
+    """The size is a guard: a run that is compared asks the same."""
+    traced = whet.jit.trace(f, verify="always")
+    for n in (4, 4, 4, 6, 6, 4):
+        x, i = whet.randn(n, n), whet.arange(n) % 3
+        assert traced(x, i).tolist() == f(x, i).tolist()
+    assert traced.explain(data=True)["refused"] is None and traced._why is None
+    assert traced.explain(data=True)["calls"]["checked"] >= 3
