@@ -23,16 +23,17 @@ from tests.export import models
 MOST = 1 << 24  # bytes that a value may take
 ROOM = 1 << 20  # bytes beside ten times the file
 NAMES = "perceptron", "convolutional", "tied", "scored"
+SIZED = {"transformer": {"x": ("batch", "length", None)}}  # these have expressions of sizes
 
 
 def originals():
     """[(bytes of an archive, arguments, result)]"""
     out = []
-    for name in NAMES:
+    for name, dynamic in (*zip(NAMES, [None] * len(NAMES)), *SIZED.items()):
         fn, args = models.made()[name]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.whet")
-            e = whet.export(fn, *args)
+            e = whet.export(fn, *args, dynamic=dynamic)
             e.save(path)
             with open(path, "rb") as f:
                 out.append((f.read(), args, e(*args)))

@@ -3,7 +3,8 @@
 A zip file, its members stored as they are, so that any tool opens it and weights are mapped where
 they lie:
 
-    whet.json             format, versions, the function's name, rewrites, what kernels ask
+    whet.json             format, versions, the function's name, rewrites, what kernels ask,
+                          sizes that differ
     graph.txt             the graph as text: see ir/text.py
     weights.safetensors   constants by name, and large arrays of the text as "@0", "@1", ...
     signature.json        arguments and results: names, nesting, types
@@ -12,6 +13,7 @@ they lie:
 Reading runs nothing that is in the file and believes nothing: damage is an ArchiveError, which
 names the member."""
 
-FORMAT = 1
+FIRST = 1  # what needs no more than that is written so, for whets of any age
+FORMAT = 2  # since then there may be sizes that differ: see sizes_text.py
 MANIFEST, GRAPH, WEIGHTS = "whet.json", "graph.txt", "weights.safetensors"
 SIGNATURE, SAMPLES = "signature.json", "samples.safetensors"

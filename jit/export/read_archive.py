@@ -17,12 +17,15 @@ from ..verify.same_bits import laid
 from . import checks, tensor_file
 from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .compiled import Compiled
+from .dims import Values
 from .errors import ArchiveError
 from .exported import Exported, Samples
 from .facts import give_facts
 from .graph_values import inputs as inputs_of
 from .graph_values import results as results_of
 from .part_text import read_signature
+from .sized_graph import TooLarge
+from .sizes_text import read_sizes
 from .zip_file import Members
 
 # What hostile bytes may raise where they are read.
@@ -37,6 +40,13 @@ class Loaded(Exported):
     def __init__(self, path: str, manifest: Mapping[str, Any], most: int, *parts: Any) -> None:
         super().__init__(*parts)
         self.path, self.manifest, self._most = path, dict(manifest), most
+
+    def graph_at(self, values: Values) -> Graph:
+        """Sizes come to no values that take too much memory."""
+        try:
+            return self.graph if self.sized is None else self.sized.at(values, self._most)
+        except (TooLarge, MemoryError) as e:
+            raise ArchiveError(self.path, GRAPH, str(e)) from None
 
     def program_of(self, g: Graph) -> Compiled:
         """Nothing is compiled of a graph that is not sound throughout."""
@@ -115,7 +125,11 @@ class Archive:
         manifest, weights = self.manifest(), self.arrays(WEIGHTS)
         g = self.graph(weights)
         self.take(MANIFEST, lambda: give_facts(g, manifest.get("facts")))
-        inputs, results = inputs_of(g), results_of(g, [None] * len(g.results))
+        sized, words = None, [None] * len(g.results)
+        if "sizes" in manifest:
+            sized, words = self.take(MANIFEST, lambda: read_sizes(manifest["sizes"], g))
+        inputs = inputs_of(g, None if sized is None else sized.dims)
+        results = results_of(g, words)
         plain = self.json(SIGNATURE)
         signature = self.take(SIGNATURE, lambda: read_signature(plain, inputs, results))
         kept = self.arrays(SAMPLES)
@@ -141,6 +155,7 @@ class Archive:
             signature,
             manifest["rewrites"],
             samples,
+            sized,
         )
 
 

@@ -20,6 +20,10 @@ from .errors import PreconditionError
 Path = tuple[Any, ...]
 
 
+class TooLarge(ValueError):
+    """A value takes more memory than it may."""
+
+
 class SizedGraph:
     """`graph` is that of the example's sizes, `holes` are what differs: place of a node -> path ->
     expression."""
@@ -29,8 +33,8 @@ class SizedGraph:
     ) -> None:
         self.graph, self.dims, self.holes = graph, dims, holes
 
-    def at(self, values: Values) -> Graph:
-        """The graph for these sizes."""
+    def at(self, values: Values, most: int | None = None) -> Graph:
+        """The graph for these sizes. Raises TooLarge where a value takes more than `most` bytes."""
         if values == self.dims.example:
             return self.graph
         g, types = self.graph, dict[int, Type]()
@@ -44,7 +48,10 @@ class SizedGraph:
         nodes = [self.filled(n, i, values) for i, n in enumerate(g.nodes)]
         with np.errstate(all="ignore"):
             for n in nodes:
-                types.update(zip(n.outs, made(n, types)))
+                for v, t in zip(n.outs, made(n, types)):
+                    types[v] = t
+                    if most is not None and max(t.nbytes, t.extent) > most:
+                        raise TooLarge(f"%{v} takes {t.nbytes:,} bytes, more than {most:,}")
         return Graph(nodes, types, g.inputs, g.results, g.name)
 
     def filled(self, n: Node, i: int, values: Values) -> Node:

@@ -14,18 +14,17 @@ from whet.ir.parse import parse
 from whet.ir.values import Array
 
 from . import checks, tensor_file
-from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .archive_format import FIRST, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .errors import ExportError
 from .facts import said_facts
 from .part_text import said_signature
+from .sizes_text import said_sizes
 from .zip_file import write
 
 
 def save(e: Any, path: str | os.PathLike[str]) -> None:
     """Write an archive."""
     beyond("it saves something")
-    if e.sized is not None:
-        raise ExportError(f"{e.name}: graphs of sizes that differ cannot be saved yet")
     try:
         checks.check(e.graph, {k: t._array for k, t in e.constants.items()})
     except checks.Unsound as why:
@@ -54,11 +53,13 @@ def save(e: Any, path: str | os.PathLike[str]) -> None:
 
 
 def manifest(e: Any) -> dict[str, Any]:
-    """What the file is, and what made it."""
+    """What the file is, and what made it. Its format is the oldest that has all that is in it."""
     from whet.passes.lower_llvm.targets import current
 
+    sizes = {} if e.sized is None else {"sizes": said_sizes(e.sized, e.inputs, e.results)}
     return {
-        "format": FORMAT,
+        "format": FORMAT if sizes else FIRST,
+        **sizes,
         "name": e.name,
         "rewrites": e.rewrites,
         "facts": said_facts(e.graph),

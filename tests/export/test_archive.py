@@ -14,6 +14,7 @@ from whet.jit.export import ArchiveError, ExportError, PreconditionError
 
 from tests import fuzz_archives
 from tests.export import models
+from tests.export.damage import rewritten
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
@@ -144,24 +145,13 @@ def test_control_flow_cannot_be_saved_yet(tmp_path):
 
 
 # ---- damage ----------------------------------------------------------------------
-def rewritten(path, out, **members):
-    """An archive with other members."""
-    with zipfile.ZipFile(path) as z, zipfile.ZipFile(out, "w") as to:
-        for i in z.infolist():
-            change = members.get(i.filename.partition(".")[0], lambda raw: raw)
-            raw = change(z.read(i))
-            if raw is not None:
-                to.writestr(i.filename, raw)
-    return out
-
-
 @pytest.mark.parametrize(
     "member, change, said",
     [
         (
             "whet",
-            lambda raw: raw.replace(b'"format": 1', b'"format": 2'),
-            r"whet.json: format 2 is of a newer whet \(0.1.0\); this one reads up to 1.\n  Upgrade",
+            lambda raw: raw.replace(b'"format": 1', b'"format": 3'),
+            r"whet.json: format 3 is of a newer whet \(0.1.0\); this one reads up to 2.\n  Upgrade",
         ),
         ("whet", lambda raw: b"[]", "whet.json: it tells no format"),
         (

@@ -1,13 +1,17 @@
 """One export for all sizes: eager's bits at each, and errors that name the line and the sizes."""
 
+import json
+import zipfile
+
 import pytest
 import whet
 from whet import nn
 from whet.jit import Dim
-from whet.jit.export import ExportError, PreconditionError
+from whet.jit.export import ArchiveError, ExportError, PreconditionError
 from whet.jit.export.dims import fitted
 
 from tests.export import models
+from tests.export.damage import rewritten
 
 
 class Told(nn.Module):
@@ -167,7 +171,52 @@ def test_expressions_are_the_simplest_that_fit():
     assert of_samples(lambda a, b: a // 2, *some) is None
 
 
-def test_sizes_cannot_be_saved_yet(tmp_path):
-    e = whet.export(lambda x: x + 1, whet.ones(4), dynamic={"x": ("n",)})
-    with pytest.raises(ExportError, match="sizes that differ cannot be saved yet"):
-        e.save(tmp_path / "model.whet")
+# ---- in a file -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", CASES)
+def test_a_loaded_function_serves_all_sizes(name, tmp_path):
+    fn, make, dynamic, others = CASES[name]
+    e = whet.export(fn, *make(*EXAMPLE.get(name, (4,))), dynamic=dynamic)
+    e.save(tmp_path / "model.whet")
+    loaded = whet.load(tmp_path / "model.whet")
+    loaded.verify()
+    assert (repr(loaded), loaded.explain()) == (repr(e), e.explain())
+    for sizes in others:
+        args = make(*sizes)
+        with whet.no_grad():
+            assert models.same(fn(*args), loaded(*args)), sizes
+    loaded.save(tmp_path / "again.whet")
+    assert (tmp_path / "again.whet").read_bytes() == (tmp_path / "model.whet").read_bytes()
+
+
+def test_a_file_without_sizes_that_differ_is_one_for_whets_of_any_age(tmp_path):
+    for dynamic, format_ in ((None, 1), ({"x": ("n", None)}, 2)):
+        whet.export(lambda x: x + 1, whet.ones(4, 3), dynamic=dynamic).save(tmp_path / "m.whet")
+        with zipfile.ZipFile(tmp_path / "m.whet") as z:
+            assert json.loads(z.read("whet.json"))["format"] == format_
+
+
+def test_a_loaded_function_refuses_the_sizes_that_it_refused_before(tmp_path):
+    e = whet.export(lambda x: x + 1, whet.ones(4, 3), dynamic={"x": {0: Dim("n", max=5)}})
+    e.save(tmp_path / "model.whet")
+    with pytest.raises(PreconditionError, match="input `x` has 6 in dimension 0; n is from"):
+        whet.load(tmp_path / "model.whet")(whet.ones(6, 3))
+
+
+@pytest.mark.parametrize("old, new, said", [
+    ('"min": 0', '"min": 9', "'n' is not 4"),
+    ('"name": "n"', '"name": "m"', "'n' is not 4"),
+    ('"holes": [', '"holes": [[0, ["size", 0], 7, [1], 0],', "does not fit the example"),
+    ('"holes": [', '"holes": [[0, ["size", 5], 3, [1], 0],', "range"),
+    ('"holes": [', '"holes": [[0, ["size", 0], 3, [9], 0],', "powers are from 0 to 2"),
+])
+def test_sizes_that_are_damaged_are_refused(tmp_path, old, new, said):
+    e = whet.export(lambda x: x.flatten() * 2, whet.ones(4, 3), dynamic={"x": ("n", None)})
+    e.save(tmp_path / "model.whet")
+
+    def change(raw):
+        text = json.dumps(json.loads(raw)).replace(old, new, 1)
+        return text.encode()
+
+    bad = rewritten(tmp_path / "model.whet", tmp_path / "bad.whet", whet=change)
+    with pytest.raises(ArchiveError, match=said):
+        whet.load(bad)

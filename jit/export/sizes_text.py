@@ -1,0 +1,134 @@
+"""What an archive says of sizes that differ, as plain data for JSON, and back.
+
+    {"dims": [{"name": "batch", "min": 1, "max": 64}],     max may be null
+     "inputs": [{"0": "batch"}],                           of each: axis -> name
+     "results": [["batch", "10"]],                         of each: its sizes in words
+     "holes": [[3, ["size", 0], 8, [1], 0]]}               8 * batch in node 3, at size[0]
+
+Nothing that is read is believed: an expression must give the example's number at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from whet.ir.graph import Graph, Node, OpNode, Write
+
+from ..guards.sizes import Dim
+from .dims import Dims, Expression
+from .part_text import Damaged, list_of, of, text_of
+from .signature import Value
+from .sized_graph import Path, SizedGraph, part
+
+MOST_POWER = 2  # of one size in an expression: see `dims.fitted`
+
+
+# ---- writing -------------------------------------------------------------------------------------
+def said_sizes(sized: SizedGraph, inputs: list[Value], results: list[Value]) -> dict[str, Any]:
+    """The sizes of a graph that differ."""
+    dims = sized.dims
+    places = [dims.places.get(i, {}) for i in range(len(inputs))]
+    return {
+        "dims": [{"name": d.name, "min": d.min, "max": d.max} for d in dims.dims],
+        "inputs": [{str(axis): dims.names[k] for axis, k in axes.items()} for axes in places],
+        "results": [v.sizes for v in results],
+        "holes": [
+            [i, list(path), e.factor, list(e.powers), e.offset]
+            for i, holes in sorted(sized.holes.items())
+            for path, e in holes.items()
+        ],
+    }
+
+
+# ---- reading -------------------------------------------------------------------------------------
+def read_sizes(x: Any, g: Graph) -> tuple[SizedGraph, list[list[str]]]:
+    """The graph for all sizes, and the sizes of its results in words; raises Damaged."""
+    dims = read_dims(x, g)
+    holes: dict[int, dict[Path, Expression]] = {}
+    for hole in list_of(x, "holes"):
+        i, path, e = read_hole(hole, len(dims.dims))
+        if not 0 <= i < len(g.nodes) or number_at(g.nodes[i], path) != e.at(dims.example):
+            raise Damaged("an expression of sizes does not fit the example")
+        holes.setdefault(i, {})[path] = e
+    words = list_of(x, "results")
+    if len(words) != len(g.results) or not all(
+        isinstance(s, list)
+        and len(s) == len(g.types[v].shape)
+        and all(isinstance(n, str) for n in s)
+        for s, (v, _) in zip(words, g.results)
+    ):
+        raise Damaged("the sizes of results are not those of the graph")
+    return SizedGraph(g, dims, holes), words
+
+
+def read_dims(x: Any, g: Graph) -> Dims:
+    """The dimensions that differ; their sizes in the example are those of the graph."""
+    known: dict[str, Dim] = {}
+    for d in list_of(x, "dims"):
+        name = text_of(d, "name")
+        if name in known:
+            raise Damaged(f"{name!r} is there twice")
+        known[name] = Dim(name, min=whole(of(d, "min")), max=bound(of(d, "max")))
+    names, example = list(known), dict[str, int]()
+    given = [g.types[x.value].shape for x in g.inputs if x.place != "constant"]
+    axes = list_of(x, "inputs")
+    places: dict[int, dict[int, int]] = {}
+    if len(axes) != len(given) or not names:
+        raise Damaged("there are not the sizes of each input")
+    for i, (said, shape) in enumerate(zip(axes, given)):
+        for axis, name in sizes_of(said, len(shape)):
+            n = shape[axis]
+            if name not in known or n not in known[name] or example.setdefault(name, n) != n:
+                raise Damaged(f"{name!r} is not {n}, as the graph has it")
+            places.setdefault(i, {})[axis] = names.index(name)
+    if len(example) < len(names):
+        raise Damaged("a size is that of no input")
+    return Dims(list(known.values()), places, tuple(example[n] for n in names))
+
+
+def sizes_of(said: Any, ndim: int) -> list[tuple[int, str]]:
+    """The axes of an input whose sizes differ."""
+    if not isinstance(said, Mapping) or not all(
+        k.isdecimal() and len(k) < 4 and int(k) < ndim and isinstance(n, str)
+        for k, n in said.items()
+    ):
+        raise Damaged("the sizes of an input are names by axis")
+    return [(int(k), n) for k, n in said.items()]
+
+
+def read_hole(x: Any, count: int) -> tuple[int, Path, Expression]:
+    """The place of a node, where in it a size stands, and the expression."""
+    if not isinstance(x, list) or len(x) != 5:
+        raise Damaged("an expression of sizes has five parts")
+    i, path, factor, powers, offset = x
+    if not isinstance(path, list) or not path or not all(type(k) in (int, str) for k in path):
+        raise Damaged("the place of an expression is a list of places")
+    if not isinstance(powers, list) or len(powers) != count:
+        raise Damaged("an expression has a power of each size")
+    if not all(0 <= whole(p) <= MOST_POWER for p in powers):
+        raise Damaged(f"powers are from 0 to {MOST_POWER}")
+    return whole(i), tuple(path), Expression(whole(factor), powers, whole(offset))
+
+
+def number_at(n: Node, path: Path) -> int:
+    """The number at a place of a node."""
+    if not isinstance(n, OpNode | Write):
+        raise Damaged(f"{n} has no sizes")
+    where: Any = n.ins if type(path[0]) is int else n.attrs
+    found = part(where, path)
+    if type(found) is not int:
+        raise Damaged(f"{found!r} is no size")
+    return found
+
+
+def whole(n: Any) -> int:
+    """A whole number."""
+    if type(n) is not int:
+        raise Damaged(f"{n!r} is no whole number")
+    return n
+
+
+def bound(n: Any) -> int | None:
+    """A whole number, or none."""
+    return None if n is None else whole(n)
