@@ -14,6 +14,7 @@ from .errors import ExportError, PreconditionError
 
 Values = tuple[int, ...]  # a size for each dimension, in order
 STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried lie from the example's
+FIT = 3, 8  # and where numbers are known at any size, and expressions of them are looked for
 MOST = 128  # sizes that are all tried, where Python goes by them
 
 
@@ -115,6 +116,14 @@ class Dims:
             out.append(tuple(near(d, n + s) for d, n, s in zip(self.dims, self.example, steps)))
         out.append(tuple(n if d.max is None else d.max for d, n in zip(self.dims, self.example)))
         return [v for v in dict.fromkeys(out) if v != self.example]
+
+    def to_fit(self) -> list[Values]:
+        """Sizes by which expressions of them are found: the example's, all ways to exchange some of
+        them for others, and one more way to hold what was found to."""
+        pairs = [(n, near(d, n + FIT[0])) for d, n in zip(self.dims, self.example)]
+        example = enumerate(zip(self.dims, self.example))
+        more = tuple(near(d, n + FIT[1] + k) for k, (d, n) in example)
+        return [*itertools.product(*pairs), more]
 
     def raise_least(self, k: int, least: int) -> None:
         """Let a dimension begin at a larger size."""

@@ -324,3 +324,16 @@ def test_what_is_loaded_again_gives_the_result(name, tmp_path):
     loaded = whet.onnx.load(tmp_path / "a.onnx")
     wanted, got = model(*args), loaded(*args)
     np.testing.assert_allclose(got.detach().numpy(), wanted.detach().numpy(), rtol=2e-4, atol=2e-5)
+
+
+# ---- sizes that differ ---------------------------------
+def test_an_export_of_sizes_that_differ_is_a_model_of_them(tmp_path):
+    dims = {"image": {0: whet.jit.Dim("batch", min=1, max=9), 2: "height"}}
+    e = whet.export(Residual().eval(), whet.randn(2, 3, 6, 5), dynamic=dims)
+    e.to_onnx(tmp_path / "model.onnx")
+    model = (tmp_path / "model.onnx").read_bytes()
+    shape = onnx.load_from_string(model).graph.input[0].type.tensor_type.shape.dim
+    assert [d.dim_param or d.dim_value for d in shape] == ["batch", 3, "height", 5]
+    for sizes in ((1, 3, 4, 5), (9, 3, 11, 5)):
+        x = whet.randn(*sizes)
+        agree(run(model, x), e(x))

@@ -18,7 +18,7 @@ from ..library import onnx_library
 from . import model_file
 from .model import Model, Signature, build
 from .model_file import Sample
-from .named_sizes import Dynamic, Recordings, sizes_to_record
+from .named_sizes import Dynamic, Recordings, identifier, sizes_to_record
 from .translate import refuse_all
 
 OLDEST = 17
@@ -74,8 +74,25 @@ class Source:
 
     @classmethod
     def of(cls, exported: Any) -> Source:
-        """That of an exported function."""
-        return cls(exported.graph, {k: t._array for k, t in exported.constants.items()})
+        """That of an exported function; where its sizes differ, they are expressions."""
+        constants = {k: t._array for k, t in exported.constants.items()}
+        if exported.sized is None:
+            return cls(exported.graph, constants)
+        dims = exported.sized.dims
+        names = [identifier(n) for n in dims.names]
+        all_values = dims.to_fit()
+        merged = Recordings(
+            [dict(zip(names, values)) for values in all_values],
+            [exported.graph_at(values) for values in all_values],
+            [constants] * len(all_values),
+            names,
+        ).merged()
+        given = [
+            dims.resized(i, a, all_values[-1]) for i, a in enumerate(exported.samples.inputs)
+        ]
+        made = exported.run(given)
+        call = Sample(*[{str(i): a for i, a in enumerate(xs)} for xs in (given, made)])
+        return cls(merged, constants, call)
 
 
 def signature_of(exported: Any, names: Names, source: Source) -> Signature:
@@ -191,5 +208,6 @@ def to_onnx(
     if path is None:
         raise OnnxError("to_onnx: a path is needed")
     names = Names(exported, input_names, output_names)
-    model = model_of(exported, names, checked_opset(opset))
-    model_file.save(model.proto, path, samples_of(exported, names), external_data)
+    source = Source.of(exported)
+    model = model_of(exported, names, checked_opset(opset), source)
+    model_file.save(model.proto, path, samples_of(exported, names, source), external_data)

@@ -114,7 +114,7 @@ class Dynamic:
             found.setdefault(at, {}).update({_axis(exported, at, d): n for d, n in chosen.items()})
         return Dynamic(
             {
-                at: {d: _identifier(n) for d, n in named.items()}
+                at: {d: identifier(n) for d, n in named.items()}
                 for at, named in found.items()
                 if named
             }
@@ -138,7 +138,8 @@ class Dynamic:
         return found
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
+    """The name of a size as expressions may have it."""
     made = "".join(c if c.isalnum() else "_" for c in name)
     return made if made.isidentifier() else f"n_{made}"
 
