@@ -1,8 +1,10 @@
 """Attempts to record a call: the first of a way through the function, and further ones for
 comparison."""
+from __future__ import annotations
+
 import math
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..capture.findings import Findings
 from ..capture.refused import Wrong
@@ -19,6 +21,13 @@ from .recordings import Recordings
 from .refusals import Refusals
 from .subject import Subject
 
+if TYPE_CHECKING:
+    from ..guards.visitors import Unwatchable
+    from ..replay.recording import Recording
+    from ..report.names import Key
+    from ..report.reasons import Explained
+    from .invocation import Invocation
+
 # runs that may set something up, until one is recorded whatever it changes
 SETTING_UP = 2
 
@@ -31,7 +40,7 @@ class Attempts:
         self.subject, self.learned, self.policy = subject, learned, policy
         self.refusals, self.recordings, self.lock = refusals, recordings, threading.Lock()
 
-    def first(self, call: Any) -> tuple[Any, "FirstRecording"]:
+    def first(self, call: Invocation) -> tuple[Any, FirstRecording]:
         """The result of a call that is recorded for the first time, and what became of the
         attempt."""
         attempt = FirstRecording(self, call)
@@ -44,7 +53,7 @@ class Attempts:
                 r.lock.release()
         return out, attempt
 
-    def again(self, call: Any, known: Any) -> Any:
+    def again(self, call: Invocation, known: Recording) -> Any:
         """The result of a call that a known recording fits, with which the run is compared."""
         return Comparison(self, call, known).result()
 
@@ -53,7 +62,7 @@ class FirstRecording(Session):
     """A call that no recording fits. `became`: what the attempt was, as a field of the policy's
     ledger, `run_seconds`: how long the function itself ran, `recording`: what was made."""
 
-    def __init__(self, attempts: Attempts, call: Any) -> None:
+    def __init__(self, attempts: Attempts, call: Invocation) -> None:
         learned = attempts.learned
         super().__init__(attempts.subject, learned, call, frozenset(learned.loose),
                          not learned.numbers_are_known)
@@ -62,9 +71,10 @@ class FirstRecording(Session):
             attempts.refusals,
             attempts.recordings,
         )
-        self.became, self.run_seconds, self.recording = "refused", math.inf, None
+        self.became, self.run_seconds = "refused", math.inf
+        self.recording: Recording | None = None
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
-        self.model_key: Any = None
+        self.model_key: Key = ()             # of the call, without its sizes
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
 
@@ -86,7 +96,7 @@ class FirstRecording(Session):
         super().search()
         self.became, self.has_model = "failed", self.model is not None
 
-    def may_be_unwatched(self, paths: list[Any]) -> bool:
+    def may_be_unwatched(self, paths: list[Recording]) -> bool:
         """Does a model show that nothing needs to be watched for?"""
         model, given = self.model, self.call.given
         if (
@@ -112,7 +122,7 @@ class FirstRecording(Session):
         if self.call.given.arrays:
             raise Unrecorded
 
-    def unwatchable(self, error: Any) -> None:
+    def unwatchable(self, error: Unwatchable) -> None:
         """What the function reaches cannot be compared."""
         self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
 
@@ -158,7 +168,7 @@ class FirstRecording(Session):
         self.learned.fix(bound)
         return not bound
 
-    def register(self, r: Any) -> None:
+    def register(self, r: Recording) -> None:
         """A recording is there to be used."""
         call, model = self.call, self.model
         cost = self.searched + recheck.NODE * len(self.rec.nodes)
@@ -179,7 +189,7 @@ class FirstRecording(Session):
         r.trial.proven = is_resized and self.policy.timings >= TIMED
         self.became, self.recording = "resized" if is_resized else "recorded", r
 
-    def failed(self, error: Any) -> None:
+    def failed(self, error: Explained) -> None:
         """The run cannot be recorded: the next one may be, in another way."""
         if type(error) is Wrong and self.model is not None:
             self.model.family = False
@@ -193,7 +203,7 @@ class FirstRecording(Session):
 class Comparison(Session):
     """A call that a `known` recording fits: it must do what was recorded."""
 
-    def __init__(self, attempts: Attempts, call: Any, known: Any) -> None:
+    def __init__(self, attempts: Attempts, call: Invocation, known: Recording) -> None:
         super().__init__(attempts.subject, attempts.learned, call, *known.told)
         self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
         self.follows_sizes = known.follows is not None
@@ -213,7 +223,7 @@ class Comparison(Session):
         if [s.key for s in self.world.slots] != [s.key for s in self.known.world.slots]:
             raise Unrecorded
 
-    def unwatchable(self, error: Any) -> None:
+    def unwatchable(self, error: Unwatchable) -> None:
         """What the function reaches can no longer be compared."""
         self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
 
@@ -223,7 +233,7 @@ class Comparison(Session):
         compare(self, Findings(self, out), self.known)
         self.known.doubtful = False
 
-    def failed(self, error: Any) -> None:
+    def failed(self, error: Explained) -> None:
         """The recording is of no use: another thread may have done what it shows, or it drifts."""
         known, rec = self.known, self.rec
         if known.doubtful:
@@ -234,7 +244,7 @@ class Comparison(Session):
             if recheck.parting(was, now) is not recheck.OTHER_WAY:
                 self.distrust(error)
 
-    def distrust(self, error: Any) -> None:
+    def distrust(self, error: Explained) -> None:
         """A call that a recording fits did something else, or its program does: none is replayed
         any more."""
         reason = error.reason if type(error) is Wrong else Drifts(

@@ -4,7 +4,9 @@
         -> none fits, and one pays -> an eager call that is recorded
         -> otherwise               -> an eager call
 """
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from whet.autograd import modes
 from whet.cpu import haste
@@ -25,12 +27,19 @@ from .subject import Subject
 from .switch import is_off
 from .tables import Tables
 
+if TYPE_CHECKING:
+    import weakref
+
+    from ..replay.recording import Recording
+    from .invocation import Args, Kwargs
+    from .tables import Entrance
+
 
 class Calls:
     """All that calls of one function share. `entry`: a weak reference to what machine code enters
     it by."""
 
-    def __init__(self, subject: Subject, entry: Any) -> None:
+    def __init__(self, subject: Subject, entry: weakref.ref[Entrance]) -> None:
         self.subject = subject
         self.learned, self.policy, self.refusals = Learned(), Policy(), Refusals(subject)
         self.tables = Tables(subject, self.learned, self.policy, entry)
@@ -38,7 +47,7 @@ class Calls:
         self.attempts = Attempts(subject, self.learned, self.policy, self.refusals, self.recordings)
         self.replays = Replays(subject, self.policy, self.recordings, self.attempts)
 
-    def __call__(self, args: Any, kwargs: Any) -> Any:
+    def __call__(self, args: Args, kwargs: Kwargs) -> Any:
         """The result of a call."""
         if modes.state.flags & modes.SPECIAL or is_off():
             return self.subject.fn(*args, **kwargs)
@@ -72,14 +81,14 @@ class Calls:
             self.attempts.lock.release()
 
     # ---- eager calls -----------------------------------------------------------------------------
-    def distrusted(self, args: Any, kwargs: Any) -> Any:
+    def distrusted(self, args: Args, kwargs: Kwargs) -> Any:
         """A call of a function that did something else than its recording."""
-        if self.subject.strict:
+        if self.subject.strict and self.refusals.drift is not None:
             self.refusals.stop(self.refusals.drift)
         self.policy.count("refused")
         return self.subject.fn(*args, **kwargs)
 
-    def unasked(self, args: Any, kwargs: Any) -> Any:
+    def unasked(self, args: Args, kwargs: Kwargs) -> Any:
         """An eager call of which nobody asks what kind it is."""
         policy = self.policy
         if policy.bypass is not None:        # Machine code has made the others, up to this one.
@@ -140,11 +149,11 @@ class Calls:
         finally:
             self.attempts.lock.release()
 
-    def planned(self, model: Any, call: Invocation, may_plan: bool) -> Any:
+    def planned(self, model: Recording, call: Invocation, may_plan: bool) -> Recording | None:
         """The recording for a call by the family of another one, or None."""
         start = timing.clock()
         with haste.recording():              # (somebody waits for the call's result)
-            r = model.family.recording(call.given.leaves, may_plan)
+            r: Recording | None = model.family.recording(call.given.leaves, may_plan)
         if may_plan:
             self.policy.planned(timing.clock() - start)
         return r
@@ -167,7 +176,8 @@ class Calls:
                 not known
                 and self.recordings.model(call.args, call.kwargs, call.given)[1] is not None
             )
-        why = self.policy.against(call.kind, known, has_model, bool(self.recordings.free))
+        why: str | None = self.policy.against(call.kind, known, has_model,
+                                              bool(self.recordings.free))
         if why is None and not self.attempts.lock.acquire(False):
             return "busy"
         return why

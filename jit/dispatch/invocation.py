@@ -1,5 +1,17 @@
 """One call of a traced function."""
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ..guards.signature import Given
+    from ..policy.ledger import Kind
+    from ..report.names import Key
+
+# what a function is called with
+Args: TypeAlias = Sequence[Any]
+Kwargs: TypeAlias = Mapping[str, Any]
 
 
 class Invocation:
@@ -8,7 +20,7 @@ class Invocation:
     __slots__ = ("args", "begun", "given", "key", "kind", "kwargs")
 
     def __init__(
-        self, args: Any, kwargs: Any, key: Any, given: Any, kind: Any, begun: float
+        self, args: Args, kwargs: Kwargs, key: Key, given: Given, kind: Kind, begun: float
     ) -> None:
         self.args, self.kwargs, self.key, self.given = args, kwargs, key, given
         self.kind, self.begun = kind, begun

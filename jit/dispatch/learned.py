@@ -1,8 +1,10 @@
 """What the calls of a function have taught: which of its numbers vary. By this calls are told
 apart."""
+from __future__ import annotations
+
 import sys
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet import dtypes
@@ -15,6 +17,11 @@ from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import Given
 from ..guards.slots import several
+
+if TYPE_CHECKING:
+    from ..replay.recording import Recording
+    from ..report.names import Key
+    from .invocation import Args, Kwargs
 
 SEEN = 4                         # calls of which the numbers among the arguments are remembered
 
@@ -32,7 +39,7 @@ class Learned:
         self.arrays_are_known = False        # the same of what stands for a NumPy array
 
     # ---- the key of a call -----------------------------------------------------------------------
-    def key(self, args: Any, kwargs: Any, given: Given | None = None) -> tuple[Hashable, Given]:
+    def key(self, args: Args, kwargs: Kwargs, given: Given | None = None) -> tuple[Key, Given]:
         """What tells calls apart, and what the call was given."""
         given = Given(arrays=not self.arrays_are_known) if given is None else given
         key: tuple[Hashable, Hashable]
@@ -45,7 +52,7 @@ class Learned:
                    tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None)
         return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
 
-    def key_without_sizes(self, args: Any, kwargs: Any) -> Hashable:
+    def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
         """What tells calls apart whose tensors may have other sizes."""
         return self.key(args, kwargs, Given(sizes=False, arrays=not self.arrays_are_known))[0]
 
@@ -58,7 +65,7 @@ class Learned:
         return given.flatten(x)
 
     # ---- learning --------------------------------------------------------------------------------
-    def learn(self, before: Iterable[Any], is_new: bool, args: Any, kwargs: Any) -> bool:
+    def learn(self, before: Iterable[Recording], is_new: bool, args: Args, kwargs: Kwargs) -> bool:
         """Look in what a call differs from those that were recorded `before`. True if some
         arguments are found to vary. `is_new`: is this the first call of its key?"""
         if self.numbers_are_known:

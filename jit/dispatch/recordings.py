@@ -1,7 +1,9 @@
 """The recordings of a function, by the keys of calls."""
+from __future__ import annotations
+
 import collections
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..guards import sizes
 from ..policy.account import Policy
@@ -9,6 +11,12 @@ from .learned import Learned
 from .refusals import Refusals
 from .subject import Subject
 from .tables import Tables
+
+if TYPE_CHECKING:
+    from ..guards.signature import Given
+    from ..replay.recording import Recording
+    from ..report.names import Key
+    from .invocation import Args, Kwargs
 
 PATHS = 8                        # recordings of one key,
 # and calls of each, on average, that make it worth while to exchange one
@@ -23,41 +31,41 @@ class Recordings:
     def __init__(self, subject: Subject, learned: Learned, policy: Policy, refusals: Refusals,
                  tables: Tables) -> None:
         self.learned, self.policy, self.refusals, self.tables = learned, policy, refusals, tables
-        self.by_key: dict[Any, list[Any]] = {}
-        self.alive: dict[Any, Any] = {}      # key -> objects whose ids it holds
-        self.dropped: collections.Counter[Any] = collections.Counter()
+        self.by_key: dict[Key, list[Recording]] = {}
+        self.alive: dict[Key, Sequence[Any]] = {}      # key -> objects whose ids it holds
+        self.dropped: collections.Counter[Key] = collections.Counter()
         # key without sizes -> recordings to make others like
-        self.models: dict[Any, list[Any]] = {}
-        self.watched: set[Any] = set()       # keys of calls that went another way than their model
+        self.models: dict[Key, list[Recording]] = {}
+        self.watched: set[Key] = set()       # keys of calls that went another way than their model
         # dimensions that may differ
         self.free = sizes.declared(subject.dynamic, subject.fn)
 
-    def of(self, key: Any) -> list[Any]:
+    def of(self, key: Key) -> list[Recording]:
         """The recordings of a key, the newest first."""
         return self.by_key.get(key, [])
 
-    def slower(self, key: Any) -> Any:
+    def slower(self, key: Key) -> Recording | None:
         """A recording of a key whose replays take longer than eager calls, or None."""
         return next((r for r in self.of(key) if r.slow), None)
 
-    def begin(self, key: Any, objects: Any) -> list[Any]:
+    def begin(self, key: Key, objects: Sequence[Any]) -> list[Recording]:
         """A call of a key is about to be recorded. `objects`: what the key knows by address."""
         self.alive.setdefault(key, objects)
         return self.by_key.setdefault(key, [])
 
-    def before(self, key: Any) -> list[Any]:
+    def before(self, key: Key) -> list[Recording]:
         """The recordings that a call is compared with: a counter counts whatever kind of call
         comes."""
         return self.by_key.get(key) or self.policy.held[-1:]
 
     # ---- like which a recording is made ----------------------------------------------------------
-    def model(self, args: Any, kwargs: Any, given: Any) -> tuple[Any, Any]:
+    def model(self, args: Args, kwargs: Kwargs, given: Given) -> tuple[Key, Recording | None]:
         """The key of a call without its sizes; and a recording that this one is like but for
         sizes."""
         kind, found = self.fitting(args, kwargs, given)
         return kind, next(found, None)
 
-    def fitting(self, args: Any, kwargs: Any, given: Any) -> tuple[Any, Iterator[Any]]:
+    def fitting(self, args: Args, kwargs: Kwargs, given: Given) -> tuple[Key, Iterator[Recording]]:
         """The same with all such recordings: of different ways that sizes lead to, say."""
         kind = self.learned.key_without_sizes(args, kwargs)
         found = (r for r in self.models.get(kind, ()) if sizes.fits(r, given.leaves) and (
@@ -65,7 +73,7 @@ class Recordings:
             or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)))
         return kind, found
 
-    def add_model(self, kind: Any, r: Any) -> None:
+    def add_model(self, kind: Key, r: Recording) -> None:
         """Others can be made like a new recording, if they cannot without a run like one that does
         the same."""
         known = self.models.get(kind, ())
@@ -75,7 +83,7 @@ class Recordings:
         self.models[kind] = [first, *others][:sizes.MODELS]
 
     # ---- which are kept --------------------------------------------------------------------------
-    def take_in(self, r: Any) -> None:
+    def take_in(self, r: Recording) -> None:
         """A recording is in use from now on; others may have to make room for it."""
         r.size = r.weigh()
         lasting = [m for rs in self.models.values() for m in rs]
@@ -85,14 +93,14 @@ class Recordings:
         self.policy.keep(r)
         self.tables.put(r)
 
-    def unfit(self, r: Any) -> None:
+    def unfit(self, r: Recording) -> None:
         """A call was none for a recording of its key."""
         self.policy.count("missed")
         r.misses += 1
         if r.misses >= UNFIT and not r.calls:
             self.drop(r)                     # What it was made for does not come again.
 
-    def make_place(self, key: Any) -> bool:
+    def make_place(self, key: Key) -> bool:
         """Is there a place for one more recording of a key? One that was of no use goes, or else
         the first; none where they are not worth that."""
         paths = self.by_key[key]
@@ -106,13 +114,13 @@ class Recordings:
         self.dropped[key] = dropped
         return True
 
-    def drop_key(self, key: Any) -> None:
+    def drop_key(self, key: Key) -> None:
         """The recordings of a key that has been refused go."""
         for r in list(self.by_key[key]):
             self.drop(r)
         self.by_key[key] = []
 
-    def drop(self, r: Any) -> None:
+    def drop(self, r: Recording) -> None:
         """A recording goes."""
         with self.tables.lock:
             paths = self.by_key.get(r.key, [])

@@ -1,10 +1,16 @@
 """What cannot be recorded, and what is said of it."""
+from __future__ import annotations
+
 import collections
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ..capture.refused import Wrong
 from ..errors import TraceError, warn
 from .subject import Subject
+
+if TYPE_CHECKING:
+    from ..report.names import Key
+    from ..report.reasons import Explained, Reason
 
 TRIES = 3                        # recordings of one key that may fail before it is given up
 # a failure for what is so at some calls only counts for so much of one
@@ -16,17 +22,17 @@ class Refusals:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.by_key: dict[Any, Any] = {}     # key of calls -> the reason why they are eager
-        self.tries: collections.Counter[Any] = collections.Counter()
-        self.why: Any = None                 # the reason of the last failure
-        self.drift: Any = None               # what a call did that its recording does not
+        self.by_key: dict[Key, Reason] = {}     # key of calls -> the reason why they are eager
+        self.tries: collections.Counter[Key] = collections.Counter()
+        self.why: Reason | None = None                 # the reason of the last failure
+        self.drift: Reason | None = None               # what a call did that its recording does not
         self.warned = False
 
-    def forget(self, key: Any) -> None:
+    def forget(self, key: Key) -> None:
         """Calls of this key have no recordings any more."""
         self.tries.pop(key, None)
 
-    def failed(self, key: Any, error: Any, passing: bool = False) -> None:
+    def failed(self, key: Key, error: Explained, passing: bool = False) -> None:
         """A run could not be recorded. `passing`: that is so at some calls only."""
         self.tries[key] += PASSING if passing else 1     # type: ignore[assignment]
         self.why = reason = error.reason.named(self.subject.fn, key)
@@ -35,20 +41,20 @@ class Refusals:
         if self.tries[key] >= TRIES or type(error) is Wrong:
             self.give_up(key, reason)
 
-    def give_up(self, key: Any, reason: Any) -> None:
+    def give_up(self, key: Key, reason: Reason) -> None:
         """Calls of this kind run eagerly from now on."""
         self.by_key[key] = reason
         if self.subject.strict:
             self.stop(reason)
         self.say(f"runs eagerly: {reason.full()}")
 
-    def distrust(self, reason: Any) -> None:
+    def distrust(self, reason: Reason) -> None:
         """Calls of any kind run eagerly from now on."""
         if self.subject.strict:
             self.stop(reason)
         warn(f"{self.subject.name} runs eagerly: {reason.full()}")
 
-    def stop(self, reason: Any) -> NoReturn:
+    def stop(self, reason: Reason) -> NoReturn:
         """Raise what others are warned of."""
         raise TraceError(f"{self.subject.name} cannot be compiled: {reason.full()}")
 

@@ -1,7 +1,9 @@
 """A call by a recording: it is replayed, timed beside eager calls, or recorded once more for
 comparison."""
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.cpu import haste
 
@@ -9,11 +11,15 @@ from ..guards import native_entry
 from ..guards.native_entry import MISSED
 from ..policy import timing
 from ..policy.account import Policy
-from ..program.program import Miss
+from ..program.misses import Miss
 from .attempts import Attempts
 from .invocation import Invocation
 from .recordings import Recordings
 from .subject import Subject
+
+if TYPE_CHECKING:
+    from ..guards.signature import Given
+    from ..replay.recording import Recording
 
 
 class Replays:
@@ -37,7 +43,7 @@ class Replays:
                 self.recordings.unfit(r)
         return MISSED
 
-    def by(self, r: Any, call: Invocation) -> Any:
+    def by(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
         calls, trial = r.calls, r.trial
         if calls and r.unsettled and self.policy.affords_kernels(haste.waiting(r.hasty)):
@@ -54,7 +60,7 @@ class Replays:
             trial.lock.release()
 
     # ---- one replay ------------------------------------------------------------------------------
-    def replayed(self, r: Any, call: Invocation) -> tuple[Any, float]:
+    def replayed(self, r: Recording, call: Invocation) -> tuple[Any, float]:
         """The result by a recording, or MISSED, and the seconds that it took. Keeping the account
         is not among them: machine code keeps none."""
         start = timing.clock()
@@ -85,7 +91,7 @@ class Replays:
         return out, took
 
     # ---- rounds ----------------------------------------------------------------------------------
-    def timed(self, r: Any, call: Invocation, calls: int) -> Any:
+    def timed(self, r: Recording, call: Invocation, calls: int) -> Any:
         """A call of a round; `calls`: how many of the recording there were before."""
         trial, eager = r.trial, r.trial.eager
         if eager:
@@ -108,7 +114,7 @@ class Replays:
             self.settled(r, call, calls)
         return out
 
-    def settled(self, r: Any, call: Invocation, calls: int) -> None:
+    def settled(self, r: Recording, call: Invocation, calls: int) -> None:
         """A round is over: the faster kind of call goes on."""
         trial = r.trial
         r.slow = trial.slow
@@ -120,7 +126,7 @@ class Replays:
         self.tables.first(r, call.args)
 
     # ---- comparisons -----------------------------------------------------------------------------
-    def compared(self, r: Any, call: Invocation) -> Any:
+    def compared(self, r: Recording, call: Invocation) -> Any:
         """A call that a recording fits, made eagerly and recorded again: what is recorded must be
         the same."""
         if not self.attempts.lock.acquire(False):
@@ -143,7 +149,7 @@ class Replays:
                 r.limit()
             self.attempts.lock.release()
 
-    def rerun(self, r: Any, call: Invocation) -> Any:
+    def rerun(self, r: Recording, call: Invocation) -> Any:
         """A call of sizes of which none was run is: in the place of the recording that was made
         without a run comes one that was compared with it."""
         self.recordings.drop(r)
@@ -154,7 +160,7 @@ class Replays:
         return out
 
 
-def _serves(r: Any, given: Any) -> bool:
+def _serves(r: Recording, given: Given) -> bool:
     """Does a recording fit a call that was given this?"""
     if not r.lock.acquire(False):
         return False

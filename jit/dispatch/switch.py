@@ -21,10 +21,10 @@ def is_off() -> bool:
 class disable:
     """Inside, traced functions run eagerly: `with jit.disable():`."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _switch.off += 1
         native_entry.switch(1)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         _switch.off -= 1
         native_entry.switch(-1)

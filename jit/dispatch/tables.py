@@ -1,6 +1,9 @@
 """The tables that machine code walks at a call, before it asks Python."""
+from __future__ import annotations
+
 import threading
-from typing import Any
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
 
 from whet.tensor_base import Base
 
@@ -9,22 +12,33 @@ from ..policy.account import Policy
 from .learned import Learned
 from .subject import Subject
 
+if TYPE_CHECKING:
+    from ..replay.recording import Recording
+    from .invocation import Args
+
 # recordings whose tables are tried in turn; of more there is an index
 LATEST = 8
+
+
+class Entrance(Protocol):
+    """What machine code enters a traced function by."""
+    _ready: tuple[Any, ...] | None
 
 
 class Tables:
     """Tables of the latest recordings, or an index of many. `entry`: a weak reference to the object
     that machine code finds them at, in its attribute `_ready`."""
 
-    def __init__(self, subject: Subject, learned: Learned, policy: Policy, entry: Any) -> None:
+    def __init__(self, subject: Subject, learned: Learned, policy: Policy,
+                 entry: weakref.ref[Entrance]) -> None:
         self.subject, self.learned, self.policy, self.entry = subject, learned, policy, entry
         self.lock = threading.RLock()        # held while recordings and tables are changed
-        self.latest: list[Any] = []          # the recordings that are replayed from tables
-        self.index: Any = None               # where machine code finds tables, if there are many
+        self.latest: list[Recording] = []          # the recordings that are replayed from tables
+        # where machine code finds tables, if there are many
+        self.index: table_index.Index | None = None
         self.closed = False                  # nothing is replayed any more
 
-    def first(self, r: Any, args: Any) -> None:
+    def first(self, r: Recording, args: Args) -> None:
         """Have machine code try this recording's table first; where all are slower than eager, let
         it call the function itself."""
         with self.lock:
@@ -32,9 +46,9 @@ class Tables:
             self.lay()
             if native_entry.enter is not None and args and isinstance(args[0], Base) \
                     and all(r.slow for r in self.policy.held):
-                self.entry()._ready = r.bypass(self.subject.fn, args[0])
+                self.publish(r.bypass(self.subject.fn, args[0]))
 
-    def put(self, r: Any) -> None:
+    def put(self, r: Recording) -> None:
         """A recording has a new table."""
         if native_entry.enter is None:
             return
@@ -51,15 +65,15 @@ class Tables:
                 index.put(*r.indexed)
             self.lay()
 
-    def drop(self, r: Any) -> None:
+    def drop(self, r: Recording) -> None:
         """A recording is no more."""
         self.latest = [x for x in self.latest if x is not r]
         self.unindex(r)
         self.lay()
 
-    def unindex(self, r: Any) -> None:
+    def unindex(self, r: Recording) -> None:
         """The index no longer leads to a recording."""
-        if r.indexed is not None:
+        if r.indexed is not None and self.index is not None:
             self.index.drop(*r.indexed)
         r.indexed = None
 
@@ -70,7 +84,7 @@ class Tables:
                 return
             policy = self.policy
             if len(policy.held) > LATEST and self.index is not None:
-                ready = self.index.ready
+                ready: tuple[Any, ...] = self.index.ready
             else:
                 ready = tuple(
                     [x for r in self.latest if r.ready is not None and not r.slow for x in r.ready]
@@ -79,9 +93,16 @@ class Tables:
                 if policy.bypass is None:
                     policy.bypass = table_index.bypass_all(self.subject.fn, policy.resting)
                 ready = *ready, *policy.bypass
-            self.entry()._ready = ready or None
+            self.publish(ready or None)
 
     def close(self) -> None:
         """Nothing is replayed any more."""
         self.closed = True
-        self.latest, self.index, self.entry()._ready = [], None, None
+        self.latest, self.index = [], None
+        self.publish(None)
+
+    def publish(self, ready: tuple[Any, ...] | None) -> None:
+        """From now on machine code walks these tables."""
+        entry = self.entry()
+        if entry is not None:
+            entry._ready = ready

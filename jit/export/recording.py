@@ -20,6 +20,7 @@ from ..capture.user_lines import where
 from ..dispatch.invocation import Invocation
 from ..dispatch.learned import Learned
 from ..dispatch.subject import Subject
+from ..policy.ledger import Kind
 from ..report.names import Names
 from ..report.reasons import Changes, Draws, Prints, Reason
 from ..verify.same_bits import laid
@@ -74,7 +75,7 @@ class ExportSession(Session):
         learned = Learned()
         learned.arrays_are_known = True
         key, given = learned.key(args, kwargs)
-        call = Invocation(args, kwargs, key, given, None, 0.0)
+        call = Invocation(args, kwargs, key, given, Kind(0.0, ()), 0.0)
         super().__init__(subject, learned, call, frozenset(), True)
         self.arguments, self.lines = arguments, list[str]()
         self.recorded: Recorded | None = None

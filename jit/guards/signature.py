@@ -8,7 +8,7 @@ import functools
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class Given:
         # id of a leaf or a box -> which it is (they are kept alive by being so)
         self.met: dict[int, int] = {}
 
-    def flatten(self, x: Any) -> Any:
+    def flatten(self, x: Any) -> Hashable:
         """A hashable description of an argument."""
         t = type(x)
         if isinstance(x, Base):

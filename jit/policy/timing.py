@@ -12,8 +12,8 @@ kind costs, so that all rounds together cost next to nothing.
 """
 import math
 import threading
-from collections.abc import Callable, Sequence
-from time import perf_counter as clock
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..capture.refused import Refused
 from ..gradient.eager_graph import inside, walk
 from ..guards.signature import Given
 
+clock = perf_counter             # what all calls are timed by
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on
 SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after so many
@@ -80,7 +81,7 @@ class Trial:
         return out
 
     def call(self, fn: Callable[..., Any], args: Sequence[Any],
-             kwargs: dict[str, Any]) -> tuple[Any, float]:
+             kwargs: Mapping[str, Any]) -> tuple[Any, float]:
         """An eager call in place of a replay, timed, and its backward too where gradients flow
         back through replays."""
         start, first = clock(), next_number()

@@ -2,7 +2,7 @@
 account of its calls."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ..program.misses import Miss
 from ..report.reasons import Misses
 from .inputs import Overlaps
 from .replay import Replay
+
+if TYPE_CHECKING:
+    from ..policy.ledger import Kind
+    from ..report.names import Key
 
 # calls of other sizes that go another way: more are recorded in full at once, if few go its way
 STRAYED = 2
@@ -33,6 +37,10 @@ class Recorded:
 
 class Recording:
     """One way through the function: when it fits, and what to do."""
+    # of the calls that it is for, once it is registered: by the policy, and in the table of
+    # recordings
+    kind: Kind
+    key: Key
 
     def __init__(self, world: Any, settings: Any, guards: TensorGuards, replay: Replay,
                  recorded: Recorded, returns_a_box: bool):
@@ -44,15 +52,14 @@ class Recording:
         self.returns_a_box = returns_a_box
         self.lock, self.missed = latch(), Misses()
         # Where it stands among others.
-        # of calls that it is for: the policy's, and in the table of recordings
-        self.kind = self.key = None
         self.shapes: Any = ()                # of the tensors among the arguments
         # recordings of other sizes like this one; False where there are none:
         self.family: Any = None
         self.unsized: Any = None             # why
         self.unseen = False                  # Was it made for sizes of which no call was run?
         # where the user's code was told a size (see sizes.py); where it was told anything
-        self.sized = self.informed = None
+        self.sized: str | None = None
+        self.informed: str | None = None
         # sizes that it was told, where they came to an op (see followed_sizes.py), or None
         self.follows: Any = None
         # what the recorder was told; when it is compared with a new recording (see recheck.py)
@@ -73,7 +80,7 @@ class Recording:
         self.passed: Table | None = None
         self.renewed = 0                     # calls for which the table was made anew
         self.finger = 0                      # what it is found by in an index,
-        self.indexed = None                  # and what is there
+        self.indexed: tuple[int, Table] | None = None        # and what is there
 
     @property
     def calls(self) -> int:
