@@ -59,8 +59,8 @@ class Learned:
     def flatten(self, given: Given, place: Any, x: Any) -> Hashable:
         """How an argument at a place is described, where some are numbers that vary."""
         if place in self.varying and varies(x):
-            given.numbers[place] = t = tensor_of(x)
-            given.leaves.append(t)
+            t = tensor_of(x)
+            given.number(place, t)
             return type(x), t._array.dtype
         return given.flatten(x)
 

@@ -168,7 +168,7 @@ def _serves(r: Recording, given: Given) -> bool:
         leaves = r.reach(given.leaves)
         if leaves is None or not r.fits(leaves, given.boxes):
             return False
-        r.replay.checked(leaves)
+        r.replay.inputs.arrays(leaves)
         return True
     except Miss:
         return False

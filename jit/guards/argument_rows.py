@@ -9,19 +9,22 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from .native_entry import L
+from .signature import Given
 from .table_rows import Leaves, No, Rows
-from .tensor_facts import FLAGS, named
+from .tensor_facts import Look, named
 
 MAX_ARRAY_DIMS = 32              # that the machine code for arguments goes through
+ALIGNED = 0x100                  # among the flags of an array
 WORD_SIZE = 1 << 64
 
 
-def arguments(t: Rows, r: Any, args: Any, kwargs: Any, numbers: Any, leaves: Leaves) -> int:
+def arguments(t: Rows, r: Any, args: Any, kwargs: Any, given: Given, leaves: Leaves) -> int:
     """Rows for the arguments, and for what lies in slots; how many."""
-    rows = ArgumentRows(t, r, leaves, len(args) + 1)
+    looks = [*given.looks, *(s.look for s in r.world.slots)]
+    rows = ArgumentRows(t, r, leaves, looks, len(args) + 1)
     if len(leaves.order) > L.MAX_LEAVES:
         raise No
-    rows.given(args, kwargs, numbers)
+    rows.given(args, kwargs, given.numbers)
     rows.slots()
     rows.all_tensors()
     _hashed(t["known"], r.world.tensors)
@@ -31,11 +34,13 @@ def arguments(t: Rows, r: Any, args: Any, kwargs: Any, numbers: Any, leaves: Lea
 class ArgumentRows:
     """The rows for a recording.
 
-    Machine code numbers the objects of a call: positional arguments, then
-    the dict of the others, then the parts of containers in the order in which it opens them."""
+    A tensor is compared with what the call's key, or the slot, says of it, not with what it is now:
+    other threads may have exchanged its memory. Machine code numbers the objects of a call:
+    positional arguments, then the dict of the others, then the parts of containers in the order in
+    which it opens them."""
 
-    def __init__(self, t: Rows, r: Any, leaves: Leaves, free: int) -> None:
-        self.t, self.r, self.leaves = t, r, leaves
+    def __init__(self, t: Rows, r: Any, leaves: Leaves, looks: list[Any], free: int) -> None:
+        self.t, self.r, self.leaves, self.looks = t, r, leaves, looks
         self.count = 0
         self.free = free                     # the number of the next object
         self.todo: list[tuple[int, Any]] = []
@@ -124,16 +129,20 @@ class ArgumentRows:
 
     def tensor(self, x: Any, leaf: int) -> list[int]:
         """The words that a tensor is compared with."""
-        a, r, t = x._array, self.r, self.t
-        if type(x) is not Tensor or x._extra or named(x) or type(a) is not np.ndarray \
-                or a.ndim > MAX_ARRAY_DIMS or not a.flags.aligned:
+        seen, t = self.looks[leaf], self.t
+        if (seen.kind is not Tensor or seen.has_hooks or named(x)
+                or type(x._array) is not np.ndarray or len(seen.shape) > MAX_ARRAY_DIMS
+                or not seen.array_flags & ALIGNED):
             raise No
-        own = r.guards.leaf_tensors[leaf]
-        there = (r.guards.leaf_has_grad[leaf] | (x._node is not None) << 1 |
-                 (x._base is not None) << 2)
-        sizes = [w for pair in zip(a.shape, a.strides) for w in pair]
-        return [t.id(type(x)), t.id(a.dtype), a.ndim, x._rg, a.flags.num & FLAGS, there,
-                0 if own is None else t.id(own), *sizes]
+        own = self.r.guards.leaf_tensors[leaf]
+        there = ((not seen.has_no_grad) | (not seen.has_no_node) << 1 | (not seen.has_no_base) << 2)
+        return [t.id(seen.kind), t.id(seen.dtype), len(seen.shape), seen.flags, seen.array_flags,
+                there, 0 if own is None else t.id(own), *sizes(seen)]
+
+
+def sizes(seen: Look) -> list[int]:
+    """The words of a tensor's row that its sizes and strides make up."""
+    return [w for pair in zip(seen.shape, seen.strides) for w in pair]
 
 
 def _hashed(table: list[int], addresses: Any) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from whet.cpu import entries
 
 from ..replay.replay import after_table
-from .argument_rows import arguments
+from .argument_rows import arguments, sizes
 from .native_entry import L, enter
 from .outside_rows import outside
 from .result_steps import launch
@@ -40,6 +40,8 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
         return None                          # (which containers are one is not compared,
     if any(like(x, y) for x in given.boxes for y in r.world.seen.values()):
         return None                          # nor whether one of them is reached from outside, too)
+    if not r.replay.inputs.are_arguments_like(given.looks):
+        return None
     reached = r.reach(given.leaves)
     if reached is None or not r.world.same():
         return None
@@ -48,7 +50,7 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
     t, leaves = Rows(), Leaves(reached, slots, numbers)
     try:
-        described = arguments(t, r, args, kwargs, given.numbers, leaves)
+        described = arguments(t, r, args, kwargs, given, leaves)
         header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described,
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.slots),
                       **outside(t, r))
@@ -74,20 +76,19 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [r, *t.owned]
 
 
-def resized(ready: Table, r: Recording, leaves: Sequence[Any]) -> Table | None:
+def resized(ready: Table, r: Recording, looks: Sequence[Any]) -> Table | None:
     """The table of a recording whose program is one list of launches, for one that differs from it
     in sizes alone, and in its list: of what is compared only the arguments' sizes are others.
-    `leaves`: the arguments' tensors. None where that may not be."""
+    `looks`: of the arguments' tensors. None where that may not be."""
     words, owned = ready[0].copy(), ready[1]
     p, at = r.program, L.H
-    if words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or p.shown:
+    if (words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or p.shown
+            or not r.replay.inputs.are_arguments_like(looks)):
         return None
     row = words[at["rows_at"] // 8] // 8
     for _ in range(words[at["rows"] // 8]):
         if words[row] == L.TENSOR:
-            a = leaves[words[row + 3]]._array
-            words[row + SIZES:row + words[row + 2]] = [
-                w for pair in zip(a.shape, a.strides) for w in pair]
+            words[row + SIZES:row + words[row + 2]] = sizes(looks[words[row + 3]])
         row += words[row + 2]
     row = words[at["fresh_at"] // 8] // 8
     for n in p.fresh:

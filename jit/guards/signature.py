@@ -26,7 +26,7 @@ from ..capture.tensor_sources import DataOf
 from ..report.reasons import Memory, Settings
 from .immutable_types import PLAIN, exact
 from .instances import attributes, not_of_c
-from .tensor_facts import look, named
+from .tensor_facts import Look, look, named
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
@@ -35,13 +35,17 @@ if TYPE_CHECKING:
 
 class Given:
     """What a call was given: its tensors, objects that are known by identity only, and
-    containers, each in the order in which they are met."""
-    __slots__ = ("leaves", "others", "boxes", "numbers", "look", "met", "arrays")
+    containers, each in the order in which they are met.
+
+    `looks` says what each leaf was when it was met, None for one that stands for a number: another
+    thread may exchange a tensor's memory at any time after."""
+    __slots__ = ("leaves", "looks", "others", "boxes", "numbers", "sizes", "met", "arrays")
 
     def __init__(self, sizes: bool = True, arrays: bool = True) -> None:
-        self.look = look if sizes else apart_from_sizes
+        self.sizes = sizes                   # Are sizes among what describes a tensor?
         # numbers: of arguments that vary, as tensors
         self.leaves: list[Any] = []
+        self.looks: list[Look | None] = []
         self.others: list[Any] = []
         self.boxes: list[Any] = []
         self.numbers: dict[int | str, Any] = {}
@@ -60,7 +64,7 @@ class Given:
             if x._base is not None:
                 _ = x.requires_grad          # (asking brings a view up to date with its base)
             self.met[id(x)] = len(self.leaves)
-            self.leaves.append(x)
+            seen = self.leaf(x)
             own: tuple[int, ...] = ()
             d = None
             if t is not Tensor:
@@ -70,7 +74,7 @@ class Given:
             if x._extra:                     # hooks
                 self.others.append(x._extra)
                 own = id(x._extra),
-            return (*self.look(x), d, *own)
+            return (*seen, d, *own)
         if t is np.ndarray and self.arrays is not None and takes(x):
             return self.array(x, self.arrays)
         if t in PLAIN:
@@ -112,9 +116,20 @@ class Given:
         if i is not None:
             return np.ndarray, i
         self.met[id(x)], arrays[id(x)] = len(self.leaves), x
-        t = wrap(x)
+        return np.ndarray, *self.leaf(wrap(x))[1:], x.flags.writeable
+
+    def leaf(self, t: Any) -> tuple[Any, ...]:
+        """Take in a tensor; gives what describes it."""
+        seen = look(t)
         self.leaves.append(t)
-        return np.ndarray, *self.look(t)[1:], x.flags.writeable
+        self.looks.append(seen)
+        return seen if self.sizes else apart_from_sizes(seen)
+
+    def number(self, place: int | str, t: Any) -> None:
+        """Take in the tensor that stands for a number at a place of the arguments."""
+        self.numbers[place] = t
+        self.leaves.append(t)
+        self.looks.append(None)
 
     def box(self, x: Any) -> int | None:
         """Which of the containers this is; None where it was not met before."""
@@ -198,10 +213,9 @@ class Exchanged:
             held.clear()
 
 
-def apart_from_sizes(t: Any) -> tuple[Any, ...]:
+def apart_from_sizes(seen: Look) -> tuple[Any, ...]:
     """What a tensor is, its numbers and sizes aside."""
-    kind, dtype, shape, _, *rest = look(t)
-    return kind, dtype, len(shape), *rest
+    return seen.kind, seen.dtype, len(seen.shape), *seen[4:]
 
 
 def counted(tensors: Iterable[Any],

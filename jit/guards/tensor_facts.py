@@ -1,7 +1,8 @@
 """What a tensor is besides its numbers."""
 import ctypes as C
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from whet.tensor_base import Base
 
 NOTHING: dict[str, Any] = {}
@@ -16,11 +17,25 @@ def named(t: Any) -> dict[str, Any]:
     return attributes
 
 
-def look(t: Any) -> tuple[Any, ...]:
+class Look(NamedTuple):
     """What a tensor is, its numbers aside."""
+    kind: type
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    flags: int                       # of the tensor: does it require a gradient?
+    has_no_grad: bool
+    has_no_node: bool
+    has_no_base: bool
+    array_flags: int
+    has_hooks: bool
+
+
+def look(t: Any) -> Look:
+    """What a tensor is now."""
     a = t._array
-    return (type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None,
-            t._base is None, a.flags.num & FLAGS, bool(t._extra))
+    return Look(type(t), a.dtype, a.shape, a.strides, t._rg, t._grad is None, t._node is None,
+                t._base is None, a.flags.num & FLAGS, bool(t._extra))
 
 
 def spent(node: Any) -> bool:

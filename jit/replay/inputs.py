@@ -2,6 +2,7 @@
 may share memory."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import is_, itemgetter
 from typing import Any
 
@@ -10,42 +11,66 @@ from whet.cpu import heap
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 
-from ..capture.tensor_sources import DataOf, GradientOf, Outside, Search, Source
+from ..capture.tensor_sources import GradientOf, Outside, Search, Source
+from ..guards.tensor_facts import Look
+from ..program.misses import Miss
 
 REQUIRES_GRAD = 1
 
 
 class Inputs:
-    """The tensors whose arrays a program is given, in its order, and the types that these had."""
+    """The tensors whose arrays a program is given, in its order, and the types that these had.
+
+    A tensor's array is read once in a call, then compared and used: another thread may give the
+    tensor an array of another size at any time."""
 
     def __init__(self, sources: list[Source], arrays: list[Any]):
         self.sources, self.types = sources, [Type.of(a) for a in arrays]
         self.search = Search(list(sources))
-        # A table compares the layouts of arguments and of tensors from outside, and knows no
-        # others.
-        self.unseen_by_tables = [(i, s) for i, s in self.search.others if not isinstance(s, DataOf)]
 
     def find(self, leaves: Any) -> list[Any]:
         """The tensors of a call; None in the place of one that is not there."""
         return self.search.find(leaves)
 
-    def all_lie_alike(self, tensors: list[Any]) -> bool:
-        """Is everything laid out as it was when it was recorded?"""
-        return all([_lies_as(t, s, like) for t, s, like in zip(tensors, self.sources, self.types)])
+    def arrays(self, leaves: list[Any]) -> list[Any]:
+        """The arrays of a call; raises Miss where one is laid out otherwise than when it was
+        recorded."""
+        return [
+            _array_of(t, s, like)
+            for t, s, like in zip(self.find(leaves), self.sources, self.types)]
 
-    def others_lie_alike(self, tensors: list[Any]) -> bool:
-        """The same of what no table has compared."""
-        return all([_lies_as(tensors[i], s, self.types[i]) for i, s in self.unseen_by_tables])
+    def arrays_beside(self, known: dict[int, Any]) -> Callable[[list[Any]], list[Any]]:
+        """`arrays`, where some tensors have arrays that were compared with those that are known by
+        the tensor's id."""
+        of_sources = [known.get(id(s.tensor)) if isinstance(s, Outside) else None
+                      for s in self.sources]
+        others = [(i, s, self.types[i]) for i, (s, a) in enumerate(zip(self.sources, of_sources))
+                  if a is None]
+
+        def arrays(leaves: list[Any]) -> list[Any]:
+            found = of_sources.copy()
+            for i, source, like in others:
+                found[i] = _array_of(source.find(leaves), source, like)
+            return found
+        return arrays
+
+    def are_arguments_like(self, looks: Sequence[Look | None]) -> bool:
+        """Are the arguments that it takes laid out as they were recorded? `looks`: what a call's
+        key says of each, None for numbers."""
+        seen = [(looks[k], self.types[i]) for i, k in self.search.arguments if k < len(looks)]
+        return all([a is None or (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
+                    for a, b in seen])
 
 
-def _lies_as(t: Any, source: Source, like: Type) -> bool:
-    if t is None:
-        return False
-    a = t._array
-    # Gradients flow to a gradient only where somebody made a graph of it: the program knows of
-    # none.
-    return a.shape == like.shape and a.strides == like.strides and a.dtype == like.dtype \
-        and not (isinstance(source, GradientOf) and t._rg)
+def _array_of(t: Any, source: Source, like: Type) -> Any:
+    if t is not None:
+        a = t._array
+        # Gradients flow to a gradient only where somebody made a graph of it: the program knows of
+        # none.
+        if (a.shape == like.shape and a.strides == like.strides and a.dtype == like.dtype
+                and not (isinstance(source, GradientOf) and t._rg)):
+            return a
+    raise Miss
 
 
 class Overlaps:

@@ -103,7 +103,7 @@ class Recording:
         if sheet is not None and sheet.table is not None and n == 1:
             guards, table = sheet.table
             if guards is self.guards:
-                self.ready = native_table.resized(table, self, given.leaves)
+                self.ready = native_table.resized(table, self, given.looks)
         if self.ready is None:
             self.ready = native_table.table(self, args, kwargs, given)
             if sheet is not None and self.ready is not None:

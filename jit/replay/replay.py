@@ -75,15 +75,7 @@ class Replay:
     def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
         """The result of a call whose guards were compared in Python; raises Miss where a value
         is another."""
-        return self.run([t._array for t in self.checked(leaves)], leaves, boxes)
-
-    def checked(self, leaves: Any) -> list[Any]:
-        """The tensors of the program; raises Miss where they are laid out otherwise than when it
-        was recorded."""
-        tensors = self.inputs.find(leaves)
-        if not self.inputs.all_lie_alike(tensors):
-            raise Miss
-        return tensors
+        return self.run(self.inputs.arrays(leaves), leaves, boxes)
 
     def run(self, arrays: list[Any], leaves: Any, boxes: Any) -> Any:
         """All stages but the first."""
@@ -147,7 +139,9 @@ def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
     """A function of what machine code hands over, in its order, that does the rest of a replay:
     the result or MISSED."""
     lock, run, order, number = recording.lock, recording.replay.run, leaves.order, leaves.number
-    arrays_of = _arrays(recording.replay.inputs, recording.guards)
+    guards = recording.guards
+    known = {id(t): a for t, a in zip(guards.tensors, guards.arrays)}
+    arrays_of = recording.replay.inputs.arrays_beside(known)
     in_order = order == list(range(len(order))) and not any(number)
 
     def arranged(given: tuple[Any, ...]) -> list[Any]:
@@ -168,25 +162,3 @@ def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
             lock.release()
     return rest
 
-
-def _arrays(inputs: Inputs, guards: Any) -> Callable[[Any], list[Any]]:
-    """A function that finds the arrays of a program where machine code has compared those of the
-    tensors from outside: they are the same objects at each call. What it has not compared must lie
-    as it did."""
-    search = inputs.search
-    if (search.others
-            or not all(id(t) in guards.world.tensors for t in search.known if t is not None)):
-        def found(leaves: Any) -> list[Any]:
-            tensors = search.find(leaves)
-            if not inputs.others_lie_alike(tensors):
-                raise Miss
-            return [t._array for t in tensors]
-        return found
-    known, arguments = [None if t is None else t._array for t in search.known], search.arguments
-
-    def at_once(leaves: Any) -> list[Any]:
-        arrays = known.copy()
-        for i, k in arguments:
-            arrays[i] = leaves[k]._array
-        return arrays
-    return at_once

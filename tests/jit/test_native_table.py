@@ -3,7 +3,6 @@ import collections
 import gc
 import sys
 import threading
-import time
 import tracemalloc
 
 import numpy as np
@@ -253,54 +252,6 @@ def test_results_that_are_views(name):
 
 @compiled
 @pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
-def test_a_view_shows_the_memory_that_was_compared():
-    """Others give the argument another array while the call is made: finalizers that the collector runs, and threads."""
-    x, small = whet.ones(400, 1000), whet.ones(2, 2)
-    large = x.data
-
-    class Late:
-        def __init__(self):
-            self.me = self
-
-        def __del__(self):
-            x.data = small
-
-    def whole(v):
-        return v._array.nbytes <= v._array.base.nbytes and v.sum().item() == v.numel()
-    f = armed(lambda x: ([x[300:]], [x[301:]]), x)
-    for n in range(60):
-        x.data = large
-        gc.disable()
-        gc.collect()
-        Late()
-        gc.set_threshold(1 + gc.get_count()[0] + n % 6)
-        gc.enable()
-        try:
-            out = f(x)
-        finally:
-            gc.disable()
-            gc.set_threshold(700)
-        assert all(whole(v) for v, in out)
-        gc.enable()
-    x.data = large
-    a, stop = whet.ones(300, 300), threading.Event()
-    g = armed(lambda x: (a @ a @ a, x[300:]), x)
-
-    def change():
-        while not stop.is_set():
-            for array in small, large:
-                x.data = array
-                time.sleep(0.0005)
-    other = threading.Thread(target=change)
-    other.start()
-    try:
-        for _ in range(150):
-            assert whole(g(x)[1])
-    finally:
-        stop.set()
-        other.join()
-
-
 @compiled
 def test_results_that_are_views_leave_nothing_behind():
     x = whet.ones(256, 256)
