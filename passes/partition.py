@@ -17,7 +17,7 @@ it once more.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from whet.ir.graph import Node, OpNode, Ref
@@ -109,7 +109,7 @@ class Partition:
         """Everything that can be computed again, in order."""
         return self.backward([OpNode(None, tuple(map(Ref, self.dropped)), {}, [], "")])[:-1]
 
-    def keepers(self, holders: dict[int, int]) -> dict[int, int]:
+    def keepers(self, holders: Mapping[int | None, int]) -> dict[int | None, int]:
         """`holders` (value -> those who want it, as bits) with who wants a kept value for the
         sake of a dropped one."""
         found = dict(holders)

@@ -14,12 +14,17 @@ The code that the run did not come to (the branch not taken, a body after no rou
 runs on the real operands with everything stopped that eager would not have done, see
 `tried_code.py`. What cannot be tried is no node. The nodes themselves are in `control_nodes.py`.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.ir.graph import OpNode, Ref
 from whet.ops import control
 from whet.ops.registry import is_tensor
 from whet.tensor import Tensor
+from whet.tensor_base import Base
 
 from ..program.misses import Miss
 from ..verify.same_bits import same_bits
@@ -28,8 +33,16 @@ from .refused import Refused
 from .tried_code import Before, No, attempt, unseen
 from .user_lines import where
 
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+    from whet.ir.values import Array
 
-def cond(rec, pred, true_fn, false_fn, operands):
+    from .control_nodes import Control
+    from .recorder import Recorder
+
+
+def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
+         operands: Sequence[Any]) -> Any:
     """A cond under a recorder."""
     at = len(rec.nodes)
     answer = bool(pred)
@@ -58,12 +71,13 @@ def cond(rec, pred, true_fn, false_fn, operands):
     return out
 
 
-def while_loop(rec, cond_fn, body_fn, carried):
+def while_loop(rec: Recorder, cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
+               carried: tuple[Any, ...]) -> Any:
     """A while_loop under a recorder."""
-    marks, states, answers, before = ([len(rec.nodes)], [carried], [],
-                                      Before(body_fn, cond_fn, carried))
+    marks, states, before = [len(rec.nodes)], [carried], Before(body_fn, cond_fn, carried)
+    answers: list[Any] = []
 
-    def done(what, now):
+    def done(what: str, now: Any) -> None:
         marks.append(len(rec.nodes))
         (answers if what == "asked" else states).append(now)
     out = control.rounds(cond_fn, body_fn, carried, done)
@@ -77,7 +91,8 @@ def while_loop(rec, cond_fn, body_fn, carried):
     return out
 
 
-def loop(rec, marks, states, answers, body_fn, out):
+def loop(rec: Recorder, marks: Sequence[int], states: Sequence[tuple[Any, ...]],
+         answers: Sequence[Any], body_fn: Callable[..., Any], out: Any) -> None:
     """Make one node of the rounds that were noted."""
     if not all(is_tensor(x) for x in (*answers, *control.leaves(states[0]))):
         raise No("Python counts")
@@ -126,7 +141,7 @@ def loop(rec, marks, states, answers, body_fn, out):
     put(rec, marks[0], start, results, While("while_loop", ways, ask=ask, body=body))
 
 
-def plain(rec, out, nodes):
+def plain(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[int]:
     """The values of results, which must be tensors without history that some nodes (None: any)
     made, each with memory of its own."""
     found = []
@@ -140,22 +155,23 @@ def plain(rec, out, nodes):
     return found
 
 
-def build(rec, nodes, results):
+def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
     """A body, made while nobody watches."""
     with unseen():
         return Body(rec, nodes, results)
 
 
-def verify(rec, body):
+def verify(rec: Recorder, body: Body) -> None:
     """The program of what was tried, against what that gave."""
     with unseen():
         body.place(body.given)
-        made = body([rec.values.array(n) for n in body.given])
+        given = [a for n in body.given if (a := rec.values.array(n)) is not None]
+        made = body(given)
     if not all(same_bits(a, rec.values.array(n)) for a, n in zip(made, body.results)):
         raise No("a replay of what was tried gives other bits")
 
 
-def put(rec, at, first, results, op):
+def put(rec: Recorder, at: int, first: Sequence[int], results: Sequence[int], op: Control) -> None:
     """Put a node in the place of what was noted since. `first` are its operands beside what the
     bodies read."""
     operands = list(dict.fromkeys([*first, *(n for b in op.bodies.values() for n in b.given)]))
@@ -174,16 +190,17 @@ def put(rec, at, first, results, op):
     rec.forget(made.difference(results))
 
 
-def layout(a):
+def layout(a: Array) -> tuple[Any, ...]:
     return a.shape, a.strides, a.dtype
 
 
-def form(rec, nodes, carried, results):
+def form(rec: Recorder, nodes: Sequence[Node], carried: Sequence[int],
+         results: Sequence[int]) -> tuple[list[Any], list[Any]]:
     """What some nodes do, with names that do not depend on the round."""
-    names = {n: ("carried", i) for i, n in enumerate(carried)}
+    names: dict[int, tuple[str | int, int]] = {n: ("carried", i) for i, n in enumerate(carried)}
     out = []
 
-    def name(x):
+    def name(x: Any) -> Any:
         return names.get(x, int(x)) if type(x) is Ref else said(x)
     for k, n in enumerate(nodes):
         out.append(
@@ -193,7 +210,7 @@ def form(rec, nodes, carried, results):
     return out, [names.get(n, n) for n in results]
 
 
-def said(x):
+def said(x: Any) -> tuple[Any, ...]:
     """A value as something that compares by bits and type."""
     if isinstance(x, np.ndarray):
         return "array", x.dtype, x.shape, x.strides, x.tobytes()

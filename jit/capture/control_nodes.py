@@ -1,5 +1,9 @@
 """The nodes of `cond` and `while_loop`: ops that hold programs, and run them by the values that
 they find."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu.memory import empty
@@ -13,12 +17,18 @@ from ..program.loops import Rounds
 from ..verify.same_bits import template
 from .tried_code import No
 
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+    from whet.ir.values import Array
+
+    from .recorder import Recorder
+
 
 class Body:
     """Some nodes as a program: from the values of a node's operands (`given`, by their places)
     to results."""
 
-    def __init__(self, rec, nodes, results):
+    def __init__(self, rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> None:
         inside = {o for n in nodes for o in n.outs}
         self.nodes, self.results = nodes, list(results)
         self.given = list(dict.fromkeys(int(x) for n in nodes for x in n.refs() if x not in inside))
@@ -26,15 +36,15 @@ class Body:
         origin = self.program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
             raise No("a result is a view, or an operand")
-        if any(n.kind == "draw" or n.kind == "op" and n.op.random
+        if any(n.kind == "draw" or n.op is not None and n.op.random
                or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
             raise No("it writes to tensors from outside, or draws random numbers")
 
-    def place(self, operands):
+    def place(self, operands: Sequence[int]) -> None:
         """Note where among some operands those are that it needs."""
         self.at = [operands.index(n) for n in self.given]
 
-    def launches(self):
+    def launches(self) -> tuple[int, int, list[Any]] | None:
         """The one list of launches that it is, with what that works on: places of operands,
         ("made", place of a result), and `ARENA`."""
         alone = self.program.only_launches
@@ -45,15 +55,16 @@ class Body:
         return (alone.address, alone.words,
                 [operands[n] if n in operands else made[n] for n in alone.values])
 
-    def onnx(self, b, operands):
+    def onnx(self, b: Any, operands: Sequence[Any]) -> list[Any]:
         """The results in ONNX, for values of a node's operands."""
         arrays = self.program.arrays
         numbers = {v for n in self.nodes for v in n.values()} | set(self.results)
         types = {v: Type.of(arrays[v]) for v in numbers}
         given = {n: operands[i] for n, i in zip(self.given, self.at)}
-        return b.inside(self.nodes, types, given, self.results)
+        made: list[Any] = b.inside(self.nodes, types, given, self.results)
+        return made
 
-    def __call__(self, arrays):
+    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         env = self.program([arrays[i] for i in self.at])
         return [env[n] for n in self.results]
 
@@ -62,25 +73,25 @@ class Control(Op):
     """A node's op. `bodies`: name -> Body."""
     family = "control"
 
-    def __init__(self, name, **bodies):
+    def __init__(self, name: str, **bodies: Body) -> None:
         super().__init__(name, register=False)
         self.bodies = bodies
 
-    def join(self):
+    def join(self) -> None:
         """Called when the bodies know where their operands are."""
 
     @property
-    def may_fail(self):
+    def may_fail(self) -> bool:
         return any(b.program.may_miss for b in self.bodies.values())
 
 
 class Cond(Control):
     """The results of one of two bodies."""
 
-    def forward(self, *arrays):
+    def forward(self, *arrays: Array) -> tuple[Array, ...]:
         return tuple(self.bodies["true" if arrays[0].item() else "false"](arrays))
 
-    def onnx(self, b, *operands):
+    def onnx(self, b: Any, *operands: Any) -> Any:
         """The operator `If`."""
         graphs = {}
         for name in ("true", "false"):
@@ -95,33 +106,36 @@ class While(Control):
     its place among the body's results) or (False, which of what was carried it is). Where the body
     and the question are launches alone, machine code goes round."""
 
-    def __init__(self, name, ways, **bodies):
+    def __init__(self, name: str, ways: Sequence[tuple[bool, int]], **bodies: Body) -> None:
         super().__init__(name, **bodies)
-        self.ways, self.rounds = ways, None
+        self.ways = ways
+        self.rounds: Rounds | None = None
 
-    def join(self):
+    def join(self) -> None:
         """Find out whether machine code can do it, when the bodies know their operands."""
         ask, body = self.bodies["ask"], self.bodies["body"]
-        parts = [b.launches() for b in (ask, body)]
-        self.depths = [self.depth(k) for k in range(len(self.ways))]
-        if None in parts or None in self.depths or ask.program.arrays[ask.results[0]].dtype != bool:
+        asking, working = ask.launches(), body.launches()
+        depths = [self.depth(k) for k in range(len(self.ways))]
+        self.depths = [d for d in depths if d is not None]
+        if (asking is None or working is None or len(self.depths) < len(depths)
+                or ask.program.arrays[ask.results[0]].dtype != bool):
             return
         # a result is read for as many rounds as it is handed on: so many pieces of memory, and one
         # to write to, take turns
         self.turns = [
             1 + max(d for r, d in self.depths if d and r == i) for i in range(len(body.results))]
-        moves = {
+        moves: dict[Any, tuple[Any, int]] = {
             k: ((i, 0) if new else i, 0) for k, (new, i) in enumerate(self.ways)
             if self.depths[k][1]}
         moves.update({
             (i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
         # (results are known by their place among them, and whose turn it is)
-        (*question, read), (*work, used) = parts
+        (*question, read), (*work, used) = asking, working
         self.rounds = Rounds((*question, [
             "pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]), (*work, [
                 (x[1], 0) if type(x) is tuple else x for x in used]), moves, "pred")
 
-    def onnx(self, b, *operands):
+    def onnx(self, b: Any, *operands: Any) -> Any:
         """The operator `Loop`."""
         ask, body = self.bodies["ask"], self.bodies["body"]
         n, inner = len(self.ways), b.body()
@@ -134,7 +148,7 @@ class While(Control):
         first = b.one_truth(ask.onnx(b, operands)[0])
         return b.several("Loop", None, first, *operands[:n], body=graph)
 
-    def depth(self, k):
+    def depth(self, k: int) -> tuple[int, int] | None:
         """Which result something that is carried was, and how many rounds before; 0 rounds where
         it stays. None where it goes in circles."""
         rounds = 1
@@ -147,13 +161,13 @@ class While(Control):
             k, rounds = i, rounds + 1
         return None
 
-    def forward(self, *arrays):
+    def forward(self, *arrays: Array) -> tuple[Array, ...]:
         ask, body = self.bodies["ask"], self.bodies["body"]
         now, n = list(arrays), len(self.ways)
         if self.rounds is not None:
             memory = {(i, t): template(body.program.arrays[body.results[i]])
                       for i, n in enumerate(self.turns) for t in range(n)}
-            given = {
+            given: dict[Any, Array] = {
                 **dict(enumerate(arrays)),
                 **memory, "pred": template(ask.program.arrays[ask.results[0]])}
             (given.update({

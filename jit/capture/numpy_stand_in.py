@@ -1,15 +1,25 @@
 """What a recorded run finds in the place of a NumPy array: it looks like one, and tells
 `numpy_arrays.py` what is done with it.
 """
+from __future__ import annotations
+
 import functools
 import operator
 import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.autograd import modes
+from whet.tensor_base import Base
 
 from ..report.reasons import OfNumPy
-from .varying_numbers import HOLDS, NUMBERS, SETTLED
+from .put_back import HOLDS, SETTLED
+from .varying_numbers import NUMBERS
+
+if TYPE_CHECKING:
+    from .numpy_arrays import Arrays
+    from .recorder import Recorder
 
 GEOMETRY = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes"))
 VIEWS = frozenset(("T", "mT", "real"))       # attributes that show the same memory
@@ -17,7 +27,7 @@ BEYOND = frozenset(("resize", "setflags", "setfield", "byteswap", "tofile", "dum
                     "ctypes", "data", "base", "__dlpack__"))
 
 
-def unwrapped(x):
+def unwrapped(x: Any) -> Any:
     """The same with arrays of NumPy's, and numbers of Python's that nobody is told of."""
     t = type(x)
     if t is Array:
@@ -31,22 +41,35 @@ def unwrapped(x):
     return {k: unwrapped(y) for k, y in x.items()} if t is dict else x
 
 
+class Provenance:
+    """Where an array of a run comes from."""
+    __slots__ = ("was_there_before", "is_a_snapshot")
+
+    def __init__(self, is_a_snapshot: bool = False) -> None:
+        self.was_there_before = False
+        # a copy, where NumPy shows the memory of another array
+        self.is_a_snapshot = is_a_snapshot
+
+
+real_of: Callable[[Any], Any]        # what an Array holds, defined below it
+
+
 class Array:
     """Stands for an array of NumPy's, or for one of its numbers."""
-    __slots__ = ("real", "tensor", "recorder", "made_of", "__weakref__")
+    __slots__ = ("real", "tensor", "recorder", "provenance", "__weakref__")
     __class__ = property(lambda self: type(real_of(self)))
 
-    def __whet_array__(self):
+    def __whet_array__(self) -> Any:
         """The memory, for whet to go on from."""
         return tensor_of(self)._array
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if live(self):
             arrays_of(self).hand(self)
         real = real_of(self)
         return np.asarray(real, dtype) if copy is None else np.array(real, dtype, copy=copy)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         function = getattr(ufunc, method)
         if not live(self):
             return function(*unwrapped(inputs), **unwrapped(kwargs))
@@ -54,7 +77,8 @@ class Array:
             ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}",
             ufunc if method == "__call__" else function, inputs, kwargs)
 
-    def __array_function__(self, function, types_, args, kwargs):
+    def __array_function__(self, function: Any, types_: object, args: tuple[Any, ...],
+                           kwargs: dict[str, Any]) -> Any:
         if not live(self):
             return function(*unwrapped(args), **unwrapped(kwargs))
         module = (getattr(function, "__module__", None)
@@ -62,7 +86,7 @@ class Array:
         return arrays_of(self).call(f"{module}.{function.__name__}".lstrip("."), function, args,
                                     kwargs)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         real = real_of(self)
         if name in ("__array_interface__", "__array_struct__"):
             raise AttributeError(name)       # NumPy is to ask for `__array__`
@@ -86,76 +110,86 @@ class Array:
         arrays.pin(self)
         return found
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if live(self):
             arrays_of(self).rec.refuse(OfNumPy(f"it sets `{name}` of a NumPy array"))
         setattr(real_of(self), name, unwrapped(value))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(real_of(self))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not live(self):
             return iter(real_of(self))
         iter(real_of(self))                  # what has no elements says so
-        return iter([self[i] for i in range(len(self))])
+        array: Any = self                    # (its operators are given to the class below)
+        return iter([array[i] for i in range(len(self))])
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return self.copy()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: object) -> Any:
         return self.copy()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         return _plain(self).__reduce_ex__(protocol)
 
-    def __format__(self, spec):
+    def __repr__(self) -> str:
+        return repr(_shown(self))
+
+    def __str__(self) -> str:
+        return str(_shown(self))
+
+    def __format__(self, spec: str) -> str:
         return format(_shown(self), spec)
 
 
 # what an Array holds, and how it is given that: by no name that the user's code could find
-_members = {name: vars(Array)[name] for name in ("real", "tensor", "recorder", "made_of")}
-real_of, tensor_of, recorder_of, made_of = (member.__get__ for member in _members.values())
+_members: dict[str, Any] = {
+    name: vars(Array)[name] for name in ("real", "tensor", "recorder", "provenance")}
+real_of, tensor_of, recorder_of, provenance_of = (member.__get__ for member in _members.values())
 _set = {name: member.__set__ for name, member in _members.items()}
 for _name in _members:
     delattr(Array, _name)
 Array.__name__ = Array.__qualname__ = "ndarray"
 
 
-def stand_for(real, tensor, recorder, made_of):
+def stand_for(real: Any, tensor: Base, recorder: Recorder, provenance: Provenance) -> Array:
     """Something that stands for an array or for a number of NumPy's; `tensor` is around the same
     memory."""
     x = object.__new__(Array)
-    for name, value in ("real", real), ("tensor", tensor), ("recorder", recorder), ("made_of", made_of):
+    held = {"real": real, "tensor": tensor, "recorder": recorder, "provenance": provenance}
+    for name, value in held.items():
         _set[name](x, value)
     return x
 
 
-def live(x):
+def live(x: Array) -> bool:
     """Is its recording going on, in this thread?"""
     return recorder_of(x) in modes.state.observers
 
 
-def arrays_of(x):
+def arrays_of(x: Array) -> Arrays:
     """The arrays of the run that it is of."""
-    return recorder_of(x).numpys
+    arrays: Arrays = recorder_of(x).numpys
+    return arrays
 
 
-def _plain(x):
+def _plain(x: Array) -> Any:
     """The array itself, for Python to go on from: a replay needs the same numbers."""
     if live(x):
         arrays_of(x).hand(x)
     return real_of(x)
 
 
-def _shown(x):
+def _shown(x: Array) -> Any:
     """The same, to become text."""
     if live(x):
         arrays_of(x).rec.read(lambda: repr(np.get_printoptions()))
     return _plain(x)
 
 
-def _item(x, *args):
+def _item(x: Array, *args: Any) -> Any:
     """item()"""
     if live(x) and not args and tensor_of(x)._array.size == 1:
         number = recorder_of(x).item(tensor_of(x))
@@ -165,7 +199,7 @@ def _item(x, *args):
     return real_of(x).item(*args)
 
 
-def _method(x, name, *args, **kwargs):
+def _method(x: Array, name: str, *args: Any, **kwargs: Any) -> Any:
     """A method of an array, or of a number of NumPy's."""
     real = real_of(x)
     if not live(x):
@@ -174,8 +208,8 @@ def _method(x, name, *args, **kwargs):
     return arrays_of(x).call(f"{kind}.{name}", getattr(type(real), name), (x, *args), kwargs)
 
 
-def _operator(name, python, reflected=False):
-    def method(self, *others):
+def _operator(name: str, python: Any, reflected: bool = False) -> None:
+    def method(self: Array, *others: Any) -> Any:
         args = (*others, self) if reflected else (self, *others)
         if not live(self):
             return python(*unwrapped(args))
@@ -194,13 +228,13 @@ for _name in (("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert"
     _operator(f"__{_name}__", getattr(operator, _name))
 
 
-def _handing(name, python):
+def _handing(name: str, python: Callable[[Any], Any]) -> None:
     setattr(Array, name, lambda self: python(_plain(self)))
 
 
-for _name, _python in dict(bool=bool, int=int, float=float, complex=complex, index=operator.index,
-                           hash=hash).items():
+_BECOMES: dict[str, Callable[[Any], Any]] = dict(
+    bool=bool, int=int, float=float, complex=complex, index=operator.index, hash=hash)
+for _name, _python in _BECOMES.items():
     _handing(f"__{_name}__", _python)
-Array.__repr__, Array.__str__ = (lambda self: repr(_shown(self))), (lambda self: str(_shown(self)))
 SETTLED[Array] = real_of
 HOLDS.add(Array)

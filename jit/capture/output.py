@@ -4,13 +4,17 @@ import logging
 import sys
 import types
 import warnings
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 from ..guards.origin import origin_of, origin_of_what, ours
+
+Line: TypeAlias = tuple[str, int, dict[str, Any]]         # a file, a line of it, and its globals
 
 METHODS = ("write", "writelines", "flush")      # by which streams are written to
 
 
-def is_pythons_own(x):
+def is_pythons_own(x: object) -> bool:
     """Is this a stream or handler of Python's own?"""
     if x is not None and not isinstance(x, io.IOBase | logging.Handler):
         return False
@@ -22,21 +26,21 @@ def is_pythons_own(x):
                  (x.filters or type(x.formatter) not in (type(None), logging.Formatter))))
 
 
-def handlers_of(logger):
+def handlers_of(logger: logging.Logger | None) -> Iterator[logging.Handler]:
     """The handlers that a message to a logger comes to."""
     while logger is not None:
         yield from logger.handlers
         logger = logger.parent if logger.propagate else None
 
 
-def shows_warnings_plainly():
+def shows_warnings_plainly() -> bool:
     """Has nobody put a function of his own in the place of those that show warnings?"""
     return all(
         origin_of_what(show) is not None
         for show in (warnings.showwarning, getattr(warnings, "_showwarnmsg_impl", None)))
 
 
-def frame_above(frame, left):
+def frame_above(frame: types.FrameType | None, left: int) -> types.FrameType | None:
     """The frame that called the framework, or one so many above."""
     while frame is not None and ours(frame):
         frame = frame.f_back
@@ -45,13 +49,13 @@ def frame_above(frame, left):
     return frame
 
 
-def line_at(frame):
+def line_at(frame: types.FrameType | None) -> Line:
     """The file, the line and the globals that a frame is at."""
     return (("sys", 1, vars(sys)) if frame is None else
             (frame.f_code.co_filename, frame.f_lineno, frame.f_globals))
 
 
-def warn_at(where, left, message, category):
+def warn_at(where: Line | None, left: int, message: Warning | str, category: type[Warning]) -> None:
     """Warn of a line; `where` is None: of one that is so many frames above the traced function."""
     file, line, names = where or line_at(frame_above(sys._getframe(1), left))
     registry = names.setdefault("__warningregistry__", {})
@@ -59,12 +63,13 @@ def warn_at(where, left, message, category):
                            registry)
 
 
-def warn_of(frame, message, category):
+def warn_of(frame: types.FrameType | None, message: str, category: type[Warning]) -> None:
     """Warn of the line that a frame is at."""
     warn_at(line_at(frame), 0, message, category)
 
 
-def log_at(logger, level, where, msg, *args):
+def log_at(logger: logging.Logger, level: int, where: tuple[str, int, str], msg: object,
+           *args: Any) -> None:
     """Log as the line would that is meant."""
     if logger is logging.root and not logger.handlers:
         logging.basicConfig()

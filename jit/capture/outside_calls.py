@@ -7,20 +7,22 @@ after everything that can still make it give up. The text must be made of what d
 call to call, of numbers that were seen to vary and of tensors without a history, which are passed
 on as they come.
 """
+from __future__ import annotations
+
 import functools
-import gc
 import io
 import logging
 import math
-import re
 import sys
 import types
 import warnings
 import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.autograd import modes
-from whet.dtypes import dtype
 from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base
@@ -28,11 +30,40 @@ from whet.tensor_base import Base
 from ..guards.origin import ours
 from ..report.reasons import Caches, Inspects, Prints
 from ..report.type_names import thing
-from .numpy_arrays import MAKERS, Array, takes, tensor_of
-from .output import METHODS, frame_above, handlers_of, is_pythons_own, line_at, log_at, shows_warnings_plainly, warn_at
-from .stand_ins import CACHED, LEVELS, Cache, Function, Logger, StandIn, Stream, real
-from .varying_numbers import NUMBERS, Number, plain, reclaim, through, value_of
+from .array_parts import takes
+from .noted_call import CONVERSIONS, FIXED, NUMERALS, Call, fits, kept, passed
+from .numpy_arrays import MAKERS
+from .numpy_stand_in import Array, tensor_of
+from .output import (
+    METHODS,
+    frame_above,
+    handlers_of,
+    is_pythons_own,
+    line_at,
+    log_at,
+    shows_warnings_plainly,
+    warn_at,
+)
+from .put_back import reclaim
+from .stand_ins import (
+    CACHED,
+    LEVELS,
+    Cache,
+    Function,
+    Logger,
+    StandIn,
+    Stream,
+    cached_by,
+    real,
+)
+from .varying_numbers import NUMBERS, Number, plain, through, value_of
 from .varying_texts import Text
+
+if TYPE_CHECKING:
+    from ..effects.describe_results import Results
+    from ..guards.outside_state import World
+    from .purity import Watch
+    from .recorder import Recorder
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
 # of numbers
@@ -41,20 +72,16 @@ ASKED = {
     math.isinf: lambda v: abs(v) == math.inf,
     math.isfinite: lambda v: abs(v) < math.inf}
 KNOWN = frozenset((*TIMES, *MATH, *ASKED))
-# of a text: how each thing becomes text
-CONVERSIONS = re.compile(r"%[#0\- +]*\d*(?:\.\d+)?[hlL]?([a-zA-Z%])").findall
-NUMERALS = frozenset("diouxXeEfFgG")         # (those of numbers)
 # logging.info and the others
 MODULE = {getattr(logging, name): level for name, level in LEVELS.items()}
-SMALL = 1000                     # elements of a tensor that is copied for its text
 EQUAL = tuple, types.MethodType              # what is the same to a recording where it is equal
-NEVER = frozenset((int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, type, types.ModuleType, types.CellType,
-                   # (of others an abstract class is asked)
-                   types.CodeType, types.MethodType, Tensor))
-FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
+# what has no stand-in (of others an abstract class is asked)
+NEVER = frozenset((
+    int, float, complex, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, type,
+    types.ModuleType, types.CellType, types.CodeType, types.MethodType, Tensor))
 
 
-def stands(x):
+def stands(x: Any) -> bool:
     """Is there a stand-in for such an object?"""
     t = type(x)
     if t is np.ndarray:
@@ -73,23 +100,14 @@ def stands(x):
 PRINT = print
 
 
-class Call:
-    """A call that a replay repeats: what does it, with what, and how many nodes were recorded
-    before."""
-    __slots__ = ("does", "args", "kwargs", "after", "recipes", "ready", "calm")
-
-    def __init__(self, does, args, kwargs, after, ready=None, calm=None):
-        self.does, self.args, self.kwargs, self.after, self.recipes = does, args, kwargs, after, None
-        # would it do its part, without raising, as things are now?
-        self.ready = ready or _yes
-        self.calm = calm or _yes             # would it run no code of the user's?
-
-
 class Outward:
     """The calls of one run, and the stand-ins that note them."""
 
-    def __init__(self, rec, watch, world, slots):
-        self.rec, self.watch, self.given, self.left, self.busy = rec, watch, {}, [], False
+    def __init__(self, rec: Recorder, watch: Watch, world: World, slots: Sequence[Base]) -> None:
+        self.rec, self.watch, self.busy = rec, watch, False
+        self.given: dict[int, Any] = {}      # id of an object -> what the run finds in its place
+        # stand-ins that the run may have left somewhere, and what they stand for
+        self.left: list[tuple[Callable[[], Any], Any]] = []
         self.known = world.seen              # objects that are guarded, by id
         self.moving = frozenset(map(id, world.grads))        # those of them that are soon others
         self.slots = frozenset(map(id, slots))               # tensors that may be others
@@ -97,14 +115,14 @@ class Outward:
         self.streams, self.met = (sys.stdout, sys.stderr), world.met
         rec.outward = self
 
-    def stand_in(self, x):
+    def stand_in(self, x: Any) -> Any:
         """What a run finds in place of an object."""
         made = self.given.get(id(x))
         if made is None:
             self.given[id(x)] = made = self.make(x)
         return made
 
-    def make(self, x):
+    def make(self, x: Any) -> Any:
         if type(x) is np.ndarray:
             return self.rec.numpys.stand_in(x)
         if isinstance(x, types.FunctionType | types.BuiltinFunctionType) and x in MAKERS:
@@ -134,11 +152,11 @@ class Outward:
         return Function(x, self, self.print if x is print else functools.partial(self.written, x))
 
     # ---- what stand-ins do -----------------------------------------------------------------------
-    def live(self):
+    def live(self) -> bool:
         """Does the run go on, in this thread, and is this not part of another such call?"""
         return not self.busy and self.rec in modes.state.observers
 
-    def time(self, x):
+    def time(self, x: Callable[[], float]) -> Number:
         """A clock is looked at."""
         if self.rec.trying is not None:
             self.rec.trying("it looks at a clock")
@@ -147,10 +165,10 @@ class Outward:
         return Number(t._array.item(), t, self.rec, 0)
 
     @staticmethod
-    def number(kind, *args, **kwargs):
+    def number(kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """float() or int(), which of a tensor's number or one that varies are others at each
         call."""
-        x = args[0] if len(args) == 1 and not kwargs else None
+        x: Any = args[0] if len(args) == 1 and not kwargs else None
         if (type(x) is Array and tensor_of(x)._array.size == 1
                 and tensor_of(x)._array.dtype.kind in "fiu"):
             x = x.item()
@@ -162,7 +180,9 @@ class Outward:
             return x
         return x * 1.0 if kind is float else through(math.trunc, "trunc", x)
 
-    def do(self, does, args, kwargs, ready=None, calm=None, now=None):
+    def do(self, does: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],
+           ready: Callable[[], bool] | None = None, calm: Callable[[], bool] | None = None,
+           now: Callable[..., Any] | None = None) -> Any:
         """Make a call (by `now` where that is another function), and note it."""
         rec, watch = self.rec, self.watch
         if rec.trying is not None:
@@ -188,32 +208,12 @@ class Outward:
             self.busy, watch.aside = False, False
             modes.refresh()
 
-    def texts(self, args, result_is_used=False):
+    def texts(self, args: Sequence[Any], result_is_used: bool = False) -> Sequence[Any]:
         """The arguments, with Texts for strings that Numbers were written into."""
-        return self.rec.texts.arguments(self.rec.user(), args, result_is_used)
+        frame = self.rec.user()
+        return args if frame is None else self.rec.texts.arguments(frame, args, result_is_used)
 
-    def passed(self, x):
-        """An argument as a replay can have it again."""
-        if type(x) in FIXED or type(x) in NUMBERS or type(x) is Text:
-            return x
-        # (of a tensor that is refused)
-        return x if isinstance(x, Base) and self.bare(x) else str(x)
-
-    @staticmethod
-    def bare(t):
-        """Does the text of a tensor say nothing but its numbers?"""
-        return not t.requires_grad and not t._extra
-
-    def kept(self, x):
-        """The same where only the text of the moment is wanted: of a small tensor a copy, which
-        nobody writes to."""
-        x = self.passed(x)
-        if type(x) is Tensor and x._array.size <= SMALL:
-            with modes.no_grad():
-                return x.clone()
-        return x
-
-    def print(self, *args, **kwargs):
+    def print(self, *args: Any, **kwargs: Any) -> None:
         """print()"""
         file = kwargs.get("file")
         if isinstance(file, Stream):
@@ -222,108 +222,116 @@ class Outward:
             if issubclass(type(sys.stdout), Stream):
                 file = kwargs["file"] = real(sys.stdout)
             elif type(sys.stdout) is io.StringIO and id(sys.stdout) not in self.met:
-                out = self.do(PRINT, [self.kept(x) for x in self.texts(args)],
-                              {**kwargs, "file": sys.stdout})
+                self.do(PRINT, [kept(x) for x in self.texts(args)],
+                        {**kwargs, "file": sys.stdout})
                 # (the run made it, and who reads it is refused: this leaves nothing behind)
                 self.rec.acts = self.rec.acts[:-1]
-                return out
+                return
         if (file is not None and not isinstance(file, io.IOBase)
                 or not kwargs.keys() <= {"sep", "end", "file", "flush"}):
             self.rec.refuse(Prints("it prints to an object of its own"))
-            return PRINT(*args, **kwargs)
-        return self.do(PRINT, [self.kept(x) for x in self.texts(args)],
-                       kwargs, lambda: not getattr(file or sys.stdout, "closed", False),
-                       lambda: is_pythons_own(file or sys.stdout))
+            PRINT(*args, **kwargs)
+            return
+        self.do(PRINT, [kept(x) for x in self.texts(args)],
+                kwargs, lambda: not getattr(file or sys.stdout, "closed", False),
+                lambda: is_pythons_own(file or sys.stdout))
 
-    def written(self, method, *args):
+    def written(self, method: Any, *args: Any) -> Any:
         """A method of a stream that writes."""
         stream = method.__self__
-        args = [
+        given = [
             plain(x) if type(x) in NUMBERS else tuple(x) if method.__name__ == "writelines" else x
             for x in self.texts(args, True)]
-        return self.do(method, args, {}, lambda: not stream.closed, lambda: is_pythons_own(stream))
+        return self.do(method, given, {}, lambda: not stream.closed,
+                       lambda: is_pythons_own(stream))
 
-    def warn(self, message, category=None, stacklevel=1, source=None):
+    def warn(self, message: Warning | str, category: type[Warning] | None = None,
+             stacklevel: int = 1, source: object = None) -> None:
         """warnings.warn()"""
         category = type(message) if isinstance(message, Warning) else category or UserWarning
         if source is not None or type(message) is not str:
             self.rec.refuse(Prints("it warns of an object of its own"))
-        frame, left = sys._getframe(2), max(stacklevel, 1) - 1
+        frame: FrameType | None = sys._getframe(2)
+        left = max(stacklevel, 1) - 1
         while left and frame is not None and not ours(frame):
             frame, left = frame.f_back, left - 1
         # the line is not the function's own: it is another at each call
         outside = frame is None or ours(frame)
         here, filters = (line_at(frame_above(frame, left) if outside else frame),
                          list(warnings.filters))
-        return self.do(functools.partial(warn_at, None if outside else here, left),
-                       [*self.texts([message]), category], {}, lambda: warnings.filters == filters,
-                       shows_warnings_plainly,
-                       functools.partial(warn_at, here, 0))
+        self.do(functools.partial(warn_at, None if outside else here, left),
+                [*self.texts([message]), category], {}, lambda: warnings.filters == filters,
+                shows_warnings_plainly, functools.partial(warn_at, here, 0))
 
-    def repeat(self, message, category, frame):
+    def repeat(self, message: str, category: type[Warning], frame: FrameType) -> None:
         """A warning of ours, of a line that a frame is at."""
         filters = list(warnings.filters)
         self.do(functools.partial(warn_at, line_at(frame), 0), [message, category], {},
                 lambda: warnings.filters == filters,
                 shows_warnings_plainly)
 
-    def log(self, logger, level, msg, *args, **kwargs):
+    def log(self, logger: logging.Logger, level: int, msg: object, *args: Any,
+            **kwargs: Any) -> None:
         """A method of a logger."""
         if kwargs:
             self.rec.refuse(Prints("it logs with settings of its own"))
-            return logger.log(level, msg, *args, **kwargs)
+            logger.log(level, msg, *args, **kwargs)
+            return
         frame = sys._getframe(2)
         where = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         ways = [way for way in CONVERSIONS(msg) if way != "%"] if type(msg) is str else []
         plain_places = (type(msg) is str and len(ways) == len(args) and "*" not in msg
-                        and "%(" not in msg if args else self.passed(msg) is msg)
-        if not plain_places or not all(map(self.fits, args, ways)):
+                        and "%(" not in msg if args else passed(msg) is msg)
+        if not plain_places or not all(map(fits, args, ways)):
             if not self.asked(logger.isEnabledFor, level):
-                return None
+                return
             self.rec.refuse(Prints("it logs an object of its own, or by a text with places of "
                                    "another kind than %s or %d"))
-            return log_at(logger, level, where, msg, *args)
-        msg, *args = self.texts([msg, *args])
-        passed = [
-            self.passed(msg),
-            *(x.detach() if isinstance(x, Base) and way in NUMERALS else self.passed(x)
-              for x, way in zip(args, ways))]
-        return self.do(functools.partial(log_at, logger, level, where), passed, {}, None,
-                       lambda: all(is_pythons_own(h) for h in handlers_of(logger)))
+            log_at(logger, level, where, msg, *args)
+            return
+        text, *values = self.texts([msg, *args])
+        given = [
+            passed(text),
+            *(x.detach() if isinstance(x, Base) and way in NUMERALS else passed(x)
+              for x, way in zip(values, ways))]
+        self.do(functools.partial(log_at, logger, level, where), given, {}, None,
+                lambda: all(is_pythons_own(h) for h in handlers_of(logger)))
 
-    def fits(self, x, way):
-        """Does something become text in a certain way as what a replay has in its place does?"""
-        return (type(x) in FIXED or type(x) in NUMBERS or way == "s"
-                or isinstance(x, Base) and (way in NUMERALS or self.bare(x)))
-
-    def cached(self, function, *args, **kwargs):
+    def cached(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         """A call of a function with a cache. A replay makes it again where the cache holds what
         it held."""
-        args, kwargs = ([plain(x) if type(x) in NUMBERS else x for x in args],
-                        {k: plain(x) if type(x) in NUMBERS else x for k, x in kwargs.items()})
+        args = tuple([plain(x) if type(x) in NUMBERS else x for x in args])
+        kwargs = {k: plain(x) if type(x) in NUMBERS else x for k, x in kwargs.items()}
         before = function.cache_info()
         out = function(*args, **kwargs)
         now = function.cache_info()
         if now.misses != before.misses:
             self.rec.passing = True
             self.rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
-        elif not all(type(x) in FIXED or id(x) in self.known and type(x).__hash__ is object.__hash__ for x in (*args, *kwargs.values())) \
-                or not all(type(x) in FIXED or isinstance(x, Base) and id(x) in self.known for x in (out if type(out) is tuple else (out,))):
+        elif not (all(map(self.is_one_key, (*args, *kwargs.values())))
+                  and all(map(self.is_known_tensor, out if type(out) is tuple else (out,)))):
             self.rec.refuse(Caches(f"it reads objects from the cache of {function.__qualname__}"))
         else:
-            contents = cached_by(function)
+            # (by id: they live as long, so that no other object gets the id of one)
+            contents = {id(x): x for x in cached_by(function)}
 
-            def as_it_was():
-                return set(map(id, cached_by(function))) == ids
-            ids = set(map(id, contents))
-            # (they live as long: no other object gets the id of one)
-            as_it_was.contents = contents
+            def as_it_was() -> bool:
+                return {id(x) for x in cached_by(function)} == contents.keys()
             self.rec.acts.append(
                 Call(functools.partial(function, *args, **kwargs), [], {}, len(self.rec.nodes),
                      as_it_was))
         return out
 
-    def identity(self, x):
+    def is_one_key(self, x: object) -> bool:
+        """Does a cache find the same entry by it at each call?"""
+        kind: Any = type(x)
+        return kind in FIXED or id(x) in self.known and kind.__hash__ is object.__hash__
+
+    def is_known_tensor(self, x: object) -> bool:
+        """Is this a constant, or a tensor that is guarded?"""
+        return type(x) in FIXED or isinstance(x, Base) and id(x) in self.known
+
+    def identity(self, x: object) -> int:
         """id(): the same at each call only for what is compared by identity."""
         i = id(x)
         if i in self.slots:                  # (recorded once more, with this one alone)
@@ -334,34 +342,34 @@ class Outward:
                     f"it asks for the `id` of {thing(type(x))}, which may be another at each call"))
         return i
 
-    def asked(self, question, *args):
+    def asked(self, question: Callable[..., Any], *args: Any) -> Any:
         """Python goes on from an answer: a replay must get the same."""
         answer = question(*args)
         self.do(_nothing, [], {}, lambda: question(*args) == answer)
         return answer
 
     # ---- afterwards ------------------------------------------------------------------------------
-    def describe(self, results):
+    def describe(self, results: Results) -> None:
         """The calls' arguments as recipes."""
         for c in self.rec.acts:
-            c.recipes, c.args = [results.argument(x) for x in c.args], None
+            c.recipes, c.args = [results.argument(x) for x in c.args], ()
 
-    def overtaken(self):
+    def overtaken(self) -> bool:
         """Is a tensor written to after it was printed?"""
         return any(
             isinstance(x, Base) and self.changes(x, c.after) for c in self.rec.acts for x in c.args)
 
-    def changes(self, t, after):
+    def changes(self, t: Base, after: int) -> bool:
         rec = self.rec
 
-        def root(n):
+        def root(n: int) -> int | str:
             n = rec.memory.get(n, n)
             return "outside" if n in rec.outside else n
 
         return any(n.kind == "write" and root(n.ins[0]) == root(rec.value(t))
                    for n in rec.nodes[after:])
 
-    def take_back(self):
+    def take_back(self) -> None:
         """The real objects wherever the run left stand-ins."""
         self.rec.outward = None
         self.left += [(weakref.ref(x), object.__getattribute__(x, "_real"))
@@ -370,19 +378,9 @@ class Outward:
         reclaim(self.left)
 
 
-def cached_by(function):
-    """The keys and results that a function with a cache holds, among other things."""
-    held = gc.get_referents(function)
-    return [*held, *(x for d in held if type(d) is dict for x in (*d, *d.values()))]
-
-
-def _nothing():
+def _nothing() -> None:
     pass
 
 
-def _yes():
-    return True
-
-
-def _value(x):
+def _value(x: Any) -> Any:
     return value_of(x) if type(x) in NUMBERS else x.text if type(x) is Text else x

@@ -5,6 +5,8 @@ The interpreter tells of every call and return. Nearly all are the framework's o
 machine code passes over them (`passes/lower_llvm/calls/profile_function.py`): it knows the code of
 ours that no function of the user's leads to.
 """
+from __future__ import annotations
+
 import atexit
 import contextvars
 import ctypes as C
@@ -17,6 +19,8 @@ import sys
 import threading
 import types
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from whet.cpu import native
@@ -29,6 +33,10 @@ from ..guards.sizes import ASIDE, GUARDED, catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects
 from .stand_ins import Function
 
+if TYPE_CHECKING:
+    from ..guards.outside_state import World
+    from ..report.reasons import Reason
+
 STAND_IN = Function.__call__.__code__    # (what it gives is Python's, or a guard)
 IMPORTING = frozenset(("_frozen_importlib", "_frozen_importlib_external"))
 
@@ -37,9 +45,10 @@ class _Known:
     """Code of ours that no function of the user's leads to, in the table that machine code
     searches."""
 
-    def __init__(self):
-        self.held, self.words = {}, (C.c_int64 * len(L.W))()       # address -> the code, weakly
-        self.table, self.lock = None, threading.RLock()
+    def __init__(self) -> None:
+        self.held: dict[int, weakref.ref[types.CodeType]] = {}
+        self.words, self.lock = (C.c_int64 * len(L.W))(), threading.RLock()
+        self.table = (C.c_int64 * 0)()
         self.names = (C.c_int64 * L.KINDS)()
         for kind, name in (L.CALL, "call"), (L.RETURN, "return"), (L.C_CALL, "c_call"):
             self.names[kind] = id(sys.intern(name))
@@ -48,11 +57,12 @@ class _Known:
         self.grow(1 << 12)
         native.export("whet_watch", C.addressof(self.words))
         code = native.image("jit/watch", L.source, ["watched", "unwatched"])
-        self.at, self.unwatched = code["watched"], native.function(code["unwatched"], "unwatched", "", native.METH_FASTCALL)
+        self.at = code["watched"]
+        self.unwatched = native.function(code["unwatched"], "unwatched", "", native.METH_FASTCALL)
         atexit.register(self.held.clear)     # (while everything goes down nobody is watched)
         self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
 
-    def grow(self, size):
+    def grow(self, size: int) -> None:
         """Another table, not smaller, with what is in this one."""
         # (threads may search the old one until the words are others)
         before, self.table = self.table, (C.c_int64 * size)()
@@ -62,14 +72,14 @@ class _Known:
             self.lay(address)
         del before
 
-    def lay(self, address):
+    def lay(self, address: int) -> None:
         i = L.slot(address, mask := len(self.table) - 1)
         while self.table[i] not in (0, L.GONE):
             i = i + 1 & mask
         self.used += self.table[i] == 0
         self.table[i] = address
 
-    def add(self, code):
+    def add(self, code: types.CodeType) -> None:
         """Its calls need no look."""
         address = id(code)
         with self.lock:
@@ -80,7 +90,7 @@ class _Known:
                 self.held[address] = weakref.ref(code, lambda _: self.remove(address))
                 self.lay(address)
 
-    def remove(self, address):
+    def remove(self, address: int) -> None:
         """The code is no more."""
         with self.lock:
             del self.held[address]
@@ -91,7 +101,7 @@ class _Known:
 
 
 @functools.cache
-def _known():
+def _known() -> _Known | None:
     """What machine code knows; None where there is none."""
     return _Known() if native.enabled() else None
 
@@ -102,17 +112,19 @@ class Watch:
     something that may depend on sizes and is no guard (see sizes.py), `informed`: anything."""
     of_users_calls = True
 
-    def __init__(self, world, refuse):
+    def __init__(self, world: World, refuse: Callable[[Reason], object]) -> None:
         self.codes, self.watching, self.refuse = world.codes, world.watching, refuse
-        self.told = self.informed = None
+        self.told: str | None = None
+        self.informed: str | None = None
         # are sizes Numbers, and the length of a tensor a guard?
         self.follows = False
-        self.runner = None                   # the code that calls the traced function
+        # the code that calls the traced function
+        self.runner: types.CodeType | None = None
         self.looking = False
         # is this an act outside of Python's state? did one of them run code of the user's?
         self.aside = self.foreign = False
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
         self.random = _numpys_random()
         self.looking = True                  # (from here on there is something to withdraw)
@@ -120,7 +132,7 @@ class Watch:
         self.look()
         return self
 
-    def look(self):
+    def look(self) -> None:
         """Be told of what happens from now on."""
         known = _known() if type(self) is Watch else None
         if known is None:
@@ -129,13 +141,13 @@ class Watch:
             known.begin(known.at, self)
 
     @staticmethod
-    def unwatched(compute, *args):
+    def unwatched(compute: Callable[..., Any], *args: Any) -> Any:
         """Call something of ours that calls no code of the user's: what happens meanwhile needs
         no look."""
         known = _known()
         return compute(*args) if known is None else known.unwatched(compute, *args)
 
-    def withdraw(self):
+    def withdraw(self) -> None:
         """Look no more: all is as it was."""
         if self.looking:
             if self.before is None or callable(self.before):
@@ -147,12 +159,12 @@ class Watch:
             # (at last: where an interrupt ends this midway, it is done again)
             self.looking = False
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.withdraw()
         if _numpys_random() != self.random:
             self.refuse(Draws("it draws from numpy.random"))
 
-    def __call__(self, frame, event, arg):
+    def __call__(self, frame: types.FrameType, event: str, arg: Any) -> None:
         if self.aside:
             names = frame.f_globals
             self.foreign |= (event == "call" and origin_of(names) is None
@@ -166,7 +178,7 @@ class Watch:
               and informs(arg)):
             self.given(frame.f_code, frame.f_back, arg)
 
-    def given(self, code, frame, x):
+    def given(self, code: types.CodeType, frame: types.FrameType | None, x: Any) -> None:
         """A function of the framework's returns something to this frame, or to whom this frame
         works for."""
         while frame is not None and (origin := origin_of(frame.f_globals)) is not None:
@@ -179,13 +191,13 @@ class Watch:
             if code is not STAND_IN and not guarded and tells(x):
                 self.told = self.informed
 
-    def called_with(self, frame):
+    def called_with(self, frame: types.FrameType | None) -> bool:
         """Is it the framework's code that calls, with arguments of its own?"""
         origin = (None
                   if frame is None or frame.f_code is self.runner else origin_of(frame.f_globals))
         return origin is not None and origin.is_ours and origin.module != "whet.nn.module"
 
-    def called(self, frame):
+    def called(self, frame: types.FrameType) -> None:
         code = frame.f_code
         if code in self.codes:
             if (self.told is None and
@@ -214,12 +226,13 @@ class Watch:
         elif not makes_a_tuple(code, frame.f_globals):
             self.refuse(Calls(f"{code.co_qualname}, which was not within reach"))
 
-    def native(self, fn):
+    def native(self, fn: Any) -> None:
         """A function of C is called by code of the user's."""
         owner = getattr(fn, "__self__", None)
         if owner is None or isinstance(owner, types.ModuleType):
             if not known.only_computes(fn):
-                self.refuse(Calls(f"{fn.__module__ or owner.__name__}.{fn.__name__}"))
+                module = fn.__module__ or getattr(owner, "__name__", None)
+                self.refuse(Calls(f"{module}.{fn.__name__}"))
         elif isinstance(owner, type):
             if not known.makes_an_object(fn, owner):
                 self.refuse(Calls(f"{owner.__qualname__}.{fn.__name__}"))
@@ -237,12 +250,12 @@ class Watch:
                 Draws(f"it calls {what}") if isinstance(owner, random.Random) else Calls(what))
 
 
-def resume(profile):
+def resume(profile: Any) -> None:
     """Have what was told of calls, or None, be told of them again."""
     profile.look() if isinstance(profile, Watch) else sys.setprofile(profile)
 
 
-def _numpys_random():
+def _numpys_random() -> bytes | str | None:
     """What tells whether NumPy's own generator of random numbers has moved; None where it is not
     loaded."""
     if (loaded := sys.modules.get("numpy.random")) is None:
@@ -254,6 +267,6 @@ def _numpys_random():
     return (C.c_char * (625 * 4)).from_address(g.ctypes.state_address).raw
 
 
-def line_of(code, line):
+def line_of(code: types.CodeType, line: int) -> str:
     """A line of a file, in short."""
     return f"{os.path.basename(code.co_filename)}:{line}"

@@ -4,7 +4,11 @@ their memory.
 What Python goes on from is a guard, and a replay asks it again. A number that was seen to vary is a
 `Number` instead, which a replay computes anew.
 """
+from __future__ import annotations
+
 import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet import dtypes
@@ -14,7 +18,8 @@ from whet.dtypes import COMPLEX, FROM_NUMPY
 from whet.formatting import OPTIONS
 from whet.ir.graph import Ask, Guard, Ref
 from whet.ops import pointwise_family, registry
-from whet.tensor import Tensor
+from whet.tensor import Size, Tensor
+from whet.tensor_base import Base
 
 from ..guards.origin import ours
 from ..report.reasons import HandsOut, Memory, Prints, TooManyNumbers
@@ -22,13 +27,19 @@ from .refused import Refused
 from .user_lines import where
 from .varying_numbers import EXACT, NUMBERS, SAFE, Number, plain, tensor_behind, value_of
 
+if TYPE_CHECKING:
+    from whet.ir.values import Array
+    from whet.ops.registry import Op
+
+    from . import numpy_stand_in
+
 GUARDED = 64                     # elements of a tensor whose value may be a guard
 
 
 class Questions(registry.Observer):
     """The part of a recorder that answers Python."""
 
-    def ask(self, question, tensors):
+    def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
         """Python goes on from what a question says of some tensors: a replay asks it again."""
         try:
             ins = self.operands(tensors)
@@ -43,7 +54,7 @@ class Questions(registry.Observer):
         self.nodes.append(Ask(question, ins, answer, where(), asks))
         return answer
 
-    def numbers(self, op, inputs):
+    def numbers(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The operands with Numbers as tensors of no dimension, where that gives the same
         kernel; else as values that a replay must find."""
         if not any(type(x) in NUMBERS for x in inputs):
@@ -63,21 +74,22 @@ class Questions(registry.Observer):
                     return tuple(made)
         return tuple([plain(x) if type(x) in NUMBERS else x for x in inputs])
 
-    def sizes(self, t):
+    def sizes(self, t: Base) -> Size | None:
         """The Numbers for `t.shape`; None where Python gets plain ones."""
         return self.followed.of(self, t) if self.follows else None
 
-    def pin(self, t):
+    def pin(self, t: Base) -> None:
         """A number's value goes into what Python does: a replay needs the same."""
         if id(t) not in self.pinned:
             self.pinned.add(id(t))
             self.nodes.append(Guard(Ref(self.value(t)), t._array.copy(), where()))
 
-    def item(self, t):
+    def item(self, t: Base) -> Number | None:
         """The Number for `t.item()`; None where Python gets a plain one."""
         a = t._array
-        if a.size == 1 and a.dtype.kind in "fiu" and self.items_vary and (self.values.number(a) is not None or id(a) in self.reachable) \
-                and not (a.dtype == np.uint64 and a.item() > SAFE):
+        is_known = self.values.number(a) is not None or id(a) in self.reachable
+        if (a.size == 1 and a.dtype.kind in "fiu" and self.items_vary and is_known
+                and not (a.dtype == np.uint64 and a.item() > SAFE)):
             with modes.no_grad():
                 x, wanted = (t.detach().reshape(
                     ()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64)
@@ -92,7 +104,7 @@ class Questions(registry.Observer):
         self.concretize(t)
         return None
 
-    def asked(self, t, what):
+    def asked(self, t: Base, what: str) -> None:
         """Somebody asks for a fact of a tensor that no guard holds. Of one that was made here it is
         the same each time, unless it shows memory from outside."""
         if ours(sys._getframe(2)) or what == "version" and any(t._cell is c for c in self.cells):
@@ -104,7 +116,7 @@ class Questions(registry.Observer):
         if not is_from_here or owner is not None and what != "history":
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
 
-    def shown(self, t):
+    def shown(self, t: Base) -> None:
         """A tensor becomes text: a replay needs the same numbers, and the same settings of how
         they are shown."""
         if t._node is not None and not self.is_made(t):
@@ -114,14 +126,14 @@ class Questions(registry.Observer):
         self.settings.append(OPTIONS)
         self.concretize(t)
 
-    def laid(self, t):
+    def laid(self, t: Base) -> None:
         """Note the line that makes a tensor around an array: whoever uses it is told of it."""
         if self.values.number(t._array) is None:
             self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
         if t._base is None and not self.is_made(t) and self.reachable.get(id(t._array)) is not t:
             self.cells.append(t._cell)
 
-    def exposed(self, t):
+    def exposed(self, t: Base) -> numpy_stand_in.Array | None:
         """What stands for the array that shows a tensor's memory."""
         if (self.exact or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY
                 or t._array.dtype.kind == "V"):
@@ -131,7 +143,7 @@ class Questions(registry.Observer):
         x = self.numpys.of(t)
         return None if self.reason else x
 
-    def concretize(self, t):
+    def concretize(self, t: Base) -> None:
         """Python is about to see the value."""
         try:
             n = self.value(t)
@@ -144,10 +156,10 @@ class Questions(registry.Observer):
             self.nodes.append(Guard(Ref(n), t._array.copy(), where()))
 
 
-def _small(a):
+def _small(a: Array) -> bool:
     return bool(-SAFE <= a.item() <= SAFE)
 
 
 # (an unsigned number, which as a signed one may be negative)
-def _small_and_positive(a):
+def _small_and_positive(a: Array) -> bool:
     return bool(0 <= a.item() <= SAFE)

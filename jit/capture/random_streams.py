@@ -5,17 +5,32 @@ A draw is recorded with the *stream* that it continues: a generator from outside
 it, or a `Position` where the run has put one: at the start of a seed, or so many blocks after where
 a generator was. At the end stands where each generator from outside is left.
 """
-from whet.random import Position
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from whet.random import Generator, Position
+from whet.tensor_base import Base
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+
+
+# what a draw continues: a generator from outside, or a place where the run has put one
+Stream: TypeAlias = "Generator | Position"
 
 
 class _At:
     """Where a generator is: in the stream that its draws continue, and how far from what."""
     __slots__ = ("generator", "stream", "of", "seed", "offset")
 
-    def __init__(self, generator, stream, of, seed, offset):
-        self.generator, self.stream, self.of, self.seed, self.offset = generator, stream, of, seed, offset
+    def __init__(self, generator: Generator, stream: Stream | None, of: Generator | None,
+                 seed: int | None, offset: int) -> None:
+        self.generator, self.stream = generator, stream
+        self.of, self.seed, self.offset = of, seed, offset
 
-    def go(self, of, seed, offset):
+    def go(self, of: Generator | None, seed: int | None, offset: int) -> None:
         """Start another stream."""
         self.of, self.seed, self.offset, self.stream = of, seed, offset, Position(of, seed, offset)
 
@@ -23,13 +38,14 @@ class _At:
 class Streams:
     """The generators that a run uses."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         # id -> where it is; of those from outside, where they were
-        self.all, self.starts = {}, {}
+        self.all: dict[int, _At] = {}
+        self.starts: dict[int, tuple[int, int]] = {}
         # (a state that was handed out, its bytes, what it stands for)
-        self.told = []
+        self.told: list[tuple[Base, bytes, tuple[Generator | None, int | None, int]]] = []
 
-    def at(self, g):
+    def at(self, g: Generator) -> _At:
         """Where a generator is."""
         found = self.all.get(id(g))
         if found is None:
@@ -37,13 +53,13 @@ class Streams:
             found = self.all[id(g)] = _At(g, g, g, None, 0)
         return found
 
-    def drawn(self, g, blocks):
+    def drawn(self, g: Generator, blocks: int) -> Stream:
         """The stream that a draw continues."""
         at = self.at(g)
         at.offset += blocks
         return at.stream
 
-    def positioned(self, how, g, given):
+    def positioned(self, how: str, g: Generator, given: Any) -> bool:
         """A generator was put somewhere, or somebody asks where it is. False where a replay
         cannot do the same."""
         if how == "made":
@@ -69,28 +85,28 @@ class Streams:
         return True
 
     # ---- afterwards ------------------------------------------------------------------------------
-    def outside(self):
+    def outside(self) -> list[_At]:
         """Those from outside that are elsewhere now."""
         return [
             at for i, at in self.all.items() if i in self.starts and (
                 at.of is not at.generator or at.offset or at.stream is not at.generator)]
 
-    def moved(self):
+    def moved(self) -> list[Generator]:
         """The same as generators."""
         return [at.generator for at in self.outside()]
 
-    def ends(self):
+    def ends(self) -> list[tuple[Generator, Position]]:
         """Where those are left that have not only been drawn from: (generator, Position)."""
         return [(at.generator, Position(at.of, at.seed, at.offset)) for at in self.outside()
                 if at.stream is not at.generator]
 
-    def as_told(self, g):
+    def as_told(self, g: Generator) -> bool:
         """Is a generator where it must be by what was seen?"""
         at = self.all[id(g)]
         seed, offset = (at.seed, 0) if at.of is None else self.starts[id(at.of)]
         return (g._seed, g._offset) == (seed, offset + at.offset)
 
-    def key(self, nodes):
+    def key(self, nodes: Iterable[Node]) -> list[Any]:
         """What runs that draw alike have in common."""
         streams = {
             id(n.attrs["generator"]): n.attrs["generator"] for n in nodes if n.kind == "draw"}

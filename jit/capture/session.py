@@ -23,10 +23,11 @@ from ..policy import timing
 from ..report.reasons import Large
 from .outside_calls import Outward
 from .purity import Watch
+from .put_back import reclaim, settle
 from .recorder import Recorder
 from .refused import Refused
 from .stand_ins import real
-from .varying_numbers import Number, reclaim, settle
+from .varying_numbers import Number
 
 
 class Unrecorded(Exception):
@@ -197,8 +198,8 @@ class Session:
         self.swapped.settle(self.whole)
 
     def take_back(self) -> None:
-        """What is plain, wherever else the run left what stands for it. Most of that is gone once it
-        is forgotten here; finding who holds the rest takes a look at all that is alive."""
+        """What is plain, wherever else the run left what stands for it. Most of that is gone once
+        it is forgotten here; finding who holds the rest takes a look at all that is alive."""
         self.exchanged.forget()
         self.swapped.forget()
         reclaim([(x, None) for x in self.rec.lent])

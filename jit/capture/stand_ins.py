@@ -4,13 +4,21 @@ recorded.
 A stand-in looks like what it stands for, and does what is asked of that. While the run goes on it
 notes each call (`outside_calls.py`).
 """
+from __future__ import annotations
+
 import functools
+import gc
 import logging
 import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from ..report.reasons import Caches, Calls, Prints
 from ..report.type_names import thing
 from .output import METHODS
+
+if TYPE_CHECKING:
+    from .outside_calls import Outward
 
 STABLE = (("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines", "writable",
            "readable", "seekable", "buffer"))
@@ -20,7 +28,7 @@ LEVELS = {
 CACHED = type(functools.lru_cache(len))
 
 
-def real(x):
+def real(x: Any) -> Any:
     """What a stand-in stands for, or the object itself."""
     return object.__getattribute__(x, "_real") if issubclass(type(x), StandIn) else x
 
@@ -29,13 +37,13 @@ class StandIn:
     """Looks like the object that it stands for, and notes what is done with it."""
     __slots__ = ("_real", "_outward", "__weakref__")
 
-    def __init__(self, real, outward):
+    def __init__(self, real: Any, outward: Outward) -> None:
         object.__setattr__(self, "_real", real)
         object.__setattr__(self, "_outward", outward)
 
     __class__ = property(lambda self: type(object.__getattribute__(self, "_real")))
 
-    def __getattribute__(self, name):
+    def __getattribute__(self, name: str) -> Any:
         if name == "__class__":
             return object.__getattribute__(self, name)
         real, outward = (object.__getattribute__(self, "_real"),
@@ -44,25 +52,25 @@ class StandIn:
         return (object.__getattribute__(self, "_attribute")(real, outward, name, found)
                 if outward.live() else found)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         real, outward = (object.__getattribute__(self, "_real"),
                          object.__getattribute__(self, "_outward"))
         if outward.live():
             outward.rec.refuse(Prints(f"it changes {thing(type(real))}"))
         setattr(real, name, value)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(object.__getattribute__(self, "_real"))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(object.__getattribute__(self, "_real"))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         mine = object.__getattribute__(self, "_real")
-        return (mine == (object.__getattribute__(other, "_real")
-                         if isinstance(other, StandIn) else other))
+        return bool(mine == (object.__getattribute__(other, "_real")
+                             if isinstance(other, StandIn) else other))
 
-    def _attribute(self, real, outward, name, found):
+    def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
         return found
 
 
@@ -70,11 +78,11 @@ class Function(StandIn):
     """A function of Python's."""
     __slots__ = ("_does",)
 
-    def __init__(self, real, outward, does):
+    def __init__(self, real: Any, outward: Outward, does: Callable[..., Any]) -> None:
         super().__init__(real, outward)
         object.__setattr__(self, "_does", does)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         get = functools.partial(object.__getattribute__, self)
         return (get("_does") if get("_outward").live() else get("_real"))(*args, **kwargs)
 
@@ -83,25 +91,31 @@ class Cache(StandIn):
     """A function with a cache (functools.lru_cache)."""
     __slots__ = ()
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         get = functools.partial(object.__getattribute__, self)
         real, outward = get("_real"), get("_outward")
         return outward.cached(real, *args, **kwargs) if outward.live() else real(*args, **kwargs)
 
-    def __get__(self, owner, cls=None):
+    def __get__(self, owner: object, cls: type | None = None) -> Callable[..., Any]:
         return self if owner is None else functools.partial(self, owner)
 
-    def _attribute(self, real, outward, name, found):
+    def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
         if not name.startswith("__"):
             outward.rec.refuse(Caches(f"it asks for {name} of a cache"))
         return found
+
+
+def cached_by(function: Any) -> list[Any]:
+    """The keys and results that a function with a cache holds, among other things."""
+    held = gc.get_referents(function)
+    return [*held, *(x for d in held if type(d) is dict for x in (*d, *d.values()))]
 
 
 class Stream(StandIn):
     """A file, or a stream in memory."""
     __slots__ = ()
 
-    def _attribute(self, real, outward, name, found):
+    def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
         if name in METHODS and isinstance(found, types.BuiltinFunctionType):
             return functools.partial(outward.written, found)
         if name not in STABLE:
@@ -109,16 +123,16 @@ class Stream(StandIn):
                 Calls(f"{type(real).__name__}.{name}, and the stream moves on when it is read"))
         return found
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self.__iter__()
 
-    def __next__(self):
+    def __next__(self) -> Any:
         return self.__next__()
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self.__enter__()
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> bool | None:
         return self.__exit__(*exc)
 
 
@@ -126,7 +140,7 @@ class Logger(StandIn):
     """A logger."""
     __slots__ = ()
 
-    def _attribute(self, real, outward, name, found):
+    def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
         if name in LEVELS and getattr(type(real), name) is getattr(logging.Logger, name):
             return functools.partial(_logging, outward, real, LEVELS[name])
         if name in ("isEnabledFor", "getEffectiveLevel", "hasHandlers"):
@@ -136,5 +150,5 @@ class Logger(StandIn):
         return found
 
 
-def _logging(outward, real, level, *args, **kwargs):
-    return outward.log(real, level, *args, **kwargs)
+def _logging(outward: Outward, real: logging.Logger, level: int, *args: Any, **kwargs: Any) -> None:
+    outward.log(real, level, *args, **kwargs)

@@ -170,8 +170,9 @@ class Search:
 
     def same(self, other: Search) -> bool:
         """Are they the same ways in a run that was recorded again?"""
-        return len(self.sources) == len(other.sources) \
-            and all(a is b if a is None or b is None else a.same(b) for a, b in zip(self.sources, other.sources))
+        return len(self.sources) == len(other.sources) and all(
+            a is b if a is None or b is None else a.same(b)
+            for a, b in zip(self.sources, other.sources))
 
 
 class Sources:
@@ -223,5 +224,8 @@ def _around_one(a: Any, b: Any) -> bool:
     """Are two arrays one, or parts of one that lie alike?"""
     if a is b:
         return True
-    return a.base is not None and a.base is b.base and a.dtype == b.dtype and a.shape == b.shape \
-        and a.strides == b.strides and a.__array_interface__["data"] == b.__array_interface__["data"]
+    if a.base is None or a.base is not b.base:
+        return False
+    lies, other = (
+        (x.dtype, x.shape, x.strides, x.__array_interface__["data"]) for x in (a, b))
+    return bool(lies == other)

@@ -2,19 +2,31 @@
 
 It runs on the real operands, and is stopped before it does anything but compute.
 """
+from __future__ import annotations
+
 import sys
 import warnings
+from collections.abc import Callable, Sequence
 from operator import attrgetter, is_
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from whet import declarations, dtypes
 from whet.autograd import modes
 from whet.cpu import pool
+from whet.tensor_base import Base
 
 from ..guards.origin import origin_of
 from ..guards.outside_state import world_of
 from ..guards.visitors import Unwatchable
 from ..report.reasons import Calls
 from .purity import Watch, resume
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+
+    from ..guards.outside_state import World
+    from .recorder import Recorder
 
 # what a tensor is
 _facts = attrgetter("_array", "_grad", "_rg", "_node", "_extra", "_base", "_cell")
@@ -31,13 +43,13 @@ class Stop(BaseException):
 class unseen:
     """Inside, nobody records or watches."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.profile, self.observers = sys.getprofile(), modes.state.observers
         sys.setprofile(None)
         modes.state.observers = ()
         modes.refresh()
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         modes.state.observers = self.observers
         modes.refresh()
         resume(self.profile)
@@ -46,8 +58,9 @@ class unseen:
 class Before:
     """What some functions reach, as it is before they run (`why`: why that cannot be said)."""
 
-    def __init__(self, *objects):
-        self.world, self.why = None, None
+    def __init__(self, *objects: Any) -> None:
+        self.world: World | None = None
+        self.why = ""
         try:
             self.world = world_of(objects[0], objects[1:])
         except Unwatchable as e:
@@ -56,7 +69,7 @@ class Before:
         self.looks = ([] if self.world is None else [
             (t, _facts(t)) for t in self.world.tensors.values()])
 
-    def compare(self):
+    def compare(self) -> None:
         """Raise No where something is another now: the other branch, or another number of
         rounds, would not have done it."""
         if self.world is None:
@@ -68,14 +81,14 @@ class Before:
         if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
             raise No("it changes a setting")
 
-    def restore(self):
+    def restore(self) -> list[str]:
         """Put all back, where it can be; what was another, in words."""
         found = []
         for t, was in self.looks:
             if not _alike(t, was):
                 t._array, t._grad, t._rg, t._node, t._extra, t._base, t._cell = was
                 found.append("it changes what a tensor is")
-        if self.world.restore():
+        if self.world is not None and self.world.restore():
             found.append("it changes Python's state")
         if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
             modes.set_flags(self.settings[0])
@@ -85,7 +98,7 @@ class Before:
         return found
 
 
-def _alike(t, was):
+def _alike(t: Base, was: tuple[Any, ...]) -> bool:
     """Is a tensor what it was? A cell that was not there yet counts what is written from now on."""
     *now, cell = _facts(t)
     return all(map(is_, now, was)) and (was[-1] is None or cell is was[-1])
@@ -95,9 +108,9 @@ class Careful(Watch):
     """A watch that stops what it would refuse, before it happens, and functions of ours that do
     not say that they only compute."""
 
-    def called(self, frame):
+    def called(self, frame: FrameType) -> None:
         back = frame.f_back
-        if back.f_code in self.codes or back.f_code is run.__code__:
+        if back is not None and (back.f_code in self.codes or back.f_code is run.__code__):
             origin = origin_of(frame.f_globals)
             if (origin is not None and origin.is_ours
                     and (frame.f_code in declarations.ACTING or not origin.only_computes)):
@@ -105,12 +118,13 @@ class Careful(Watch):
         super().called(frame)
 
 
-def run(fn, operands):
+def run(fn: Callable[..., Any], operands: Sequence[Any]) -> Any:
     """Call it from a place that `Careful` knows."""
     return fn(*operands)
 
 
-def attempt(rec, fn, operands):
+def attempt(rec: Recorder, fn: Callable[..., Any],
+            operands: Sequence[Any]) -> tuple[Any, list[Node]]:
     """What a function gives that eager does not come to, and the nodes of it. It runs on the real
     operands, and is stopped before it writes to what was there before, draws random numbers, starts
     a backward or calls what a recording may not call; Python's state is put back."""
@@ -118,7 +132,7 @@ def attempt(rec, fn, operands):
     if before.world is None:
         raise No(before.why)
 
-    def stop(reason):
+    def stop(reason: object) -> NoReturn:
         stopped.append(str(reason))
         raise Stop(reason)
     at = len(rec.nodes)

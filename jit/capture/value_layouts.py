@@ -6,15 +6,22 @@ same way, so what passes ask of arrays (do these overlap, is this contiguous, ho
 there to here) has the same answers. The array itself is known as long as somebody else holds it: it
 is freed when eager frees it.
 """
+from __future__ import annotations
+
 import weakref
 from bisect import bisect, insort
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 
 from ..verify.same_bits import digest, laid
+
+if TYPE_CHECKING:
+    from whet.ir.values import Array
 
 # bytes of a tensor from outside that is copied at once: a digest would take no less
 SHORT = 1 << 12
@@ -27,11 +34,11 @@ class Addresses:
     """Addresses for arrays whose elements are never read or written. (The system gives a page
     memory when it is first touched.)"""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.chunk = np.empty(0, np.uint8)
         self.used = self.taken = 0
 
-    def take(self, size, like):
+    def take(self, size: int, like: int) -> tuple[Array, int]:
         """(an array of bytes, where in it `size` bytes begin that lie within a line as address
         `like` does)"""
         at = self.used + (like - address(self.chunk) - self.used) % LINE
@@ -45,9 +52,9 @@ class Addresses:
         return self.chunk, at
 
 
-    def like(self, a):
+    def like(self, a: Array | Type) -> Array:
         """An array of the type and strides of another, or of a `Type`."""
-        t = a if type(a) is Type else Type.of(a)
+        t = a if isinstance(a, Type) else Type.of(a)
         low, high = t.span
         chunk, at = self.take(high - low, 0)
         return np.ndarray(t.shape, t.dtype, chunk, at - low, t.strides)
@@ -58,11 +65,11 @@ class Room:
     addresses, `chunk` has them from `at` on."""
     __slots__ = ("low", "high", "chunk", "at")
 
-    def __init__(self, low, high, addresses):
+    def __init__(self, low: int, high: int, addresses: Addresses) -> None:
         self.low, self.high = low, high
         self.chunk, self.at = addresses.take(high - low, low)
 
-    def stand_in(self, a):
+    def stand_in(self, a: Array) -> Array:
         """The stand-in of an array that lies here."""
         made = np.ndarray(a.shape, a.dtype, self.chunk,
                           self.at + address(a) - self.low if a.size else self.at, a.strides)
@@ -74,33 +81,35 @@ class Room:
 class Values:
     """The values of a run by number."""
 
-    def __init__(self):
-        self.arrays = []                     # stand-ins; of what was there before, the arrays
+    def __init__(self) -> None:
+        # stand-ins; of what was there before, the arrays
+        self.arrays: list[Array] = []
         # value that is a view -> the value whose memory it shows
-        self.memory = {}
-        self.real = []                       # weak references to the arrays
+        self.memory: dict[int, int] = {}
+        # weak references to the arrays
+        self.real: list[Callable[[], Array | None]] = []
         # id of an array -> its number, or that of one that is gone
-        self.numbers = {}
+        self.numbers: dict[int, int] = {}
         # value -> the room of the memory that it lies in; none where that was there before
-        self.rooms = {}
+        self.rooms: dict[int, Room] = {}
         self.addresses = Addresses()
         # arrays that are kept for the time being (see `holding`)
-        self.held = None
+        self.held: list[Array] | None = None
 
-    def number(self, a):
+    def number(self, a: Array) -> int | None:
         """The number of an array, or None."""
         n = self.numbers.get(id(a))
         return n if n is not None and self.real[n]() is a else None
 
-    def array(self, n):
+    def array(self, n: int) -> Array | None:
         """The array of a value; None where eager has freed it."""
         return self.real[n]()
 
-    def given(self, a):
+    def given(self, a: Array) -> int:
         """Number an array that was there before."""
         return self.enter(a, a)
 
-    def made(self, a, sources=()):
+    def made(self, a: Array, sources: Iterable[int] = ()) -> int:
         """Number an array that was made in the run; `sources`: the values whose memory it may
         lie in."""
         low, high = span(a)
@@ -116,7 +125,7 @@ class Values:
         self.rooms[n] = room
         return n
 
-    def enter(self, a, stand_in):
+    def enter(self, a: Array, stand_in: Array) -> int:
         """Number an array."""
         n = self.numbers[id(a)] = len(self.arrays)
         self.arrays.append(stand_in)
@@ -125,13 +134,13 @@ class Values:
             self.held.append(a)
         return n
 
-    def copied(self, n):
+    def copied(self, n: int) -> int:
         """Number what will be a copy of a value."""
         self.arrays.append(np.empty_like(self.arrays[n]))
         self.real.append(gone)
         return len(self.arrays) - 1
 
-    def inside(self, n):
+    def inside(self, n: int) -> bool:
         """Does a view lie in the memory of what it is a view of?"""
         root = self.memory[n]
         if n in self.rooms:
@@ -140,24 +149,25 @@ class Values:
         return first <= low and high <= end
 
     @contextmanager
-    def holding(self):
+    def holding(self) -> Iterator[None]:
         """Inside, what is used and made stays."""
-        around, self.held = self.held, []
+        held: list[Array] = []
+        around, self.held = self.held, held
         try:
             yield
         finally:
             if around is not None:
-                around += self.held
+                around += held
             self.held = around
 
-    def forget(self, n):
+    def forget(self, n: int) -> None:
         """Let a value be unknown."""
         a = self.array(n)
         if a is not None:
             self.numbers.pop(id(a), None)
 
 
-def gone():
+def gone() -> None:
     """The array of a value that the run did not make."""
 
 
@@ -165,12 +175,15 @@ class Originals:
     """What tensors from outside held before the run wrote to them: copies of those that it writes
     to, made just before. Of the others a digest says afterwards that nobody else wrote to them."""
 
-    def __init__(self, arrays):
-        self.arrays, self.copies, self.digests = arrays, {}, {}
+    def __init__(self, arrays: list[Array]) -> None:
+        self.arrays = arrays
+        self.copies: dict[int, Array] = {}
+        self.digests: dict[int, int] = {}
         # (first address, value), in order; the bytes of the longest
-        self.places, self.longest = [], 0
+        self.places: list[tuple[int, int]] = []
+        self.longest = 0
 
-    def meet(self, n):
+    def meet(self, n: int) -> None:
         """A value from outside is used for the first time."""
         a = self.arrays[n]
         if a.nbytes < SHORT:
@@ -181,7 +194,7 @@ class Originals:
         self.longest = max(self.longest, high - low)
         self.digests[n] = digest(a)
 
-    def write(self, a):
+    def write(self, a: Array) -> None:
         """An array is about to be written to."""
         low, high = span(a)
         for i in (range(bisect(self.places, (low - self.longest, 0)),
@@ -190,15 +203,15 @@ class Originals:
             if n not in self.copies and span(self.arrays[n])[1] > low:
                 self.copies[n] = laid(self.arrays[n])
 
-    def __getitem__(self, n):
+    def __getitem__(self, n: int) -> Array:
         """What a value from outside was."""
         a = self.copies.get(n)
         return self.arrays[n] if a is None else a
 
-    def untouched(self, n):
+    def untouched(self, n: int) -> bool:
         """Is one that the run did not write to as it was?"""
         return digest(self.arrays[n]) == self.digests[n]
 
-    def clear(self):
+    def clear(self) -> None:
         """Let go of the copies."""
         self.copies.clear()

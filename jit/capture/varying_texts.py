@@ -5,11 +5,19 @@ goes into one f-string, and that straight into a call that is noted (see `outsid
 enough that a replay makes the text anew. `sources` reads that from the code; the text of a Number
 that goes another way makes its value a guard.
 """
+from __future__ import annotations
+
 import dis
 import functools
 import sys
+from collections.abc import Iterable, Sequence
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .varying_numbers import plain, recorder_of, tensor_behind, value_of
+
+if TYPE_CHECKING:
+    from .varying_numbers import Number
 
 WINDOW = 200                     # instructions before a call that are looked at
 # instructions of CPython 3.11 to 3.13: how many values each takes from the stack, and gives
@@ -27,21 +35,27 @@ CALLS = "CALL", "CALL_KW"
 LOADS_METHODS = sys.version_info >= (3, 12)
 
 
+# of a text: as it is, or a Number and how it is written
+Piece: TypeAlias = "str | tuple[Number, str]"
+# what a value is made of: see `sources`
+Source: TypeAlias = list[str | int | None] | None
+
+
 class Text:
     """A text of pieces: strings, and (Number, how it is written)."""
     __slots__ = ("text", "pieces")
 
-    def __init__(self, text, pieces):
+    def __init__(self, text: str, pieces: list[Piece]) -> None:
         self.text, self.pieces = text, pieces
 
 
-def formats(code, at):
+def formats(code: CodeType, at: int) -> bool:
     """Is this the offset of an instruction that formats a value?"""
     return code.co_code[at] in FORMATS
 
 
 @functools.lru_cache(256)
-def sources(code, at):
+def sources(code: CodeType, at: int) -> tuple[list[Source], bool] | None:
     """What the arguments of the call at an offset are made of: for each None, or a list of strings,
     offsets of formatted values, and None for what is not known. Also whether the call's result is
     thrown away."""
@@ -49,7 +63,7 @@ def sources(code, at):
     k = next((k for k, i in enumerate(code_of) if i.offset >= at and i.opname in CALLS), None)
     if k is None:
         return None
-    argc = code_of[k].arg
+    argc = code_of[k].arg or 0
     # above the arguments are the names of those that have one
     size = argc + 2 + (code_of[k].opname == "CALL_KW")
     for start in range(k - 1, max(-1, k - WINDOW), -1):
@@ -61,12 +75,13 @@ def sources(code, at):
     return None
 
 
-def _stack(instructions):
+def _stack(instructions: Iterable[dis.Instruction]) -> list[Source] | None:
     """What lies on the stack after some instructions on an empty one; None where that is not
     known."""
-    stack = []
+    stack: list[Source] = []
+    made: list[Source]
     for i in instructions:
-        name, n = i.opname, i.arg
+        name, n = i.opname, i.arg or 0
         if name in SIMPLE:
             taken, given = SIMPLE[name]
             made = [None] * given
@@ -82,7 +97,7 @@ def _stack(instructions):
             taken, made = 2, [[i.offset if stack and stack[-1] is not None else None]]
         elif name == "FORMAT_VALUE":
             # (with a conversion, or by a spec that is computed, it is not known what is formatted)
-            spec = stack[-1] if n & 4 and stack else []
+            spec: Source = stack[-1] if n & 4 and stack else []
             taken, made = 1 + bool(n & 4), [[i.offset if not n & 3 and spec is not None else None]]
         elif name == "BUILD_STRING":
             if len(stack) < n:
@@ -104,11 +119,11 @@ def _stack(instructions):
 class Texts:
     """The texts of Numbers that a run has made, until it is seen where they go."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         # (id of a frame, offset) -> (Number, how it is written, text)
-        self.made = {}
+        self.made: dict[tuple[int, int], tuple[Number, str, str]] = {}
 
-    def note(self, frame, number, spec):
+    def note(self, frame: FrameType, number: Number, spec: str) -> str | None:
         """The text of a Number, or None where the code does not say where it goes."""
         if not formats(frame.f_code, frame.f_lasti):
             return None
@@ -119,7 +134,8 @@ class Texts:
         self.made[key] = number, spec, text
         return text
 
-    def arguments(self, frame, args, result_is_used):
+    def arguments(self, frame: FrameType, args: Sequence[Any],
+                  result_is_used: bool) -> Sequence[Any]:
         """The arguments of a call that is noted, with Texts for strings that Numbers were
         written into."""
         if not self.made or not any(type(x) is str for x in args):
@@ -131,23 +147,28 @@ class Texts:
             x if type(x) is not str or s is None else self.text(frame, x, s)
             for x, s in zip(args, known[0])]
 
-    def text(self, frame, x, source):
+    def text(self, frame: FrameType, x: str, source: list[str | int | None]) -> str | Text:
         """A string as a Text, if that is what it is made of."""
-        keys = [(id(frame), s) for s in source if type(s) is int and (id(frame), s) in self.made]
-        pieces = [s if type(s) is str else self.made.get((id(frame), s)) for s in source]
-        texts = [p[2] if type(p) is tuple else p for p in pieces]
-        if texts.count(None) == 1:           # what is in between
-            i = texts.index(None)
-            before, after = "".join(texts[:i]), "".join(texts[i + 1:])
+        keys = [(id(frame), s) for s in source if isinstance(s, int)]
+        keys = [key for key in keys if key in self.made]
+        known = [s if isinstance(s, str) else None if s is None else self.made.get((id(frame), s))
+                 for s in source]
+        pieces = [p for p in known if p is not None]
+        texts = [p[2] if isinstance(p, tuple) else p for p in pieces]
+        if len(pieces) == len(known) - 1:    # the missing one is what is in between
+            i = known.index(None)
+            before, after = "".join(texts[:i]), "".join(texts[i:])
             if len(before) + len(after) <= len(x) and x.startswith(before) and x.endswith(after):
-                pieces[i] = texts[i] = x[len(before):len(x) - len(after)]
-        if not keys or None in texts or "".join(texts) != x:
+                between = x[len(before):len(x) - len(after)]
+                pieces.insert(i, between)
+                texts.insert(i, between)
+        if not keys or len(pieces) < len(known) or "".join(texts) != x:
             return x
         for key in keys:
             del self.made[key]
-        return Text(x, [p if type(p) is str else p[:2] for p in pieces])
+        return Text(x, [p if isinstance(p, str) else p[:2] for p in pieces])
 
-    def settle(self):
+    def settle(self) -> None:
         """Texts that went elsewhere make their values guards."""
         for number, *_ in self.made.values():
             # (which is over: it is not live)

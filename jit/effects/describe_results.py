@@ -12,7 +12,7 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from ..capture.containers import elements, values
-from ..capture.numpy_arrays import Array, real_of, tensor_of
+from ..capture.numpy_stand_in import Array, real_of, tensor_of
 from ..capture.refused import Refused
 from ..capture.stand_ins import StandIn, real
 from ..capture.tensor_sources import BaseOf, Source, Sources

@@ -2,7 +2,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..capture.numpy_arrays import Array, real_of
+from ..capture.numpy_stand_in import Array, real_of
 from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements

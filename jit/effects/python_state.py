@@ -9,9 +9,10 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..capture import containers, numpy_arrays
+from ..capture import containers, numpy_stand_in
 from ..capture.containers import elements
-from ..capture.varying_numbers import HOLDS, NUMBERS, SETTLED, Number, reclaim, settle, value_of
+from ..capture.put_back import HOLDS, SETTLED, reclaim, settle
+from ..capture.varying_numbers import NUMBERS, Number, value_of
 
 if TYPE_CHECKING:
     from ..capture.outside_calls import Outward
@@ -174,8 +175,8 @@ class Swapped:
                 s.spot.put(real)
             elif type(v) in NUMBERS:
                 s.spot.put(value_of(v))
-            elif type(v) is numpy_arrays.Array:
-                s.spot.put(numpy_arrays.real_of(v))
+            elif type(v) is numpy_stand_in.Array:
+                s.spot.put(numpy_stand_in.real_of(v))
         # (of one settled before, the real list is there)
         left: list[Any] = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
         for grown in left:

@@ -142,7 +142,7 @@ class ExportSession(Session):
         """Raise Refused where the run did more than compute."""
         rec = self.rec
         for n in rec.nodes:
-            if n.kind == "draw" or n.op is not None and n.op.random:
+            if n.op is not None and (n.kind == "draw" or n.op.random):
                 raise Refused(DrawsNumbers(f"it draws random numbers ({n.op.name})", n.line))
         if found.draws:
             raise Refused(DrawsNumbers("it draws random numbers"))

@@ -192,7 +192,8 @@ class Backward:
               values: Iterable[int], wanted: dict[int, Any]) -> None:
         """Some of what nodes saved is read by no first derivative, and is not kept: is it by none
         where a graph of the gradients is made?"""
-        h, held = self.history, {}
+        h = self.history
+        held: dict[int | None, tuple[Any, int]] = {}
         for n in values:
             a = rec.values.array(n)
             if a is not None:                # (what eager did not save is read by nobody here)
@@ -281,9 +282,10 @@ class Backward:
         grads, leaves = before
         return not any(edges[k] in grads or id(edges[k]) in leaves for k in self.several)
 
-    def held(self, node: Call) -> dict[int, tuple[Any, int]]:
+    def held(self, node: Call) -> dict[int | None, tuple[Any, int]]:
         """What a call has saved and not released: {value: (tensor, its version then)}."""
-        held = {n: (x, v) for n, x, v in zip(self.saved, node.inputs, node.versions)
+        held: dict[int | None, tuple[Any, int]] = {
+                n: (x, v) for n, x, v in zip(self.saved, node.inputs, node.versions)
                 if x is not None}
         if self.again:
             env = {n: x._array for n, (x, _) in held.items()}

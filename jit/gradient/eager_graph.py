@@ -11,7 +11,7 @@ read.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..capture.recorder import Recorder
 
 # value -> (a tensor, its version then)
-Held: TypeAlias = dict[int, tuple[Any, int]]
+Held: TypeAlias = Mapping[int | None, tuple[Any, int]]
 # ((number of a node, of its edge), the gradient there), one by one
 Found: TypeAlias = list[tuple[tuple[int, int], Any]]
 
@@ -72,7 +72,7 @@ class _Saved:
     reads it."""
     __slots__ = ("value", "edge", "outside", "stand_in", "at")
 
-    def __init__(self, value: int, edge: int | None, array: Any, outside: bool,
+    def __init__(self, value: int | None, edge: int | None, array: Any, outside: bool,
                  at: int = 0) -> None:
         self.value, self.edge, self.outside, self.at = value, edge, outside, at
         self.stand_in = np.broadcast_to(
@@ -95,8 +95,8 @@ class History:
             self.keys[i, k] = len(self.borders)
             self.borders.append(e)
         # value -> the nodes that saved it, as bits; the cell that counts its versions
-        self.holders: dict[int, int] = {}
-        self.cells: dict[int, Any] = {}
+        self.holders: dict[int | None, int] = {}
+        self.cells: dict[int | None, Any] = {}
         self.specs = [self.output_of(n) if type(n) is OutputOf else self.spec(rec, i, n)
                       for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs)
@@ -141,7 +141,7 @@ class History:
         n = rec.values.number(x._array)
         return self.note(
             i, _Saved(n, edge if x.requires_grad else None, x._array,
-                      rec.outside.get(n) is x), x._shared())
+                      n is not None and rec.outside.get(n) is x), x._shared())
 
     def note(self, i: int, saved: _Saved, cell: Any) -> _Saved:
         self.cells[saved.value] = cell

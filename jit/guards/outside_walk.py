@@ -18,8 +18,8 @@ from whet.tensor_base import Base
 
 from ..capture import numpy_arrays
 from ..capture.containers import OWN
-from ..capture.outside_calls import cached_by, stands
-from ..capture.stand_ins import CACHED
+from ..capture.outside_calls import stands
+from ..capture.stand_ins import CACHED, cached_by
 from ..report.reasons import Calls, Inspects, TooMuch
 from .array_places import ArrayLayout
 from .container_places import GROWS, Elements, Members, OtherEntries, entries

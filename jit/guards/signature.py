@@ -18,11 +18,11 @@ from whet.cpu import haste, pool
 from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
-from ..capture.numpy_arrays import takes
-from ..capture.outside_calls import Call
-from ..capture.recorder import counters
+from ..capture.array_parts import takes
+from ..capture.noted_call import Call
 from ..capture.refused import Refused
 from ..capture.tensor_sources import DataOf
+from ..capture.writes import counters
 from ..report.reasons import Memory, Settings
 from .immutable_types import PLAIN, exact
 from .instances import attributes, not_of_c
@@ -244,6 +244,8 @@ class Run:
         self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
         self.start = random.default_generator._seed, random.default_generator._offset
         self.others = _others()
+        # id of a tuple with stand-ins in it -> it, and what was given
+        self.tuples: dict[int, tuple[Any, Any]] = {}
 
     def alone(self) -> bool:
         """Did no other thread of Python run meanwhile? What one changed looks as if the run had

@@ -6,7 +6,7 @@ import numpy as np
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
-from ..capture import numpy_arrays
+from ..capture import array_parts
 from ..capture.varying_numbers import tensor_of, varies
 from .spots import Spot
 from .tensor_facts import look, spent
@@ -24,7 +24,7 @@ class Slot:
             self.size, value = len(value), value[item]
         self.type, self.is_array = type(value), type(value) is np.ndarray
         self.is_number = not (self.is_array or isinstance(value, Base))
-        self.look = numpy_arrays.layout(value) if self.is_array else \
+        self.look = array_parts.layout(value) if self.is_array else \
             None if self.is_number else look(value)
 
     @staticmethod
@@ -32,7 +32,7 @@ class Slot:
         """Can such a value come from a slot, or from several?"""
         if isinstance(value, Base):
             return not value._extra and (value._node is None or spent(value._node))
-        return varies(value) or numpy_arrays.takes(value) or several(value)
+        return varies(value) or array_parts.takes(value) or several(value)
 
     @staticmethod
     def at(spot: Spot, value: Any) -> "list[Slot]":
@@ -69,7 +69,7 @@ class Slot:
         if self.is_number:
             return tensor_of(v) if varies(v) else None
         if self.is_array:
-            if numpy_arrays.layout(v) != self.look or any(v is x._array for x in leaves):
+            if array_parts.layout(v) != self.look or any(v is x._array for x in leaves):
                 return None
             return wrap(v)
         if v.requires_grad is None or look(v) != self.look or id(v) in known:

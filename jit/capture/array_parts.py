@@ -1,0 +1,62 @@
+"""What is known of NumPy arrays and of the arguments of NumPy's functions without reading a
+number."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from whet.dtypes import FROM_NUMPY
+from whet.ir.spans import span
+from whet.ir.values import Array
+
+
+def takes(x: Any) -> bool:
+    """Can this array be an input?"""
+    return (type(x) is np.ndarray and x.dtype in FROM_NUMPY and x.dtype.isnative
+            and x.flags.aligned and all(s % x.itemsize == 0 for s in x.strides))
+
+
+def can_be_noted(y: Any) -> bool:
+    """Can this be a result of a node?"""
+    return isinstance(y, np.generic) and y.dtype in FROM_NUMPY or takes(y)
+
+
+def layout(x: Array) -> tuple[Any, ...]:
+    """What an array is, its numbers aside."""
+    return x.dtype, x.shape, x.strides, x.flags.writeable
+
+
+def is_all(index: object) -> bool:
+    """Does an index mean the whole array?"""
+    return index is ... or type(index) is slice and index == slice(None)
+
+
+def several(made: Any) -> Sequence[Any]:
+    """What a function gave, as a sequence of results."""
+    return made if isinstance(made, tuple | list) else (made,)
+
+
+def like(made: Any, parts: Sequence[Any]) -> Any:
+    """Other results, in the form in which a function gave its own."""
+    if not isinstance(made, tuple | list):
+        return parts[0]
+    kind: Any = type(made)
+    return kind._make(parts) if hasattr(kind, "_make") else kind(parts)
+
+
+def overlap(a: Array, b: Array) -> bool:
+    """Do two arrays lie between addresses that they share?"""
+    if not a.size or not b.size:
+        return False
+    (low, high), (first, end) = span(a), span(b)
+    return low < end and first < high
+
+
+def flat(x: Any) -> list[Any]:
+    """The parts of nested tuples and lists."""
+    if type(x) in (tuple, list):
+        return [z for y in x for z in flat(y)]
+    if type(x) is slice:
+        return flat((x.start, x.stop, x.step))
+    return [z for y in x.values() for z in flat(y)] if type(x) is dict else [x]

@@ -1,0 +1,74 @@
+"""A call that acts outside of Python's state, for a replay to make again; and what its arguments
+are then."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from whet.autograd import modes
+from whet.dtypes import dtype
+from whet.tensor import Tensor
+from whet.tensor_base import Base
+
+from .varying_numbers import NUMBERS
+from .varying_texts import Text
+
+if TYPE_CHECKING:
+    from ..effects.recipes import Recipe
+
+# what an argument may be as it is, at each call
+FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
+SMALL = 1000                     # elements of a tensor that is copied for its text
+# of a text: how each thing becomes text
+CONVERSIONS = re.compile(r"%[#0\- +]*\d*(?:\.\d+)?[hlL]?([a-zA-Z%])").findall
+NUMERALS = frozenset("diouxXeEfFgG")         # (those of numbers)
+
+
+class Call:
+    """A call that a replay repeats: what does it, with what, and how many nodes were recorded
+    before."""
+    __slots__ = ("does", "args", "kwargs", "after", "recipes", "ready", "calm")
+
+    def __init__(self, does: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],
+                 after: int, ready: Callable[[], bool] | None = None,
+                 calm: Callable[[], bool] | None = None) -> None:
+        self.does, self.args, self.kwargs, self.after = does, args, kwargs, after
+        self.recipes: Sequence[Recipe] = ()
+        # would it do its part, without raising, as things are now?
+        self.ready = ready or _yes
+        self.calm = calm or _yes             # would it run no code of the user's?
+
+
+def _yes() -> bool:
+    return True
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+def passed(x: Any) -> Any:
+    """An argument as a replay can have it again."""
+    if type(x) in FIXED or type(x) in NUMBERS or type(x) is Text:
+        return x
+    # (of a tensor that is refused)
+    return x if isinstance(x, Base) and bare(x) else str(x)
+
+
+def bare(t: Base) -> bool:
+    """Does the text of a tensor say nothing but its numbers?"""
+    return not t.requires_grad and not t._extra
+
+
+def kept(x: Any) -> Any:
+    """The same where only the text of the moment is wanted: of a small tensor a copy, which
+    nobody writes to."""
+    x = passed(x)
+    if type(x) is Tensor and x._array.size <= SMALL:
+        with modes.no_grad():
+            return x.clone()
+    return x
+
+
+def fits(x: object, way: str) -> bool:
+    """Does something become text in a certain way as what a replay has in its place does?"""
+    return (type(x) in FIXED or type(x) in NUMBERS or way == "s"
+            or isinstance(x, Base) and (way in NUMERALS or bare(x)))

@@ -1,0 +1,107 @@
+"""Writes to tensors while a run is recorded.
+
+A write that a replay can make again is a node. Others are made as eager makes them, and refuse the
+recording.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from whet.autograd import inplace as ip
+from whet.autograd import modes
+from whet.ir.graph import Write
+from whet.ops import pointwise_family, registry
+from whet.ops.creation import empty_op
+from whet.tensor_base import Base, Cell
+
+from ..report.reasons import InPlaceShape, Memory, OfNumPy
+from .questions import Questions
+from .refused import Refused
+from .user_lines import where
+from .varying_numbers import plain_attributes
+
+if TYPE_CHECKING:
+    from whet.ops.registry import Op
+
+
+class Writes(Questions):
+    """The part of a recorder that notes writes."""
+
+    def inplace(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        """Write to a tensor, or change what it is, and note it."""
+        args = self.numbers(op, (t, *args))[1:]
+        attrs = self.followed.plain(self, plain_attributes(attrs))
+        if op.is_view or op.name == "resize":
+            return self.reshape(op, t, attrs)
+        try:
+            ins = self.operands((t, *args))
+        except Refused as e:
+            self.refuse(e.reason)
+            return pointwise_family.inplace(op, t, args, attrs)
+        if self.trying is not None and not self.own(ins[0]):
+            self.trying("it writes to a tensor that was there before")
+        root = self.memory.get(ins[0], ins[0])
+        if self.numpys.frozen(root, t._array):
+            self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
+        node, base = t._node, t if t._base is None else t._base
+        if (modes.state.flags & modes.GRAD and not self.is_made(base)
+                and any(registry.is_tensor(x) and x.requires_grad for x in (t, *args))):
+            self.refuse(
+                Memory("what carries gradients is written to a tensor that was there before"))
+            return pointwise_family.inplace(op, t, args, attrs)
+        if root in self.outside:
+            self.originals.write(t._array)
+        try:
+            pointwise_family.inplace_now(op, t, args, attrs, ip)
+        except BaseException:
+            self.raised(op)
+            raise
+        self.nodes.append(Write(op, ins, attrs, where(), t._cell))
+        if t._node is not node and not self.is_made(t):
+            self.refuse(Memory("a tensor that was there before got a history"))
+        return t
+
+    def reshape(self, op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
+        """Change the shape of a tensor in place: of one that the run made, it is another value from
+        now on."""
+        made = (self.trying is None and self.is_made(t) and t._base is None
+                and self.values.number(t._array) is not None and not _counted(t, self.outside))
+        if made and op.is_view:
+            ins = self.operands((t,))
+            try:
+                _reshape(op, t, attrs)
+            except BaseException:
+                self.raised(op)
+                raise
+            self.note(op, ins, attrs, t)
+            return t
+        # (`out=`: what it gets is new memory)
+        if made and op.name == "resize" and not t._array.size:
+            new = {"size": attrs["size"], "dtype": t.dtype}
+            t._array = empty_op.forward(**new)
+            t._bump("resize_")
+            self.note(empty_op, (), new, t)
+            return t
+        self.refuse(InPlaceShape(f"{op.name}_ changes a tensor's shape in place"))
+        return _reshape(op, t, attrs) if op.is_view else t.resize_(attrs["size"])
+
+
+def counters(t: Base) -> Iterator[Cell]:
+    """The cell that counts a tensor's versions, that of its `.data`, that of the `.data` of
+    this, and so on: those that there are."""
+    cell = t._cell
+    while cell is not None:
+        yield cell
+        cell = cell.aside
+
+
+def _counted(t: Base, outside: Mapping[int, Base]) -> bool:
+    """Are a tensor's versions counted with those of one from outside (it is `x.detach()`, or
+    `.data`)?"""
+    return t._cell is not None and any(c is t._cell for x in outside.values() for c in counters(x))
+
+
+def _reshape(op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
+    from whet.ops.view import reshape_now
+    return reshape_now(op, t, attrs)
