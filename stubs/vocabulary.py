@@ -30,7 +30,7 @@ _BY_TYPE = {
         groups hidden_size hop_length ignore_index in1_features in2_features in_channels in_features
         input_size k kdim length m max_eval max_iter n n_classes n_cols n_fft n_rows nhead niter num
         num_channels num_chunks num_classes num_embeddings num_features num_groups num_heads num_layers
-        num_parameters num_replicas num_samples num_workers offset out_channels out_features padding_idx
+        num_parameters num_replicas num_samples num_workers offset out_channels out_features padding_idx quant_max quant_min
         prefetch_factor proj_size q rank reinterpreted_batch_ndims row seed segments start_dim step_size
         step_size_down step_size_up steps steps_per_epoch sz total_iters total_length total_steps
         upscale_factor vdim win_length window_length""",
@@ -68,7 +68,7 @@ _BY_TYPE = {
     "Optimizer": "optimizer",
     "Tensor | float": """
         concentration concentration0 concentration1 df df1 df2 high loc logits low probs rate scale
-        temperature total_count""",
+        temperature total_count zero_point""",
     "tuple[float, float]": "betas etas lims step_sizes",
     "Distribution": "component_distribution distribution base_distribution",
     "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]": "params",

@@ -72,6 +72,12 @@ def host_features() -> frozenset[str]:
     return frozenset(f[1:].replace("-", "_") for f in _host()[1].split(",") if f.startswith("+"))
 
 
+def has(feature: str) -> bool:
+    """Has code for the current target this extension, beyond what its name says? Spelt as the
+    operating system does."""
+    return current().native and not _foreign and feature in host_features()
+
+
 def _best() -> str:
     have = host_features()
     if platform.machine().lower() in ("arm64", "aarch64"):

@@ -307,6 +307,8 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise
 def expm1_(self: Tensor) -> Tensor: """`expm1`, in place."""
 def export(fn: Callable[..., Any], /, *args: Any, dynamic: Mapping[str, Mapping[_int, Any]] | None = None, rewrites: Sequence[str] = (), **kwargs: Any) -> Any: """A function or module as a graph of its own: `Exported`."""
 def eye(n: _int, m: _int | None = None, *, k: _int = 0, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False) -> Tensor: """Ones on the diagonal (`k` steps above it), zeros elsewhere."""
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor | _float, zero_point: Tensor | _float, axis: Dims, quant_min: _int, quant_max: _int) -> Tensor: """`fake_quantize_per_tensor_affine` with a scale and a zero point for each place along `axis`."""
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor | _float, zero_point: Tensor | _float, quant_min: _int, quant_max: _int) -> Tensor: """The real numbers that are left when `input` goes through integers from quant_min to quant_max."""
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: """`alpha_dropout` of whole channels."""
 def feature_alpha_dropout_(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor: """`feature_alpha_dropout`, in place."""
 def fill(input: Tensor, value: Scalar) -> Tensor: """A tensor of the shape of `input` with a number everywhere."""

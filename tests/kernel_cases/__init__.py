@@ -136,4 +136,4 @@ def gaps(a):
     return whole[between]
 
 
-from . import elements, products, rows, windows  # noqa: E402, F401  (the families)
+from . import elements, products, quantised, rows, windows  # noqa: E402, F401  (the families)

@@ -1,0 +1,141 @@
+"""The kernel of products of bytes: rows of x, or those that a convolution's pixels read, times
+packed weights.
+
+A unit is a block of rows times a block of columns of a group. Where rows of x cannot be read where
+they lie, the unit writes them into its thread's memory first. Then each pair of panels meets all
+rows of the block, a tile after the other, and each tile goes through the tail while it is in the
+first-level cache.
+
+Arguments: x, w, shift, scale, bias, residual, y, scratch, table. The table has DIMS, the tail's
+numbers, and for a convolution those of the gathering.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..builder import Fn, Module, Val
+from . import dots, gather, tail
+
+DIMS = (
+    "rows",
+    "columns",
+    "steps",
+    "row_bytes",
+    "x_row",
+    "y_row",
+    "x_group",
+    "w_group",
+    "p_group",
+    "y_group",
+    "unit_rows",
+    "row_blocks",
+    "unit_columns",
+    "column_blocks",
+    "scratch",
+    "sums_at",
+    *tail.NUMBERS,
+)
+ARGUMENTS = ("x", "w", "shift", "scale", "bias", "residual", "y", "scratch", "table")
+
+
+class Form(NamedTuple):
+    """What kinds of products there are kernels for: how sums are made ("amx", "vnni", "pairs"), are
+    rows gathered, are results bytes, is something added?"""
+
+    kind: str
+    gathered: bool
+    bytes_out: bool
+    residual: bool
+
+    @property
+    def key(self) -> str:
+        """The kernel's key."""
+        names = [x for x in ("gathered", "bytes_out", "residual") if getattr(self, x)]
+        return "/".join(["quantised/product", self.kind, *names])
+
+
+def kernel(m: Module, symbol: str, form: Form) -> None:
+    """Write the kernel."""
+    sizes = dots.rows_of(form.kind)
+    micros = {n: dots.micro(m, symbol, form.kind, n) for n in sizes}
+    finish = tail.tail(m, symbol, form.bytes_out, form.residual)
+    fetch = gather.gather(m, symbol, len(DIMS)) if form.gathered else None
+    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    if form.kind == "amx":
+        dots.configure(f)
+    unit = Unit(f, form, micros, finish, fetch)
+    f.loop(f.args[1], f.args[2], 1, unit.emit)
+    if form.kind == "amx":
+        dots.release(f)
+
+
+class Unit:
+    """Writes the work of one unit."""
+
+    def __init__(
+        self, f: Fn, form: Form, micros: dict[int, Val], finish: Val, fetch: Val | None
+    ) -> None:
+        self.f, self.form, self.micros, self.finish, self.fetch = f, form, micros, finish, fetch
+        given = {name: f.load("ptr", f.at(f.args[0], i, "i64")) for i, name in enumerate(ARGUMENTS)}
+        self.given, table = given, given["table"]
+        self.d = {name: f.load("i64", f.at(table, i, "i64")) for i, name in enumerate(DIMS)}
+        self.numbers = tail.numbers(f, self.d.__getitem__)
+        self.mine = f.bytes_at(given["scratch"], f.args[3] * self.d["scratch"])
+        self.sums = f.bytes_at(self.mine, self.d["sums_at"])
+
+    def emit(self, u: Val) -> None:
+        """The rows, then each pair of panels."""
+        f, d, given = self.f, self.d, self.given
+        block, rest = f.srem(u, d["column_blocks"]), f.sdiv(u, d["column_blocks"])
+        self.group = f.sdiv(rest, d["row_blocks"])
+        self.first = f.srem(rest, d["row_blocks"]) * d["unit_rows"]
+        self.count = f.imin(d["unit_rows"], d["rows"] - self.first)
+        x = f.bytes_at(given["x"], self.group * d["x_group"])
+        if self.fetch is None:
+            self.a, self.row = f.bytes_at(x, self.first * d["x_row"]), d["x_row"]
+        else:
+            self.a, self.row = self.mine, d["row_bytes"]
+            f.call_helper(self.fetch, x, self.first, self.count, self.a, self.row, given["table"])
+        p0 = block * d["unit_columns"]
+        f.loop(p0, f.imin(p0 + d["unit_columns"], d["columns"]), dots.WIDE, self.panels)
+
+    def panels(self, p: Val) -> None:
+        """All rows of the block, for 32 columns from p on."""
+        f, d = self.f, self.d
+        b = f.bytes_at(self.given["w"], self.group * d["w_group"] + p * d["row_bytes"])
+        done: int | Val = 0
+        for n in self.micros:
+            whole = self.count - f.srem(self.count - done, n)
+            f.loop(done, whole, n, lambda r, n=n: self.tile(p, b, r, n))
+            done = whole
+
+    def tile(self, p: Val, b: Val, r: Val, n: int) -> None:
+        """The sums of some rows, and what becomes of them."""
+        f, d, given = self.f, self.d, self.given
+        shift, *parameters = (
+            f.at(given[x], self.group * d["p_group"] + p, "i32") for x in ("shift", "scale", "bias")
+        )
+        f.call_helper(
+            self.micros[n],
+            f.bytes_at(self.a, r * self.row),
+            self.row,
+            b,
+            d["row_bytes"] * dots.PANEL,
+            d["steps"],
+            shift,
+            self.sums,
+        )
+        at = (self.first + r) * d["y_row"] + self.group * d["y_group"] + p
+        y = f.at(given["y"], at, "i8" if self.form.bytes_out else "float")
+        f.call_helper(
+            self.finish,
+            self.sums,
+            f.const("i64", n),
+            d["columns"] - p,
+            *parameters,
+            f.bytes_at(given["residual"], at),
+            y,
+            d["y_row"],
+            *self.numbers,
+        )

@@ -1,0 +1,120 @@
+"""What quantised ops are in ONNX. `b` writes nodes (`onnx/write/builder.py`).
+
+Products of bytes become `MatMulInteger` and `ConvInteger`, whose sums are exact, and the float
+operations that follow: so other programs round as whet does.
+"""
+
+import numpy as np
+
+from ..cpu import quantised as kernels
+
+
+def _one(b, x, dtype):
+    """A scale or a zero point as the operator wants it: (value, axis); None where it goes along
+    several axes."""
+    if not hasattr(x, "dtype"):
+        return b.constant(np.asarray(x, dtype)), 0
+    if x.array is None or sum(n != 1 for n in x.array.shape) > 1:
+        return None
+    long = [i for i, n in enumerate(x.array.shape) if n != 1]
+    value = b.constant(x.array.reshape(-1 if long else ()).astype(dtype))
+    return value, long[0] - x.array.ndim if long else 0
+
+
+def _with_scale(b, operator, x, scale, zero, dtype):
+    """`QuantizeLinear` or `DequantizeLinear`; nothing where scale and zero have no such form."""
+    scale, zero = _one(b, scale, "f4"), _one(b, zero, dtype)
+    if scale is None or zero is None or x.shape is None:
+        return None
+    (scale, axis), (zero, other) = scale, zero
+    if scale.shape != zero.shape or axis != other:
+        scale, zero = (
+            b.constant(np.broadcast_to(v.array, (max(scale.array.size, zero.array.size),)).copy())
+            for v in (scale, zero)
+        )
+        axis = axis or other
+    return operator(x, scale, zero, axis=axis % max(x.ndim, 1))
+
+
+def quantize(short):
+    """The form of `quantize_u8` and `quantize_i8`."""
+
+    def form(b, x, scale, zero):
+        return _with_scale(b, b.QuantizeLinear, x, scale, zero, {"u8": "u1", "i8": "i1"}[short])
+
+    return form
+
+
+def dequantize(b, x, scale, zero):
+    """The op `dequantize`."""
+    if x.dtype not in ("u8", "i8"):
+        return None
+    return _with_scale(b, b.DequantizeLinear, x, scale, zero, {"u8": "u1", "i8": "i1"}[x.dtype])
+
+
+def _known(b, *values):
+    """The arrays of weights and parameters."""
+    if any(v.array is None for v in values):
+        b.refuse("weights in the order of kernels that are made at each call")
+    return [v.array for v in values]
+
+
+def linear(b, x, w, shift, scale, bias, residual=None, *, features, **tail):
+    """The op `quantised_linear`."""
+    w, *parameters = _known(b, w, shift, scale, bias)
+    (weights,) = kernels.unpacked(w, features, x.shape[-1])
+    total = b.MatMulInteger(x, b.constant(np.ascontiguousarray(weights.T)))
+    return _tail(b, total, [p[0, :features] for p in parameters], residual, **tail)
+
+
+def convolution(
+    b,
+    x,
+    w,
+    shift,
+    scale,
+    bias,
+    residual=None,
+    *,
+    features,
+    taps,
+    stride,
+    padding,
+    dilation,
+    groups,
+    blank,
+    **tail,
+):
+    """The op `quantised_conv`."""
+    w, *parameters = _known(b, w, shift, scale, bias)
+    each = b.static(*x.shape[1:2])[0] // groups
+    rows = kernels.unpacked(w, features // groups, each * taps[0] * taps[1])
+    weights = rows.reshape(features, *taps, each).transpose(0, 3, 1, 2)
+    total = b.ConvInteger(
+        x,
+        b.constant(np.ascontiguousarray(weights)),
+        b.constant(np.uint8(blank)),
+        strides=list(stride),
+        pads=[*padding, *padding],
+        dilations=list(dilation),
+        group=groups,
+        kernel_shape=list(taps),
+    )
+    shift, scale, bias = (p[:, : features // groups].reshape(-1, 1, 1) for p in parameters)
+    shift = shift + blank * weights.astype("i4").sum((1, 2, 3)).reshape(-1, 1, 1)
+    return _tail(b, total, [shift.astype("i4"), scale, bias], residual, **tail)
+
+
+def _tail(b, total, parameters, residual, *, low, high, zero, residual_scale):
+    """What follows sums, as `passes/lower_llvm/quantised/tail.py` states it."""
+    shift, scale, bias = map(b.constant, parameters)
+    v = b.Add(b.Mul(b.cast(b.Add(total, shift), "f32"), scale), bias)
+    if residual is not None:
+        v = b.Add(v, b.Mul(b.cast(residual, "f32"), np.float32(residual_scale).item()))
+    limits = [b.constant(np.float32(x)) if abs(x) < np.inf else None for x in (low, high)]
+    v = b.Clip(v, *limits) if limits != [None, None] else v
+    return (
+        v
+        if zero is None
+        else b.QuantizeLinear(v, b.constant(np.float32(1)), b.constant(np.uint8(zero)))
+    )
