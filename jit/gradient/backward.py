@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.autograd import modes
 from whet.autograd.inplace import edge_of
-from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut
+from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, without_base
 from whet.ir.graph import Type
 from whet.ir.interpret import step
 from whet.passes import pipeline
@@ -221,7 +221,7 @@ class Backward:
         inputs, versions = [], []
         for n, given, cell in self.saving:
             if given is not None:
-                t = tensors[given]
+                t = without_base(tensors[given])
             else:
                 t = wrap(making.env[n])
                 if cell is not None:

@@ -76,6 +76,19 @@ class Packed:
         return t if edge is None or not modes.state.flags & modes.GRAD else with_history(t, edge)
 
 
+def without_base(t):
+    """A tensor that a node may save in the place of `t`: one with its memory, version and history,
+    but no base. A base that is written to later leads to the node of that write, and so may lead
+    back to what saved its view: a circle that nothing frees."""
+    if t._base is None or t._stands_for_another or t._rg & 1 and t._node is None:
+        return t                             # (gradients end at a leaf)
+    r = t._bare()
+    if type(r) is not type(t):
+        return t
+    r._rg, r._node = t._rg & 1, t._node
+    return r
+
+
 class _AliasOp:
     """The op of a tensor that stands for a leaf."""
     name, saves_output, nondiff_outputs = "alias", False, frozenset()
@@ -156,7 +169,8 @@ class Node:
                         "Inference tensors cannot be saved for backward. To work around you can "
                         "make a clone to get a normal tensor and use it in autograd.")
                 versions.append(x._version)
-                kept.append(Packed(x, hooks[-1]) if hooks and is_of_this_layer(x) else x)
+                kept.append(Packed(x, hooks[-1]) if hooks and is_of_this_layer(x) else
+                            without_base(x))
             else:
                 kept.append(Meta(x))
                 versions.append(0)

@@ -362,6 +362,54 @@ def test_views_and_writes_leave_no_reference_cycles():
         gc.enable()
 
 
+def _squares(b, w):
+    b.diagonal().copy_(b.diagonal() ** 2)
+
+
+def _another_row(b, w):
+    b[0] = b[1] * b[2]
+
+
+def _product(b, w):
+    b[:2] = b[1:3] @ w
+
+
+def _interpolated(b, w):
+    b[0].lerp_(b[1], b[2])
+
+
+def _traced(b, w):
+    b[0].copy_(_times(b[1], w[0]))
+
+
+_times = whet.jit.trace(lambda v, w: v * w)
+
+
+@pytest.mark.parametrize("write", [_squares, _another_row, _product, _interpolated, _traced])
+def test_a_write_that_reads_the_memory_it_writes_to_makes_no_circle(write):
+    """Nodes save views of what is written to, and those hold no base that leads to the nodes."""
+    x, w = whet.ones(3, 3, requires_grad=True), whet.ones(3, 3, requires_grad=True)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(4):
+            b = x * 1
+            write(b, w)
+            ref = weakref.ref(b)
+            del b
+            assert ref() is None
+    finally:
+        gc.enable()
+
+
+def test_a_second_derivative_through_a_saved_view():
+    x = whet.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    v = (x * 1)[1:]
+    g, = whet.autograd.grad((v ** 3).sum(), x, create_graph=True)
+    assert g.tolist() == [0.0, 12.0, 27.0]
+    assert whet.autograd.grad(g.sum(), x)[0].tolist() == [0.0, 12.0, 18.0]
+
+
 def test_copy_converts_and_carries_gradients():
     x = whet.zeros(2, 3)
     src = whet.ones(3, dtype=whet.float64, requires_grad=True)

@@ -62,12 +62,17 @@ class History:
         """What the node keeps of an input."""
         c, f, g = self.call, self.f, self.g
         o = c.word(c.ins, i, "ptr")
-        (kept,) = f.if_(c.is_tensor(i), lambda: [self.tensor(i, o)], lambda: [o])
-        g.inc(kept)
+
+        def itself() -> list[Val]:
+            g.inc(o)
+            return [o]
+
+        (kept,) = f.if_(c.is_tensor(i), lambda: [self.tensor(i, o)], itself)
         c.put(f.bytes_at(self.made, N["saved"]), i, kept)
 
     def tensor(self, i: Val, o: Val) -> Val:
-        """The edge to a tensor's node. Gives the tensor, or its meta where no backward reads it."""
+        """The edge to a tensor's node. Gives a new reference to the tensor, or to its meta where no
+        backward reads it."""
         c, f, g = self.call, self.f, self.g
 
         def edge() -> None:
@@ -84,14 +89,39 @@ class History:
                 g.absent(cell), lambda: [f.as_val(0, "i64")], lambda: [g.ld(cell, C["v"], "i64")]
             )
             c.put(f.bytes_at(self.made, N["versions"]), i, v)
+            return f.if_(g.absent(g.ld(o, T["base"])), itself, lambda: [self.without_base(o)])
+
+        def itself() -> list[Val]:
+            g.inc(o)
             return [o]
 
+        def meta() -> list[Val]:
+            m = c.word(f.bytes_at(self.replay.recipe, R["metas"]), i, "ptr")
+            g.inc(m)
+            return [m]
+
         bit = f.binary("lshr", self.saves, i) & 1
-        return f.if_(
-            f.cmp("ne", bit, 0),
-            keep,
-            lambda: [c.word(f.bytes_at(self.replay.recipe, R["metas"]), i, "ptr")],
-        )[0]
+        return f.if_(f.cmp("ne", bit, 0), keep, meta)[0]
+
+    def without_base(self, o: Val) -> Val:
+        """What is saved in the place of a view: see `autograd/node.py`. Gradients end at a leaf."""
+        f, g = self.f, self.g
+        rg, made = g.ld(o, T["rg"], "i64") & 1, g.ld(o, T["node"])
+
+        def leaf() -> list[Val]:
+            g.inc(o)
+            return [o]
+
+        def other() -> list[Val]:
+            shared = dict(array=g.ld(o, T["array"]), cell=g.cell_of(o, "unwind"), node=made)
+            t = g.new("tensor", "unwind")
+            for name, x in shared.items():
+                g.inc(x)
+                g.st(x, t, T[name])
+            g.st(rg, t, T["rg"])
+            return [t]
+
+        return f.if_(f.cmp("ne", rg, 0) & g.absent(made), leaf, other)[0]
 
     def output(self) -> None:
         """The result's array and version, which the backward reads."""
