@@ -303,12 +303,12 @@ class Tensor:
     @property
     def shape(self):
         """The sizes."""
-        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
+        followed = modes.followers and modes.followed_sizes(self)
         return followed or Size(self._array.shape)
 
     def size(self, dim=None):
         """The sizes, or the size of one dimension."""
-        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
+        followed = modes.followers and modes.followed_sizes(self)
         if dim is None:
             return followed or Size(self._array.shape)
         n = self._array.ndim
@@ -341,7 +341,7 @@ class Tensor:
 
     def numel(self):
         """The number of elements."""
-        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
+        followed = modes.followers and modes.followed_sizes(self)
         return followed.numel() if followed else self._array.size
 
     nelement = numel
@@ -441,7 +441,7 @@ class Tensor:
     def __len__(self):
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        followed = modes.state.observers and modes.state.observers[-1].sizes(self)
+        followed = modes.followers and modes.followed_sizes(self)
         return operator.index((followed or self._array.shape)[0])
 
     # ---- numbers out ----

@@ -161,6 +161,8 @@ class Session:
         try:
             try:
                 self.swapped.enter(self.rec)
+                if self.follows_sizes:
+                    modes.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()
                 self.began = timing.clock()
@@ -177,6 +179,7 @@ class Session:
         """The run is over. Done again where an interrupt ends it midway."""
         self.watch.withdraw()
         self.rec.followed.end(self.rec)
+        modes.followers.discard(self.rec)
         state = modes.state
         state.observers = tuple(o for o in state.observers if o is not self.rec)
         modes.refresh()
