@@ -1,5 +1,29 @@
-"""Quantisation: models that compute with bytes."""
+"""Quantisation: models that compute with bytes.
+
+static.py        `static` and `convert`: what is recorded of a model becomes an exported function
+calibrators.py   the ranges of activations, seen in calls
+scheme.py        scales and zero points
+plain_graph.py   what a graph says itself of how it is quantised
+lowering.py      layers become ops of bytes, with what follows them
+graph_maker.py   nodes, each computed on the sample as it is made
+report.py        what it did to each layer
+"""
 
 from whet.ops.quantised import dequantize_linear, quantize_linear
 
-__all__ = ["dequantize_linear", "quantize_linear"]
+from .calibrators import Entropy, MinMax, Percentile
+from .report import LayerReport, Report
+from .static import Quantised, convert, static
+
+__all__ = [
+    "Entropy",
+    "LayerReport",
+    "MinMax",
+    "Percentile",
+    "Quantised",
+    "Report",
+    "convert",
+    "dequantize_linear",
+    "quantize_linear",
+    "static",
+]

@@ -179,6 +179,11 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True
     key = _key("max", x, kernel, stride, padding, dilation, ceil_mode, indices)
     found = known.get(key)
     if found is None:
+        if x.dtype == np.uint8 and not indices:
+            from . import quantised_channels
+            y = quantised_channels.max_pool(x, kernel, stride, padding, dilation, ceil_mode)
+            if y is not None:
+                return y, None
         if _halves(x):
             y, index = max_pool(x.astype(np.float32), kernel, stride, padding, dilation, ceil_mode,
                                 indices)

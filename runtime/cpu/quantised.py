@@ -1,8 +1,8 @@
 """Products and convolutions of bytes on the CPU: unsigned bytes times signed ones, sums of 32 bits,
 and what follows them (`passes/lower_llvm/quantised/tail.py`).
 
-Images lie pixel by pixel (as channels_last tensors), and so do results. Weights are packed once,
-by `pack`; packed weights are the same for all machines.
+Images lie pixel by pixel (as channels_last tensors), and so do results. Weights are packed once
+(`quantised_weights.py`).
 """
 
 import ctypes
@@ -16,12 +16,13 @@ from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.quantised import dots, gather, products
 
-from . import memory, native, pool, taped_launches
+from . import memory, native, pool, quantised_channels, taped_launches
 from .conv_plan import REFERENCE, known, remember, scratch, split
+from .quantised_weights import of_features, packed_shape, padded, unpacked, unpacked_window
 
-ROW_BYTES = 1 << 18  # of gathered rows that a unit keeps
+ROW_BYTES = 1 << 18              # of gathered rows that a unit keeps
 UNIT_ROWS = 128
-UNIT_STEPS = 1 << 22  # products of bytes that are worth a thread of their own
+UNIT_STEPS = 1 << 22             # products of bytes that are worth a thread of their own
 
 
 class Tail(NamedTuple):
@@ -34,27 +35,15 @@ class Tail(NamedTuple):
     residual_scale: float
 
     def words(self):
-        """As the kernel reads them."""
-        low, high, more = (
-            np.array([self.low, self.high, self.residual_scale], "f4").view("i4").tolist()
-        )
-        return [low, high, self.zero or 0, more]
+        """As the kernel reads them, by name."""
+        floats = np.array([self.low, self.high, self.residual_scale], "f4")
+        low, high, more = floats.view("i4").tolist()
+        return {"low": low, "high": high, "zero": self.zero or 0, "residual_scale": more}
 
     @property
     def dtype(self):
         """Of the results."""
         return np.dtype("f4" if self.zero is None else "u1")
-
-
-class Window(NamedTuple):
-    """How a convolution's taps lie: (height, width) each, and the byte that means zero."""
-
-    taps: tuple
-    stride: tuple
-    padding: tuple
-    dilation: tuple
-    groups: int
-    blank: int
 
 
 class Plan(NamedTuple):
@@ -65,28 +54,6 @@ class Plan(NamedTuple):
     grain: int
     scratch: int
     table: np.ndarray
-
-
-# ---- weights -------------------------------------------------------------------------------------
-def padded(n, most):
-    """n, rounded up to a multiple."""
-    return -(-n // most) * most
-
-
-def pack(w):
-    """Weights (groups, N, K) in the order of the kernels: (groups, panels, K / 4, 16, 4), with
-    zeros where N or K ends."""
-    groups, n, k = w.shape
-    whole = np.zeros((groups, padded(n, dots.WIDE), padded(k, dots.TILE)), np.int8)
-    whole[:, :n, :k] = w
-    panels = whole.reshape(groups, -1, dots.PANEL, whole.shape[2] // 4, 4)
-    return np.ascontiguousarray(panels.transpose(0, 1, 3, 2, 4))
-
-
-def unpacked(w, n, k):
-    """The weights (groups, N, K) that `pack` was given."""
-    groups, panels, fours = w.shape[:3]
-    return w.transpose(0, 1, 3, 2, 4).reshape(groups, panels * dots.PANEL, fours * 4)[:, :n, :k]
 
 
 # ---- what the machine has ------------------------------------------------------------------------
@@ -112,142 +79,77 @@ def tiles_allowed():
 def _dense(name, x, w, parameters, residual, shape, packed, tail):
     """The operands as kernels read them without further looking. `shape`: of the result, by pixel;
     `packed`: of the weights."""
-    wanted = [
-        (w, packed, "i1"),
-        *(
-            (p, (packed[0], packed[1] * dots.PANEL), t)
-            for p, t in zip(parameters, ("i4", "f4", "f4"))
-        ),
-    ]
-    if residual is not None:
-        wanted.append((residual, shape, "u1"))
-    for a, sizes, t in [(x, x.shape, "u1"), *wanted]:
-        if a.dtype != np.dtype(t) or a.shape != sizes:
+    room = packed[0], packed[1] * dots.PANEL
+    wanted = [(x, x.shape, "u1"), (w, packed, "i1")]
+    wanted += [(p, room, t) for p, t in zip(parameters, ("i4", "f4", "f4"))]
+    wanted += [] if residual is None else [(residual, shape, "u1")]
+    for a, sizes, t in wanted:
+        if a.dtype != np.dtype(t) or a.shape != tuple(sizes):
             raise RuntimeError(
                 f"{name}: expected an operand of type {np.dtype(t)} and shape {list(sizes)}, got "
-                f"{a.dtype} and {list(a.shape)}"
-            )
-    if (
-        not tail.low <= tail.high
-        or tail.zero is not None
-        and not 0 <= tail.low + tail.zero <= tail.high + tail.zero <= 255
-    ):
+                f"{a.dtype} and {list(a.shape)}")
+    zero = tail.zero or 0
+    inside = tail.zero is None or 0 <= tail.low + zero <= tail.high + zero <= 255
+    if not tail.low <= tail.high or not inside or not 0 <= zero <= 255:
         raise RuntimeError(
-            f"{name}: results from {tail.low} to {tail.high} around {tail.zero} are no bytes"
-        )
-    return [
-        a if a is None or a.flags.c_contiguous else np.ascontiguousarray(a)
-        for a in (w, *parameters, residual)
-    ]
+            f"{name}: results from {tail.low} to {tail.high} around {tail.zero} are no bytes")
+    return [a if a is None or a.flags.c_contiguous else np.ascontiguousarray(a)
+            for a in (w, *parameters, residual)]
 
 
 def linear(x, w, shift, scale, bias, residual, features, tail):
     """x (..., K), unsigned bytes, times packed weights: (..., features)."""
     k, shape = x.shape[-1], (*x.shape[:-1], features)
-    packed = 1, padded(features, dots.WIDE) // dots.PANEL, padded(k, dots.TILE) // 4, dots.PANEL, 4
-    w, shift, scale, bias, residual = _dense(
-        "quantised_linear", x, w, (shift, scale, bias), residual, shape, packed, tail
-    )
+    w, *parameters, residual = _dense(
+        "quantised_linear", x, w, (shift, scale, bias), residual, shape,
+        packed_shape(1, features, k), tail)
     if not x.flags.c_contiguous:
         x = np.ascontiguousarray(x)
     if REFERENCE:
         total = x.astype("f8") @ unpacked(w, features, k)[0].T.astype("f8")
-        return finished(
-            total, shift[0, :features], scale[0, :features], bias[0, :features], residual, tail
-        )
+        return finished(total, [of_features(p, features) for p in parameters], residual, tail)
     y = memory.empty(shape, tail.dtype)
     rows = y.size // features if features else 0
     key = ("quantised linear", rows, k, features, tail, residual is None, pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
-        facts = dict(rows=rows, columns=features, x_row=k, y_row=features, p_group=shift.shape[1])
-        image = dict(
-            pixel=0,
-            bytes=k,
-            image_x=k,
-            line_x=0,
-            height=1,
-            width=1,
-            out_height=1,
-            out_width=1,
-            stride_y=0,
-            stride_x=0,
-            pad_y=0,
-            pad_x=0,
-            step_y=0,
-            step_x=0,
-            taps_y=1,
-            segments=1,
-            span=1,
-            padding=0,
-        )
-        plan = remember(key, _plan(k, 1, facts, image, tail, residual is not None, direct=True))
-    _run(plan, x, w, shift, scale, bias, residual, y)
+        facts = dict(rows=rows, columns=features, x_row=k, y_row=features, p_group=0)
+        image = dict.fromkeys(gather.DIMS, 0)
+        image |= dict.fromkeys(("height", "width", "out_height", "out_width", "taps_y"), 1)
+        image |= dict(segments=1, span=1, bytes=k, image_x=k)
+        plan = remember(key, _plan(k, 1, facts, image, tail, residual is not None, True))
+    _run(plan, x, w, parameters, residual, y)
     return y
 
 
 def conv(x, w, shift, scale, bias, residual, features, window, tail):
     """x (N, C, H, W), unsigned bytes, convolved with packed weights: (N, features, H', W'), pixel
-    by pixel in memory."""
+    by pixel in memory. `window`: a `Window`."""
     n, channels = x.shape[:2]
-    size, each = (
-        out_size(x.shape[2:], window),
-        channels // window.groups * window.taps[0] * window.taps[1],
-    )
-    if (
-        channels % window.groups
-        or features % window.groups
-        or min(size) <= 0
-        or not 0 <= window.blank <= 255
-    ):
+    sound = min(window.groups, *window.taps, *window.stride, *window.dilation) > 0
+    size = window.out_size(x.shape[2:]) if sound else (0,)
+    if (min(size) <= 0 or channels % window.groups or features % window.groups
+            or min(window.padding) < 0 or not 0 <= window.blank <= 255):
         raise RuntimeError(
-            f"quantised_conv: {window} does not fit {list(x.shape)} and {features} features"
-        )
-    packed = (
-        window.groups,
-        padded(features // window.groups, dots.WIDE) // dots.PANEL,
-        padded(each, dots.TILE) // 4,
-        dots.PANEL,
-        4,
-    )
-    residual = None if residual is None else by_pixel(residual)
-    w, shift, scale, bias, residual = _dense(
-        "quantised_conv", x, w, (shift, scale, bias), residual, (n, *size, features), packed, tail
-    )
+            f"quantised_conv: {window} does not fit {list(x.shape)} and {features} features")
+    w, *parameters, residual = _dense(
+        "quantised_conv", x, w, (shift, scale, bias),
+        None if residual is None else by_pixel(residual), (n, *size, features),
+        window.packed(channels, features), tail)
     x = by_pixel(x)
     y = memory.empty((n, *size, features), tail.dtype)
     if REFERENCE:
         total = _reference_sums(x, w, features, size, window)
-        parts = [p[:, : features // window.groups].reshape(-1) for p in (shift, scale, bias)]
-        y[...] = finished(total, parts[0], parts[1], parts[2], residual, tail)
+        y[...] = finished(total, [of_features(p, features) for p in parameters], residual, tail)
         return y.transpose(0, 3, 1, 2)
-    key = (
-        "quantised conv",
-        x.shape,
-        features,
-        window,
-        tail,
-        residual is None,
-        pool.get_num_threads(),
-    )
+    key = ("quantised conv", x.shape, features, window, tail, residual is None,
+           pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
-        plan = remember(
-            key,
-            _conv_plan(x.shape, features, size, window, tail, residual is not None, shift.shape[1]),
-        )
-    _run(plan, x, w, shift, scale, bias, residual, y)
+        plan = remember(key, _conv_plan(x.shape, features, size, window, tail,
+                                        residual is not None, shift.shape[1]))
+    _run(plan, x, w, parameters, residual, y)
     return y.transpose(0, 3, 1, 2)
-
-
-def out_size(size, window):
-    """(height, width) of a convolution's result."""
-    return tuple(
-        (n + 2 * p - d * (t - 1) - 1) // s + 1
-        for n, t, s, p, d in zip(
-            size, window.taps, window.stride, window.padding, window.dilation, strict=True
-        )
-    )
 
 
 def by_pixel(x):
@@ -256,81 +158,49 @@ def by_pixel(x):
     if x.flags.c_contiguous:
         return x
     from .pointwise import move
-
     found = memory.empty(x.shape, x.dtype)
     taped_launches.scratch(found, found.nbytes)
     move(found, x)
     return found
 
 
-def _run(plan, x, w, shift, scale, bias, residual, y):
+def _run(plan, x, w, parameters, residual, y):
     if plan.units:
-        native.launch(
-            plan.kernel,
-            plan.units,
-            plan.grain,
-            x,
-            w,
-            shift,
-            scale,
-            bias,
-            residual,
-            y,
-            scratch(plan.scratch),
-            plan.table,
-        )
+        native.launch(plan.kernel, plan.units, plan.grain, x, w, *parameters, residual, y,
+                      scratch(plan.scratch), plan.table)
 
 
+# ---- plans ---------------------------------------------------------------------------------------
 def _conv_plan(shape, features, size, window, tail, residual, per_group):
     n, height, width, channels = shape
-    each, (taps_y, taps_x) = channels // window.groups, window.taps
-    span = taps_x if window.groups == 1 and window.dilation[1] == 1 else 1
-    facts = dict(
-        rows=n * size[0] * size[1],
-        columns=features // window.groups,
-        x_row=channels,
-        y_row=features,
-        x_group=each,
-        y_group=features // window.groups,
-        p_group=per_group,
-    )
+    each, (taps_y, taps_x), groups = channels // window.groups, window.taps, window.groups
+    alone = window.by_channel(channels, features)
+    span = taps_x if groups == 1 and window.dilation[1] == 1 else 1
+    facts = dict(rows=n * size[0] * size[1], columns=features // (1 if alone else groups),
+                 x_row=channels, y_row=features, x_group=each, y_group=features // groups,
+                 p_group=per_group)
     image = dict(
-        pixel=channels,
-        bytes=each,
-        image_x=height * width * channels,
-        line_x=width * channels,
-        height=height,
-        width=width,
-        out_height=size[0],
-        out_width=size[1],
-        stride_y=window.stride[0],
-        stride_x=window.stride[1],
-        pad_y=window.padding[0],
-        pad_x=window.padding[1],
-        step_y=window.dilation[0],
-        step_x=window.dilation[1],
-        taps_y=taps_y,
-        segments=taps_x // span,
-        span=span,
-        padding=window.blank,
-    )
+        pixel=channels, bytes=each, image_x=height * width * channels, line_x=width * channels,
+        height=height, width=width, out_height=size[0], out_width=size[1],
+        stride_y=window.stride[0], stride_x=window.stride[1], pad_y=window.padding[0],
+        pad_x=window.padding[1], step_y=window.dilation[0], step_x=window.dilation[1],
+        taps_y=taps_y, segments=taps_x // span, span=span, padding=window.blank)
+    if alone:
+        return quantised_channels.plan(
+            kind(), taps_y * taps_x, facts, image, tail, residual, Plan)
     plain = window.taps == window.stride == (1, 1) and not any(window.padding)
-    return _plan(each * taps_y * taps_x, window.groups, facts, image, tail, residual, plain)
+    return _plan(each * taps_y * taps_x, groups, facts, image, tail, residual, plain)
 
 
 def _plan(k, groups, facts, image, tail, residual, direct):
     """The plan of a product of k steps; `direct`: rows lie one after the other in x."""
     how, threads = kind(), pool.get_num_threads()
-    form = products.Form(
-        how,
-        not (direct and k % (dots.TILE if how == "amx" else 4) == 0),
-        tail.zero is not None,
-        residual,
-    )
+    direct = direct and k % (dots.TILE if how == "amx" else 4) == 0
+    form = products.Form(how, not direct, tail.zero is not None, residual)
     row, rows, columns = padded(k, dots.TILE), facts["rows"], facts["columns"]
     unit_rows = min(UNIT_ROWS, max(32, ROW_BYTES // max(row, 1) // 32 * 32))
     useful = min(4 * threads, max(1, rows * columns * groups * k // UNIT_STEPS))
-    if rows > 32:  # enough blocks for all threads
+    if rows > 32:                                    # enough blocks for all threads
         _, unit_rows = split(rows, min(unit_rows, padded(-(-rows * groups // useful), 16)))
         unit_rows = padded(unit_rows, 16)
     row_blocks = -(-rows // unit_rows)
@@ -340,20 +210,10 @@ def _plan(k, groups, facts, image, tail, residual, direct):
     sums_at = padded(unit_rows * row + 64, 64) if form.gathered else 0
     each = sums_at + 4 * dots.WIDE * max(dots.rows_of(how))
     facts = {
-        "x_group": 0,
-        "y_group": 0,
-        **facts,
-        "steps": -(-k // 4),
-        "row_bytes": row,
-        "unit_rows": unit_rows,
-        "w_group": padded(columns, dots.WIDE) * row,
-        "row_blocks": row_blocks,
-        "unit_columns": wide,
-        "column_blocks": column_blocks,
-        "scratch": each,
-        "sums_at": sums_at,
-        **dict(zip(("low", "high", "zero", "residual_scale"), tail.words(), strict=True)),
-    }
+        "x_group": 0, "y_group": 0, **facts, **tail.words(), "steps": -(-k // 4),
+        "row_bytes": row, "unit_rows": unit_rows, "w_group": padded(columns, dots.WIDE) * row,
+        "row_blocks": row_blocks, "unit_columns": wide, "column_blocks": column_blocks,
+        "scratch": each, "sums_at": sums_at}
     words = [facts[x] for x in products.DIMS] + [image[x] for x in gather.DIMS if form.gathered]
     kernel = native.kernel(form.key, lambda m, symbol: products.kernel(m, symbol, form))
     units = groups * row_blocks * column_blocks if rows and columns else 0
@@ -362,8 +222,9 @@ def _plan(k, groups, facts, image, tail, residual, direct):
 
 
 # ---- the same in NumPy ---------------------------------------------------------------------------
-def finished(total, shift, scale, bias, residual, tail):
+def finished(total, parameters, residual, tail):
     """What becomes of sums (..., columns), given as exact integers of any type."""
+    shift, scale, bias = parameters
     total = (total.astype("i8") + shift).astype("i4")
     v = total.astype("f4") * scale + bias
     if residual is not None:
@@ -374,19 +235,16 @@ def finished(total, shift, scale, bias, residual, tail):
 
 def _reference_sums(x, w, features, size, window):
     """Sums of a convolution of x (N, H, W, C), from its definition."""
-    (ky, kx), (py, px), g = window.taps, window.padding, window.groups
-    each = x.shape[3] // g
-    weights = (
-        unpacked(w, features // g, ky * kx * each).reshape(features, ky, kx, each).astype("f8")
-    )
-    x = np.pad(x, ((0, 0), (py, py), (px, px), (0, 0)), constant_values=window.blank).astype("f8")
+    (ky, kx), (py, px), g, channels = window.taps, window.padding, window.groups, x.shape[3]
+    weights = unpacked_window(w, window, channels, features).astype("f8")
+    blank = dict(constant_values=window.blank)
+    x = np.pad(x, ((0, 0), (py, py), (px, px), (0, 0)), **blank).astype("f8")
     total = np.zeros((x.shape[0], *size, features))
+    (sy, sx), (dy, dx) = window.stride, window.dilation
     for i in range(ky):
         for j in range(kx):
-            (sy, sx), (dy, dx) = window.stride, window.dilation
-            part = x[:, i * dy : i * dy + size[0] * sy : sy, j * dx : j * dx + size[1] * sx : sx]
-            part = part.reshape(*part.shape[:3], g, each)
-            total += np.einsum(
-                "nhwgc,gfc->nhwgf", part, weights[:, i, j].reshape(g, -1, each), optimize=True
-            ).reshape(total.shape)
+            part = x[:, i * dy:i * dy + size[0] * sy:sy, j * dx:j * dx + size[1] * sx:sx]
+            part = part.reshape(*part.shape[:3], g, channels // g)
+            rows = weights[:, i, j].reshape(g, -1, channels // g)
+            total += np.einsum("nhwgc,gfc->nhwgf", part, rows, optimize=True).reshape(total.shape)
     return total

@@ -47,6 +47,7 @@ copy_to_format_op = Op(
         Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))],
     batch=_copy_each_to_format, linear=(0,))
 copy_to_format_op.any_sizes = True
+copy_to_format_op.moves = lambda out, x, memory_format: [(out, x)]
 copy_to_format_op.total = copy_to_format_op.as_large = True
 
 

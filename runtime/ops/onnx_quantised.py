@@ -6,7 +6,7 @@ operations that follow: so other programs round as whet does.
 
 import numpy as np
 
-from ..cpu import quantised as kernels
+from ..cpu import quantised_weights as packing
 
 
 def _one(b, x, dtype):
@@ -62,47 +62,32 @@ def _known(b, *values):
 def linear(b, x, w, shift, scale, bias, residual=None, *, features, **tail):
     """The op `quantised_linear`."""
     w, *parameters = _known(b, w, shift, scale, bias)
-    (weights,) = kernels.unpacked(w, features, x.shape[-1])
+    (weights,) = packing.unpacked(w, features, x.shape[-1])
     total = b.MatMulInteger(x, b.constant(np.ascontiguousarray(weights.T)))
-    return _tail(b, total, [p[0, :features] for p in parameters], residual, **tail)
+    parameters = [packing.of_features(p, features) for p in parameters]
+    return _tail(b, total, parameters, residual, **tail)
 
 
-def convolution(
-    b,
-    x,
-    w,
-    shift,
-    scale,
-    bias,
-    residual=None,
-    *,
-    features,
-    taps,
-    stride,
-    padding,
-    dilation,
-    groups,
-    blank,
-    **tail,
-):
+def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, high, zero,
+                residual_scale, **at):  # fmt: skip
     """The op `quantised_conv`."""
     w, *parameters = _known(b, w, shift, scale, bias)
-    each = b.static(*x.shape[1:2])[0] // groups
-    rows = kernels.unpacked(w, features // groups, each * taps[0] * taps[1])
-    weights = rows.reshape(features, *taps, each).transpose(0, 3, 1, 2)
+    (channels,), window = b.static(*x.shape[1:2]), packing.Window(**at)
+    weights = packing.unpacked_window(w, window, channels, features).transpose(0, 3, 1, 2)
     total = b.ConvInteger(
         x,
         b.constant(np.ascontiguousarray(weights)),
-        b.constant(np.uint8(blank)),
-        strides=list(stride),
-        pads=[*padding, *padding],
-        dilations=list(dilation),
-        group=groups,
-        kernel_shape=list(taps),
+        b.constant(np.uint8(window.blank)),
+        strides=list(window.stride),
+        pads=[*window.padding, *window.padding],
+        dilations=list(window.dilation),
+        group=window.groups,
+        kernel_shape=list(window.taps),
     )
-    shift, scale, bias = (p[:, : features // groups].reshape(-1, 1, 1) for p in parameters)
-    shift = shift + blank * weights.astype("i4").sum((1, 2, 3)).reshape(-1, 1, 1)
-    return _tail(b, total, [shift.astype("i4"), scale, bias], residual, **tail)
+    shift, *more = [packing.of_features(p, features).reshape(-1, 1, 1) for p in parameters]
+    shift = shift + window.blank * weights.astype("i4").sum((1, 2, 3)).reshape(-1, 1, 1)
+    tail = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
+    return _tail(b, total, [shift.astype("i4"), *more], residual, **tail)
 
 
 def _tail(b, total, parameters, residual, *, low, high, zero, residual_scale):

@@ -4,9 +4,11 @@ A byte q stands for the real number (q - zero) * scale. Real numbers become byte
 rounded to the nearest integer, half to even, plus zero, held within the type's range.
 """
 
+import functools
 import math
 
 from ..cpu import quantised as kernels
+from ..cpu import quantised_weights as packing
 from ..dtypes import float32, int8, int32, uint8
 from ..ir.scalar import cast, gt, lt, maximum, minimum, rint, where
 from ..tensor import wrap
@@ -171,7 +173,7 @@ def _conv(
     zero,
     residual_scale,
 ):
-    window = kernels.Window(taps, stride, padding, dilation, groups, blank)
+    window = packing.Window(taps, stride, padding, dilation, groups, blank)
     return kernels.conv(
         x,
         w,
@@ -193,15 +195,15 @@ def _bytes(make, *shape):
     return make(*shape, low=0, high=255, dtype=uint8)
 
 
-def weights(make, groups, features, k):
-    """Random packed weights and the parameters of their features."""
-    w = make(groups, features, k, low=-128, high=127, dtype=int8)
-    room = kernels.padded(features, 32)
+def weights(make, pack, *shape):
+    """Random weights, packed by `pack`, and the parameters of their features."""
+    w = pack(make(*shape, low=-128, high=127, dtype=int8)._array)
+    room = w.shape[0], w.shape[1] * 16
     return [
-        wrap(kernels.pack(w._array)),
-        make(groups, room, low=-5000, high=5000, dtype=int32),
-        make(groups, room, low=0.001, high=0.01, dtype=float32, grad=False),
-        make(groups, room, low=-30, high=30, dtype=float32, grad=False),
+        wrap(w),
+        make(*room, low=-5000, high=5000, dtype=int32),
+        make(*room, low=0.001, high=0.01, dtype=float32, grad=False),
+        make(*room, low=-30, high=30, dtype=float32, grad=False),
     ]
 
 
@@ -210,7 +212,7 @@ def _linear_samples(make):
         for tail in (TO_BYTES, TO_FLOATS):
             yield Sample(
                 _bytes(make, *shape),
-                *weights(make, 1, features, shape[-1]),
+                *weights(make, packing.pack, 1, features, shape[-1]),
                 None,
                 features=features,
                 **tail,
@@ -218,7 +220,7 @@ def _linear_samples(make):
             more = _bytes(make, *shape[:-1], features)
             yield Sample(
                 _bytes(make, *shape),
-                *weights(make, 1, features, shape[-1]),
+                *weights(make, packing.pack, 1, features, shape[-1]),
                 more,
                 features=features,
                 **tail,
@@ -232,16 +234,15 @@ def _conv_samples(make):
         ((1, 8, 7, 9), 12, (3, 2), (1, 1), (2, 1), (2, 2), 2),
         ((1, 5, 6, 6), 5, (3, 3), (1, 1), (1, 1), (1, 1), 5),
     ):
-        window = kernels.Window(taps, stride, padding, dilation, groups, 77)
-        size = kernels.out_size(shape[2:], window)
+        window = packing.Window(taps, stride, padding, dilation, groups, 77)
+        size = window.out_size(shape[2:])
         for tail, more in (
             (TO_BYTES, None),
             (TO_FLOATS, None),
             (TO_BYTES, _bytes(make, shape[0], features, *size)),
         ):
-            given = weights(
-                make, groups, features // groups, shape[1] // groups * taps[0] * taps[1]
-            )
+            pack = functools.partial(packing.pack_window, window=window)
+            given = weights(make, pack, features, shape[1] // groups, *taps)
             yield Sample(
                 _bytes(make, *shape), *given, more, features=features, **window._asdict(), **tail
             )

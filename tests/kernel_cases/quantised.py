@@ -1,10 +1,12 @@
-"""Products and convolutions of bytes."""
+"""Products, convolutions and pools of bytes."""
 
+import functools
 import itertools
 
 import numpy as np
 import whet
-from whet.cpu import quantised as kernels
+import whet.nn.functional as F
+from whet.cpu.quantised_weights import Window, pack, pack_window
 from whet.ops import quantised as ops
 
 from . import Case, Family, op
@@ -13,12 +15,13 @@ BYTES = dict(low=-100.0, high=127.0, zero=128, residual_scale=0.25)
 FLOATS = dict(low=0.0, high=float("inf"), zero=None, residual_scale=1.0)
 
 
-def parameters(groups, features, k, seed):
-    """Packed weights, and what goes by feature."""
+def parameters(make, seed, *shape):
+    """Weights, packed by `make`, and what goes by feature."""
     rng = np.random.default_rng(seed)
-    room = groups, kernels.padded(features, 32)
+    w = make(rng.integers(-128, 128, shape).astype("i1"))
+    room = w.shape[0], w.shape[1] * 16
     found = (
-        kernels.pack(rng.integers(-128, 128, (groups, features, k)).astype("i1")),
+        w,
         rng.integers(-5000, 5000, room).astype("i4"),
         (rng.random(room) * 0.01).astype("f4"),
         rng.standard_normal(room).astype("f4"),
@@ -29,51 +32,57 @@ def parameters(groups, features, k, seed):
 class Quantised(Family):
     """Each kind of rows, results and columns, with sizes around the tiles of all machines."""
 
-    generators = ("products.kernel",)
+    generators = ("products.kernel", "depthwise.depthwise", "largest.largest")
     kinds = (
         "quantised/product/.*/gathered",
         "quantised/product/[a-z]+/bytes_out",
         "quantised/product/.*/residual",
+        "quantised/depthwise/.*/bytes_out",
+        "quantised/depthwise/.*/residual",
+        "quantised/largest/",
     )
 
     def cases(self):
+        yield from self.products()
+        yield from self.convolutions()
+        for c, size, (k, s, p) in itertools.product(
+            (1, 3, 8, 17, 64, 100), ((5, 7), (12, 9)), ((2, 2, 0), (3, 2, 1))
+        ):
+
+            def f(x, k=k, s=s, p=p):
+                return F.max_pool2d(x.permute(0, 3, 1, 2), k, s, p)
+
+            yield Case(f"largest {c} {size} {k} {s} {p}", f, [op("u1", 2, *size, c)])
+
+    def products(self):
         sizes = itertools.product(
             (1, 3, 12, 17, 49, 130), (1, 4, 63, 64, 130, 256), (1, 16, 31, 33, 64)
         )
         for i, (m, k, n) in enumerate(sizes):
             tail, added = (BYTES, FLOATS)[i % 2], i % 3 == 0
 
-            def f(x, more=None, tail=tail, given=parameters(1, n, k, i), n=n):
+            def f(x, more=None, tail=tail, given=parameters(pack, i, 1, n, k), n=n):
                 return ops.linear_op(x, *given, more, features=n, **tail)
 
             yield Case(f"linear {m} {k} {n}", f, [op("u1", m, k), *[op("u1", m, n)] * added])
+
+    def convolutions(self):
         plans = itertools.product(
-            ((3, 5, 1), (16, 40, 1), (64, 33, 1), (12, 8, 4), (8, 8, 8)),
+            ((3, 5, 1), (16, 40, 1), (64, 33, 1), (12, 8, 4), (8, 8, 8), (40, 40, 40)),
             ((1, 1), (3, 3), (2, 5)),
             ((5, 7), (9, 17)),
             ((1, 0, 1), (2, 1, 1), (1, 2, 2)),
         )
         for i, ((c, o, groups), taps, size, (stride, padding, dilation)) in enumerate(plans):
-            window = dict(
-                taps=taps,
-                stride=(stride,) * 2,
-                padding=(padding,) * 2,
-                dilation=(dilation,) * 2,
-                groups=groups,
-                blank=i,
-            )
-            out = kernels.out_size(size, kernels.Window(**window))
+            window = Window(taps, (stride,) * 2, (padding,) * 2, (dilation,) * 2, groups, i)
+            out = window.out_size(size)
             tail, added = (BYTES, FLOATS)[i % 2], i % 3 == 0
             if min(out) <= 0:
                 continue
+            make = functools.partial(pack_window, window=window)
+            given, at = parameters(make, i, o, c // groups, *taps), window._asdict() | tail
 
-            def f(
-                x,
-                more=None,
-                at=(window | tail),
-                given=parameters(groups, o // groups, c // groups * taps[0] * taps[1], i),
-                o=o,
-            ):
+            def f(x, more=None, given=given, at=at, o=o):
                 return ops.conv_op(x.permute(0, 3, 1, 2), *given, more, features=o, **at)
 
             name = f"conv {c} {o} {groups} {taps} {size} {stride} {padding} {dilation}"

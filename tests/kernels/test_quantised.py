@@ -5,8 +5,11 @@ import os
 import numpy as np
 import pytest
 import whet
-from whet.cpu import conv_plan
+import whet.nn.functional as F
+from whet.cpu import conv_plan, quantised_channels, quantised_weights
 from whet.cpu import quantised as Q
+from whet.cpu.quantised_weights import Window, pack, pack_window
+from whet.ops import quantised as ops
 from whet.passes.lower_llvm import compile as compiler
 from whet.passes.lower_llvm.modules import new_module
 from whet.passes.lower_llvm.quantised import products
@@ -25,12 +28,13 @@ def kind(request, monkeypatch):
         pytest.skip(f"this machine has {best}")
     monkeypatch.setattr(Q, "kind", lambda: request.param)
     monkeypatch.setattr(Q, "known", {})
-    monkeypatch.setattr(conv_plan, "known", Q.known)
+    for room in (conv_plan, quantised_channels):
+        monkeypatch.setattr(room, "known", Q.known)
     return request.param
 
 
 def parameters(groups, n, large=1):
-    room = groups, Q.padded(n, 32)
+    room = groups, quantised_weights.padded(n, 32)
     return (
         RNG.integers(-1000, 1000, room).astype("i4"),
         (RNG.random(room) * 1e-3 * large).astype("f4"),
@@ -76,7 +80,7 @@ def test_linear(kind, size, tail, residual):
         some_bytes(m, n) if residual else None,
     )
     p = parameters(1, n, 1 if m % 2 else 100)
-    got = Q.linear(x, Q.pack(w), *p, r, n, tail)
+    got = Q.linear(x, pack(w), *p, r, n, tail)
     total = x.astype("i8") @ w[0].T.astype("i8")
     assert got.tobytes() == wanted(total, [a[0, :n] for a in p], r, tail).tobytes()
 
@@ -90,6 +94,10 @@ CONVOLUTIONS = [
     (1, 64, 8, 8, 96, 3, 1, 2, 2, 4),
     (3, 24, 5, 6, 16, 3, 2, 1, 1, 1),
     (1, 8, 7, 7, 8, 3, 1, 1, 1, 8),
+    (2, 144, 9, 8, 144, 3, 2, 1, 1, 144),
+    (1, 37, 12, 11, 37, 5, 1, 2, 1, 37),
+    (1, 64, 7, 7, 64, 3, 1, 2, 2, 64),
+    (1, 6, 7, 7, 6, 3, 1, 1, 1, 3),
     (1, 64, 7, 7, 64, 1, 1, 1, 1, 1),
 ]
 
@@ -101,10 +109,10 @@ def test_convolution(kind, plan, tail, residual):
     n, c, h, w, o, k, s, p, d, g = plan
     x = some_bytes(n, h, w, c).transpose(0, 3, 1, 2)
     weights = RNG.integers(-128, 128, (o, c // g, k, k)).astype("i1")
-    packed = Q.pack(weights.transpose(0, 2, 3, 1).reshape(g, o // g, -1))
-    window = Q.Window((k, k), (s, s), (p, p), (d, d), g, 77)
-    given = parameters(g, o // g)
-    size = Q.out_size((h, w), window)
+    window = Window((k, k), (s, s), (p, p), (d, d), g, 77)
+    packed = pack_window(weights, window)
+    given = parameters(len(packed), o // len(packed))
+    size = window.out_size((h, w))
     r = some_bytes(n, o, *size) if residual else None
     got = Q.conv(x, packed, *given, r, o, window, tail)
     # the padding is the byte that stands for zero: convolve what it stands for
@@ -116,7 +124,7 @@ def test_convolution(kind, plan, tail, residual):
         dilation=d,
         groups=g,
     )
-    columns = [a[:, : o // g].reshape(-1, 1, 1) for a in given]
+    columns = [quantised_weights.of_features(a, o).reshape(-1, 1, 1) for a in given]
     assert got.shape == (n, o, *size)
     assert np.array_equal(got, wanted(total.numpy().astype("i8"), columns, r, tail))
 
@@ -125,7 +133,7 @@ def test_sums_go_around_at_32_bits(kind):
     k = 1 << 17
     x, w = np.full((1, k), 255, "u1"), np.full((1, 1, k), 127, "i1")
     zero = np.zeros((1, 32), "i4"), np.ones((1, 32), "f4"), np.zeros((1, 32), "f4")
-    got = Q.linear(x, Q.pack(w), *zero, None, 1, TAILS[1])
+    got = Q.linear(x, pack(w), *zero, None, 1, TAILS[1])
     assert got.item() == np.float32((255 * 127 * k + 2**31) % 2**32 - 2**31)
 
 
@@ -134,12 +142,12 @@ def test_ties_go_to_even(kind):
     x, w = np.ones((1, 4), "u1"), np.zeros((1, n, 4), "i1")
     w[0, :, 0] = np.arange(n) - 32
     room = np.zeros((1, n), "i4"), np.full((1, n), 0.5, "f4"), np.zeros((1, n), "f4")
-    got = Q.linear(x, Q.pack(w), *room, None, n, Q.Tail(-128.0, 127.0, 128, 0.0))
+    got = Q.linear(x, pack(w), *room, None, n, Q.Tail(-128.0, 127.0, 128, 0.0))
     assert np.array_equal(got[0].astype(int) - 128, np.rint((np.arange(n) - 32) / 2).astype(int))
 
 
 def test_operands_that_do_not_fit():
-    x, w = some_bytes(2, 8), Q.pack(RNG.integers(-128, 128, (1, 5, 8)).astype("i1"))
+    x, w = some_bytes(2, 8), pack(RNG.integers(-128, 128, (1, 5, 8)).astype("i1"))
     p = parameters(1, 5)
     for bad in (
         lambda: Q.linear(x, w, *p, None, 40, TO_BYTES),
@@ -165,3 +173,34 @@ def test_the_inner_loop_is_dot_products_and_keeps_its_sums():
     body = text.partition("\nk_rows12:")[2].partition(".Lfunc_end")[0]
     loop = max(body.split(".LBB"), key=lambda part: part.count("vpdpbusd"))
     assert loop.count("vpdpbusd") == 24 and "(%rsp)" not in loop
+
+
+@pytest.mark.parametrize("channels", [1, 3, 8, 16, 37, 64, 130])
+@pytest.mark.parametrize("plan", [(3, 2, 1, 1), (2, 2, 0, 1), (3, 1, 1, 2)], ids=str)
+def test_the_largest_of_bytes(channels, plan):
+    k, s, p, d = plan
+    x = some_bytes(2, 9, 11, channels).transpose(0, 3, 1, 2)
+    found = whet.nn.functional.max_pool2d(whet.from_numpy(x), k, s, p, d)
+    real = whet.nn.functional.max_pool2d(whet.from_numpy(x.astype("f4")), k, s, p, d)
+    assert found.dtype is whet.uint8 and (found.numpy() == real.numpy()).all()
+    best = Q.kind() == "numpy"
+    assert best or found.numpy().transpose(0, 2, 3, 1).flags.c_contiguous
+
+
+def test_traced_ops_have_the_same_bits():
+    w = RNG.integers(-128, 128, (24, 8, 3, 3)).astype("i1")
+    window = Window((3, 3), (1, 1), (1, 1), (1, 1), 1, 3)
+    packed = pack_window(w, window)
+    given = [whet.from_numpy(a) for a in (packed, *parameters(1, 24))]
+    at = window._asdict() | TO_BYTES._asdict()
+
+    def f(x):
+        q = whet.quantize.quantize_linear(x, 0.05, 3)
+        q = ops.conv_op(q, *given, features=24, **at)
+        return whet.quantize.dequantize_linear(F.max_pool2d(q, 2), 0.1, 128)
+
+    x, traced = whet.randn(2, 8, 9, 9), whet.jit.trace(f)
+    wanted = f(x).numpy().tobytes()
+    for _ in range(4):
+        assert traced(x).numpy().tobytes() == wanted
+    assert traced.graph is not None

@@ -11,7 +11,7 @@ the 32 numbers at `start`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .. import targets
 from ..builder import Fn, Module, Val, vec
@@ -201,3 +201,27 @@ def pair(f: Fn, x: Val, y: Val) -> Val:
         return f.shuffle(products, None, range(0, n, 2)) + f.shuffle(products, None, range(1, n, 2))
     found: Val = f.call(MULTIPLY_ADD[n], vec("i32", n // 2), x, y)
     return found
+
+
+def pairs_of_four(f: Fn, acc: Sequence[Val], x: Val, y: Val) -> list[Val]:
+    """Two vectors of 16 sums, to which four products of 16 columns are added: those of columns 0
+    to 7, each twice, and of the others."""
+    out, halves = [], targets.current().bits // 16
+    for j in range(2):
+        found = []
+        for at in range(32 * j, 32 * j + 32, halves):
+            part = range(at, at + halves)
+            a = f.conv("zext", f.shuffle(x, None, part), "i16")
+            b = f.conv("sext", f.shuffle(y, None, part), "i16")
+            found.append(pair(f, a, b))
+        while len(found) > 1:
+            n = 2 * found[0].lanes
+            found = [f.shuffle(u, v, range(n)) for u, v in zip(found[::2], found[1::2])]
+        out.append(acc[j] + found[0])
+    return out
+
+
+def joined(f: Fn, sums: Sequence[Val]) -> Val:
+    """The 16 sums of two vectors of halves."""
+    even, odd = (f.shuffle(sums[0], sums[1], range(at, 32, 2)) for at in (0, 1))
+    return even + odd

@@ -1,0 +1,70 @@
+"""A graph that is made node by node, each computed on a sample as it is made: so types, and where
+values lie in memory, are what the ops give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from whet.ir.graph import Graph, Input, OpNode, Ref
+from whet.ops.registry import REGISTRY
+
+from ..export import constants as constant_names
+
+Array = Any
+
+
+class GraphMaker:
+    """Nodes, the arrays of their values, constants by name."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.nodes = name, list[OpNode]()
+        self.arrays, self.inputs = dict[int, Array](), list[Input]()
+        self.held: dict[str, Array] = {}
+
+    def value(self, array: Array) -> Ref:
+        """A new value, which was this in the sample."""
+        made = Ref(len(self.arrays))
+        self.arrays[made] = array
+        return made
+
+    def given(self, array: Array, place: str, name: str) -> Ref:
+        """An input of the graph."""
+        made = self.value(array)
+        self.inputs.append(Input(int(made), place, name))
+        return made
+
+    def constant(self, array: Array, name: str) -> Ref:
+        """A constant, by this name or one like it."""
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        name = constant_names.unused(name, self.held)
+        self.held[name] = array
+        return self.given(array, "constant", name)
+
+    def op(self, op: Any, *ins: Any, line: str = "", **attrs: Any) -> Ref:
+        """A node with one result."""
+        op = REGISTRY[op] if isinstance(op, str) else op
+        return self.node(OpNode(op, ins, attrs, [0], line), ins)[0]
+
+    def node(self, n: Any, ins: tuple[Any, ...]) -> list[Ref]:
+        """A node like another, with other operands."""
+        arrays = [self.arrays[x] if type(x) is Ref else x for x in ins]
+        with np.errstate(all="ignore"):
+            made = n.op.forward(*arrays, **n.attrs)
+        outs = [self.value(np.asarray(a)) for a in (made if type(made) is tuple else (made,))]
+        self.nodes.append(OpNode(n.op, ins, n.attrs, [int(o) for o in outs], n.line))
+        return outs
+
+    def graph(self, results: Any) -> Graph:
+        """The graph of what is read."""
+        read, kept = {int(v) for v, _ in results}, list[OpNode]()
+        for n in reversed(self.nodes):
+            if not read.isdisjoint(n.outs):
+                kept.append(n)
+                read.update(int(x) for x in n.refs())
+        inputs = [x for x in self.inputs if x.place != "constant" or int(x.value) in read]
+        names = {x.name for x in inputs if x.place == "constant"}
+        self.held = {k: a for k, a in self.held.items() if k in names}
+        order = [x for x in inputs if x.place != "constant"]
+        order += [x for x in inputs if x.place == "constant"]
+        return Graph.of(kept[::-1], self.arrays, order, results, self.name)

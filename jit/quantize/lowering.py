@@ -1,0 +1,303 @@
+"""A graph of real numbers becomes one of bytes, as far as convolutions and linear layers go.
+
+    %2 = convolution(%x, %w, %b)                  %q = quantize_u8(%x)
+    %3 = add(%2, %y)                        ->    %4 = quantised_conv(%q, ..., %p)    %p: y's bytes
+    %4 = relu(%3)
+
+Each value has up to two forms, real and bytes, and gets one when somebody wants it. A layer takes
+in what follows it where nobody else reads what lies between: the addition of something that is
+there, and a function that only cuts off. Its results are bytes where somebody wants those. Pools of
+maxima and views do with bytes what they do with numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from whet.cpu import quantised_weights as packing
+from whet.ir.graph import OpNode, Ref
+from whet.ops.quantised import QUANTIZE, dequantize_op
+from whet.tensor import contiguous_format
+
+from .graph_maker import GraphMaker
+from .plain_graph import PlainGraph
+from .scheme import Scheme, Weights
+
+Array = Any
+THROUGH = ("max_pool_values",)  # beside views: ops that choose elements by their order alone
+
+
+def cut(n: OpNode) -> tuple[float, float] | None:
+    """Between which bounds an op leaves numbers as they are, if it only cuts off; else None."""
+    name, rest = n.op.name, n.ins[1:]
+    if any(not isinstance(x, int | float) for x in rest):
+        return None
+    if name in ("relu", "relu6"):
+        return 0.0, 6.0 if name == "relu6" else math.inf
+    if name in ("clamp", "hardtanh") and len(rest) == 2:
+        return float(rest[0]), float(rest[1])
+    if name in ("clamp_min", "clamp_max") and len(rest) == 1:
+        return (float(rest[0]), math.inf) if name == "clamp_min" else (-math.inf, float(rest[0]))
+    return None
+
+
+class Layer(NamedTuple):
+    """A convolution or linear layer, and what it takes in: the value that is added, the bounds, and
+    the value that it all gives."""
+
+    node: OpNode
+    taken: list[OpNode]
+    added: int | None
+    low: float
+    high: float
+    out: int
+
+
+class Lowering:
+    """Makes the graph. `layers` tell of each what went into it and came out, for a report."""
+
+    def __init__(self, plain: PlainGraph, leave: Any, per_channel: bool) -> None:
+        self.plain, self.leave, self.per_channel = plain, leave, per_channel
+        self.shown = {v for v, _ in plain.results}
+        self.wanted = self.find_wanted()
+
+    # ---- which values are to be bytes
+    def is_layer(self, n: Any) -> bool:
+        """Can a node be a layer of bytes?"""
+        if not isinstance(n, OpNode) or n.op.name not in ("convolution", "linear"):
+            return False
+        w, types = n.ins[1], self.plain.graph.types
+        bias = n.ins[2] if len(n.ins) > 2 else None
+        known = type(w) is Ref and int(w) in self.plain.known
+        known = known and (bias is None or self.plain.array(bias) is not None)
+        x = types.get(int(n.ins[0]))
+        wanted = 4 if n.op.name == "convolution" else max(2, 0 if x is None else len(x.shape))
+        fits = x is not None and x.dtype == np.float32 and len(x.shape) == wanted
+        return bool(known and fits and not self.leave(self.name(n), n))
+
+    def name(self, n: OpNode) -> str:
+        """What a layer is called: the name of its weight without the last word."""
+        word = self.plain.names.get(int(n.ins[1]), n.op.name)
+        parts = [p for p in word.split(".") if p != "folded"]
+        return ".".join(parts[:-1]) or word
+
+    def passes(self, n: Any) -> bool:
+        """Does a node do with bytes what it does with numbers?"""
+        through = isinstance(n, OpNode) and (n.op.name in THROUGH or n.op.is_view)
+        return through and len(n.refs()) == 1
+
+    def find_wanted(self) -> set[int]:
+        """The values that somebody wants as bytes."""
+        found = set(self.plain.schemes)
+        for n in reversed(self.plain.nodes):
+            if self.is_layer(n) or self.passes(n) and not found.isdisjoint(n.outs):
+                found.add(int(n.ins[0]))
+            elif self.is_sum(n):
+                makers = [self.plain.made.get(int(x)) for x in n.refs()]
+                found.update(int(x) for x in n.refs() if any(map(self.is_layer, makers)))
+        return found - self.plain.known.keys()
+
+    def is_sum(self, n: Any) -> bool:
+        """Is a node the sum of two values of one shape?"""
+        if not isinstance(n, OpNode) or n.op.name != "add" or len(n.refs()) != 2:
+            return False
+        a, b = (self.plain.graph.types[int(x)] for x in n.ins)
+        return bool(a.shape == b.shape and a.dtype == b.dtype == np.float32)
+
+    def observed(self) -> set[int]:
+        """The values whose ranges are asked for: a pool or a view has its operand's."""
+        made = self.plain.made
+        return {v for v in self.wanted if not self.passes(made.get(v)) or v not in made}
+
+    def complete(self, schemes: dict[int, Scheme]) -> dict[int, Scheme]:
+        """The schemes of all wanted values."""
+        out = dict(schemes)
+        for n in self.plain.nodes:
+            if self.passes(n) and int(n.ins[0]) in out:
+                out[n.outs[0]] = out[int(n.ins[0])]
+        return out
+
+    # ---- the new graph
+    def lower(self, schemes: dict[int, Scheme], sample: Any) -> GraphMaker:
+        """The graph, computed on a sample on the way."""
+        plain, g = self.plain, self.plain.graph
+        self.made, self.layers = GraphMaker(g.name), list[Any]()
+        self.schemes = self.complete(schemes)
+        self.real, self.bytes = dict[int, Ref](), dict[int, Ref]()
+        arrays = iter(sample)
+        for x in g.inputs:
+            if x.place != "constant":
+                self.real[int(x.value)] = self.made.given(next(arrays), x.place, x.name)
+                self.rounded(int(x.value))
+        done = set[int]()
+        for n in plain.nodes:
+            if id(n) in done:
+                continue
+            layer = self.layer(n) if self.is_layer(n) and int(n.ins[0]) in self.schemes else None
+            if layer is not None:
+                self.put(layer)
+                done.update(map(id, layer.taken))
+            elif not self.through(n):
+                self.copy(n)
+        return self.made
+
+    def layer(self, n: OpNode) -> Layer:
+        """A node with what it can take in."""
+        plain, v, taken, added, low, high = self.plain, n.outs[0], [n], None, -math.inf, math.inf
+        while v not in self.shown and len(plain.users.get(v, ())) == 1:
+            (user,) = plain.users[v]
+            bounds = cut(user) if isinstance(user, OpNode) and len(user.refs()) == 1 else None
+            if bounds is not None:
+                low, high = max(low, bounds[0]), min(high, bounds[1])
+            elif self.is_sum(user) and added is None and low == -high == -math.inf:
+                other = [int(x) for x in user.ins if int(x) != v]
+                if not other or other[0] not in self.schemes or not self.is_there(other[0]):
+                    break
+                added = other[0]
+            else:
+                break
+            taken.append(user)
+            v = user.outs[0]
+        return Layer(n, taken, added, low, high, v)
+
+    def is_there(self, v: int) -> bool:
+        """Has a value been made?"""
+        return v in self.real or v in self.bytes
+
+    def put(self, layer: Layer) -> None:
+        """The node of a layer, and its constants."""
+        n, made = layer.node, self.made
+        x = int(n.ins[0])
+        out = self.schemes.get(layer.out) if layer.out in self.wanted else None
+        weights = self.weights(n)
+        parameters, tail = numbers(weights, self.bias(n), self.schemes[x], out, layer, self.schemes)
+        features, linear = len(weights.numbers), n.op.name == "linear"
+        window = None if linear else window_of(n, weights, self.schemes[x].zero)
+        packed = (
+            packing.pack(weights.numbers[None])
+            if window is None
+            else packing.pack_window(weights.numbers, window)
+        )
+        name = self.name(n)
+        held = [made.constant(packed, f"{name}.weight")]
+        held += [
+            made.constant(packing.by_feature(p, packed), f"{name}.{what}")
+            for what, p in zip(("shift", "scale", "bias"), parameters)
+        ]
+        operands = (self.as_bytes(x), *held)
+        operands += () if layer.added is None else (self.as_bytes(layer.added),)
+        attrs = dict(features=features, **({} if window is None else window._asdict()), **tail)
+        op = "quantised_linear" if linear else "quantised_conv"
+        y = made.op(op, *operands, line=n.line, **attrs)
+        (self.real if out is None else self.bytes)[layer.out] = y
+        self.layers.append((name, layer, weights, out, y))
+
+    def weights(self, n: OpNode) -> Weights:
+        """A layer's weights as bytes: those that were said, or rounded ones."""
+        w = int(n.ins[1])
+        said = self.plain.weights.get(w)
+        return Weights.of(self.plain.known[w], self.per_channel) if said is None else said
+
+    def bias(self, n: OpNode) -> Array:
+        """A layer's bias, zeros where it has none."""
+        bias = None if len(n.ins) < 3 or n.ins[2] is None else self.plain.array(n.ins[2])
+        features = len(self.plain.known[int(n.ins[1])])
+        return np.zeros(features) if bias is None else bias.astype("f8")
+
+    def through(self, n: Any) -> bool:
+        """A pool or a view of bytes, if its operand is there as such and the bytes lie so that it
+        can be done."""
+        if not self.passes(n) or int(n.ins[0]) not in self.bytes or n.outs[0] not in self.wanted:
+            return False
+        try:
+            (made,) = self.made.node(n, (self.bytes[int(n.ins[0])], *n.ins[1:]))
+        except (RuntimeError, ValueError):
+            return False
+        self.bytes[n.outs[0]] = made
+        return True
+
+    def copy(self, n: Any) -> None:
+        """The node as it is, of real numbers."""
+        ins = tuple(self.as_real(int(x)) if type(x) is Ref else x for x in n.ins)
+        self.real.update(zip(n.outs, self.made.node(n, ins)))
+        for v in n.outs:
+            self.rounded(v)
+
+    def rounded(self, v: int) -> None:
+        """A value that the graph itself makes bytes of is what they stand for from here on."""
+        if v in self.plain.schemes:
+            self.as_bytes(v)
+            del self.real[v]
+
+    # ---- forms
+    def as_bytes(self, v: int) -> Ref:
+        """A value as bytes."""
+        if v not in self.bytes:
+            s = self.schemes[v]
+            op = QUANTIZE[_uint8()]
+            self.bytes[v] = self.made.op(op, self.as_real(v), s.scale, s.zero)
+        return self.bytes[v]
+
+    def as_real(self, v: int) -> Ref:
+        """A value as real numbers, which lie as they did."""
+        if v not in self.real:
+            if v in self.plain.known:
+                name = self.plain.names.get(v, "constant")
+                self.real[v] = self.made.constant(self.plain.known[v], name)
+                return self.real[v]
+            s, made = self.schemes[v], self.made
+            y = made.op(dequantize_op, self.bytes[v], s.scale, s.zero)
+            self.real[v] = self.laid(v, y)
+        elif v not in self.plain.known:
+            self.real[v] = self.laid(v, self.real[v])
+        return self.real[v]
+
+    def laid(self, v: int, y: Ref) -> Ref:
+        """The value with its elements in order, if they were so in the graph."""
+        t = self.plain.graph.types.get(v)
+        if t is None or not t.contiguous or self.made.arrays[y].flags.c_contiguous:
+            return y
+        return self.made.op("clone_format", y, memory_format=contiguous_format)
+
+
+def _uint8() -> Any:
+    from whet.dtypes import uint8
+
+    return uint8
+
+
+def window_of(n: OpNode, weights: Weights, blank: int) -> packing.Window:
+    """How a convolution's taps lie."""
+    at = n.attrs
+    taps = weights.numbers.shape[2:]
+    return packing.Window(taps, at["stride"], at["padding"], at["dilation"], at["groups"], blank)
+
+
+def numbers(
+    weights: Weights,
+    bias: Array,
+    x: Scheme,
+    out: Scheme | None,
+    layer: Layer,
+    schemes: dict[int, Scheme],
+) -> tuple[list[Array], dict[str, Any]]:
+    """A layer's shift, scale and bias, and the numbers of what follows."""
+    unit = 1.0 if out is None else out.scale
+    flat = weights.numbers.reshape(len(weights.numbers), -1).astype("i8")
+    shift = (-x.zero * flat.sum(1)).astype("i4")
+    scale = x.scale * weights.scales.astype("f8") / unit
+    bias = bias / unit
+    added = 0.0
+    if layer.added is not None:
+        s = schemes[layer.added]
+        added = float(np.float32(s.scale / unit))
+        bias = bias - s.zero * (s.scale / unit)
+    low, high, zero = layer.low / unit, layer.high / unit, None
+    if out is not None:
+        zero = out.zero
+        low, high = min(max(low, -zero), 255 - zero), max(min(high, 255 - zero), -zero)
+    limits = {k: float(np.float32(v)) for k, v in (("low", low), ("high", high))}
+    tail = dict(**limits, zero=zero, residual_scale=added)
+    return [shift, scale.astype("f4"), bias.astype("f4")], tail

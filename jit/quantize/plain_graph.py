@@ -1,0 +1,120 @@
+"""An exported graph as the quantiser wants it: what constants alone make is known, and numbers that
+go to bytes and back (by `QuantizeLinear` and `DequantizeLinear` of a file, or `fake_quantize` of
+training) are themselves, with the scheme that they have said beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from whet.ir.graph import Graph, OpNode, Ref
+from whet.passes.uses import is_view
+
+from .scheme import Scheme, Weights
+
+Array = Any
+SIGNED = 128  # what a signed byte is less than an unsigned one
+TO_BYTES = {"quantize_u8": 0, "quantize_i8": SIGNED}
+RANGES = {(0, 255): 0, (-128, 127): SIGNED, (-127, 127): SIGNED}
+
+
+class PlainGraph:
+    """The nodes that are left, arrays of `known` values, `schemes` of activations and `weights` by
+    value, and by which value results go."""
+
+    def __init__(self, g: Graph, constants: dict[str, Array]) -> None:
+        self.graph, self.nodes = g, list[Any]()
+        self.names = {int(x.value): x.name for x in g.inputs}
+        constant = [x for x in g.inputs if x.place == "constant"]
+        self.known: dict[int, Array] = {int(x.value): constants[x.name] for x in constant}
+        self.schemes, self.weights = dict[int, Scheme](), dict[int, Weights]()
+        self.made: dict[int, Any] = {}
+        self.stands: dict[int, int] = {}  # value -> the value in whose place it was
+        for n in g.nodes:
+            self.take(n.renamed(self.stands))
+        self.results = [(self.stands.get(v, v), name) for v, name in g.results]
+        self.users: dict[int, list[Any]] = {}
+        for n in self.nodes:
+            for x in n.refs():
+                self.users.setdefault(int(x), []).append(n)
+
+    def take(self, n: Any) -> None:
+        """The next node."""
+        self.made.update((o, n) for o in n.outs)
+        if isinstance(n, OpNode) and (self.dequantized(n) or self.faked(n) or self.computed(n)):
+            return
+        self.nodes.append(n)
+
+    def array(self, x: Any) -> Array | None:
+        """A number or constant among operands; None for what is not known."""
+        return self.known.get(int(x)) if type(x) is Ref else np.asarray(x)
+
+    def dequantized(self, n: OpNode) -> bool:
+        """Numbers that come back from bytes: weights, or what was put into bytes before."""
+        if n.op.name != "dequantize":
+            return False
+        x, scale, zero = n.ins[0], self.array(n.ins[1]), self.array(n.ins[2])
+        if scale is None or zero is None:
+            return False
+        bytes_ = self.array(x)
+        if bytes_ is not None:
+            self.known[n.outs[0]] = n.op.forward(bytes_, scale, zero)
+            self.keep_weights(n.outs[0], bytes_.astype("i8") - zero, scale)
+            return True
+        first = self.made.get(int(x))
+        if first is None or first.op is None or first.op.name not in TO_BYTES or scale.size != 1:
+            return False
+        for v, wanted in zip(first.ins[1:], (scale, zero)):
+            a = self.array(v)
+            if a is None or a.size != 1 or a != wanted:
+                return False
+        return self.stood(n, first.ins[0], scale, zero, TO_BYTES[first.op.name])
+
+    def stood(self, n: OpNode, x: Ref, scale: Array, zero: Array, more: int) -> bool:
+        """The result is x, with a scheme; False where x has another one."""
+        scheme = Scheme(float(scale), int(zero) + more)
+        if self.schemes.setdefault(int(x), scheme) != scheme:
+            return False
+        self.stands[n.outs[0]] = int(x)
+        return True
+
+    def faked(self, n: OpNode) -> bool:
+        """Numbers that were rounded as bytes would be."""
+        if n.op.name != "fake_quantize":
+            return False
+        x, *said = n.ins
+        numbers = [self.array(v) for v in said]
+        scale, zero, low, high = (np.zeros(()) if a is None else a for a in numbers)
+        if any(a is None for a in numbers):
+            return False
+        more = RANGES.get((int(low), int(high)))
+        real = self.array(x)
+        if real is not None:
+            self.known[n.outs[0]] = n.op.forward(real, scale, zero, low, high)
+            q = np.clip(np.rint(real / scale) + zero, low, high) - zero
+            self.keep_weights(n.outs[0], q, scale)
+            return True
+        return more is not None and scale.size == 1 and self.stood(n, x, scale, zero, more)
+
+    def keep_weights(self, value: int, numbers: Array, scale: Array) -> None:
+        """Weights whose bytes are said, where those fit and scales go by row."""
+        rows = len(numbers) if numbers.ndim else 0
+        by_row = scale.size == 1 or scale.size == rows == scale.shape[0]
+        if rows and by_row and -128 <= numbers.min(initial=0) <= numbers.max(initial=0) <= 127:
+            scales = np.broadcast_to(scale.reshape(-1), (rows,)).astype("f4")
+            self.weights[value] = Weights(numbers.astype("i1"), scales)
+
+    def computed(self, n: OpNode) -> bool:
+        """What constants alone make."""
+        if not n.op.pure and not is_view(n) or n.op.random or n.op.may_fail:
+            return False
+        arrays = [self.array(x) if type(x) is Ref else x for x in n.ins]
+        if any(a is None and type(x) is Ref for a, x in zip(arrays, n.ins)):
+            return False
+        with np.errstate(all="ignore"):
+            made = n.op.forward(*arrays, **n.attrs)
+        made = made if type(made) is tuple else (made,)
+        self.known.update((o, np.asarray(a)) for o, a in zip(n.outs, made))
+        name = next((self.names[int(x)] for x in n.refs() if int(x) in self.names), n.op.name)
+        self.names.update((o, name) for o in n.outs)
+        return True

@@ -1,0 +1,187 @@
+"""`quantize.static`, and `quantize.convert` for models that say themselves how they are quantised:
+a function or module becomes an exported one that computes with bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from whet.ir.interpret import interpret, step
+from whet.tensor import Tensor
+
+from ..export.export import Attempts
+from ..export.exported import Exported, Samples
+from ..export.graph_values import inputs, results
+from ..export.signature import Signature
+from ..export.simplify import Simplified
+from .calibrators import maker
+from .lowering import Lowering
+from .plain_graph import PlainGraph
+from .report import Report, report
+from .scheme import Scheme
+
+Array = Any
+
+
+class Quantised(Exported):
+    """What `static` and `convert` give: an exported function (`whet.jit.export.Exported`) whose
+    convolutions and linear layers compute with bytes. It is called as the function was, saved,
+    compiled and written as ONNX. `report` tells of each layer."""
+
+    report: Report
+
+
+class Recording:
+    """A recorded call of a function."""
+
+    def __init__(self, model: Any, args: tuple[Any, ...], rewrites: tuple[str, ...]) -> None:
+        attempts = Attempts(model, rewrites, args, {})
+        self.run, _ = attempts.first()
+        self.name = getattr(model, "__name__", type(model).__name__)
+        made = Simplified(self.run, self.name, rewrites, fold=False)
+        self.notes, self.parameters = made.rewrites, attempts.parameters
+        self.plain = PlainGraph(made.graph, made.constants)
+
+    @property
+    def sample(self) -> list[Array]:
+        """The arrays of the call."""
+        return list(self.run.given)
+
+    def values(self, arrays: Sequence[Array]) -> dict[int, Array]:
+        """What each value is in a call with such arrays."""
+        g = self.plain.graph
+        env: dict[Any, Array] = dict(self.plain.known)
+        given = [x for x in g.inputs if x.place != "constant"]
+        for x, a in zip(given, arrays, strict=True):
+            t = g.types[x.value]
+            if (a.dtype, a.shape) != (t.dtype, t.shape):
+                raise ValueError(
+                    f"calibration data: `{x.name}` is {a.dtype}{list(a.shape)}, but was "
+                    f"{t} in the first call; batches must have one size"
+                )
+            env[x.value] = a
+        with np.errstate(all="ignore"):
+            for n in self.plain.nodes:
+                step(n, env, g.types, [])
+        return env
+
+    def quantised(self, schemes: dict[int, Scheme], lowering: Lowering) -> Quantised:
+        """The exported function of bytes."""
+        plain = self.plain
+        made = lowering.lower(schemes, self.sample)
+        found = [(lowering.as_real(v), name) for v, name in plain.results]
+        g = made.graph([(int(v), name) for v, name in found])
+        sizes: list[Any] = [None] * len(found)
+        signature = Signature(self.parameters, self.run.output, inputs(g), results(g, sizes))
+        held = {x.name: made.held[x.name] for x in g.inputs if x.place == "constant"}
+        constants = [held[x.name] for x in g.inputs if x.place == "constant"]
+        samples = Samples(self.sample, interpret(g, *self.sample, *constants))
+        notes = [*self.notes, f"made {len(lowering.layers)} layers compute with bytes"]
+        out = Quantised(self.name, g, held, signature, notes, samples)
+        out.verify()
+        out.report = report(lowering, self.values(self.sample))
+        return out
+
+
+def arguments(item: Any) -> tuple[Any, ...]:
+    """What a call is given, of an item of calibration data."""
+    return tuple(item) if isinstance(item, tuple | list) else (item,)
+
+
+def leaving(leave: Iterable[str] | Callable[[str], bool]) -> Callable[[str, Any], bool]:
+    """Is a layer of this name to be left alone?"""
+    if callable(leave):
+        return lambda name, _: bool(leave(name))
+    names = frozenset([leave] if isinstance(leave, str) else leave)
+    return lambda name, _: name in names
+
+
+def static(
+    model: Any,
+    data: Iterable[Any],
+    *,
+    calibrate: Any = "minmax",
+    symmetric: bool = False,
+    per_channel: bool = True,
+    leave: Iterable[str] | Callable[[str], bool] = (),
+) -> Quantised:
+    """A function or module whose convolutions and linear layers compute with bytes: their weights
+    are rounded now, their inputs in each call, by the ranges that they had in `data`.
+
+    `data` gives the arguments of calls: tensors, or tuples of what a call takes. The first is the
+    example that is recorded, as by `whet.export`; all have its sizes. `calibrate` is "minmax",
+    "percentile", "entropy" (see `calibrators.py`), or a function that makes a calibrator.
+    `symmetric` gives zero the middle byte. `per_channel=False` rounds all rows of a weight by one
+    scale. `leave` names layers that stay as they are (as `report` has them), or is a function of
+    names.
+
+    What follows a layer goes into it: batch norm, activations that cut off, the addition of a
+    residual. The rest is computed with real numbers.
+
+    >>> import whet
+    >>> from whet import nn, quantize
+    >>> model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).eval()
+    >>> data = [whet.randn(32, 8) for _ in range(4)]
+    >>> small = quantize.static(model, data)
+    >>> bool((small(data[0]) - model(data[0])).abs().max() < 0.1)
+    True
+    """
+    make = maker(calibrate)
+    calls = iter(data)
+    first = next(calls, None)
+    if first is None:
+        raise ValueError("static(): there are no calibration data")
+    recording = Recording(model, arguments(first), ("fold_batch_norm",))
+    lowering = Lowering(recording.plain, leaving(leave), per_channel)
+    seen = {v: make() for v in lowering.observed() if v not in recording.plain.schemes}
+
+    def look(arrays: Sequence[Array]) -> None:
+        env = recording.values(arrays)
+        for v, calibrator in seen.items():
+            calibrator.see(env[v])
+
+    look(recording.sample)
+    for item in calls:
+        look([x._array for x in tensors(arguments(item))])
+    schemes = {v: scheme_of(c, symmetric) for v, c in seen.items()}
+    return recording.quantised(schemes | recording.plain.schemes, lowering)
+
+
+def scheme_of(calibrator: Any, symmetric: bool) -> Scheme:
+    """The scheme for what a calibrator has seen."""
+    low, high = calibrator.bounds()
+    return Scheme.of(low, high, symmetric)
+
+
+def tensors(x: Any) -> list[Tensor]:
+    """The tensors in arguments, in order."""
+    if isinstance(x, Tensor):
+        return [x]
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, tuple | list) else ()
+    return [t for part in parts for t in tensors(part)]
+
+
+def convert(
+    model: Any,
+    *args: Any,
+    leave: Iterable[str] | Callable[[str], bool] = (),
+) -> Quantised:
+    """A model that says itself how it is quantised, as one that computes with bytes: one that
+    `quantize.qat` has prepared, or an ONNX model with `QuantizeLinear` and `DequantizeLinear`
+    around its operators. It is recorded in a run on the example arguments.
+
+    >>> import whet
+    >>> from whet import nn, quantize
+    >>> def said(x, w=whet.randn(4, 8)):
+    ...     x = quantize.dequantize_linear(quantize.quantize_linear(x, 0.05, 128), 0.05, 128)
+    ...     w = whet.fake_quantize_per_tensor_affine(w, 0.02, 0, -127, 127)
+    ...     return nn.functional.linear(x, w)
+    >>> x = whet.randn(3, 8)
+    >>> small = quantize.convert(said, x)
+    >>> bool((small(x) - said(x)).abs().max() < 1e-5)
+    True
+    """
+    recording = Recording(model, args, ())
+    lowering = Lowering(recording.plain, leaving(leave), True)
+    return recording.quantised(recording.plain.schemes, lowering)

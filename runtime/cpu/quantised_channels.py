@@ -1,0 +1,65 @@
+"""Convolutions of bytes in which each channel has taps of its own, and pools of bytes: plans."""
+
+import numpy as np
+from whet.ir.outline import table as numbers_of
+from whet.passes.lower_llvm import targets
+from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.quantised import depthwise, dots, gather, largest, products
+
+from . import memory, native, pool
+from .conv_plan import REFERENCE, known, remember
+
+UNIT_TAPS = 1 << 19              # products that are worth a thread of their own
+UNIT_ROWS = 64
+
+
+def fours(taps):
+    """So many taps in fours."""
+    return -(-taps // 4)
+
+
+def plan(how, taps, facts, image, tail, residual, make):
+    """A `Plan`, made by `make(kernel, units, grain, scratch, table)`."""
+    form = products.Form(how, False, tail.zero is not None, residual)
+    rows, columns, threads = facts["rows"], facts["columns"], pool.get_num_threads()
+    useful = min(4 * threads, max(1, rows * columns * taps // UNIT_TAPS))
+    unit_rows = max(1, min(UNIT_ROWS, -(-rows // useful)))
+    sums_at = -(-unit_rows * fours(taps) * 4 * 8 // 64) * 64
+    blank_at = sums_at + unit_rows * dots.WIDE * 4
+    each = blank_at + -(-(columns + dots.WIDE) // 64) * 64
+    facts = {**tail.words(), "rows": rows, "columns": columns, "y_row": facts["y_row"],
+             "fours": fours(taps), "unit_rows": unit_rows, "scratch": each, "sums_at": sums_at,
+             "blank_at": blank_at, "row_bytes": 4 * fours(taps)}
+    table = [facts[x] for x in depthwise.DIMS] + [image[x] for x in gather.DIMS]
+    key = form.key.replace("product", "depthwise")
+    kernel = native.kernel(key, lambda m, symbol: depthwise.depthwise(m, symbol, form))
+    units = -(-rows // unit_rows) if columns else 0
+    grain = max(1, UNIT_TAPS // max(1, unit_rows * columns * taps))
+    return make(kernel, units, share_out.word(grain, threads), each * threads, numbers_of(table))
+
+
+def max_pool(x, kernel, stride, padding, dilation, ceil_mode):
+    """The largest of each window of unsigned bytes that lie pixel by pixel, (N, C, H, W); None
+    where there is no kernel for it."""
+    if x.dtype != np.uint8 or x.ndim != 4 or ceil_mode or REFERENCE:
+        return None
+    by_pixel = x.transpose(0, 2, 3, 1)
+    n, height, width, channels = by_pixel.shape
+    lanes = next((v for v in (targets.current().bits // 8, 16, 8, 4, 2, 1) if v <= channels), 0)
+    out = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, s, p, d in
+           zip((height, width), kernel, stride, padding, dilation, strict=True)]
+    empty = any(2 * p > d * (k - 1) + 1 for k, p, d in zip(kernel, padding, dilation, strict=True))
+    if not by_pixel.flags.c_contiguous or not lanes or min(out) <= 0 or not n or empty:
+        return None
+    key = "byte max pool", x.shape, kernel, stride, padding, dilation
+    found = known.get(key)
+    if found is None:
+        address = native.kernel(f"quantised/largest/{lanes}",
+                                lambda m, symbol: largest.largest(m, symbol, lanes))
+        facts = (channels, height, width, *out, *kernel, *stride, *padding, *dilation)
+        work = out[1] * channels * kernel[0] * kernel[1]
+        found = remember(key, (address, n * out[0], max(1, (1 << 17) // work), numbers_of(facts)))
+    y = memory.empty((n, *out, channels), np.uint8)
+    address, units, grain, table = found
+    native.launch(address, units, grain, by_pixel, y, table)
+    return y.transpose(0, 3, 1, 2)
