@@ -27,6 +27,7 @@ import re
 PART = re.compile(r"\ba\d+\b")
 BUILTINS = {"floor": math.floor}
 LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
+MOST_KNOWN = 1 << 10             # values of a function that is asked for others, too
 
 
 class Unsized(BaseException):
@@ -70,21 +71,21 @@ class Facts:
         """What must be so of other values."""
         return list(self.asked)
 
-    def known_as(self, function):
-        """The name that a function has in expressions."""
+    def known_as(self, function, is_real=False):
+        """The name that a function has in expressions, and what it is called by."""
         name = f"f{len(self.functions)}"
-        self.functions[name] = function
-        return name
+        self.functions[name] = asked = Asked(function, is_real)
+        return name, asked
 
     def call(self, function, *args):
         """The whole number that a function gives for some values: it is called anew for others."""
-        name = self.known_as(function)
-        return self.atom(f"{name}({', '.join(map(text, args))})", function(*map(value, args)))
+        name, asked = self.known_as(function)
+        return self.atom(f"{name}({', '.join(map(text, args))})", asked(*map(value, args)))
 
     def real(self, function, *args):
         """The same for a function that gives a float."""
-        name = self.known_as(function)
-        return Real(f"{name}({', '.join(map(text, args))})", function(*map(value, args)), self)
+        name, asked = self.known_as(function, True)
+        return Real(f"{name}({', '.join(map(text, args))})", asked(*map(value, args)), self)
 
     def function(self, words):
         """A function of the symbols' values: the words as a list of numbers; None where something
@@ -112,6 +113,25 @@ class Facts:
     def scope(self, values):
         """What expressions may name, where the symbols have these values."""
         return Scope(self, values)
+
+
+class Asked:
+    """A function of numbers that are known later, and what it gave so far. `listeners` are told
+    what it gives for others."""
+    __slots__ = ("function", "is_real", "known", "listeners")
+
+    def __init__(self, function, is_real):
+        self.function, self.is_real, self.known, self.listeners = function, is_real, {}, []
+
+    def __call__(self, *args):
+        if args not in self.known:
+            # (0.0 and -0.0 are equal, and may give something else)
+            if len(self.known) > MOST_KNOWN or any(type(x) is not int for x in args):
+                return self.function(*args)
+            self.known[args] = got = self.function(*args)
+            for told in self.listeners:
+                told(args, got)
+        return self.known[args]
 
 
 class Scope(dict):
@@ -452,7 +472,7 @@ class Real:
 
     def _with(self, op, other, now, turned=False):
         a, b = (other, self) if turned else (self, other)
-        return Real(f"({text(a)}{op}{text(b)})", now, self.facts)
+        return Real(f"({_part(a)}{op}{_part(b)})", now, self.facts)
 
     def __add__(self, other):
         return self._with("+", other, self.value + value(other))
@@ -509,6 +529,11 @@ class Real:
         raise Unsized(f"a plan wants the number {self.expression}")
 
     __int__ = __trunc__ = __float__
+
+
+def _part(x):
+    """A number in an expression of floats."""
+    return f"({x.text()})" if type(x) is Extent else text(x)
 
 
 def _real(n):

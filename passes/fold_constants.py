@@ -68,7 +68,7 @@ def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[in
               most: float = MOST) -> Constants:
     """The constants of a list that nobody writes to, or sees from outside. `most`: elements."""
     uses, found = Uses(nodes, root), Constants()
-    read: set[int] = set()                   # by what is none of them, and stays
+    read: set[int] = set()                   # by what stays
     for node in nodes:
         if (
             isinstance(node, OpNode)
@@ -82,6 +82,8 @@ def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[in
             found.known.update(dict.fromkeys(node.outs, node))
             if node.op.pure and not is_view(node):
                 found.short.update(o for o in node.outs if arrays[o].size <= LONG)
+            if is_view(node) or not node.op.pure or any(len(arrays[o].shape) > 1 for o in node.outs):
+                read.update(node.refs())     # It may stay as it is.
         elif not isinstance(node, Guard):
             read.update(node.refs())
     found.short &= read
@@ -117,4 +119,8 @@ def fold_constants(g: Listing) -> Listing:
                 )
         else:
             out.append(node)
-    return g.of(out)
+    # Others that are not read any more are gone, before one of them stands for an equal one.
+    read = {int(x) for n in out for x in n.refs()}
+    return g.of([
+        n for n in out
+        if not n.outs or n.outs[0] not in found.known or read.intersection(n.outs)])

@@ -170,11 +170,11 @@ class Plan:
         if self.alike is None:
             self.alike = {}
             for i, n in enumerate(self.nodes):
-                key = _beside(n)
+                key = beside(n)
                 if key is not None:
                     self.alike.setdefault(key, []).append(i)
         return all(
-            len({_beside(new.nodes[i]) for i in group}) == 1
+            len({beside(new.nodes[i]) for i in group}) == 1
             for group in self.alike.values()
             if not all(same[i] for i in group)
         )
@@ -297,7 +297,7 @@ class _Again:
         return made.putting(x.into) if x.into else made
 
 
-def _beside(n: Node) -> Meaning | None:
+def beside(n: Node) -> Meaning | None:
     """A node without the values that it reads, as a key; None where that does not compare, or is
     never merged."""
     if not isinstance(n, OpNode) or is_view(n):

@@ -16,7 +16,7 @@ from ..guards.native_entry import MISSED
 from ..policy import timing
 from ..policy.account import LOOKS, Policy
 from ..replay import families
-from ..verify import recheck
+from ..verify.recheck import Checks
 from .attempts import Attempts
 from .invocation import Invocation
 from .learned import Learned
@@ -30,6 +30,7 @@ from .tables import Tables
 if TYPE_CHECKING:
     import weakref
 
+    from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
     from .invocation import Args, Kwargs
     from .tables import Entrance
@@ -133,7 +134,8 @@ class Calls:
         try:
             _, found = recordings.fitting(call.args, call.kwargs, call.given)
             models = [m for m in found if families.serves(m) and sizes.serves_others(m)]
-            if not models or not self.policy.makes(call.kind):
+            due = [t for t in self.policy.sized if t.is_due]
+            if not models or not (self.policy.makes(call.kind) or due):
                 return False
             for may_plan in (False, True):
                 for model in models:
@@ -141,13 +143,22 @@ class Calls:
                         r = self.planned(model, call, may_plan)
                         if r is not None:
                             r.kind, r.key = call.kind, key
-                            r.checks = recheck.Checks(self.subject.verify, model.checks.cost)
+                            r.checks = self.checks(model, r.program.sheet.sized)
                             recordings.begin(key, call.given.others).append(r)
                             recordings.take_in(r)
                             return True
             return False
         finally:
             self.attempts.lock.release()
+
+    def checks(self, model: Recording, sized: SizedTable | None) -> Checks:
+        """When a recording for sizes that were never seen is compared with a run: at once, where
+        its sheet's table for all sizes was used so often that this is due."""
+        checks: Checks = model.checks.anew()
+        if sized is not None and sized.is_due:
+            sized.plan(self.policy.replay_seconds)
+            checks.at = 0
+        return checks
 
     def planned(self, model: Recording, call: Invocation, may_plan: bool) -> Recording | None:
         """The recording for a call by the family of another one, or None."""

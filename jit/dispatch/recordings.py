@@ -39,6 +39,7 @@ class Recordings:
         self.watched: set[Key] = set()       # keys of calls that went another way than their model
         # dimensions that may differ
         self.free = sizes.declared(subject.dynamic, subject.fn)
+        tables.serve_all_sizes = self.free is None
 
     def of(self, key: Key) -> list[Recording]:
         """The recordings of a key, the newest first."""

@@ -13,6 +13,7 @@ from .learned import Learned
 from .subject import Subject
 
 if TYPE_CHECKING:
+    from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
     from .invocation import Args
 
@@ -36,6 +37,9 @@ class Tables:
         self.latest: list[Recording] = []          # the recordings that are replayed from tables
         # where machine code finds tables, if there are many
         self.index: table_index.Index | None = None
+        self.sized: list[SizedTable] = policy.sized             # tables for many sizes each
+        # Some sizes are not served by the recordings of others where the user says which may be.
+        self.serve_all_sizes = False
         self.closed = False                  # nothing is replayed any more
 
     def first(self, r: Recording, args: Args) -> None:
@@ -63,11 +67,22 @@ class Tables:
             if r.ready is not None and not r.slow:
                 r.indexed = r.finger, r.ready
                 index.put(*r.indexed)
+            self.put_sized(r)
             self.lay()
+
+    def put_sized(self, r: Recording) -> None:
+        """What a recording is a program of may have a table for all sizes."""
+        sheet = getattr(r.program, "sheet", None)
+        table = None if sheet is None else sheet.sized
+        if table is not None and table not in self.sized and self.serve_all_sizes:
+            table.plan(self.policy.replay_seconds)
+            self.policy.harvest_sized()
+            self.sized[:] = [table, *self.sized][:LATEST]
 
     def drop(self, r: Recording) -> None:
         """A recording is no more."""
         self.latest = [x for x in self.latest if x is not r]
+        self.sized[:] = [x for x in self.sized if x.first is not r]
         self.unindex(r)
         self.lay()
 
@@ -89,6 +104,7 @@ class Tables:
                 ready = tuple(
                     [x for r in self.latest if r.ready is not None and not r.slow for x in r.ready]
                 )
+            ready = *ready, *[x for t in self.sized if not t.first.slow for x in t.table]
             if policy.resting and native_entry.enter is not None:
                 if policy.bypass is None:
                     policy.bypass = table_index.bypass_all(self.subject.fn, policy.resting)
@@ -99,6 +115,7 @@ class Tables:
         """Nothing is replayed any more."""
         self.closed = True
         self.latest, self.index = [], None
+        self.sized.clear()
         self.publish(None)
 
     def publish(self, ready: tuple[Any, ...] | None) -> None:

@@ -68,6 +68,7 @@ class Policy:
         self.last_plan = 0.0                 # seconds that the last plan for a range of sizes took
         self.asked = 0                       # how often a recording was to be made without a run
         self.made, self.held, self.bytes = 0, [], 0
+        self.sized = []                      # tables for many sizes each, see `sized_table.py`
         # seconds of an eager call; of asking; a replay by an eager call
         self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS
         # seconds of an eager call of sizes that are new to eager mode, too
@@ -167,6 +168,7 @@ class Policy:
         if recordings is None:
             first, self.reaped = self.reaped, (self.reaped + HARVEST) % max(len(held), 1)
             recordings = held[first:first + HARVEST]
+        self.harvest_sized()
         for r in recordings:
             n = r.calls - r.entered
             r.entered += n
@@ -184,7 +186,25 @@ class Policy:
             self.ledger.saved += n * (worth - took)
             self.idle = 0
 
+    def harvest_sized(self):
+        """Enter the replays of sizes that nobody asked about."""
+        for table in self.sized:
+            n, table.entered = table.calls - table.entered, table.calls
+            worth = self.typical if self.typical < math.inf else 0.0
+            took = min(self.ratio, 1.0) * worth
+            self.count("replayed", n)
+            self.count("sized", n)
+            self.ledger.spent += n * took
+            self.ledger.eager += n * worth
+            self.ledger.saved += n * (worth - took)
+            self.idle = 0 if n else self.idle
+
     # ---- what may be spent -----------------------------------------------------------------------
+    @property
+    def replay_seconds(self):
+        """What a replay takes, about."""
+        return self.ratio * self.typical if self.typical < math.inf else 0.0
+
     @property
     def balance(self):
         """The seconds that may be lost from here on."""

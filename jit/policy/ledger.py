@@ -13,7 +13,8 @@ class Ledger:
     """What became of a function's calls, and what they took. Counts of calls:
 
     `replayed` by machine code or Python; `recorded` in full; `resized`: made like a recording of
-    other sizes; `unseen`: the first replays of sizes that no run had (they are among `replayed`);
+    other sizes; `unseen`: the first replays of sizes that no run had, `sized`: replays by a table
+    for all sizes (both are among `replayed`);
     `checked`: recorded again for comparison; `timed`: eager in a trial; `failed`: recorded in vain;
     `set_up`: watched, and seen to set up what later calls find (state that is made once).
     Eager calls by their reason: `new`: the first of their kind, `costly`: a recording costs more
@@ -28,6 +29,7 @@ class Ledger:
     recorded: int = 0
     resized: int = 0
     unseen: int = 0
+    sized: int = 0
     checked: int = 0
     timed: int = 0
     failed: int = 0

@@ -9,9 +9,11 @@ each draw is told where its stream is.
 from typing import NamedTuple
 
 import numpy as np
+from whet.dtypes import float32
 from whet.ir.extent import Extent, Real, Unsized, text
 from whet.ir.graph import Draw, Ref
 from whet.ir.outline import Numeral, Outline, Room
+from whet.ops.casting import CASTS
 from whet.random import Generator
 
 from .random_draws import Draws
@@ -125,6 +127,21 @@ class OwnArrays:
         expressions_in([ins, *attrs.values()], self.texts)
         self.computed.update(node.outs)
         self.steps.append((node.op, ins, attrs, node.outs))
+
+    def number(self, maker):
+        """What is made, as an expression; None where it is no single number of Python's."""
+        if type(maker) is not Constant or maker.outline.shape:
+            return None
+        # Python computes with floats of 64 bits. A shorter one is a number that is made short.
+        n, dtype = maker.value, maker.outline.dtype
+        if dtype == np.float32 and self.known[n].op is CASTS[float32]:
+            n, = self.known[n].ins
+        elif dtype not in (np.int64, np.float64):
+            return None
+        try:
+            return self.sizes.told[int(n)]
+        except Unsized:
+            return None
 
     def counters(self, draw, n):
         """Counters for a draw of n numbers."""

@@ -59,9 +59,25 @@ class Words:
             *[words[i].offset for i in kinds[Address]],
         ]
 
+    def blank(self):
+        """The words without what goes by sizes."""
+        words = self.template.copy()
+        if len(self.tables):
+            words[self.tables] += words.ctypes.data
+        return words
+
+    def places(self):
+        """What goes by sizes, where there are no arrays of the program: the expression, at which
+        byte, and as what."""
+        got = iter(self.expressions)
+        for kind, places in ((np.int64, self.whole), (np.float64, self.reals)):
+            yield from [(next(got), 8 * int(i), kind) for i in places]
+        for dtype, at in self.numerals:
+            yield next(got), np.dtype(dtype).itemsize * at, dtype
+
     def fill(self, got, own):
         """The words where the expressions are `got`; `own` are the arrays of the program."""
-        words, got = self.template.copy(), iter(got)
+        words, got = self.blank(), iter(got)
         words[self.whole] = list(itertools.islice(got, len(self.whole)))
         if len(self.reals):
             words.view(np.float64)[self.reals] = list(itertools.islice(got, len(self.reals)))
@@ -69,8 +85,6 @@ class Words:
             words.view(dtype)[at] = next(got)
         for i, which in self.placed:
             words[i] = address(own[which]) + next(got)
-        if len(self.tables):
-            words[self.tables] += words.ctypes.data
         return words
 
 
@@ -78,11 +92,15 @@ class Sheet:
     """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program
     for them, or None."""
 
-    def __init__(self, sized):
+    def __init__(self, sized, first, leaves):
         like, lists = sized.like, sized.list
         self.model = like
+        # the recording that others are made like; which symbols the arguments' sizes are
+        self.first, self.leaves = first, leaves
+        self.facts, self.arena = sized.facts, lists.arena
         # one that machine code has for one of its programs, and the guards of that recording
         self.table = None
+        self.sized = None                    # one for all its sizes
         self.arrays, self.keep, self.own, self.draws = like.arrays, sized.keep, sized.own, sized.draws
         self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}

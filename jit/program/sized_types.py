@@ -17,6 +17,7 @@ from whet.passes.fold_constants import constants
 from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.uses import is_view
 
+from .merged_nodes import MergedNodes
 from .own_arrays import OwnArrays
 from .size_expressions import same_number
 from .told_numbers import ToldNumbers
@@ -33,8 +34,8 @@ class SizedTypes:
     def __init__(self, like, other, sizes, roots, follows):
         self.like, self.other, self.sizes = like, other, sizes
         visible = {*like.results, *roots.moving}
-        known = constants(like.recorded, roots.root, like.arrays, visible, math.inf).known
-        self.own = OwnArrays(known, like.recorded, other.recorded, sizes)
+        found = constants(like.recorded, roots.root, like.arrays, visible, math.inf)
+        self.own = OwnArrays(found.known, like.recorded, other.recorded, sizes)
         self.arrays = {}
         sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
         self.expected = []  # of each recorded node: its operands, and its attributes
@@ -44,6 +45,7 @@ class SizedTypes:
         self.added()
         self.compare()
         self.sizes.equal_again()
+        MergedNodes(self, found)
 
     def keep(self, n, a):
         """Let a value be of this type."""

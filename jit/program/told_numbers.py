@@ -6,9 +6,11 @@ as what must be so of sizes.
 """
 import operator
 
+from whet.dtypes import float64, int64
 from whet.ir.extent import Extent, Real, Unsized, value
 from whet.ir.graph import Ref
-from whet.ops.python import BY_NAME, size_of
+from whet.ops.casting import CASTS
+from whet.ops.python import BY_NAME, of_numbers, size_of
 
 PYTHON = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
@@ -40,15 +42,13 @@ class ToldNumbers:
         ins = [self[int(x)] if type(x) is Ref else x for x in node.ins]
         if any(type(x) not in (int, float, bool, Extent, Real) for x in ins):
             raise Unsized(f"{op.name} of sizes is no number of Python's")
-        if op.name == "cast":
-            kind = self.arrays[node.outs[0]].dtype.kind
-            if kind == "i" and type(ins[0]) in (int, Extent):
-                return ins[0]
-            if kind == "f":
-                return ins[0] * 1.0
-        elif op.name in PYTHON and not node.attrs:
+        if op is CASTS[int64] and type(ins[0]) in (int, Extent):
+            return ins[0]
+        if op is CASTS[float64]:
+            return ins[0] * 1.0
+        if op.name in PYTHON and not node.attrs:
             return PYTHON[op.name](*ins)
-        elif op.name == "of_numbers":
+        if op is of_numbers:
             return self.of_numbers(BY_NAME[node.attrs["name"]], ins)
         raise Unsized(f"{op.name} of sizes is no expression")
 

@@ -67,10 +67,9 @@ class Family:
         """Plan for sizes like these; the sheet."""
         with _planning:
             try:
-                sheet = Sheet(
-                    SizedProgram(self.first.program, self.other, self.sizes, values, self.steady,
-                                 self.first.follows)
-                )
+                sized = SizedProgram(self.first.program, self.other, self.sizes, values,
+                                     self.steady, self.first.follows)
+                sheet = Sheet(sized, self.first, self.leaves)
             # code that was not written with Extents in mind may raise anything
             except Exception as e:
                 if verify.CHECK:

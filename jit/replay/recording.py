@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..guards import native_table
+from ..guards import native_table, sized_table
 from ..guards.native_entry import MISSED, latch
 from ..guards.table_index import bypass, calls, fingerprint, limit
 from ..guards.table_rows import Table
@@ -108,6 +108,8 @@ class Recording:
             self.ready = native_table.table(self, args, kwargs, given)
             if sheet is not None and self.ready is not None:
                 sheet.table = self.guards, self.ready
+                if sheet.sized is None and self.unseen:
+                    sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
         self.finger = fingerprint(args, kwargs, given.numbers)
         self.limit()
         return True

@@ -52,6 +52,10 @@ class Checks:
         self.verify, self.cost, self.made = verify, cost, 0
         self.at = 0 if verify == "always" else math.inf
 
+    def anew(self) -> Checks:
+        """The same of which none was made."""
+        return Checks(self.verify, self.cost)
+
     def plan(self, calls: int, seconds: float) -> None:
         """Choose the next call after so many: a power of two, far enough that all comparisons
         together keep to the budget. `seconds`: those of a call."""

@@ -6,6 +6,7 @@ from whet.cpu import native
 from whet.dtypes import FROM_NUMPY
 from whet.ir import rows as R
 from whet.ir import scalar as sc
+from whet.ir.extent import at_most
 
 NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items()}
 DTYPES = {d.short: d.np for d in FROM_NUMPY.values()}
@@ -52,12 +53,12 @@ def short_kernel(program, rank, vectors, rest):
 
 @functools.lru_cache(4096)
 def short_rows(program, n):
-    """(vectors of a row, elements of a last one that is not full) for a kernel of short rows;
-    None where there is none, or rows are too long."""
+    """(vectors of a row, 1 where the last one is not full) for a kernel of short rows; None where
+    there is none, or rows are too long."""
     from whet.passes.lower_llvm.rows.short import MOST, walk_lanes
     lanes = walk_lanes(program)
     vectors = -(-n // min(lanes, default=1))
-    return ((vectors, n % max(lanes))
+    return ((vectors, at_most(n % max(lanes), 1))
             if vectors <= MOST and any(isinstance(s, R.Reduce) for s in program.stages) else None)
 
 

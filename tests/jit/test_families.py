@@ -7,16 +7,26 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit
+from whet.jit.guards import sized_table
 from whet.jit.policy import account
 from whet.jit.program import sheets
 from whet.jit.replay import families
 
 
-@pytest.fixture(autouse=True)
-def generous(monkeypatch):
-    """All recordings are worth while."""
+@pytest.fixture(autouse=True, params=["a table for each size", "a table for all sizes"])
+def form(request, monkeypatch):
+    """All recordings are worth while; the two forms in which sizes that no run had are served."""
     monkeypatch.setattr(account, "GRACE", math.inf)
     monkeypatch.setattr(account, "SOUNDING", 1 << 30)
+    if request.param == "a table for each size":
+        monkeypatch.setattr(sized_table, "sized", lambda *_: None)
+    return request.param
+
+
+def unrun(f):
+    """Calls of sizes that no run had."""
+    ledger = f._calls.policy.summary()
+    return ledger.unseen + ledger.sized
 
 
 W, B = whet.linspace(-1, 1, 24 * 16).reshape(24, 16), whet.linspace(0, 1, 24)
@@ -121,7 +131,7 @@ def test_each_size_gives_what_eager_gives(fn, first):
     ledger = f._calls.policy.summary()
     if first == (20, 21) or fn not in (joined, moved):       # (at 3 a slice of 9 is another one)
         assert (
-            ledger.unseen > len(sizes) // 2 and ledger.recorded + ledger.resized <= len(sizes) // 3
+            unrun(f) > len(sizes) // 2 and ledger.recorded + ledger.resized <= len(sizes) // 3
         ), ledger
 
 
@@ -131,7 +141,7 @@ def test_a_library_function_that_looks_at_sizes_is_run():
         x = whet.randn(n, 16)
         for _ in range(2):
             same(f(x), halves(x))
-    assert f._calls.policy.summary().unseen == 0
+    assert unrun(f) == 0
 
 
 def test_a_function_that_is_told_what_is_no_guard_is_run():
@@ -144,7 +154,7 @@ def test_a_function_that_is_told_what_is_no_guard_is_run():
     for n in (20, 30, 40, 60, 45, 70):
         x = whet.randn(n, 4)
         same(f(x), fn(x))
-    assert f._calls.policy.summary().unseen == 0
+    assert unrun(f) == 0
 
 
 def test_what_python_decides_by_a_size_is_a_guard():
@@ -157,10 +167,11 @@ def test_what_python_decides_by_a_size_is_a_guard():
     for n in (20, 30, 60, 70, 45, 80, 50, 51, 3, 300):
         x = whet.randn(n, 4)
         same(f(x), fn(x))
-    assert f._calls.policy.summary().unseen == 6
+    assert unrun(f) == 6
 
 
-def test_a_recording_that_was_made_without_a_run_is_compared_later(monkeypatch):
+@pytest.mark.parametrize("form", ["a table for each size"], indirect=True)
+def test_a_recording_that_was_made_without_a_run_is_compared_later(form):
     f = jit.trace(attention)
     for n in (20, 30, 31, 33):
         f(whet.randn(n, 16))
@@ -189,7 +200,7 @@ def test_a_wrong_plan_is_not_used(monkeypatch):
     families = [
         r.family for rs in f._calls.recordings.models.values() for r in rs if r.family is not None
     ]
-    assert f._calls.policy.summary().unseen == 0 and families == [False]
+    assert unrun(f) == 0 and families == [False]
 
 
 def test_a_part_that_is_not_there_is_an_error_as_in_eager_mode():
@@ -197,7 +208,7 @@ def test_a_part_that_is_not_there_is_an_error_as_in_eager_mode():
         f = jit.trace(whet.no_grad()(fn))
         for n in (20, 30, 31, 40):
             same(f(whet.ones(n, 4)), fn(whet.ones(n, 4)))
-        assert f._calls.policy.summary().unseen
+        assert unrun(f)
         with pytest.raises((IndexError, RuntimeError)):
             f(whet.ones(4, 4))
 
@@ -227,7 +238,7 @@ def test_sizes_that_differ_apart_have_a_symbol_each():
     ]:
         q, k = whet.randn(n, 8), whet.randn(m, 8)
         same(f(q, k), fn(q, k))
-    assert f._calls.policy.summary().unseen > 30
+    assert unrun(f) > 30
 
 
 def test_weights_that_are_written_to_are_packed_again_for_all_sizes():
@@ -242,7 +253,7 @@ def test_weights_that_are_written_to_are_packed_again_for_all_sizes():
         same(f(x), fn(x))
         w.mul_(0.5)
         same(f(x), fn(x))
-    assert f._calls.policy.summary().unseen >= 2
+    assert unrun(f) >= 2
 
 
 def test_what_cannot_be_planned_says_why():
@@ -322,7 +333,26 @@ def test_sizes_that_python_is_told(fn, first):
         x = whet.randn(n, 16)
         same(f(x), fn(x))
     if fn not in (by_a_length, padded):
-        assert f._calls.policy.summary().unseen >= 4
+        assert unrun(f) >= 4
+
+
+def halves_of_eight(x):
+    n = x.shape[0]
+    return (x * (n / 8)).sum(0) + (x * math.ceil(n / 8)).amax(0), n / 8, float(math.ceil(n / 8))
+
+
+@pytest.mark.parametrize("fn", [
+    halves_of_eight,
+    lambda x: (x * (x.shape[0] // 8) + x * -(-x.shape[0] // 8),),
+    lambda x: (x * 2, math.sqrt(x.shape[0]) + math.ceil(x.shape[0] / 8))])
+def test_numbers_that_were_equal_of_the_first_sizes_are_told_apart(fn):
+    """Of multiples of 8, an eighth and an eighth rounded up are one number to all passes."""
+    f = jit.trace(whet.no_grad()(fn))
+    for n in (48, 256, 72, 128, 15, 70, 33, 41, 40, 80, 81):
+        x = whet.randn(n, 16)
+        (got, *numbers), (want, *others) = f(x), fn(x)
+        same(got, want)
+        assert numbers == others
 
 
 def test_a_size_that_two_runs_do_not_tell_from_another_is_computed_anew():
@@ -442,4 +472,4 @@ def test_threads_that_replay_one_family_at_other_sizes():
         t.start()
     for t in threads:
         t.join()
-    assert not wrong and f._calls.policy.summary().unseen >= 20
+    assert not wrong and unrun(f) >= 20

@@ -8,6 +8,7 @@ from .object_access import Glue, _ptr, _put, _thread, _word
 from .op_layouts import MISS, A, T
 from .python_layouts import LENGTH, LIST_ITEMS, TUPLE_ITEMS
 from .traced_layouts import (
+    CODE,
     EAGER,
     ENTRY,
     ITEM,
@@ -73,6 +74,21 @@ class Attempt:
             f.bail(g.same(r, _ptr(f, "_Py_NoneStruct")), "miss")
 
         f.if_(f.cmp("ne", check, 0), ask)
+
+        def resize() -> list[Val]:
+            fits = f.call("resize", "i64", self.block, self.args)
+            f.bail(f.cmp("eq", fits, 0), "miss")
+            return [self.turn_now()]
+
+        (self.turn,) = f.if_(self.has_code(), resize, lambda: [f.as_val(0, "i64")])
+
+    def has_code(self) -> Val:
+        """Is it a block for many sizes?"""
+        return self.f.cmp("ne", self.head("code"), 0)
+
+    def turn_now(self) -> Val:
+        """How often such a block was given words of other sizes."""
+        return self.g.ld(self.head("code", "ptr"), CODE["turn"], "i64")
 
     def asked(self, what: Val) -> Val:
         """What a Python function without arguments says."""

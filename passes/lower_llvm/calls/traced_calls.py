@@ -9,13 +9,15 @@ interpreter has them, and gradients that are not there. Only where a soft word d
 dictionaries themselves are compared. A block that fits either launches the program, builds the
 result and lays what the call leaves into Python's state, or calls a Python function with the
 tensors and numbers. Whatever does not fit is a miss, and the Python path's; so is a call of the
-function when a block was used as often as it says (`until`), which Python wants to look at.
+function when a block was used as often as it says (`until`), which Python wants to look at. A
+block for many sizes is given the words of a call's sizes first.
 `jit/guards/native_table.py` writes the blocks.
 """
 from ..builder import Module, Val
 from .object_access import Glue, _ptr, _put, _word
 from .op_layouts import MISS, A
 from .python_layouts import LENGTH, TUPLE_ITEMS
+from .size_machine import _resize
 from .tensor_views import around
 from .traced_entry import _enter
 from .traced_guards import _argument, _dict, _items, _outside
@@ -36,6 +38,7 @@ def source(tags):
     _outside(m, tags)
     _argument(m)
     _build(m)
+    _resize(m)
     _enter(m)
     _finger(m)
     _seek(m)

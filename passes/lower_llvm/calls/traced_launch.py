@@ -21,6 +21,7 @@ class Launch:
         self.new_arrays()
         self.addresses()
         self.hold_sources()
+        self.same_turn()
         self.memory()
         self.run()
         self.stop()
@@ -106,6 +107,13 @@ class Launch:
         _put(f, t.seen, i, a)
         f.store(i + 1, self.held)
 
+    def same_turn(self) -> None:
+        """Making arrays may run the collector, and anything. Leave where a call within this one
+        has given the block the words of other sizes: nothing runs from here to the launches."""
+        t, f = self.attempt, self.f
+        (now,) = f.if_(t.has_code(), lambda: [t.turn_now()], lambda: [t.turn])
+        f.bail(f.cmp("ne", now, t.turn), "overtaken")
+
     def memory(self) -> None:
         """The list of launches and the program's memory."""
         t, f = self.attempt, self.f
@@ -183,7 +191,7 @@ class Launch:
         self.attempt.release_leaves()
 
     def ways_out(self) -> None:
-        """Where memory ended."""
+        """Where memory ended, or the block is of other sizes by now."""
         f = self.f
         f.label("full")
         f.call("PyErr_NoMemory", "ptr")
@@ -192,3 +200,7 @@ class Launch:
         self.let_go_of(self.attempt.fresh, self.count)
         self.let_go_of(self.attempt.seen, self.held)
         f.br("error")
+        f.label("overtaken")
+        self.let_go_of(self.attempt.fresh, self.count)
+        self.let_go_of(self.attempt.seen, self.held)
+        f.br("miss")

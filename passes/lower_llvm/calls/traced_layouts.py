@@ -1,5 +1,7 @@
 """The words of a *block*: what `jit/guards/native_table.py` writes and the machine code of a
 traced call reads. See `traced_calls.py`."""
+import enum
+
 from .op_layouts import C as C
 from .op_layouts import T as T
 
@@ -13,7 +15,7 @@ H = {
                               "lists_at", "mask", "known_at", "check", "moving", "moving_at",
                               "fresh", "fresh_at", "program", "list", "length", "away", "arena",
                               "stopped", "build", "build_at", "views_at", "sources", "sources_at",
-                              "left", "left_at", "finish", "type", "size", "until"))}
+                              "left", "left_at", "finish", "type", "size", "until", "code"))}
 HEADER = len(H)
 # kinds of blocks; an index finds some by what they expect, see `_seek`
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
@@ -43,3 +45,20 @@ TURN = 29
 J = dict(off=0, slow=8, missed=16, ready=24)        # the words shared with Python
 GOLDEN = -7046029254386353131
 NAMES = ["traced_call", "traced_get", "traced_enter", "traced_take"]
+
+
+# ---- blocks for many sizes, see `size_machine.py` ------------------------------------------------
+# the head of their code, as byte offsets
+CODE = {
+    name: 8 * i
+    for i, name in enumerate(("symbols", "most", "tensor", "turn", "length", "symbols_at", "now_at",
+                              "registers_at", "steps_at"))}
+CODE_WORDS, STEP_WORDS = len(CODE), 4
+LEAST_SIZE = 2                                      # see LEAST in `ir/extent.py`
+
+
+class Do(enum.IntEnum):
+    """Steps of their code. Those before REQUIRE give a value."""
+    ADD, SUB, MUL, DIV, MOD, MAX, MIN, AND, OR, BITS, EQ, LT, LE, COPY, LOOKUP = range(15)
+    REAL, REAL_ADD, REAL_SUB, REAL_MUL, REAL_DIV, REAL_EQ, REAL_LT, REAL_LE, FLOOR = range(15, 24)
+    REQUIRE, REFUSE, STORE, STORE_FLOAT = range(24, 28)

@@ -1,0 +1,172 @@
+"""Tables for calls of all sizes that go the same way: one of a family's tables, with code by which
+machine code gives it the words of a call's sizes. Such a call enters no Python at all, though
+nobody has seen its sizes before.
+
+What the recordings of a family differ in is known as expressions of sizes: the sizes and strides of
+arguments and results, and words of the list of launches. See `program/size_code.py`.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from whet.ir.extent import Extent, Real, text
+from whet.passes.lower_llvm.calls import share_out
+from whet.tensor import Tensor
+
+from ..capture.tensor_sources import Argument
+from ..program.launch_lists import LONG
+from ..program.size_code import Uncoded, coded
+from .native_entry import L
+from .native_table import SIZES
+from .table_index import FOREVER, calls, limit
+from .table_rows import Table
+
+if TYPE_CHECKING:
+    from ..program.sheets import Sheet
+    from ..replay.recording import Recording
+
+
+class SizedTable:
+    """The table for all sizes of a sheet, made of a recording's own. `first`: the recording that
+    the family's are made like; `entered`: calls that are in the policy's account."""
+
+    def __init__(self, table: Table, first: Recording, checks: Any) -> None:
+        self.table, self.first, self.checks, self.entered = table, first, checks, 0
+
+    @property
+    def calls(self) -> int:
+        """How often it was used."""
+        return calls(self.table)
+
+    @property
+    def is_due(self) -> bool:
+        """Is the next call one that is to be compared with a run?"""
+        return bool(self.calls >= self.checks.at)
+
+    def plan(self, seconds: float) -> None:
+        """Choose the call that is compared next; `seconds`: those of a call."""
+        self.checks.plan(self.calls, seconds)
+        limit(self.table, int(min(self.checks.at, FOREVER)))
+
+
+class SizedTableMaker:
+    """Gathers what a table's words are for other sizes. Raises `Uncoded`."""
+
+    def __init__(self, ready: Table, r: Recording) -> None:
+        self.words, self.r, self.program = ready[0].copy(), r, r.program
+        self.sheet: Sheet = r.program.sheet
+        self.stores: list[tuple[Any, int, Any]] = []     # expression, address, dtype
+        self.numbers = np.zeros(0, np.int64)
+        self.places: dict[int, tuple[int, int]] = {}     # symbol -> argument and dimension
+
+    def head(self, name: str) -> int:
+        """A word of the header."""
+        return int(self.words[L.H[name] // 8])
+
+    def put(self, array: np.ndarray, i: int, x: Any) -> None:
+        """A word is a number, or an expression."""
+        if type(x) in (Extent, Real):
+            self.stores.append((x, array.ctypes.data + 8 * i, np.float64 if type(x) is Real
+                                else np.int64))
+        else:
+            array[i] = x
+
+    def layout(self, n: int) -> tuple[list[Any], list[Any]]:
+        """The sizes and strides of a value."""
+        _, ndim, at = self.sheet.types[n]
+        dims = self.sheet.dims
+        return dims[at:at + ndim], dims[at + ndim:at + 2 * ndim]
+
+    def table(self) -> Table:
+        """The table."""
+        sheet, p = self.sheet, self.program
+        if (self.head("kind") != L.LAUNCH or self.head("numbers") or p.shown
+                or not p.launches_and_views or not p.launches_and_views.words):
+            raise Uncoded("a replay of it is more than launches")
+        self.constants()
+        self.arguments()
+        self.results()
+        launches = self.launches()
+        self.put(self.words, L.H["arena"] // 8, sheet.arena)
+        symbols = range(len(sheet.facts.symbols))
+        if not all(i in self.places for i in symbols):
+            raise Uncoded("a size is no argument's")
+        code = coded(sheet.facts, self.stores, [self.places[i] for i in symbols], id(Tensor))
+        for name, v in dict(count=0, until=0, code=code.ctypes.data).items():
+            self.words[L.H[name] // 8] = v
+        return self.words, [self.r, code, launches, self.numbers, Tensor]
+
+    def constants(self) -> None:
+        """The memory of constants that go by sizes: numbers, that is."""
+        own = self.sheet.own
+        self.numbers = np.zeros(len(own.makers), np.int64)
+        for i, maker in enumerate(own.makers):
+            x = own.number(maker)
+            if x is None:
+                raise Uncoded("what is made of sizes is no number")
+            self.stores.append((x, self.numbers.ctypes.data + 8 * i, maker.outline.dtype))
+
+    def arguments(self) -> None:
+        """The rows of arguments, and where symbols are found."""
+        inputs = zip(self.program.outside, self.r.replay.inputs.sources)
+        values = {s.index: n for n, s in inputs if type(s) is Argument}
+        row, words = self.head("rows_at") // 8, self.words
+        for _ in range(self.head("rows")):
+            kind, position, size, leaf, of = (int(w) for w in words[row:row + 5])
+            if kind == L.TENSOR and leaf in values:
+                shape, strides = self.layout(values[leaf])
+                for d, pair in enumerate(zip(shape, strides, strict=True)):
+                    for k, x in enumerate(pair):
+                        self.put(words, row + SIZES + 2 * d + k, x)
+                if position < self.head("nargs") and of == id(Tensor):
+                    for d, i in enumerate(self.sheet.leaves[leaf]):
+                        if i >= 0:
+                            self.places.setdefault(i, (position, d))
+            row += size
+
+    def results(self) -> None:
+        """The rows of new arrays."""
+        row = self.head("fresh_at") // 8
+        for n in self.program.fresh:
+            shape, strides = self.layout(n)
+            step: Any = self.sheet.types[n][0].itemsize
+            for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+                if text(stride) != text(step):
+                    raise Uncoded("a result is not row-major")
+                step = step * size
+            self.words[row + 2] = 1
+            for k, x in enumerate(shape):
+                self.put(self.words, row + 3 + k, x)
+            for k, x in enumerate(strides):
+                self.put(self.words, row + 3 + L.MAX_DIMS + k, x)
+            row += L.FRESH_WORDS
+
+    def launches(self) -> np.ndarray:
+        """A list of launches of its own, and how long it is."""
+        sheet, place = self.sheet, self.program.launches_and_views
+        made: np.ndarray = sheet.words.blank()
+        for x, i, dtype in sheet.words.places():
+            self.stores.append((x, made.ctypes.data + i, dtype))
+        for i, which in sheet.words.placed:  # (a number has no parts)
+            made[i] = self.numbers.ctypes.data + 8 * which
+        first = place.address - self.program.keep[0].ctypes.data
+        self.words[L.H["list"] // 8] = made.ctypes.data + first
+        self.words[L.H["length"] // 8] = place.words
+        (segment,) = sheet.steps
+        grains: Any = sum([total // share_out.grain(g)
+                           for total, g in zip(segment.work[::2], segment.work[1::2], strict=True)])
+        # (not 0: a thread that works while others run)
+        self.put(self.words, L.H["away"] // 8, grains // LONG)
+        return made
+
+
+def sized(ready: Table, r: Recording, checks: Any) -> SizedTable | None:
+    """The table for all sizes of the sheet that a recording is of, whose own table is `ready`; None
+    where machine code cannot tell what they are."""
+    try:
+        table = SizedTableMaker(ready, r).table()
+    except Uncoded:
+        return None
+    table[1].extend(ready[1][1:])
+    return SizedTable(table, r.program.sheet.first, checks)

@@ -1,0 +1,66 @@
+"""Nodes and constants that passes merged, as they were equal in the lists that were recorded: for
+other sizes this holds where they are equal again."""
+from whet.ir.extent import Extent, Real, Unsized
+from whet.ir.graph import Ref
+from whet.ir.outline import Numeral, Outline
+from whet.passes.fold_constants import content
+from whet.passes.resized import beside
+
+
+class MergedNodes:
+    """What `types` came to be is asked of sizes, or `Unsized` raised. `found`: the constants of the
+    first list."""
+
+    def __init__(self, types, found):
+        self.types, self.found = types, found
+        self.nodes()
+        self.constants()
+
+    def nodes(self):
+        """Nodes that did the same do so again."""
+        groups = {}
+        for node, (ins, attrs) in zip(self.types.like.recorded, self.types.expected, strict=True):
+            key = beside(node)
+            if key is not None:
+                numbers = [x for x in ins if type(x) is not Ref]
+                first = groups.setdefault(key, (numbers, attrs))
+                if not all(equal_again(attrs[k], x) for k, x in first[1].items()) or not all(
+                        map(equal_again, first[0], numbers)):
+                    raise Unsized("nodes that did the same do so no more")
+
+    def constants(self):
+        """Constants that were equal are so again."""
+        groups = {}
+        for o in sorted(self.found.short):
+            groups.setdefault(content(self.found[o]), []).append(o)
+        for first, *others in groups.values():
+            for o in others:
+                if not self.made_alike(first, o) and self.varies(first, o) and not equal_again(
+                        self.number(first), self.number(o)):
+                    raise Unsized("constants that were equal are not")
+
+    def made_alike(self, a, b):
+        """Is it seen at once that two constants are one? What nodes were told is asked above."""
+        one, other = self.found.known[a], self.found.known[b]
+        key, refs = beside(one), [(int(x), int(y)) for x, y in zip(one.refs(), other.refs())]
+        return (key is not None and key == beside(other)
+                and all(x == y or self.made_alike(x, y) for x, y in refs))
+
+    def varies(self, *constants):
+        """Does one of some constants go by sizes?"""
+        return any(map(self.types.own.differ, constants))
+
+    def number(self, o):
+        """A constant as an expression."""
+        return self.types.sizes.told[o] if self.varies(o) else self.found[o].item()
+
+
+def equal_again(x, y):
+    """Are two things equal that were? Of expressions that is asked of sizes."""
+    if type(x) in (tuple, list):
+        return type(x) is type(y) and len(x) == len(y) and all(map(equal_again, x, y))
+    x, y = (a.room.owner.number if type(a) is Outline and type(a.room.owner) is Numeral else a
+            for a in (x, y))
+    if type(x) in (Extent, Real):
+        return bool(x == y)
+    return bool(y == x) if type(y) in (Extent, Real) else True

@@ -1,0 +1,216 @@
+"""The machine that gives a block the words of other sizes: it computes what goes by sizes in the
+block's rows and in its list of launches, and writes it there.
+
+A block for many sizes has *code*: a head (`CODE`), for each symbol the argument and the dimension
+that has its value, the values that the words are of now, registers, and steps of four words each:
+an operation, the register of its result, and two more. The first registers are the symbols, others
+constants. All that is asked of sizes is asked before the first word is written, so that a block is
+of one size at any time. `jit/program/size_code.py` writes the code.
+"""
+from collections.abc import Callable
+from typing import Any
+
+from ..builder import Module, Val
+from .object_access import Glue, _ptr, _put, _word
+from .op_layouts import A, T
+from .python_layouts import TUPLE_ITEMS
+from .traced_index import _mixed
+from .traced_layouts import CODE, LEAST_SIZE, STEP_WORDS, Do, H
+
+
+def _resize(m: Module) -> None:
+    """resize(block, args): have the block's words those of the arguments' sizes; 0 where it is
+    none for them, or another thread works with its words."""
+    f = m.fn("resize", [("ptr", "block"), ("ptr", "args")], "i64", "internal", "noinline")
+    Resizing(f).emit()
+    f.label("yes")
+    f.ret(f.as_val(1, "i64"))
+    f.label("no")
+    f.ret(f.as_val(0, "i64"))
+
+
+class Resizing:
+    """The code of `resize`."""
+
+    def __init__(self, f: Any) -> None:
+        self.f, self.g = f, Glue(f)
+        self.block, self.args = f.args
+        self.code = self.g.ld(self.block, H["code"])
+        self.registers, self.now = self.part("registers_at"), self.part("now_at")
+
+    def word(self, name: str, ty: str = "i64") -> Val:
+        """A word of the code's head."""
+        return self.g.ld(self.code, CODE[name], ty)
+
+    def part(self, name: str) -> Val:
+        """Where a part of the code begins."""
+        return self.f.bytes_at(self.code, self.word(name))
+
+    def must_not(self, bad: Val) -> None:
+        """Leave where something is so."""
+        self.f.bail(bad, "no")
+
+    def emit(self) -> None:
+        """The symbols are read; where they have other values than those of the words, all is
+        computed and written."""
+        f, g = self.f, self.g
+        rows, symbols = self.part("symbols_at"), self.word("symbols")
+        tensor, most = self.word("tensor", "ptr"), self.word("most")
+
+        def symbol(i: Val, differs: Val) -> list[Val]:
+            n = self.size(f.at(rows, i << 1, "i64"), tensor)
+            self.must_not(f.cmp("ugt", n - LEAST_SIZE, most - LEAST_SIZE))
+            _put(f, self.registers, i, n)
+            return [differs | (n ^ _word(f, self.now, i))]
+        differs, = f.loop(0, symbols, 1, symbol, [f.as_val(0, "i64")])
+        f.bail(f.cmp("eq", differs, 0), "yes")
+        self.must_not(f.cmp("ne", f.load("i64", g.ld(self.block, H["busy"])), 0))
+        f.loop(0, self.word("length"), 1, self.step, [self.part("steps_at")])
+        f.loop(0, symbols, 1, lambda i: _put(f, self.now, i, _word(f, self.registers, i)))
+        g.st(self.word("turn") + 1, self.code, CODE["turn"])
+        f.br("yes")
+
+    def size(self, row: Val, tensor: Val) -> Val:
+        """The size of a dimension of an argument, by its row."""
+        f, g = self.f, self.g
+        x = _word(f, f.bytes_at(self.args, TUPLE_ITEMS), _word(f, row, 0), "ptr")
+        self.must_not(f.cmp("ne", g.type_of(x), tensor))
+        a, dim = g.ld(x, T["array"]), _word(f, row, 1)
+        self.must_not(g.null(a))
+        self.must_not(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")))
+        self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
+        return _word(f, g.ld(a, A["dims"]), dim)
+
+    # ---- steps -----------------------------------------------------------------------------------
+    def step(self, i: Val, at: Val) -> list[Val]:
+        """One step; gives where the next one lies."""
+        f = self.f
+        op, to, one, other = (_word(f, at, k) for k in range(4))
+        a = _word(f, self.registers, one)
+
+        def computed() -> None:
+            def value() -> list[Val]:
+                return self.either(op, self.values(a, _word(f, self.registers, other)))
+            v, = f.if_(f.cmp("eq", op, Do.LOOKUP), lambda: [self.looked_up(one, other)], value)
+            _put(f, self.registers, to, v)
+
+        def acted() -> None:
+            self.either(op, self.acts(to, a))
+        f.if_(f.cmp("slt", op, Do.REQUIRE), computed, acted)
+        return [f.at(at, STEP_WORDS, "i64")]
+
+    def either(self, op: Val, ways: dict[int, Callable[[], list[Val]]]) -> list[Val]:
+        """What the way of an operation gives; the last one is that of all others."""
+        (first, way), *rest = ways.items()
+        if not rest:
+            return way()
+        return self.f.if_(self.f.cmp("eq", op, first), way, lambda: self.either(op, dict(rest)))
+
+    def values(self, a: Val, b: Val) -> dict[int, Callable[[], list[Val]]]:
+        """Operations on whole numbers, and on floats by their bits."""
+        f = self.f
+
+        def of(made: Callable[[], Val]) -> Callable[[], list[Val]]:
+            return lambda: [made()]
+
+        def asked(pred: str) -> Callable[[], list[Val]]:
+            return lambda: [f.conv("zext", f.cmp(pred, a, b), "i64")]
+
+        def real(op: Callable[[Val, Val], Val]) -> Callable[[], list[Val]]:
+            return lambda: [f.bitcast(op(f.bitcast(a, "double"), f.bitcast(b, "double")), "i64")]
+
+        def real_asked(pred: str) -> Callable[[], list[Val]]:
+            return lambda: [f.conv("zext", f.cmp(pred, f.bitcast(a, "double"),
+                                                 f.bitcast(b, "double")), "i64")]
+        return {
+            Do.MUL: of(lambda: a * b),
+            Do.ADD: of(lambda: a + b),
+            Do.SUB: of(lambda: a - b),
+            Do.DIV: of(lambda: self.divided(a, b)[0]),
+            Do.MOD: of(lambda: self.divided(a, b)[1]),
+            Do.MAX: of(lambda: f.imax(a, b)),
+            Do.MIN: of(lambda: f.imin(a, b)),
+            Do.EQ: asked("eq"),
+            Do.LT: asked("slt"),
+            Do.LE: asked("sle"),
+            Do.COPY: of(lambda: a),
+            Do.AND: of(lambda: a & b),
+            Do.OR: of(lambda: a | b),
+            Do.BITS: of(lambda: self.bits(a)),
+            Do.REAL: of(lambda: f.bitcast(f.conv("sitofp", a, "double"), "i64")),
+            Do.REAL_MUL: real(lambda x, y: x * y),
+            Do.REAL_ADD: real(lambda x, y: x + y),
+            Do.REAL_SUB: real(lambda x, y: x - y),
+            Do.REAL_EQ: real_asked("oeq"),
+            Do.REAL_LT: real_asked("olt"),
+            Do.REAL_LE: real_asked("ole"),
+            Do.FLOOR: of(lambda: self.floor(f.bitcast(a, "double"))),
+            Do.REAL_DIV: real(self.real_divided),
+        }
+
+    def divided(self, a: Val, b: Val) -> tuple[Val, Val]:
+        """The quotient rounded down, and what is left."""
+        f = self.f
+        self.must_not(f.cmp("eq", b, 0))
+        q, left = f.sdiv(a, b), f.srem(a, b)
+        down = f.cmp("ne", left, 0) & f.cmp("slt", left ^ b, 0)
+        return q - f.conv("zext", down, "i64"), f.sel(down, left + b, left)
+
+    def real_divided(self, a: Val, b: Val) -> Val:
+        """A quotient of floats; Python divides by no zero."""
+        self.must_not(self.f.cmp("oeq", b, 0.0))
+        return a / b
+
+    def floor(self, a: Val) -> Val:
+        """A float rounded down, where it is a number that the machine has."""
+        f = self.f
+        self.must_not(f.cmp("uge", f.fabs(a), float(1 << 62)))
+        return f.conv("fptosi", f.intr("floor", a), "i64")
+
+    def bits(self, a: Val) -> Val:
+        """How many bits a number has that is not negative."""
+        f = self.f
+        f.mod.declare("llvm.ctlz.i64", "i64", ["i64", "i1"])
+        return 64 - f.v("i64", f"call i64 @llvm.ctlz.i64(i64 {a.ref}, i1 false)")
+
+    def looked_up(self, first: Val, table: Val) -> Val:
+        """What is known for the registers from `first` on. Rows of a table: is there one, what is
+        known, and the numbers that it is known for."""
+        f, g = self.f, self.g
+        table = g.ptr(table)
+        mask, n = _word(f, table, 0), _word(f, table, 1)
+        given, rows = f.at(self.registers, first, "i64"), f.at(table, 2, "i64")
+        h, = f.loop(0, n, 1, lambda i, h: [_mixed(f, h, _word(f, given, i))], [f.as_val(0, "i64")])
+
+        def row(i: Val) -> Val:
+            return f.at(rows, (i & mask) * (n + 2), "i64")
+
+        def other(i: Val) -> Val:
+            at = row(i)
+            self.must_not(f.cmp("eq", _word(f, at, 0), 0))
+            differs, = f.loop(
+                0, n, 1, lambda k, d: [d | (_word(f, at, k + 2) ^ _word(f, given, k))],
+                [f.as_val(0, "i64")])
+            return f.cmp("ne", differs, 0)
+        i, = f.while_(other, lambda i: [i + 1], [f.lshr(h, 8)])
+        return _word(f, row(i), 1)
+
+    def acts(self, to: Val, a: Val) -> dict[int, Callable[[], list[Val]]]:
+        """What is no value: `to` is an address."""
+        f, g = self.f, self.g
+
+        def store() -> list[Val]:
+            f.store(a, g.ptr(to), 8)
+            return []
+
+        def store_float() -> list[Val]:
+            f.store(f.conv("fptrunc", f.bitcast(a, "double"), "float"), g.ptr(to), 4)
+            return []
+
+        def require(pred: str) -> Callable[[], list[Val]]:
+            def asked() -> list[Val]:
+                self.must_not(f.cmp(pred, a, 0))
+                return []
+            return asked
+        return {Do.STORE: store, Do.REQUIRE: require("eq"), Do.REFUSE: require("ne"),
+                Do.STORE_FLOAT: store_float}
