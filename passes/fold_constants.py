@@ -82,7 +82,8 @@ def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[in
             found.known.update(dict.fromkeys(node.outs, node))
             if node.op.pure and not is_view(node):
                 found.short.update(o for o in node.outs if arrays[o].size <= LONG)
-            if is_view(node) or not node.op.pure or any(len(arrays[o].shape) > 1 for o in node.outs):
+            has_strides = any(len(arrays[o].shape) > 1 for o in node.outs)
+            if has_strides or is_view(node) or not node.op.pure:
                 read.update(node.refs())     # It may stay as it is.
         elif not isinstance(node, Guard):
             read.update(node.refs())
