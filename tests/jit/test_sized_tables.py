@@ -105,11 +105,9 @@ def test_machine_code_computes_the_words_that_python_does(fn):
             continue
         table, = used
         sheet = table.table[1][0].program.sheet
-        p = sheet.program(table.first.family.values([x.shape]))
-        r = table.table[1][0]
-        own = object.__new__(type(r))
-        vars(own).update({**vars(r), "program": p})
-        words, _ = native_table.resized(sheet.table[1], own, [x])
+        own = table.first.family.recording([x], False)
+        p = own.program
+        words, _ = native_table.resized(sheet.table[1], own, [x._array])
         mine = table.table[0].copy()
         at, length = mine[L.H["list"] // 8], mine[L.H["length"] // 8]
         for name in ("list", "count", "until", "code", "away"):
