@@ -5,10 +5,14 @@
 A call that no recording fits is an eager one, and is recorded (`dispatch/`). Whatever cannot be
 recorded runs eagerly, with one warning that says why.
 """
+from __future__ import annotations
+
 import copy
 import functools
 import sys
 import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from whet.passes.pipeline import REWRITES
 
@@ -18,11 +22,16 @@ from .guards import native_entry
 from .guards.visitors_of_callables import TRACES
 from .report import explain, page, summary, verbosity
 
+if TYPE_CHECKING:
+    from whet.ir.graph import Graph
+
+    from .guards.sizes import Dynamic
+
 VERIFY = "sample", "first", "always", "off"      # see `trace`
 OWN = frozenset(("fn", "_ready"))                # what is set on the trace, not on the function
 
 
-def _is_module(fn):
+def _is_module(fn: object) -> bool:
     found = sys.modules.get("whet.nn.module")
     return found is not None and isinstance(fn, found.Module)
 
@@ -34,7 +43,8 @@ class Traced(native_entry.Entry):
     __slots__ = ("__dict__", "__weakref__", "_ready")
     _traces = TRACES
 
-    def __init__(self, fn, strict=False, verify=VERIFY[0], rewrites=(), dynamic=None):
+    def __init__(self, fn: Callable[..., Any], strict: bool = False, verify: str = VERIFY[0],
+                 rewrites: Sequence[str] = (), dynamic: Dynamic = None) -> None:
         functools.update_wrapper(self, fn, updated=())
         subject = Subject(fn, strict, verify, tuple(rewrites), dynamic)
         self._ready = None
@@ -44,33 +54,33 @@ class Traced(native_entry.Entry):
     __class__ = property(lambda self: type(self.fn) if _is_module(self.fn) else Traced)
 
     # ---- in place of the function ----------------------------------------------------------------
-    def _call(self, args, kwargs):
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """A call that no table fits."""
         return self._calls(args, kwargs or {})
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         """What the function has (a traced module its parameters), so has its trace."""
         return getattr(self.__dict__["_calls"].subject.fn, name)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         if "_calls" in own and name not in own and name not in OWN:
             setattr(self.fn, name, value)
         else:
             object.__setattr__(self, name, value)
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         delattr(self.fn, name)
 
-    def __copy__(self):
+    def __copy__(self) -> Traced:
         return Traced(self.fn, *self._calls.subject.settings)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Traced:
         return Traced(copy.deepcopy(self.fn, memo), *self._calls.subject.settings)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         """By its name where that leads here, as functions are pickled; otherwise what it traces."""
-        found = sys.modules.get(getattr(self.fn, "__module__", None))
+        found: Any = sys.modules.get(getattr(self.fn, "__module__", None) or "")
         for name in getattr(self.fn, "__qualname__", "").split("."):
             found = getattr(found, name, None)
         return (self.fn.__qualname__ if found is self else
@@ -78,12 +88,12 @@ class Traced(native_entry.Entry):
 
     # ---- what was given to `trace` ---------------------------------------------------------------
     @property
-    def fn(self):
+    def fn(self) -> Callable[..., Any]:
         """The function."""
         return self._calls.subject.fn
 
     @fn.setter
-    def fn(self, fn):
+    def fn(self, fn: Callable[..., Any]) -> None:
         self._calls.subject.fn = fn
 
     strict = property(lambda self: self._calls.subject.strict)
@@ -97,7 +107,7 @@ class Traced(native_entry.Entry):
     _why = property(lambda self: self._calls.refusals.why)
     _drift = property(lambda self: self._calls.refusals.drift)
 
-    def explain(self, data=False, full=False):
+    def explain(self, data: bool = False, full: bool = False) -> Any:
         """What became of the calls, why, and what to do about it, in one screen; `full` adds
         graphs, guards and what was not fused of every recording; `data` gives all of it as a
         dict."""
@@ -105,31 +115,31 @@ class Traced(native_entry.Entry):
             return explain.facts(self)
         return summary.full(self) if full else summary.screen(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.fn) if _is_module(self.fn) else f"<traced {summary.state(self)}>"
 
-    def show(self, path=None):
+    def show(self, path: str | None = None) -> str:
         """Write a page with the graph of the most called recording, as recorded and as it runs;
         gives the path, of a new file where none is given. One that ends in .svg or .png becomes the
         pictures alone."""
         return page.show(self, path)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return page.page(self)
 
-    def export(self, *args, **kwargs):
+    def export(self, *args: Any, **kwargs: Any) -> Any:
         """The function as a graph of its own: see `whet.export`."""
         from .export import export
         return export(self.fn, *args, **kwargs)
 
     @property
-    def recorded(self):
+    def recorded(self) -> Graph | None:
         """The graph of the newest recording as it was recorded (see `whet.ir.graph`); None where
         there is none."""
         return next((explain.graphs(self, *x)[0] for x in explain.recordings(self)), None)
 
     @property
-    def graph(self):
+    def graph(self) -> Graph | None:
         """The graph of the newest recording as it runs, after all passes; None where there is
         none."""
         return next((explain.graphs(self, *x)[1] for x in explain.recordings(self)), None)
@@ -139,12 +149,12 @@ native_entry.begin(Traced, Traced._call)
 
 
 @functools.cache
-def _telling():
+def _telling() -> type[Traced]:
     return verbosity.telling(Traced)
 
 
-def trace(fn=None, example_inputs=None, *, strict=False, verify=VERIFY[0], rewrites=(),
-          dynamic=None):
+def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, strict: bool = False,
+          verify: str = VERIFY[0], rewrites: Sequence[str] = (), dynamic: Dynamic = None) -> Any:
     """A function that records itself and replays the recording, with the results and effects of
     eager mode to the bit.
 

@@ -1,7 +1,12 @@
 """What is traced."""
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..guards.sizes import Dynamic
 
 
 class Subject:
@@ -9,12 +14,12 @@ class Subject:
     __slots__ = ("dynamic", "fn", "rewrites", "strict", "verify")
 
     def __init__(self, fn: Callable[..., Any], strict: bool, verify: str, rewrites: tuple[str, ...],
-                 dynamic: Any) -> None:
+                 dynamic: Dynamic) -> None:
         self.fn, self.strict, self.verify = fn, strict, verify
         self.rewrites, self.dynamic = rewrites, dynamic
 
     @property
-    def settings(self) -> tuple[bool, str, tuple[str, ...], Any]:
+    def settings(self) -> tuple[bool, str, tuple[str, ...], Dynamic]:
         """What `trace` was given beside the function."""
         return self.strict, self.verify, self.rewrites, self.dynamic
 

@@ -19,7 +19,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from whet.passes.resized import alike
@@ -80,7 +80,11 @@ class Dim:
                 (f", max={self.max})" if self.max is not None else ")"))
 
 
-def declared(dynamic: Any, fn: Callable[..., Any]) -> dict[int | str, dict[int, Dim]] | None:
+# what `trace(dynamic=)` is: from arguments' names to which of their sizes differ
+Dynamic: TypeAlias = "bool | Mapping[str, Mapping[int, Dim | str]] | None"
+
+
+def declared(dynamic: Dynamic, fn: Callable[..., Any]) -> dict[int | str, dict[int, Dim]] | None:
     """`dynamic=` as a dict from an argument's place (a position and a name) to its dimensions;
     None where any may differ."""
     if dynamic is None or dynamic is True:
