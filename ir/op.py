@@ -21,6 +21,7 @@ class Op(Protocol):
     """An op's facts; `whet.ops.registry.Op` says more of each."""
     name: str
     family: str
+    ours: bool                   # the framework's: what it is goes by its name
     base: Any                    # the op that it is a gradient of
     is_view: bool                # the result lies in the first operand's memory
     pure: bool
@@ -36,6 +37,7 @@ class Op(Protocol):
     put: Callable[..., Any] | None
     as_rows: Callable[..., Any]
     onnx: Callable[..., Any] | None
+    draw: Any                    # how its random numbers are made, where it draws some
     result: Any
     gradient: Callable[..., Any]
     _number: Callable[..., Any]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.cpu.memory import empty
 from whet.ir.spans import address
-from whet.ir.values import Type
 from whet.ops.registry import Op
 
 from ..program import builder
@@ -59,7 +58,7 @@ class Body:
         """The results in ONNX, for values of a node's operands."""
         arrays = self.program.arrays
         numbers = {v for n in self.nodes for v in n.values()} | set(self.results)
-        types = {v: Type.of(arrays[v]) for v in numbers}
+        types = {v: arrays[v] for v in numbers}
         given = {n: operands[i] for n, i in zip(self.given, self.at)}
         made: list[Any] = b.inside(self.nodes, types, given, self.results)
         return made

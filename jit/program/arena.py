@@ -107,7 +107,9 @@ def _fit(spans: Sequence[Span]) -> tuple[int, list[int]]:
     """(bytes in all, the offset of each span): one after the other in time, each in the smallest
     hole that has room for it."""
     # holes: (offset, size), in order; ends: of those that live
-    offsets, holes, ends, top = [0] * len(spans), [], [], 0
+    offsets, top = [0] * len(spans), 0
+    holes: list[tuple[int, int]] = []
+    ends: list[tuple[int, int, int]] = []
     for k in sorted(range(len(spans)), key=lambda k: (spans[k][0], -spans[k][2])):
         first, last, size, _ = spans[k]
         while ends and ends[0][0] < first:

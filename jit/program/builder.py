@@ -5,6 +5,10 @@
 3. What each node launches (`node_kinds.py`, by `tape_entries.py`).
 4. The place of each piece in the arena, and lists of words for machine code (`launch_lists.py`).
 """
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import haste, memory, native
@@ -13,6 +17,7 @@ from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.spans import address, span
 from whet.passes.pipeline import planned, rewrite
 from whet.passes.uses import written
+from whet.tensor_base import Base
 
 from ..verify.same_bits import template
 from . import plan_cache
@@ -25,9 +30,21 @@ from .steady import Steady
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
 
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+    from whet.ir.values import Array
+    from whet.random import Position
 
-def build(nodes, arrays, outside, results, *, steady=(), rewrites=(), like=None, ends=(),
-          recorded=None, notes=()):
+    from .arena import Piece
+    from .launch_entries import Entries
+    from .launch_lists import Step
+
+
+def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
+          results: Iterable[int], *, steady: Iterable[tuple[int, Base]] | Mapping[int, Base] = (),
+          rewrites: Sequence[str] = (), like: Program | None = None,
+          ends: Sequence[tuple[Any, Position]] = (), recorded: Sequence[Node] | None = None,
+          notes: Iterable[str] = ()) -> Program:
     """A program that gives `results`, values by number, when it is given those of `outside`.
 
     `arrays` tell how each value lay in the run. `steady` are tensors, by number, that are among
@@ -49,7 +66,9 @@ class Passed:
     """The nodes that the passes leave of those that are alive, and what is known of their values:
     `arrays` and `roots` have those that passes added, too."""
 
-    def __init__(self, nodes, arrays, outside, results, steady, rewrites, like, ends):
+    def __init__(self, nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
+                 results: Iterable[int], steady: Mapping[int, Base], rewrites: Sequence[str],
+                 like: Program | None, ends: bool) -> None:
         self.arrays, self.outside = list(arrays), list(outside)
         self.results = list(dict.fromkeys(results))
         self.roots = Roots(nodes, self.outside, self.results)
@@ -58,7 +77,9 @@ class Passed:
         self.draws = ends or any(isinstance(n, Draw) for n in nodes)
         self.order = order_of(nodes, root, self.outside, self.arrays)
         self.tensors = {n: t for n, t in steady.items() if n not in self.order.written}
-        self.rewritten, self.notes, self.lasting = None, [], set()
+        self.rewritten: list[Node] | None = None
+        self.notes: list[str] = []
+        self.lasting: set[int] = set()
         visible = {*self.results, *self.roots.moving}
         if rewrites:
             before = nodes
@@ -70,7 +91,7 @@ class Passed:
         self.nodes, self.plan = planned(
             nodes, root, self.arrays, visible, check, plan, plan_cache)
 
-    def check(self, nodes, arrays):
+    def check(self, nodes: Sequence[Node], arrays: Sequence[Array]) -> None:
         """Is this a graph that means something? Asked between passes where the settings want it."""
         inputs = [Input(n, "") for n in self.outside]
         verify.verify(Graph.of(nodes, arrays, inputs, [(n, "") for n in self.results]))
@@ -79,7 +100,7 @@ class Passed:
 class ProgramBuilder:
     """The work on a program. Kinds of nodes use it to say what they launch."""
 
-    def __init__(self, passed, draws):
+    def __init__(self, passed: Passed, draws: Draws | None) -> None:
         self.passed, self.draws = passed, draws
         self.nodes, self.arrays, self.roots = passed.nodes, passed.arrays, passed.roots
         self.places = ValuePlaces(self.arrays, self.roots)
@@ -89,16 +110,23 @@ class ProgramBuilder:
         self.tapes = TapeEntries(self.arrays, self.places)
         self.take = self.tapes.take
         self.compiled = native.enabled()
-        self.keep = []  # what machine code reads
-        self.constants = set()  # values that stand-ins hold
-        self.blocks = set()  # values at the start of what a loop keeps
+        self.keep: list[Any] = []            # what machine code reads
+        self.constants: set[int] = set()     # values that stand-ins hold
+        self.blocks: set[int] = set()        # values at the start of what a loop keeps
         self.changed = {self.roots[x] for n in self.nodes for x in written(n)}
 
-    def inner(self, nodes, inputs, results):
+    @property
+    def drawn(self) -> Draws:
+        """The draws of random numbers, which there are where some node is one."""
+        assert self.draws is not None
+        return self.draws
+
+    def inner(self, nodes: Sequence[Node], inputs: Iterable[int],
+              results: Iterable[int]) -> Program:
         """A program that this one runs."""
         return build(nodes, self.arrays, inputs, results)
 
-    def as_indices(self, xs):
+    def as_indices(self, xs: Iterable[Any]) -> None:
         """The numbers of stand-ins may be indices: good ones."""
         for x in xs:
             if type(x) is np.ndarray and not any(
@@ -106,49 +134,51 @@ class ProgramBuilder:
                 x[...] = 0
 
     # ---- what each node launches -----------------------------------------------------------------
-    def steps(self):
+    def steps(self) -> list[Step]:
         """The steps: launches, views of memory that moves, and what Python does."""
         for r in self.passed.outside:
             self.places.hold(r, self.places.addresses.like(self.arrays[r]))
-        dying, out, looks = last_uses(self.nodes, self.roots), [], []
-        todo = [(i, node) for i, node in enumerate(self.nodes)][::-1]
+        dying = last_uses(self.nodes, self.roots)
+        out: list[Launched | Viewed | Called] = []
+        looks: list[Piece] = []
+        todo: list[tuple[int | None, Node]] = [*reversed([*enumerate(self.nodes)])]
         while todo:
             i, node = todo.pop()
-            if self.is_constant(node):
+            if isinstance(node, OpNode) and self.is_constant(node):
                 self.keep_constant(node.outs[0], node.op.forward(**node.attrs))
                 continue
-            view = isinstance(node, OpNode) and node.op.is_view
-            entries = None if view or not self.compiled else self.entries(node)
+            view = node if isinstance(node, OpNode) and node.op.is_view else None
+            entries = None if view is not None or not self.compiled else self.entries(node)
             if entries is None and KINDS[node.kind].splits(self.compiled):
                 parts = members(node)
                 todo += [(i if m is parts[-1] else None, m) for m in parts[::-1]]
                 continue
             if entries is not None:
                 out.append(Launched(entries))
-            elif view and self.places.view(node):
+            elif view is not None and self.places.view(view):
                 if self.roots.moves(node.outs[0]):
                     out.append(Viewed(node, self.places.look(node)))
             else:
                 step = Called(node, self.places.look(node))
-                looks += step.looks if view else []
+                looks += step.looks if view is not None else []
                 self.places.move(node)
                 out.append(step)
-            self.places.release(dying.get(i, ()))
+            self.places.release(() if i is None else dying.get(i, ()))
         return [*self.wanted(out), Kept(looks)]  # views of Python's show pieces until the end
 
-    def is_constant(self, node):
+    def is_constant(self, node: OpNode) -> bool:
         """Does a node make what nobody writes to, of nothing?"""
-        if not isinstance(node, OpNode) or node.ins or node.op.random:
+        if node.ins or node.op.random:
             return False
         out = node.outs[0]
         return self.roots[out] not in self.changed and out not in self.roots.position
 
-    def keep_constant(self, n, a):
+    def keep_constant(self, n: int, a: Array) -> None:
         """Let a value be the same at each call."""
         self.places.hold(n, a)
         self.constants.add(n)
 
-    def entries(self, node):
+    def entries(self, node: Node) -> Entries | None:
         """The entries of a node's launches, or None. What is made of steady tensors has memory of
         its own, for all calls."""
         self.tapes.begin()
@@ -163,9 +193,10 @@ class ProgramBuilder:
             entries = self.steady.unless_written(sources, entries)
         return entries
 
-    def wanted(self, steps):
+    def wanted(self, steps: Sequence[Launched | Viewed | Called]) -> list[Step]:
         """The steps without the views that nobody asks for; notes what `needed` values are."""
-        self.needed, out = set(self.passed.results), []
+        self.needed = set(self.passed.results)
+        out: list[Step] = []
         for step in reversed(steps):
             if isinstance(step, Viewed) and self.needed.isdisjoint(step.node.outs):
                 continue
@@ -176,7 +207,7 @@ class ProgramBuilder:
         return out[::-1]
 
     # ---- the program -----------------------------------------------------------------------------
-    def program(self, recorded, notes):
+    def program(self, recorded: Sequence[Node], notes: Iterable[str]) -> Program:
         """The program."""
         steps = self.steps()
         arena, forbidden = find_places(steps, self.places.heirs)
@@ -186,12 +217,11 @@ class ProgramBuilder:
         lists.end()
         called = [step.node for step in steps if isinstance(step, Called)]
         local, passed = self.places.where(), self.passed
-        self.tapes.hasty.discard(None)
         self.steady.planned()
         return Program(
-            recorded=recorded, nodes=self.nodes, plan=passed.plan, origin=self.roots.recorded,
+            recorded=list(recorded), nodes=self.nodes, plan=passed.plan, origin=self.roots.recorded,
             arrays=[Type.of(a) for a in self.arrays], outside=passed.outside,
-            results=passed.results, notes=notes, rewritten=passed.rewritten,
+            results=passed.results, notes=list(notes), rewritten=passed.rewritten,
             steps=lists.steps, called=called, env=self.env(local), fresh=self.fresh(called),
             undone=passed.order.undone, arena=arena, local=local, draws=self.draws,
             may_miss=passed.order.may_miss, checks=self.tapes.checks, stopped=self.tapes.stopped,
@@ -199,7 +229,7 @@ class ProgramBuilder:
             keep=self.keep, steady=self.steady, launches=lists.launches, hasty=self.tapes.hasty,
             inputs=reached(self.arrays[n] for n in passed.outside))
 
-    def env(self, local):
+    def env(self, local: Mapping[int, Any]) -> list[Any]:
         """The arrays of values that are the same at each call; the last place is the arena's."""
         env = [None] * (len(self.arrays) + 1)
         for n in self.needed:
@@ -207,12 +237,12 @@ class ProgramBuilder:
                 env[n] = self.held[n]
         return env
 
-    def fresh(self, called):
+    def fresh(self, called: Iterable[Node]) -> list[int]:
         """The roots that a call makes memory for before it begins."""
         made = {o for node in called if not isinstance(node, Write) for o in node.outs}
         return [r for r in self.roots.fresh if r not in made]
 
-    def shown(self, steps):
+    def shown(self, steps: Iterable[Step]) -> Iterator[tuple[int, tuple[int, int, Type]]]:
         """Where the views of memory that moves lie."""
         for step in steps:
             for o in step.node.outs if isinstance(step, Viewed) else ():
@@ -221,7 +251,7 @@ class ProgramBuilder:
                 yield o, (root, offset, Type.of(self.arrays[o]))
 
 
-def reached(arrays):
+def reached(arrays: Iterable[Array]) -> int:
     """The bytes of memory that arrays lie in."""
     total, end = 0, 0
     for low, high in sorted(span(a) for a in arrays if a.size):

@@ -5,19 +5,29 @@ The kernels are those that compute the links alone; they are only told other uni
 lies between, addresses in a thread's own memory. So each link must be one launch whose units are
 rows, or tiles of rows, of the same matrices.
 """
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from whet.cpu import gemm, memory, native, pool
 from whet.cpu.conv_plan import scratch
 from whet.cpu.rows import Plan
 from whet.cpu.taped_launches import Tape
-from whet.ir.graph import Ref, Rows
+from whet.ir.graph import Contract, OpNode, Ref, Rows
 from whet.passes.lower_llvm.calls import row_blocks as L
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from .contractions import product
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Chain, Node
+    from whet.ir.values import Array
+
+    from .builder import ProgramBuilder
+    from .launch_entries import Entries
 
 BLOCK = 1 << 18                  # bytes of what lies between, for a block
 # tiles of rows that a block has at least: it goes over all of the second operands
@@ -32,31 +42,36 @@ class Link(NamedTuple):
     tile: int
     rows: int
     matrices: int
-    args: list
+    args: list[Any]
     scratch: int = 0
     room: int = 0
 
 
+# value -> its stand-in
+Held: TypeAlias = dict[int, Any]
 SCRATCH = object()               # among a link's arguments
 
 
-def launches(b, node):
+def launches(b: ProgramBuilder, node: Chain) -> Entries | None:
     """The entries of a node's launches; None where its links are done one after the other."""
-    tape, held, inside, known = Tape(), dict(b.held), {}, []
+    tape, held = Tape(), dict(b.held)
+    inside: Held = {}
+    known: list[Any] = []
     for m in node.members[:-1]:
         a = b.arrays[m.outs[0]]
         held[m.outs[0]] = inside[m.outs[0]] = memory.empty(a.shape, a.dtype)
     held[node.outs[0]] = b.places.memory(node.outs[0])
     try:
-        links = [
+        found = [
             _rows(m, held) if isinstance(m, Rows) else _product(b, m, held, tape, known)
-            for m in node.members
+            for m in node.members if isinstance(m, Rows | Contract | OpNode)
         ]
     except Unsupported:
         return None
     tiles = {
-        (link.tile, link.rows, link.matrices) for link in links if link is not None and link.tile}
-    if None in links or len(tiles) != 1:
+        (link.tile, link.rows, link.matrices) for link in found if link is not None and link.tile}
+    links = [link for link in found if link is not None]
+    if len(links) < len(node.members) or len(tiles) != 1:
         return None
     (tile, rows, matrices), = tiles
     if any(link.rows != rows * matrices for link in links if not link.tile):
@@ -67,7 +82,8 @@ def launches(b, node):
           for x in m.refs() if x not in inside), held[node.outs[0]], *known])
 
 
-def _together(tape, links, between, tile, rows, matrices):
+def _together(tape: Tape, links: Sequence[Link], between: Sequence[Array], tile: int, rows: int,
+              matrices: int) -> None:
     """Put the launch on a tape that goes through all links. `between`: what lies between them."""
     down = -(-rows // tile)
     threads = min([pool.get_num_threads(), *(link.room for link in links if link.room)])
@@ -77,8 +93,9 @@ def _together(tape, links, between, tile, rows, matrices):
     high = min(max(TILES, min(BLOCK // (sum(sizes) * tile), down * matrices // (4 * threads))),
                down)
     blocks, places = -(-down // high), [sum(sizes[:k]) * tile * high for k in range(len(sizes) + 1)]
-    table, args, need = ([*L.Blocks(rows, blocks, high * tile, places[-1], len(links))], [],
-                         places[-1] * threads)
+    table = [*L.Blocks(rows, blocks, high * tile, places[-1], len(links))]
+    args: list[Any] = []
+    need = places[-1] * threads
     whole = need + sum(link.scratch for link in links)
     room = scratch(whole)
     tape.need(room, whole)
@@ -96,18 +113,20 @@ def _together(tape, links, between, tile, rows, matrices):
             args.append(0 if k is not None else room[need:] if a is SCRATCH else a)
         need += link.scratch
     kernel = native.kernel("chain", L.emit)
-    tape.launches.append((kernel, matrices * blocks, share_out.word(1, threads), np.array(table, np.int64), room, *args))
+    tape.launches.append((kernel, matrices * blocks, share_out.word(1, threads),
+                          np.array(table, np.int64), room, *args))
 
 
-def _operands(m, held):
+def _operands(m: Node, held: Held) -> list[Any]:
     return [held[x] if type(x) is Ref else x for x in m.ins]
 
 
-def _product(b, m, held, tape, known):
+def _product(b: ProgramBuilder, m: Contract | OpNode, held: Held, tape: Tape,
+             known: list[Any]) -> Link | None:
     """A product as a link. What packs its second operand goes on the tape."""
     got = product(m, _operands(m, held))
-    found = gemm.by_rows(*got) if got is not None else None
-    if found is None:
+    found = None if got is None else gemm.by_rows(*got)
+    if got is None or found is None:
         return None
     (x, w, _, operands), plan, y = got, found.plan, held[m.outs[0]]
     if plan.shape != y.shape or plan.dtype != y.dtype:
@@ -124,7 +143,7 @@ def _product(b, m, held, tape, known):
                 share_out.room(plan.grain))
 
 
-def _rows(m, held):
+def _rows(m: Rows, held: Held) -> Link | None:
     """A row program as a link."""
     work, y = m.placed, held[m.outs[0]]
     operands = work.operands(_operands(m, held))

@@ -5,33 +5,48 @@ Some convolutions read their weights in an order of their own. Weights that are 
 call, and are only read in it, are put into that order once: the launch that does so is passed over
 as long as nobody wrote to them (`steady.py`).
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from whet.cpu import conv, gemm
 from whet.cpu.conv_plan import scratch
 from whet.cpu.taped_launches import Tape
 from whet.dtypes import FROM_NUMPY
 from whet.ir import scalar as S
+from whet.ir.expressions import Expr
 from whet.ir.graph import Contract, OpNode, Ref
 from whet.passes.lower_llvm.scalar import Unsupported
 from whet.passes.lower_llvm.windows.conv import SUMS, Epilogue
 
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+    from whet.ir.values import Array, DType
 
-def launches(b, node, ins):
+    from .builder import ProgramBuilder
+    from .launch_entries import Entries
+
+
+def launches(b: ProgramBuilder, node: Contract | OpNode, ins: Sequence[Array]) -> Entries | None:
     """The entries of a node's launches; None where it is done otherwise."""
     try:
-        if (node.first if isinstance(node, Contract) else node).op.name == "convolution":
+        if node.op.name == "convolution":
             return _convolution(b, node, *_after(node, ins))
         return _product(b, node, ins)
     except Unsupported:
         return None
 
 
-def _after(node, ins):
+def _after(node: Contract | OpNode,
+           ins: Sequence[Array]) -> tuple[Node, Sequence[Array], Expr, list[Array]]:
     """(the contraction, its operands, the expression of its results, what that reads beside
     them)"""
     first = node.first if isinstance(node, Contract) else node
     n = len(first.ins)
-    root, operands = S.arg(0), []
+    root = S.arg(0)
+    operands: list[Array] = []
     if isinstance(node, Contract):
         by = {0: root}
         for i, (r, x) in enumerate(zip(node.ins[n:], ins[n:], strict=True)):
@@ -44,19 +59,21 @@ def _after(node, ins):
     return first, ins[:n], root, operands
 
 
-def product(node, ins):
+def product(node: Contract | OpNode,
+            ins: Sequence[Array]) -> tuple[Array, Array, Expr | None, list[Array]] | None:
     """(the matrices of a product or a linear map, the expression of its results or None, what that
     reads beside them); None where the sum with a bias would be rounded before the expression sees
     it."""
-    first, (a, b, *bias), root, operands = _after(node, ins)
-    bias = bias[0] if bias else None
+    _, (a, b, *more), root, operands = _after(node, ins)
+    bias = more[0] if more else None
     if bias is not None and a.dtype.itemsize < 4:
         return None
     root, operands = _with_bias(root, operands, bias)
-    return a, b.T if first.op.name == "linear" else b, None if root is S.arg(0) else root, operands
+    return a, b.T if node.op.name == "linear" else b, None if root is S.arg(0) else root, operands
 
 
-def _with_bias(root, operands, bias):
+def _with_bias(root: Expr, operands: list[Array],
+               bias: Array | None) -> tuple[Expr, list[Array]]:
     """The expression and its operands with a bias that is added first."""
     if bias is None:
         return root, operands
@@ -64,23 +81,24 @@ def _with_bias(root, operands, bias):
     return S.substitute(root, {0: S.arg(0) + S.arg(1), **moved}), [bias, *operands]
 
 
-def _product(b, node, ins):
+def _product(b: ProgramBuilder, node: Contract | OpNode, ins: Sequence[Array]) -> Entries | None:
     got = product(node, ins)
     if got is None:
         return None
     (x, w, root, operands), first = got, node.first if isinstance(node, Contract) else node
     kept = b.steady.behind(first.ins[1])
-    found = gemm.kept_plan(x, w, root, operands) if kept is not None else None
-    if found is not None:
+    found = None if kept is None else gemm.kept_plan(x, w, root, operands)
+    if kept is not None and found is not None:
         return _with_packed(b, node, first, kept, (x, w, operands), found)
     if isinstance(node, OpNode):
         return None
-    made = []
+    made: list[Array] = []
     return b.take(lambda: made.append(gemm.matmul(x, w, epilogue=root, operands=operands)),
                   [x, w, *operands], made, node.outs)
 
 
-def _with_packed(b, node, first, kept, given, found):
+def _with_packed(b: ProgramBuilder, node: Node, first: Node, kept: list[int],
+                 given: tuple[Array, Array, list[Array]], found: Any) -> Entries | None:
     """A product whose second operand is packed once."""
     (x, w, operands), (plan, (size, dtype, *pack, table)) = given, found
     out = b.arrays[node.outs[0]]
@@ -99,7 +117,7 @@ def _with_packed(b, node, first, kept, given, found):
     return entries
 
 
-def _kind(a, shape, dtype):
+def _kind(a: Array, shape: tuple[int, ...], dtype: DType) -> str | None:
     """How the kernels of convolutions read an operand of their epilogue; None if they do not."""
     if a.dtype != dtype:
         return None
@@ -112,11 +130,12 @@ def _kind(a, shape, dtype):
     return "channel" if strides[1] == a.itemsize and not any(apart) else None
 
 
-def _epilogue(b, node, ins, root, operands):
+def _epilogue(b: ProgramBuilder, node: Node, ins: Sequence[Array], root: Expr,
+              operands: list[Array]) -> tuple[Epilogue, list[Array]] | None:
     """(what a convolution does to its results, what that reads), or None where its kernels
     cannot."""
-    (x, _, *bias), out = ins, b.arrays[node.outs[0]]
-    bias = bias[0] if bias else None
+    (x, _, *more), out = ins, b.arrays[node.outs[0]]
+    bias = more[0] if more else None
     if bias is not None:
         if not bias.flags.c_contiguous:
             return None
@@ -129,7 +148,8 @@ def _epilogue(b, node, ins, root, operands):
     return Epilogue(root, kinds) if kinds or root is not S.arg(0) else SUMS, operands
 
 
-def _convolution(b, node, first, ins, root, operands):
+def _convolution(b: ProgramBuilder, node: Node, first: Node, ins: Sequence[Array], root: Expr,
+                 operands: list[Array]) -> Entries | None:
     found = _epilogue(b, node, ins, root, operands)
     if found is None:
         return None
@@ -158,17 +178,17 @@ def _convolution(b, node, first, ins, root, operands):
     return entries
 
 
-def _entries(b, kept, tape, known, pack, launch):
+def _entries(b: ProgramBuilder, kept: list[int] | None, tape: Tape, known: Sequence[Any],
+             pack: tuple[Any, ...] | None, launch: tuple[Any, ...]) -> Entries | None:
     """The entries of a launch and of the one that packs the second operand for it, which is
     passed over where it was `kept`."""
-    packing = []
+    packing: Entries = []
     if pack is not None:
         tape.launches.append(pack)
-        packing = b.tapes.entries(tape, known)
-        if packing is None:
+        packed = b.tapes.entries(tape, known)
+        if packed is None:
             return None
-        if kept is not None:
-            packing = b.steady.unless_written(kept, packing)
+        packing = packed if kept is None else b.steady.unless_written(kept, packed)
         tape.launches.clear()
     tape.launches.append(launch)
     entries = b.tapes.entries(tape, known)

@@ -3,8 +3,12 @@
 A function here takes the builder, a node and its operands' stand-ins, and gives entries for the
 list of launches, or None where there is no kernel for the group as one.
 """
+from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import native, taped_launches
@@ -16,86 +20,99 @@ from whet.passes.lower_llvm.elements import many_tensors
 from whet.passes.lower_llvm.elements.pointwise import nanoseconds
 from whet.passes.lower_llvm.scalar import Unsupported
 
-from .launch_entries import Fixed, Launch, Number
+from .launch_entries import Fixed, Launch, Number, placed
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Fused, Many, Node, Parts, Picks, Rows
+    from whet.ir.values import Array
+
+    from .builder import ProgramBuilder
+    from .launch_entries import Argument, Entries
 
 
-def into(b, node):
+def into(b: ProgramBuilder, node: Node) -> list[Array]:
     """Memory for the results of a node, some of which are written to where others are."""
     places = node.attrs.get("into", {})
     return [b.held[places[o]] if o in places else b.places.memory(o) for o in node.outs]
 
 
-def fused(b, node, ins):
+def fused(b: ProgramBuilder, node: Fused, ins: Sequence[Array]) -> Entries | None:
     """One pointwise kernel."""
     outs, kernel = into(b, node), Pointwise("fused", node.exprs, len(ins))
     b.places.inherit(node)
     return b.take(lambda: kernel(ins, outs), [*ins, *outs])
 
 
-def row_program(b, node, ins):
+def row_program(b: ProgramBuilder, node: Rows, ins: Sequence[Array]) -> Entries | None:
     """Reductions, what feeds them and what comes of them."""
-    work, made = node.placed, []
+    work = node.placed
+    made: list[Array] = []
 
-    def run():
+    def run() -> None:
         outs = rows(work.program, work.operands(ins), work.axes)
         shapes = [b.arrays[o].shape for o in node.outs]
         made.extend(y.reshape(shape) for y, shape in zip(outs, shapes, strict=True))
     return b.take(run, ins, made, node.outs)
 
 
-def parts(b, node, ins):
+def parts(b: ProgramBuilder, node: Parts, ins: Sequence[Array]) -> Entries | None:
     """A kernel for each part of the results."""
-    outs, entries = into(b, node), []
+    outs = into(b, node)
+    entries: Entries = []
     for part in node.parts:
         xs, ys = part.inputs(ins), [part.of(y) for y in outs]
         kernel = Pointwise("parts", part.roots, len(part.operands), part.shared)
-        got = b.take(lambda xs=xs, ys=ys, kernel=kernel: kernel(xs, ys), [*ins, *outs])
+        got = b.take(functools.partial(kernel, xs, ys), [*ins, *outs])
         if got is None:
             return None
         entries += got
     return entries
 
 
-def gathers(b, node, ins):
+def gathers(b: ProgramBuilder, node: Picks, ins: Sequence[Array]) -> Entries | None:
     """A kernel that gathers, and notes where it would read outside of a table."""
     (part,), bad = node.parts, np.zeros(1, np.int64)
     outs = [b.places.memory(o) for o in node.outs]
     xs, kernel = [*part.inputs(ins), bad], Pointwise("picks", part.roots, len(part.operands) + 1)
 
-    def run():
+    def run() -> None:
         taped_launches.verdict(bad)
         kernel(xs, outs)
-    checked = next(m for m in node.flat() if m.op.may_fail)
+    checked = next(m for m in node.flat() if m.op is not None and m.op.may_fail)
     entries = b.take(run, [*ins, *outs], node=checked)
     bad[0] = 0  # stand-ins hold any numbers
     return entries
 
 
-def many(b, node):
+def many(b: ProgramBuilder, node: Many) -> Entries | None:
     """One kernel over many tensors: a table of their blocks and sizes, then each operand's
     addresses."""
-    places, members = node.attrs.get("into", {}), node.value
+    places, members, work = node.attrs.get("into", {}), node.value, node.kernel
+    if work is None:
+        return None
     sizes = [b.arrays[m.outs[0]].size for m in members]
     blocks = [-(-n // many_tensors.BLOCK) for n in sizes]
     starts = itertools.accumulate(blocks[:-1], initial=0)
     numbers = table([n for pair in zip(starts, sizes, strict=True) for n in pair])
     try:
         kernel = native.kernel(
-            f"many/{node.kernel.key}",
-            lambda module, symbol: many_tensors.emit(node.kernel, module, symbol),
+            f"many/{work.key}",
+            lambda module, symbol: many_tensors.emit(work, module, symbol),
         )
     except Unsupported:
         return None
-    each = GRAIN_NS / nanoseconds(node.kernel)
+    each = GRAIN_NS / nanoseconds(work)
     grain = chosen(lambda n, m: max(1, int(each * n / m)), sum(blocks), sum(sizes))
     values = [x for operand in zip(*[m.ins for m in members]) for x in operand]
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
-    given = [
+    given = placed([
         Fixed(numbers) if type(numbers) is np.ndarray else Number(numbers),
-        Number(len(members)), *[_where(b, x) for x in values]]
+        Number(len(members)), *[_where(b, x) for x in values]])
+    if given is None:
+        return None
     return [Launch(kernel, sum(blocks), grain, given)]
 
 
-def _where(b, x):
+def _where(b: ProgramBuilder, x: Any) -> Argument | None:
     """Where a value is, or a number."""
     return Fixed(x) if type(x) is np.ndarray else b.places.argument(b.places.memory(x))

@@ -5,8 +5,8 @@ declares the layout.
 """
 
 import ctypes as C
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from whet.ir.spans import address
@@ -145,7 +145,7 @@ class UnlessWritten(NamedTuple):
     the guard of each tensor once, so that a write to any of them counts."""
 
     guards: list[Any]  # of `steady.Guard`
-    entries: list[Launch]
+    entries: "Sequence[Entry]"
 
     @property
     def launches(self) -> int:
@@ -175,6 +175,14 @@ class UnlessWritten(NamedTuple):
         return out
 
 
-Entry = Launch | Check | UnlessWritten
+Entry: TypeAlias = Launch | Check | UnlessWritten
+Entries: TypeAlias = list[Entry]
 
 assert size(L.Argument) == 2  # a pair
+
+
+def placed(arguments: Iterable[Argument | None]) -> list[Argument] | None:
+    """Arguments as they are; None where one of them has no place."""
+    found = list(arguments)
+    known = [x for x in found if x is not None]
+    return known if len(known) == len(found) else None

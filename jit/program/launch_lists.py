@@ -2,7 +2,7 @@
 
 import ctypes as C
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from whet.cpu import guard, memory, native
 from whet.ir.graph import Node
@@ -69,7 +69,7 @@ class Kept(NamedTuple):
         return self.looks
 
 
-Step = Launched | Called | Viewed | Kept
+Step: TypeAlias = Launched | Called | Viewed | Kept
 
 
 # ---- the arena ----------------------------------------------------------------------------------

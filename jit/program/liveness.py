@@ -75,7 +75,9 @@ class Order(NamedTuple):
 def order_of(nodes: Iterable[Node], root: Any, outside: Iterable[int], arrays: Any) -> Order:
     """The order of writes and of what may miss: a replay that misses must have changed nothing,
     so what is written outside before is kept, to be put back."""
-    outside, written, undone, may_miss = set(outside), {}, [], False
+    outside, may_miss = set(outside), False
+    undone: list[int] = []
+    written: dict[int, bool] = {}
     for node in nodes:
         writes = isinstance(node, Write)
         fails = (

@@ -23,7 +23,9 @@ class Rounds:
 
     def __init__(self, ask: Any, body: Any, moves: Mapping[Any, tuple[Any, int]],
                  pred: Any = None) -> None:
-        self.names, self.begins, at = [], [], {}
+        self.names: list[Any] = []
+        self.begins: list[int] = []
+        at: dict[Any, int] = {}
         for part in (ask, body):
             self.begins.append(-1 if part is None else len(self.names))
             if part is not None:

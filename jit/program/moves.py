@@ -4,6 +4,11 @@ numbers, and what Python saw of values.
 A program with them is one list for machine code. Each function gives the entries, or None where
 Python does the node.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import memory, taped_launches
@@ -14,20 +19,30 @@ from whet.ir.outline import Outline, broadcast_to
 
 from .native_runner import machine
 
+if TYPE_CHECKING:
+    from whet.ir.graph import Ask, Draw, Guard, OpNode
+    from whet.ir.values import Array
+
+    from .builder import ProgramBuilder
+    from .launch_entries import Entries
+
 PIECES = 500  # copies of a node: more of them Python makes at once
 
 
-def constant(b, node):
+def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
     """A copy of what an op without operands makes."""
     out, made = b.places.memory(node.outs[0]), np.asarray(node.op.forward(**node.attrs))
     return copied(b, out, made, [out, made]) if out.shape == made.shape else None
 
 
-def moved(b, node, rest, out):
+def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
+          out: Array) -> Entries | None:
     """Copies to parts of the result, or of what is written to, then a kernel that puts more there.
     `rest`: the operands without that; an op that makes a new value from the first one by writing
     to it begins with a copy."""
-    op, entries, pairs, known = node.op, [], [], [out, *rest]
+    op, known = node.op, [out, *rest]
+    entries: Entries = []
+    pairs: list[tuple[Array, Any]] = []
     if not isinstance(node, Write) and op.write is not None:
         pairs, rest = [(out, rest[0])], rest[1:]
     if op.put is not None:
@@ -43,12 +58,13 @@ def moved(b, node, rest, out):
         entries += got
     if op.put is None:
         return entries
-    done = []
-    got = b.take(lambda: done.append(op.put(out, *rest, **node.attrs)), [out, *rest], node=node)
+    done: list[bool] = []
+    put = op.put
+    got = b.take(lambda: done.append(put(out, *rest, **node.attrs)), [out, *rest], node=node)
     return [*entries, *got] if got is not None and done == [True] else None
 
 
-def copied(b, part, x, known):
+def copied(b: ProgramBuilder, part: Array, x: Any, known: Sequence[Any]) -> Entries | None:
     """A copy to a part of an array."""
     if not part.size:
         return []
@@ -57,22 +73,23 @@ def copied(b, part, x, known):
         known = [*known, x]
     if not isinstance(x, np.ndarray) or x.dtype != part.dtype or x.itemsize > 8:
         return None
-    broadcast = broadcast_to if type(part) is Outline else np.broadcast_to
+    of_sizes: object = type(part)            # (a stand-in of sizes that are not known)
+    broadcast = broadcast_to if of_sizes is Outline else np.broadcast_to
     return b.take(lambda: move(part, broadcast(x, part.shape)), known)
 
 
-def drawn(b, node):
+def drawn(b: ProgramBuilder, node: Draw) -> Entries | None:
     """A draw of random numbers; its last block may be longer than the result."""
-    draw, out = node.op.draw, b.places.memory(node.outs[0])
-    numbers = b.draws.of(node)
+    draw, out, draws = node.op.draw, b.places.memory(node.outs[0]), b.drawn
+    numbers = draws.of(node)
     seed, at = numbers[:1].reshape(()), numbers[1:].reshape(())
     if not out.flags.c_contiguous:
         return None
     room = draw.room(out.size)
     fits = room == out.size
     flat = out.reshape(-1) if fits else b.places.part(memory.empty((room,), out.dtype))
-    counters = b.draws.counters(draw, out.size)
-    known = [flat, b.draws.numbers, counters]
+    counters = draws.counters(draw, out.size)
+    known = [flat, draws.numbers, counters]
     got = b.take(lambda: draw.into(flat, counters, seed, at), known)
     if got is None or fits:
         return got
@@ -80,7 +97,7 @@ def drawn(b, node):
     return None if rest is None else [*got, *rest]
 
 
-def same(b, node, x):
+def same(b: ProgramBuilder, node: Guard, x: Array) -> Entries | None:
     """The value that Python went on from must be there again."""
     if not x.size or not x.flags.c_contiguous:
         return None
@@ -90,21 +107,25 @@ def same(b, node, x):
     return None if got is None else [*got, b.tapes.check(flag, 1, node)]
 
 
-def asked(b, node, x):
+def asked(b: ProgramBuilder, node: Ask, x: Array) -> Entries | None:
     """A question must have the answer that it had: each of its facts is true of some element
     again, or of none."""
-    entries = []
+    entries: Entries = []
     for fact, answer in node.asks or ():
-        flag, made = np.zeros(1, np.int64), []
+        flag = np.zeros(1, np.int64)
+        made: list[Array] = []
         place = flag.view(np.bool_)[:1].reshape(())
         if x.size == 1:
             kernel = Pointwise("asked", (fact,), 1)
-            got = b.take(lambda kernel=kernel, place=place: kernel([x.reshape(())], [place]),
-                         [x, flag])
+            got = b.take(partial(kernel, [x.reshape(())], [place]), [x, flag])
         else:
-            got = b.take(lambda fact=fact, made=made: made.append(reduce("any", x, pre=fact)),
-                         [x], made, [place])
+            got = b.take(partial(_reduced, made, x, fact), [x], made, [place])
         if got is None:
             return None
         entries += [*got, b.tapes.check(flag, answer, node)]
     return entries or None
+
+
+def _reduced(made: list[Array], x: Array, fact: Any) -> None:
+    """Is a fact true of some element? The answer goes into `made`."""
+    made.append(reduce("any", x, pre=fact))

@@ -3,13 +3,18 @@
 A kind gives the entries of a node's launches (`launches`), or None where Python does it (`run`).
 A group that has no kernel as one `splits` into the nodes that it stands for.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from whet.cpu.pointwise import Pointwise
 from whet.dtypes import FROM_NUMPY
+from whet.ir import graph
 from whet.ir import scalar as S
 from whet.ir.graph import Group as GroupNode
-from whet.ir.graph import Ref
+from whet.ir.graph import Node, Ref
 from whet.ir.outline import broadcast_shapes
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.fuse_epilogues import CONTRACTIONS
@@ -20,12 +25,20 @@ from . import chains, contractions, kernel_groups, moves, rolled_loops
 from .misses import Miss, broken
 from .value_places import lies_as
 
+if TYPE_CHECKING:
 
-class Kind:
+    from .builder import ProgramBuilder
+    from .launch_entries import Entries
+    from .program import Program
+
+N = TypeVar("N", bound=Node)
+
+
+class Kind(Generic[N]):
     """What is known of nodes of a kind. A node's operands are `ins`: stand-ins for `launches`,
     which gets the builder, and arrays for `run`, which gets the program and a call's arrays."""
 
-    def launches(self, b, node):
+    def launches(self, b: ProgramBuilder, node: N) -> Entries | None:
         """The entries of a node's launches, or None."""
         ins = [b.held[x] if type(x) is Ref else x for x in node.ins]
         if any(b.arrays[o].size == 0 for o in node.outs):
@@ -34,36 +47,40 @@ class Kind:
             return None
         return self.entries(b, node, ins)
 
-    def entries(self, b, node, ins):
+    def entries(self, b: ProgramBuilder, node: N, ins: Sequence[Any]) -> Entries | None:
         """The same for operands that kernels can read, and results that have elements."""
         raise NotImplementedError
 
-    def run(self, node, ins, program, env):
+    def run(self, node: N, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         """Do it now: the results' arrays go into `env`."""
         raise NotImplementedError
 
-    def splits(self, compiled):
+    def splits(self, compiled: bool) -> bool:
         """Where no kernel does it, is it done as its members? `compiled`: are there kernels?"""
         return False
 
 
-class Group(Kind):
+class Group(Kind[N]):
     """Nodes that one kernel does. In their place NumPy would give other bits."""
 
-    def __init__(self, entries):
-        self.entries = entries
+    def __init__(self,
+                 entries: Callable[[ProgramBuilder, N, Sequence[Any]], Entries | None]) -> None:
+        self.kernel = entries
 
-    def splits(self, compiled):
+    def entries(self, b: ProgramBuilder, node: N, ins: Sequence[Any]) -> Entries | None:
+        return self.kernel(b, node, ins)
+
+    def splits(self, compiled: bool) -> bool:
         return True
 
 
-class Fused(Group):
+class Fused(Group[graph.Fused]):
     """Pointwise nodes of one shape."""
 
-    def splits(self, compiled):
+    def splits(self, compiled: bool) -> bool:
         return compiled
 
-    def run(self, node, ins, program, env):
+    def run(self, node: graph.Fused, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         into = node.attrs.get("into", {})
         outs = [env[into[o]] if o in into else env[o] for o in node.outs]
         outs = [template(program.arrays[o]) if a is None else a for o, a in zip(node.outs, outs)]
@@ -71,20 +88,20 @@ class Fused(Group):
             env[o] = r
 
 
-class Roll(Group):
+class Roll(Kind[graph.Roll]):
     """A loop."""
 
-    def __init__(self):
-        super().__init__(None)
+    def splits(self, compiled: bool) -> bool:
+        return True
 
-    def launches(self, b, node):
+    def launches(self, b: ProgramBuilder, node: graph.Roll) -> Entries | None:
         return rolled_loops.launches(b, node.value)
 
 
-class Call(Kind):
+class Call(Kind[graph.OpNode]):
     """An op that makes values. `forward` says what it means."""
 
-    def entries(self, b, node, ins):
+    def entries(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any]) -> Entries | None:
         op = node.op
         if op.name in CONTRACTIONS:
             entries = contractions.launches(b, node, ins)
@@ -96,37 +113,39 @@ class Call(Kind):
             return moves.moved(b, node, ins, b.places.memory(node.outs[0]))
         return self.taped(b, node, ins) if op.memo or op.launches else None
 
-    def taped(self, b, node, ins):
+    def taped(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any]) -> Entries | None:
         """The launches that eager makes for it."""
-        op, made = node.op, []
+        op = node.op
+        made: list[Any] = []
         if op.may_fail:
             b.as_indices(ins[1:])
 
-        def run():
+        def run() -> None:
             r = op.forward(*ins, **node.attrs)
             made.extend(r if type(r) is tuple else (r,))
         return b.take(run, ins, made, node.outs, node)
 
-    def run(self, node, ins, program, env):
+    def run(self, node: graph.OpNode, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         laid(node, node.op.forward(*ins, **node.attrs), program, env)
 
 
-class Draw(Kind):
+class Draw(Kind[graph.Draw]):
     """Random numbers."""
 
-    def entries(self, b, node, ins):
+    def entries(self, b: ProgramBuilder, node: graph.Draw, ins: Sequence[Any]) -> Entries | None:
         return moves.drawn(b, node)
 
-    def run(self, node, ins, program, env):
-        seed, offset = map(int, program.draws.of(node))
+    def run(self, node: graph.Draw, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
+        draws: Any = program.draws           # (there are some: this is one)
+        seed, offset = map(int, draws.of(node))
         made = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
         laid(node, made, program, env)
 
 
-class Write(Kind):
+class Write(Kind[graph.Write]):
     """An op that changes its first operand."""
 
-    def entries(self, b, node, ins):
+    def entries(self, b: ProgramBuilder, node: graph.Write, ins: Sequence[Any]) -> Entries | None:
         others = [x for x in node.ins[1:] if type(x) is Ref]
         if node.op.moves is not None or node.op.put is not None:
             entwined = any(b.places.overlap(node.ins[0], x) for x in others)
@@ -138,7 +157,8 @@ class Write(Kind):
             return None
         return self.one_kernel(b, node, ins)
 
-    def one_kernel(self, b, node, ins):
+    def one_kernel(self, b: ProgramBuilder, node: graph.Write,
+                   ins: Sequence[Any]) -> Entries | None:
         """A copy, or a pointwise op whose result has the operand's type and sizes."""
         a, op = ins[0], node.op
         if node.attrs:
@@ -160,36 +180,36 @@ class Write(Kind):
         xs = [x if isinstance(x, np.ndarray) else op._number(x, number, t) for x in ins]
         return b.take(lambda: kernel(xs, [a]), xs)
 
-    def run(self, node, ins, program, env):
+    def run(self, node: graph.Write, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         if node.op.write is not None:
             node.op.write(*ins, **node.attrs)
         else:
             np.copyto(ins[0], node.op.forward(*ins, **node.attrs), casting="unsafe")
 
 
-class Guard(Kind):
+class Guard(Kind[graph.Guard]):
     """A value that Python went on from must be there again."""
 
-    def entries(self, b, node, ins):
+    def entries(self, b: ProgramBuilder, node: graph.Guard, ins: Sequence[Any]) -> Entries | None:
         return moves.same(b, node, ins[0])
 
-    def run(self, node, ins, program, env):
+    def run(self, node: graph.Guard, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         if ins[0].tobytes() != node.value.tobytes():
             raise Miss(broken(node))
 
 
-class Ask(Kind):
+class Ask(Kind[graph.Ask]):
     """A question about values must have the answer that it had."""
 
-    def entries(self, b, node, ins):
+    def entries(self, b: ProgramBuilder, node: graph.Ask, ins: Sequence[Any]) -> Entries | None:
         return moves.asked(b, node, ins[0])
 
-    def run(self, node, ins, program, env):
+    def run(self, node: graph.Ask, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         if node.attrs["question"](*ins) != node.value:
             raise Miss(broken(node))
 
 
-KINDS = {
+KINDS: dict[str, Kind[Any]] = {
     "op": Call(),
     "write": Write(),
     "draw": Draw(),
@@ -206,12 +226,12 @@ KINDS = {
 }
 
 
-def members(node):
+def members(node: Node) -> list[Node]:
     """The nodes that one stands for."""
     return node.apart() if isinstance(node, GroupNode) else list(node.members)
 
 
-def laid(node, made, program, env):
+def laid(node: graph.OpNode | graph.Draw, made: Any, program: Program, env: list[Any]) -> None:
     """What an op made as it lay when it was recorded."""
     for o, r in zip(node.outs, made if type(made) is tuple else (made,)):
         r, like = np.asarray(r), program.arrays[o]

@@ -5,11 +5,15 @@ A list goes by a name that tells all that the passes go by. Their own code, and 
 told by the folder that it lies in (see `cpu/cache.py`). What they made is kept with the recorded
 nodes as numbers, for the next process to put its own in their place.
 """
+from __future__ import annotations
+
 import io
 import marshal
 import pickle
 import types
+from collections.abc import Sequence
 from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import native
@@ -21,6 +25,10 @@ from whet.passes.fold_constants import MOST
 from whet.random import Position
 from whet.tensor import Size
 
+if TYPE_CHECKING:
+    from whet.ir.values import Array
+    from whet.passes.resized import Plan
+
 PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
 
 
@@ -28,7 +36,7 @@ class Unnamed(Exception):
     """Nothing tells in another process whether it is the same there."""
 
 
-def name(plan, passes):
+def name(plan: Plan, passes: Sequence[str]) -> str | None:
     """The name of a plan's nodes, for passes of these names; None where they have none, or
     nothing is kept."""
     try:
@@ -37,7 +45,8 @@ def name(plan, passes):
         return None
 
 
-def again(name, plan, passes, root, arrays):
+def again(name: str, plan: Plan, passes: list[str], root: dict[int, int],
+          arrays: list[Array]) -> bool:
     """Find what the passes made of it, once: `root` and `arrays` get what they added. Was it
     there?"""
     raw = native.kept(name)
@@ -54,7 +63,7 @@ def again(name, plan, passes, root, arrays):
     return True
 
 
-def keep(name, plan):
+def keep(name: str, plan: Plan) -> None:
     """Keep what the passes made, if it can be."""
     if not all(whole for _, _, whole in plan.added):
         return
@@ -66,8 +75,8 @@ def keep(name, plan):
     native.keep(name, file.getvalue())
 
 
-def _name(plan, passes):
-    streams: list = []
+def _name(plan: Plan, passes: Sequence[str]) -> str:
+    streams: list[Any] = []
     nodes = [(n.kind,
               _op(n),
               _value(n.ins),
@@ -76,29 +85,30 @@ def _name(plan, passes):
               n.roots and [(str(e), yes) for e, yes in n.roots],
               n.line) for n in plan.nodes]
     values = [(n, FROM_NUMPY[t].short, *facts) for n, (t, *facts) in plan.values.items()]
-    said = marshal.dumps((np.__version__, passes, plan.size, sorted(plan.visible), [
-        *plan.memory.items()], values, plan.lying, nodes), 2)
-    return f"passes/{blake2b(said, digest_size=16).hexdigest()}"
+    said: Any = (np.__version__, passes, plan.size, sorted(plan.visible),
+                 [*plan.memory.items()], values, plan.lying, nodes)
+    return f"passes/{blake2b(marshal.dumps(said, 2), digest_size=16).hexdigest()}"
 
 
-def _op(n):
+def _op(n: Node) -> str | None:
     if n.source is not None or n.members or n.op is not None and not n.op.ours:
         raise Unnamed
-    return n.op and _name_of(n.op)
+    return None if n.op is None else _name_of(n.op)
 
 
-def _name_of(op):
+def _name_of(op: Op) -> str:
     if op.base is None:
-        return op.name
+        return str(op.name)
     from whet.ir.op import name_of  # (a gradient)
-    return name_of(op)
+    named: str = name_of(op)
+    return named
 
 
-def _counts(x):
+def _counts(x: Any) -> Any:
     return x if x is None or x is False else ...
 
 
-def _attribute(key, x, streams):
+def _attribute(key: str, x: Any, streams: list[Any]) -> Any:
     """An attribute as what `marshal` writes; of streams of random numbers, which of those in the
     list it is."""
     if key != "generator":
@@ -111,7 +121,7 @@ def _attribute(key, x, streams):
     return "stream", type(x).__name__, known[0] if known else len(streams) - 1
 
 
-def _value(x):
+def _value(x: Any) -> Any:
     """A value as what `marshal` writes: no two that differ give the same."""
     t = type(x)
     if t in PLAIN:
@@ -140,14 +150,14 @@ class _Writer(pickle.Pickler):
     """Recorded nodes are their places in the list, what they hold is the place of one that holds
     it, and ops are names."""
 
-    def __init__(self, file, plan):
+    def __init__(self, file: io.BytesIO, plan: Plan) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.places = {id(n): i for i, n in enumerate(plan.nodes)}
         self.held = {
             id(x): (i, k) for i, n in reversed([*enumerate(plan.nodes)])
             for k, x in (*n.attrs.items(), (None, n.value))}
 
-    def persistent_id(self, x):
+    def persistent_id(self, x: Any) -> Any:
         t = type(x)
         if isinstance(x, Node):
             return self.places.get(id(x))
@@ -160,11 +170,11 @@ class _Reader(pickle.Unpickler):
     """(The folder is this user's alone, and what lies in it authenticated: machine code lies
     there, too.)"""
 
-    def __init__(self, file, nodes):
+    def __init__(self, file: io.BytesIO, nodes: Sequence[Node]) -> None:
         super().__init__(file)
         self.nodes = nodes
 
-    def persistent_load(self, what):
+    def persistent_load(self, what: Any) -> Any:
         if type(what) is int:
             return self.nodes[what]
         if type(what) is str:

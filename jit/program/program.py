@@ -54,7 +54,7 @@ class Program:
     local: dict[int, tuple[int, Type]]  # what Python looks at in the arena: (offset, how it lies)
     draws: Draws | None
     may_miss: bool
-    checks: dict[int, Node]  # address of what a check looks at -> its node
+    checks: dict[int, Node | None]  # address of what a check looks at -> its node
     stopped: C.c_int64  # the one that ended a list, or 0
     # where Python shows views and no more: value -> (root, bytes to its first element, how it lies)
     shown: dict[int, tuple[int, int, Type]]
@@ -145,11 +145,15 @@ class Program:
     def meaning(self, given: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
         """The values that the graph has after the named rewrites, by the interpreter: what the
         program's bits must be. `given`: the arrays of a call by value, which are written to."""
-        env, streams = dict(given), {}
+        env = dict(given)
+        streams: dict[int, tuple[int, int]] = {}
         for node in self.rewritten or ():
             if isinstance(node, Draw):
                 g, shape = node.attrs["generator"], node.attrs["shape"]
-                seed, offset = streams.get(id(g), node.position)
+                at = streams.get(id(g), node.position)
+                if at is None:
+                    raise ValueError("a draw has no position: it was not recorded")
+                seed, offset = at
                 streams[id(g)] = seed, offset + node.op.blocks(shape)
                 env[node.outs[0]] = node.op.forward(shape=shape, seed=seed, offset=offset)
             else:

@@ -13,7 +13,8 @@ class Draws:
     leaves it), of those that a call does more with than draw."""
 
     def __init__(self, nodes: Iterable[Node], ends: Sequence[tuple[Any, Position]]) -> None:
-        draws, streams = [n for n in nodes if isinstance(n, Draw)], {}
+        draws = [n for n in nodes if isinstance(n, Draw)]
+        streams: dict[int, tuple[Any, list[int], list[int]]] = {}
         self.numbers = np.zeros((len(draws), 2), np.uint64)  # seed and position of each draw
         self.seats, self.ends = {id(n): i for i, n in enumerate(draws)}, ends
         for i, n in enumerate(draws):

@@ -1,16 +1,27 @@
 """The launches of an unrolled loop that passes rolled up: a program that machine code repeats."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.ir.graph import Type
 
 from .arena import Piece
-from .launch_entries import InArena, Launch, Number
+from .launch_entries import InArena, Launch, Number, placed
 from .launch_lists import ARENA
 from .loops import Rounds, machines
 from .tape_entries import MOST_ARGUMENTS
 
+if TYPE_CHECKING:
+    from whet.ir.loops import Loop
 
-def launches(b, loop):
+    from .builder import ProgramBuilder
+    from .launch_entries import Argument, Entries
+    from .program import Program
+
+
+def launches(b: ProgramBuilder, loop: Loop) -> Entries | None:
     """A loop as two launches: one puts addresses into a table, the other goes round. None where
     that cannot be."""
     body = b.inner(loop.body, list(loop.inputs), list(loop.results))
@@ -34,7 +45,8 @@ def launches(b, loop):
     return _entries(b, loop, body, rounds, filled)
 
 
-def _entries(b, loop, body, rounds, filled):
+def _entries(b: ProgramBuilder, loop: Loop, body: Program, rounds: Rounds,
+             filled: Sequence[Any]) -> Entries | None:
     """The launch that fills the table, and the one that goes round."""
     b.keep += [body, rounds]
     b.tapes.hasty |= body.hasty
@@ -43,18 +55,23 @@ def _entries(b, loop, body, rounds, filled):
     where = b.places.argument
     words = [Number(x) if type(x) is int else x for x in filled]
     given = [where(x) if type(x) is np.ndarray else Number(x) for x in args]
-    fill = [where(table), Number(len(filled)), *words]
-    return [Launch(machines()["fill"], 1, 1, fill), Launch(code, 1, 1, given)]
+    fill, going = placed([where(table), Number(len(filled)), *words]), placed(given)
+    if fill is None or going is None:
+        return None
+    return [Launch(machines()["fill"], 1, 1, fill), Launch(code, 1, 1, going)]
 
 
 class _Addresses:
     """Where what a body works on lies in the first round (`first`), and whose address each gets
     after a round, with the bytes added (`moves`)."""
 
-    def __init__(self, b, loop):
-        self.b, self.loop, self.moves, self.first, self.blocks = b, loop, {}, {}, {}
+    def __init__(self, b: ProgramBuilder, loop: Loop) -> None:
+        self.b, self.loop = b, loop
+        self.moves: dict[Any, tuple[Any, int]] = {}
+        self.first: dict[Any, Argument | None] = {}
+        self.blocks: dict[int, Any] = {}
 
-    def inputs(self):
+    def inputs(self) -> bool:
         """What comes from outside, or from the round before; False where it has no place."""
         b, known = self.b, self.loop.blocks
         for name, (kind, value, *more) in self.loop.inputs.items():
@@ -68,7 +85,7 @@ class _Addresses:
                 self.moves[name] = name, more[1]
         return True
 
-    def results(self):
+    def results(self) -> None:
         """What the body makes for outside or the next round."""
         carried = {result for result, _ in self.moves.values()}
         for result, (kind, values, *more) in self.loop.results.items():
@@ -77,7 +94,7 @@ class _Addresses:
             else:
                 self.last(result, values, result in carried)
 
-    def kept(self, result, values, head, s):
+    def kept(self, result: int, values: Sequence[int], head: int, s: int) -> None:
         """A result that is kept of every round: they lie one after the other."""
         b, loop, a = self.b, self.loop, self.b.arrays[result]
         if head not in self.blocks:
@@ -89,7 +106,7 @@ class _Addresses:
         self.moves[result] = result, loop.several * a.nbytes
         self.first[result] = b.places.argument(block[s, ...])
 
-    def last(self, result, value, carried):
+    def last(self, result: int, value: int, carried: bool) -> None:
         """A result of which the last is kept: where the next round reads it, two pieces of memory
         take turns."""
         places = self.b.places

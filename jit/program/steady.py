@@ -17,7 +17,7 @@ from whet.passes.lower_llvm.calls import launch_list as L
 from whet.passes.lower_llvm.calls.word_records import size
 from whet.passes.uses import is_view
 
-from .launch_entries import Launch, UnlessWritten
+from .launch_entries import Entries, UnlessWritten
 from .liveness import Roots
 
 
@@ -29,9 +29,10 @@ class Steady:
                  roots: Roots, arrays: Any) -> None:
         self.tensors, self.lasting, self.written = tensors, lasting, written
         self.roots, self.arrays = roots, arrays
-        self.derived = {}  # value -> the steady ones that it is made of
-        self.packed = {}  # facts of weights in an order of their own -> their memory
-        self.guards = []
+        self.derived: dict[int, list[int]] = {}          # value -> the steady ones it is made of
+        # facts of weights in an order of their own -> their memory
+        self.packed: dict[tuple[Any, ...], Any] = {}
+        self.guards: list[Guard] = []
 
     def sources(self, node: Node) -> list[int] | None:
         """The steady values that a node's results depend on, where those are to be kept, and
@@ -71,7 +72,7 @@ class Steady:
             for k in values
         )
 
-    def unless_written(self, sources: Iterable[int], entries: list[Launch]) -> list[UnlessWritten]:
+    def unless_written(self, sources: Iterable[int], entries: Entries) -> Entries:
         """Entries that are passed over as long as nobody writes to what they read."""
         guards = [Guard(self.tensors[n], self.roots.position[n]) for n in sources]
         self.guards += guards

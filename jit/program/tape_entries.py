@@ -16,7 +16,7 @@ from whet.ir.spans import address
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from .arena import Piece
-from .launch_entries import Check, Fixed, InArena, Launch, Number
+from .launch_entries import Check, Entries, Fixed, InArena, Launch, Number
 from .value_places import ValuePlaces, lies_as
 
 MOST_ARGUMENTS = 60
@@ -31,15 +31,17 @@ class TapeEntries:
 
     def __init__(self, arrays: Any, places: ValuePlaces) -> None:
         self.arrays, self.places = arrays, places
-        self.checks, self.stopped, self.hasty = {}, C.c_int64(), set()
-        self.rooms = {}  # id of scratch memory -> its piece, of one node
+        self.checks: dict[int, Node | None] = {}
+        self.hasty: set[str] = set()
+        self.stopped = C.c_int64()
+        self.rooms: dict[int, Piece] = {}    # id of scratch memory -> its piece, of one node
 
     def begin(self) -> None:
         """The next node has scratch memory of its own."""
         self.rooms = {}
 
     def take(self, run: Callable[[], Any], known: Sequence[Any], made: Sequence[Any] = (),
-             outs: Sequence[Any] = (), node: Node | None = None) -> list[Any] | None:
+             outs: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
         """Run something on stand-ins: the entries of its launches, or None where they cannot be
         repeated. `outs`: the values, or arrays, that what it made is. A kernel that checks its
         data is one of a node, and a check follows it."""
@@ -57,14 +59,16 @@ class TapeEntries:
         return self.entries(tape, known, made, mine, node)
 
     def entries(self, tape: Any, known: Sequence[Any], made: Sequence[Any] = (),
-                mine: Sequence[Any] = (), node: Node | None = None) -> list[Any] | None:
+                mine: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
         """A tape's launches as entries; None where there are none, or an argument is something
         unknown. `known` are operands, `made` what is on the tape for our arrays `mine`."""
         if any(len(args) > MOST_ARGUMENTS for _, _, _, *args in tape.launches):
             return None
-        operands, out = [x for x in known if type(x) is np.ndarray], []
+        operands = [x for x in known if type(x) is np.ndarray]
+        out: Entries = []
         for kernel, *_ in tape.launches:
-            self.hasty.add(haste.behind(kernel))
+            if (key := haste.behind(kernel)) is not None:
+                self.hasty.add(key)
         for launch in T.Reader(tape, operands, made).launches() or ():
             given = [self.argument(x, operands, mine) for x in launch.arguments]
             if None in given:

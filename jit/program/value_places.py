@@ -36,15 +36,18 @@ class ValuePlaces:
 
     def __init__(self, arrays: Any, roots: Roots) -> None:
         self.arrays, self.roots = arrays, roots
-        self.held = {}  # value -> stand-in
-        self.names = {}  # id of a stand-in -> the values that it stands for
+        self.held: dict[int, Any] = {}       # value -> stand-in
+        # id of a stand-in -> the values that it stands for
+        self.names: dict[int, list[int]] = {}
         self.ranges = Ranges()  # addresses -> a piece, or (position, first element) of what moves
         self.addresses = Addresses()
-        self.parts = []  # stand-ins of pieces: no other may come to lie where one is
-        self.own = set()  # roots that lie in pieces
-        self.free = {}  # (bytes, type) -> stand-ins whose values nobody needs any more
-        self.heirs = []  # (piece, one that may take its place)
-        self.shown = {}  # value that Python looks at -> (its piece, bytes to its first element)
+        self.parts: list[Any] = []           # stand-ins of pieces: no other may lie where one is
+        self.own: set[int] = set()           # roots that lie in pieces
+        # (bytes, type) -> stand-ins whose values nobody needs any more
+        self.free: dict[tuple[int, Any], list[Any]] = {}
+        self.heirs: list[tuple[Piece, Piece]] = []       # (piece, one that may take its place)
+        # value that Python looks at -> (its piece, bytes to its first element)
+        self.shown: dict[int, tuple[Piece, int]] = {}
 
     def hold(self, n: int, a: Any) -> Any:
         """Let an array stand for value n."""

@@ -24,7 +24,7 @@ from whet.passes.lower_llvm.calls import launch_list as L
 
 from ...program import moves
 from ...program.builder import Passed, ProgramBuilder
-from ...program.launch_entries import Check, Fixed, InArena, Launch, Moving, Number
+from ...program.launch_entries import Check, Entries, Fixed, InArena, Launch, Moving, Number
 from ...program.launch_lists import Called, Launched, find_places
 from ...program.misses import broken
 from ...program.steady import Steady
@@ -115,9 +115,9 @@ class Prepared(Steady):
         )
         self.values, self.moving = values, b.roots.moving
 
-    def unless_written(self, sources: Any, entries: list[Launch]) -> list[Any]:
+    def unless_written(self, sources: Any, entries: Entries) -> Entries:
         pieces: dict[int, Any] = {}
-        for e in entries:
+        for e in (e for e in entries if isinstance(e, Launch)):
             native.launch(e.kernel, e.total, e.grain, *[self.now(a, pieces) for a in e.given])
         return []
 
