@@ -103,9 +103,9 @@ def _methods(table):
 
 def _types(L, at):
     obj, i64, size = 6, 17, 19                          # Py_T_OBJECT, Py_T_LONGLONG, Py_T_PYSSIZET
-    free, mem, nb = (52, 72,
-                     dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75,
-                          negative=30, absolute=6))
+    free, see, mem = 52, 71, 72                        # Py_tp_dealloc, _traverse, _members
+    nb = dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75, negative=30,
+              absolute=6)
     T, K, N = L.T, L.C, L.N
     tensor = dict(_array=(obj, T["array"], 0),
                   _node=(obj, T["node"], 0),
@@ -138,8 +138,9 @@ def _types(L, at):
                 **{f"saved{i}": (obj, N["saved"] + 8 * i, 0) for i in range(L.MAX_IN)},
                 **{f"version{i}": (i64, N["versions"] + 8 * i, 0) for i in range(L.MAX_IN)})
     slots = [(nb[n], at[f"nb_{n}"]) for n in L.SLOTS]
-    base = native.make_type("whet.tensor.Tensor", T["size"], [(free, at["tensor_dealloc"]), (mem, _members(tensor)), (73, _dict_getset()),
-                                                                (5, at["subscript"]), *slots])
+    base = native.make_type("whet.tensor.Tensor", T["size"], [
+        (free, at["tensor_dealloc"]), (see, at["tensor_traverse"]), (mem, _members(tensor)),
+        (73, _dict_getset()), (5, at["subscript"]), *slots])
     cells = native.make_type("whet.Cell", K["size"], [(free, at["cell_dealloc"]), (mem, _members(cell))])
     nodes = native.make_type("whet.NativeNode", N["size"], [
         (free, at["node_dealloc"]), (mem, _members(node)), (73, _getset(b"edges", at["node_edges"])),

@@ -11,6 +11,7 @@ import weakref
 import numpy as np
 import pytest
 import whet
+from whet import nn
 from whet.cpu import memory, native
 
 only_native = pytest.mark.skipif(not native.enabled(),
@@ -287,3 +288,24 @@ def test_changing_shapes_do_not_grow_memory_without_bound():
                 x[:n] + 1
         assert resident() - before < 4 << 20, resident() - before
         """)
+
+
+class _Masked(nn.Linear):
+    """A module that a hook of its parameter, or an attribute of one, leads back to."""
+
+    def __init__(self, how):
+        super().__init__(3, 3)
+        if how == "hook":
+            self.weight.register_hook(lambda g: g * self.bias)
+        else:
+            self.weight.owner = self
+
+
+@pytest.mark.parametrize("how", ["hook", "attribute"])
+def test_a_module_that_its_parameter_leads_back_to_is_freed(how):
+    module = _Masked(how)
+    module(whet.ones(2, 3)).sum().backward()
+    ref = weakref.ref(module)
+    del module
+    gc.collect()
+    assert ref() is None

@@ -69,6 +69,23 @@ def _deallocs(m):
     f.label("done")
 
 
+def _traverse(m):
+    """tensor_traverse(tensor, visit, arg): what the collector sees of a tensor of a Python class,
+    parameters among them: its hooks and attributes, which may lead back to it. It tracks no other
+    tensors, and none of the graph."""
+    f = m.fn("tensor_traverse", [("ptr", "o"), ("ptr", "visit"), ("ptr", "arg")], "i32")
+    g = Glue(f)
+    o, visit, arg = f.args
+    for x in (g.type_of(o), g.ld(o, T["extra"]), g.ld(o, T["dict"])):
+        def see(x=x):
+            stop = f.v("i32", f"call i32 {visit.ref}(ptr {x.ref}, ptr {arg.ref})")
+            f.bail(f.cmp("ne", stop, 0), "stopped")
+        f.if_(f.cmp("ne", x, 0), see)
+    f.ret(f.as_val(0, "i32"))
+    f.label("stopped")
+    f.ret(f.as_val(1, "i32"))
+
+
 def _edges(m):
     """node_edges: a tuple of the nodes before a node, with None where nothing flows."""
     f = m.fn("node_edges", [("ptr", "o"), ("ptr", "closure")], "ptr")

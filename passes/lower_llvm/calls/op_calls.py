@@ -12,7 +12,7 @@ Layouts are in 8-byte words unless said otherwise. CTX is one block of memory sh
 side.
 """
 from ..builder import Module, Val
-from .autograd_nodes import _deallocs, _nodes
+from .autograd_nodes import _deallocs, _nodes, _traverse
 from .object_access import Glue, _ptr, _thread
 from .op_layouts import CTX, DESC, MISS, SLOTS, THUNKS, UNARY
 from .op_recipes import _core, _record
@@ -205,6 +205,7 @@ def source():
     m.tables["too_many"] = '@too_many = internal constant [19 x i8] c"too many arguments\\00"'
     around(m)
     _deallocs(m)
+    _traverse(m)
     _record(m)
     _core(m)
     _nodes(m)
