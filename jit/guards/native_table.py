@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.cpu import entries
 
-from ..replay.replay import after_table
+from ..replay.replay import Handed, after_table
 from .argument_rows import arguments, sizes
 from .native_entry import L, enter
 from .outside_rows import outside
@@ -23,6 +23,7 @@ from .result_steps import launch
 from .table_rows import Leaves, No, Rows, Table
 
 if TYPE_CHECKING:
+    from ..program.program import Program
     from ..replay.recording import Recording
     from .signature import Given
 
@@ -54,8 +55,10 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
         header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described,
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.slots),
                       **outside(t, r))
+        known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
+        handed = Handed(leaves.order, leaves.number, known)
         header.update(
-            launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, leaves))))
+            launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
     except No:
         return None
     words = [0] * L.HEADER
@@ -73,23 +76,37 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     header["mask"] = len(t["known"]) - 1
     for name, v in header.items():
         words[L.H[name] // 8] = v
-    return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [r, *t.owned]
+    return np.array([w if w < 1 << 63 else w - (1 << 64) for w in words], np.int64), [
+        r, handed, *t.owned]
 
 
 def resized(ready: Table, r: Recording, looks: Sequence[Any]) -> Table | None:
-    """The table of a recording whose program is one list of launches, for one that differs from it
-    in sizes alone, and in its list: of what is compared only the arguments' sizes are others.
-    `looks`: of the arguments' tensors. None where that may not be."""
-    words, owned = ready[0].copy(), ready[1]
-    p, at = r.program, L.H
-    if (words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or p.shown
-            or not r.replay.inputs.are_arguments_like(looks)):
+    """The table of a recording that differs from that of another one in sizes alone: of what is
+    compared only the arguments' sizes are others, and what is done is its own. `looks`: of the
+    arguments' tensors, None for numbers. None where that may not be."""
+    words, owned, at = ready[0].copy(), ready[1], L.H
+    handed: Handed = owned[1]
+    if not r.replay.inputs.are_arguments_like(looks):
         return None
     row = words[at["rows_at"] // 8] // 8
     for _ in range(words[at["rows"] // 8]):
-        if words[row] == L.TENSOR:
-            words[row + SIZES:row + words[row + 2]] = sizes(looks[words[row + 3]])
+        if words[row] == L.TENSOR and (k := handed.order[words[row + 3]]) < len(looks):
+            words[row + SIZES:row + words[row + 2]] = sizes(looks[k])
         row += words[row + 2]
+    words[at["count"] // 8] = words[at["until"] // 8] = 0
+    if words[at["kind"] // 8] == L.PYTHON:
+        finish = after_table(r, handed)
+        words[at["finish"] // 8] = id(finish)
+        return words, [r, *owned[1:], finish]
+    if words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or r.program.shown:
+        return None
+    _resize_launches(words, r.program)
+    return words, [r, *owned[1:]]
+
+
+def _resize_launches(words: np.ndarray, p: Program) -> None:
+    """What a table has of a program, as it is for others."""
+    at = L.H
     row = words[at["fresh_at"] // 8] // 8
     for n in p.fresh:
         a = p.arrays[n]
@@ -97,11 +114,11 @@ def resized(ready: Table, r: Recording, looks: Sequence[Any]) -> Table | None:
         words[row + 3:row + 3 + a.ndim] = a.shape
         words[row + 3 + L.MAX_DIMS:row + 3 + L.MAX_DIMS + a.ndim] = a.strides
         row += L.FRESH_WORDS
-    long, place, length, _ = p.launches_and_views
-    for name, v in dict(list=place, length=length, away=int(long), arena=p.arena, count=0,
-                        until=0).items():
+    launches = p.launches_and_views
+    assert launches is not None
+    long, place, length, _ = launches
+    for name, v in dict(list=place, length=length, away=int(long), arena=p.arena).items():
         words[at[name] // 8] = v
-    return words, [r, *owned[1:]]
 
 
 def like(x: Any, y: Any) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from whet.tensor import wrap
 
@@ -135,12 +135,19 @@ class Replay:
             source.find(leaves)._rg = flags
 
 
-def after_table(recording: Any, leaves: Any) -> Callable[..., Any]:
-    """A function of what machine code hands over, in its order, that does the rest of a replay:
-    the result or MISSED."""
-    lock, run, order, number = recording.lock, recording.replay.run, leaves.order, leaves.number
-    guards = recording.guards
-    known = {id(t): a for t, a in zip(guards.tensors, guards.arrays)}
+class Handed(NamedTuple):
+    """What machine code hands over: which leaf each is, in its order, and which leaves are numbers.
+    `known`: the arrays of tensors from outside, by the tensors' addresses, that it has compared."""
+
+    order: list[int]
+    number: list[bool]
+    known: dict[int, Any]
+
+
+def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
+    """A function of what machine code hands over that does the rest of a replay: the result or
+    MISSED."""
+    lock, run, (order, number, known) = recording.lock, recording.replay.run, handed
     arrays_of = recording.replay.inputs.arrays_beside(known)
     in_order = order == list(range(len(order))) and not any(number)
 
