@@ -7,6 +7,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit
+from whet.jit.guards import native_table
 from whet.jit.policy import account
 
 from tests import fuzz_sizes
@@ -90,6 +91,25 @@ def masked():
         optimizer.step()
         return loss.detach()
     return fn, list(layer.parameters())
+
+
+@pytest.mark.skipif(native_table.enter is None, reason="there is no machine code for calls")
+def test_one_table_is_the_pattern_of_those_of_all_sizes(monkeypatch):
+    """Weights that lie elsewhere meanwhile are found: then a table is made in full."""
+    gathered, made = native_table.table, []
+
+    def table(*args):
+        made.append(args)
+        return gathered(*args)
+    monkeypatch.setattr(native_table, "table", table)
+    step = Twice(masked)
+    for n in range(40, 64):
+        step(whet.randn(3, n, 16), whet.arange(n).expand(3, n) > n - 3)
+    assert len(made) <= 6 and step.unseen >= 15
+    for weights in (step.mine, step.theirs):
+        weights[0].data = weights[0].data.clone() * 0.5
+    for n in (41, 45, 70, 71, 45, 41, 46):
+        step(whet.randn(3, n, 16), whet.arange(n).expand(3, n) > n - 3)
 
 
 def test_a_step_of_a_language_model_with_a_schedule():
