@@ -1,24 +1,33 @@
 """Nodes and constants that passes merged, as they were equal in the lists that were recorded: for
 other sizes this holds where they are equal again."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from whet.ir.extent import Extent, Real, Unsized
 from whet.ir.graph import Ref
 from whet.ir.outline import Numeral, Outline
 from whet.passes.fold_constants import content
 from whet.passes.resized import beside
 
+if TYPE_CHECKING:
+    from whet.passes.fold_constants import Constants
+
+    from .sized_types import SizedTypes
+
 
 class MergedNodes:
     """What `types` came to be is asked of sizes, or `Unsized` raised. `found`: the constants of the
     first list."""
 
-    def __init__(self, types, found):
+    def __init__(self, types: SizedTypes, found: Constants) -> None:
         self.types, self.found = types, found
         self.nodes()
         self.constants()
 
-    def nodes(self):
+    def nodes(self) -> None:
         """Nodes that did the same do so again."""
-        groups = {}
+        groups: dict[Any, Any] = {}
         for node, (ins, attrs) in zip(self.types.like.recorded, self.types.expected, strict=True):
             key = beside(node)
             if key is not None:
@@ -28,9 +37,9 @@ class MergedNodes:
                         map(equal_again, first[0], numbers)):
                     raise Unsized("nodes that did the same do so no more")
 
-    def constants(self):
+    def constants(self) -> None:
         """Constants that were equal are so again."""
-        groups = {}
+        groups: dict[Any, list[int]] = {}
         for o in sorted(self.found.short):
             groups.setdefault(content(self.found[o]), []).append(o)
         for first, *others in groups.values():
@@ -39,23 +48,23 @@ class MergedNodes:
                         self.number(first), self.number(o)):
                     raise Unsized("constants that were equal are not")
 
-    def made_alike(self, a, b):
+    def made_alike(self, a: int, b: int) -> bool:
         """Is it seen at once that two constants are one? What nodes were told is asked above."""
         one, other = self.found.known[a], self.found.known[b]
         key, refs = beside(one), [(int(x), int(y)) for x, y in zip(one.refs(), other.refs())]
         return (key is not None and key == beside(other)
                 and all(x == y or self.made_alike(x, y) for x, y in refs))
 
-    def varies(self, *constants):
+    def varies(self, *constants: int) -> bool:
         """Does one of some constants go by sizes?"""
         return any(map(self.types.own.differ, constants))
 
-    def number(self, o):
+    def number(self, o: int) -> Any:
         """A constant as an expression."""
         return self.types.sizes.told[o] if self.varies(o) else self.found[o].item()
 
 
-def equal_again(x, y):
+def equal_again(x: Any, y: Any) -> bool:
     """Are two things equal that were? Of expressions that is asked of sizes."""
     if type(x) in (tuple, list):
         return type(x) is type(y) and len(x) == len(y) and all(map(equal_again, x, y))

@@ -71,7 +71,8 @@ class Lookup:
     its address."""
 
     def __init__(self, asked: Asked, count: int) -> None:
-        self.asked, self.count, self.places = asked, count, []
+        self.asked, self.count = asked, count
+        self.places: list[tuple[np.ndarray, int]] = []
         self.lay()
         asked.listeners.append(self.told)
 
@@ -126,7 +127,8 @@ class SizeCode:
 
     def __init__(self, facts: Facts, most: int) -> None:
         self.facts, self.most, symbols = facts, most, len(facts.symbols)
-        self.registers, self.steps = [0] * symbols, []
+        self.registers = [0] * symbols
+        self.steps: list[list[int]] = []
         self.names = {f"s{i}": Value(i, LEAST, most) for i in range(symbols)}
         self.known: dict[Any, Value] = {}    # a step or a constant -> where its number is
         self.lookups: list[tuple[int, Lookup]] = []
