@@ -56,6 +56,11 @@ class SizedProgram:
         self.list = SizedLists(self.steps, self.roots, self.keep)
         self.shown = self.views()
 
+    @property
+    def drawn(self):
+        """The random numbers of a program that draws some."""
+        return self.draws
+
     def kept(self, steady):
         """What is kept between calls."""
         nodes = self.like.recorded
