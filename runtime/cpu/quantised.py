@@ -22,6 +22,7 @@ from .quantised_weights import of_features, packed_shape, padded, unpacked, unpa
 
 ROW_BYTES = 1 << 18              # of gathered rows that a unit keeps
 UNIT_ROWS = 128
+FEW_STEPS = 32
 UNIT_STEPS = 1 << 22             # products of bytes that are worth a thread of their own
 
 
@@ -195,6 +196,8 @@ def _conv_plan(shape, features, size, window, tail, residual, per_group):
 def _plan(k, groups, facts, image, tail, residual, direct):
     """The plan of a product of k steps; `direct`: rows lie one after the other in x."""
     how, threads = kind(), pool.get_num_threads()
+    if how == "amx" and k <= FEW_STEPS:              # a tile would be empty for the most part
+        how = "vnni"
     direct = direct and k % (dots.TILE if how == "amx" else 4) == 0
     form = products.Form(how, not direct, tail.zero is not None, residual)
     row, rows, columns = padded(k, dots.TILE), facts["rows"], facts["columns"]

@@ -16,7 +16,15 @@ from . import dots, gather, tail
 from .products import ARGUMENTS, Form
 
 DIMS = (
-    "rows", "columns", "fours", "y_row", "unit_rows", "scratch", "sums_at", "blank_at", "row_bytes",
+    "rows",
+    "columns",
+    "fours",
+    "y_row",
+    "unit_rows",
+    "scratch",
+    "sums_at",
+    "blank_at",
+    "row_bytes",
     *tail.NUMBERS,
 )
 
@@ -57,43 +65,76 @@ class Unit:
         f.loop(0, d["columns"], dots.WIDE, self.panels)
 
     def places(self) -> None:
-        """The addresses of each pixel's taps, in fours."""
+        """The addresses of each pixel's taps, in fours. Where a pixel and the one before lie within
+        one row, away from the borders, all are as far from those as the pixels are."""
         f, w = self.f, self.window
         area, each = w["out_height"] * w["out_width"], self.d["fours"] * 4
+        far = w["stride_x"] * w["pixel"]
 
         def pixel(i: Val, image: Val, oy: Val, ox: Val) -> list[Val]:
-            start = f.bytes_at(self.given["x"], image * w["image_x"])
             to = f.at(self.mine, i * each, "ptr")
+            y, x = oy * w["stride_y"] - w["pad_y"], ox * w["stride_x"] - w["pad_x"]
+            last_y, last_x = (
+                y + (w["taps_y"] - 1) * w["step_y"],
+                x + (w["segments"] - 1) * w["step_x"],
+            )
+            within = f.cmp("sge", y, 0) & f.cmp("slt", last_y, w["height"])
+            within = within & f.cmp("sge", x, w["stride_x"]) & f.cmp("slt", last_x, w["width"])
 
-            def line(ky: Val) -> None:
-                iy = oy * w["stride_y"] - w["pad_y"] + ky * w["step_y"]
-                row = f.bytes_at(start, iy * w["line_x"])
-                high = f.cmp("ult", iy, w["height"])
+            def beside() -> None:
+                before = f.at(to, 0 - each, "ptr")
 
-                def tap(kx: Val) -> None:
-                    ix = ox * w["stride_x"] - w["pad_x"] + kx * w["step_x"]
-                    there = high & f.cmp("ult", ix, w["width"])
-                    p = f.sel(there, f.bytes_at(row, ix * w["pixel"]), self.blank)
-                    f.store(p, f.at(to, ky * w["segments"] + kx, "ptr"))
+                def four(t: Val) -> None:
+                    v = f.load("<4 x i64>", f.at(before, t, "ptr"))
+                    f.store(v + f.splat(far, 4), f.at(to, t, "ptr"))
 
-                f.loop(0, w["segments"], 1, tap)
+                f.loop(0, each, 4, four)
 
-            f.loop(0, w["taps_y"], 1, line)
-            again = f.load("ptr", to)
-            taps = w["taps_y"] * w["segments"]
-            f.loop(taps, each, 1, lambda t: f.store(again, f.at(to, t, "ptr")))
+            start = f.bytes_at(self.given["x"], image * w["image_x"])
+            f.if_(f.cmp("ne", i, 0) & within, beside, lambda: self.looked_up(to, start, y, x, each))
             return gather.following(f, w, image, oy, ox)
 
         rest = f.srem(self.first, area)
         carried = [f.sdiv(self.first, area), f.sdiv(rest, w["out_width"])]
         f.loop(0, self.count, 1, pixel, [*carried, f.srem(rest, w["out_width"])])
 
+    def looked_up(self, to: Val, start: Val, y: Val, x: Val, each: Val) -> None:
+        """The addresses of the taps of one pixel, whose first is at row y and column x."""
+        f, w = self.f, self.window
+
+        def line(ky: Val) -> None:
+            iy = y + ky * w["step_y"]
+            row = f.bytes_at(start, iy * w["line_x"])
+            high = f.cmp("ult", iy, w["height"])
+
+            def tap(kx: Val) -> None:
+                ix = x + kx * w["step_x"]
+                there = high & f.cmp("ult", ix, w["width"])
+                p = f.sel(there, f.bytes_at(row, ix * w["pixel"]), self.blank)
+                f.store(p, f.at(to, ky * w["segments"] + kx, "ptr"))
+
+            f.loop(0, w["segments"], 1, tap)
+
+        f.loop(0, w["taps_y"], 1, line)
+        again = f.load("ptr", to)
+        taps = w["taps_y"] * w["segments"]
+        f.loop(taps, each, 1, lambda t: f.store(again, f.at(to, t, "ptr")))
+
     def panels(self, p: Val) -> None:
         """All pixels of the block, for 32 channels from p on, of which some may not be there."""
         f, d = self.f, self.d
         b = f.bytes_at(self.given["w"], p * d["row_bytes"])
         left = d["columns"] - p
-        f.loop(0, self.count, 1, lambda i: self.both(i, p, b, left))
+        each = self.d["row_bytes"] * dots.PANEL
+
+        def whole() -> None:
+            f.loop(0, self.count, 1, lambda i: self.pixel(i, p, b, each, (None, None)))
+
+        def some() -> None:
+            rest = left, left - dots.PANEL
+            f.loop(0, self.count, 1, lambda i: self.pixel(i, p, b, each, rest))
+
+        f.if_(f.cmp("sge", left, dots.WIDE), whole, some)
         parameters = [f.at(self.given[x], p, "i32") for x in ("scale", "bias")]
         at = self.first * d["y_row"] + p
         y = f.at(self.given["y"], at, "i8" if self.form.bytes_out else "float")
@@ -102,50 +143,41 @@ class Unit:
             f.bytes_at(self.given["residual"], at), y, d["y_row"], *self.numbers,
         )  # fmt: skip
 
-    def both(self, i: Val, p: Val, b: Val, left: Val) -> None:
-        """The sums of a pixel."""
-        f = self.f
-        places = f.at(self.mine, i * self.d["fours"] * 4, "ptr")
-
-        def panel(j: Val) -> None:
-            rest = left - j * dots.PANEL
-            weights = f.bytes_at(b, j * (self.d["row_bytes"] * dots.PANEL))
-            whole = f.cmp("sge", rest, dots.PANEL)
-            more, to = p + j * dots.PANEL, f.at(self.sums, i * dots.WIDE + j * dots.PANEL, "i32")
-            start = f.at(f.at(self.given["shift"], p, "i32"), j * dots.PANEL, "i32")
-            f.if_(
-                whole,
-                lambda: self.panel(places, more, weights, start, to, None),
-                lambda: self.panel(places, more, weights, start, to, rest),
-            )
-
-        f.loop(0, 2, 1, panel)
-
-    def panel(
-        self, places: Val, more: Val, weights: Val, start: Val, to: Val, rest: Val | None
-    ) -> None:
-        """The sums of 16 channels, or of the `rest`, from channel `more` on."""
-        f, form = self.f, self.form
-        wide = form.kind != "pairs"
-        ty = "<16 x i32>"
-        zeros = [f.load(ty, start)] if wide else [f.const(ty, 0), f.const(ty, 0)]
+    def pixel(self, i: Val, p: Val, b: Val, each: Val, rest: tuple[Val | None, Val | None]) -> None:
+        """The sums of a pixel's 32 channels from p on, or of so many of each 16."""
+        f, d, wide = self.f, self.d, self.form.kind != "pairs"
+        ty, places = "<16 x i32>", f.at(self.mine, i * d["fours"] * 4, "ptr")
+        shift = f.at(self.given["shift"], p, "i32")
+        starts = [f.load(ty, f.at(shift, j * dots.PANEL, "i32")) for j in range(2)]
+        zero = f.const(ty, 0)
 
         def four(k: Val, *acc: Val) -> list[Val]:
-            taps = []
-            for t in range(4):
-                x = f.bytes_at(f.load("ptr", f.at(f.at(places, k * 4, "ptr"), t, "ptr")), more)
-                taps.append(self.channels(x, rest))
-            halves = [f.shuffle(taps[t], taps[t + 1], alternating(16)) for t in (0, 2)]
-            index = [v for n in range(16) for v in (2 * n, 2 * n + 1, 32 + 2 * n, 33 + 2 * n)]
-            x = f.shuffle(halves[0], halves[1], index)
-            y = f.load("<64 x i8>", f.bytes_at(weights, k * dots.STEP))
-            if wide:
-                return [dots.dot(f, acc[0], x, y)]
-            return dots.pairs_of_four(f, acc, x, y)
+            at, out = f.at(places, k * 4, "ptr"), []
+            taps = [f.bytes_at(f.load("ptr", f.at(at, t, "ptr")), p) for t in range(4)]
+            for j in range(2):
+                x = self.brought_together([f.bytes_at(t, j * dots.PANEL) for t in taps], rest[j])
+                y = f.load(
+                    "<64 x i8>", f.bytes_at(f.bytes_at(b, each * j if j else 0), k * dots.STEP)
+                )
+                if wide:
+                    out.append(dots.dot(f, acc[j], x, y))
+                else:
+                    out += dots.pairs_of_four(f, acc[2 * j : 2 * j + 2], x, y)
+            return out
 
-        sums = f.loop(0, self.d["fours"], 1, four, zeros)
-        total = sums[0] if wide else dots.joined(f, sums) + f.load(ty, start)
-        f.store(total, to)
+        sums = f.loop(0, d["fours"], 1, four, starts if wide else [zero] * 4)
+        if not wide:
+            sums = [dots.joined(f, sums[2 * j : 2 * j + 2]) + starts[j] for j in range(2)]
+        for j, v in enumerate(sums):
+            f.store(v, f.at(self.sums, i * dots.WIDE + j * dots.PANEL, "i32"))
+
+    def brought_together(self, taps: list[Val], rest: Val | None) -> Val:
+        """The bytes of four taps, those of a channel side by side."""
+        f = self.f
+        found = [self.channels(x, rest) for x in taps]
+        halves = [f.shuffle(found[t], found[t + 1], range(32)) for t in (0, 2)]
+        four = f.shuffle(halves[0], halves[1], range(64))
+        return f.shuffle(four, None, [16 * t + n for n in range(16) for t in range(4)])
 
     def channels(self, x: Val, rest: Val | None) -> Val:
         """16 bytes, or the first ones and anything."""
@@ -153,12 +185,7 @@ class Unit:
         if rest is None:
             return f.load("<16 x i8>", x)
         if tail.wide_masks():
-            return f.mload("<16 x i8>", x, f.lanes_below(rest, dots.PANEL))
+            return f.mload("<16 x i8>", x, tail.first_lanes(f, rest, dots.PANEL))
         here = f.alloca("i8", dots.PANEL)
-        tail.copy(f, here, x, rest, "i8")
+        tail.copy(f, here, x, f.imin(rest, f.const("i64", dots.PANEL)), "i8")
         return f.load("<16 x i8>", here)
-
-
-def alternating(n: int) -> list[int]:
-    """The elements of two vectors by turns."""
-    return [v for i in range(n) for v in (i, n + i)]

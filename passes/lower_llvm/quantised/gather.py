@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import targets
 from ..builder import Fn, Module, Val, vec
+from . import tail
 
 DIMS = (
     "pixel",
@@ -94,14 +95,22 @@ def following(f: Fn, d: Any, image: Val, oy: Val, ox: Val) -> list[Val]:
 
 def stretch(f: Fn, d: Any, blank: Val, source: Val, ix: Val, inside: Val, at: Val) -> Val:
     """The bytes of `span` taps from column ix on, those outside blank; where they end."""
-    zero = f.const("i64", 0)
-    low = f.sel(inside, f.imin(f.imax(0 - ix, zero), d["span"]), d["span"])
-    high = f.sel(inside, f.imax(f.imin(d["width"] - ix, d["span"]), low), low)
-    at = fill(f, blank, at, low * d["bytes"])
-    at = copied(
-        f, f.bytes_at(source, (ix + low) * d["pixel"]), at, (high - low) * d["bytes"], blank.lanes
-    )
-    return fill(f, blank, at, (d["span"] - high) * d["bytes"])
+    width, last = blank.lanes, f.cmp("sle", ix, d["width"] - d["span"])
+
+    def whole() -> list[Val]:
+        start = f.bytes_at(source, ix * d["pixel"])
+        return [copied(f, start, at, d["span"] * d["bytes"], width)]
+
+    def cut() -> list[Val]:
+        zero = f.const("i64", 0)
+        low = f.sel(inside, f.imin(f.imax(0 - ix, zero), d["span"]), d["span"])
+        high = f.sel(inside, f.imax(f.imin(d["width"] - ix, d["span"]), low), low)
+        to = fill(f, blank, at, low * d["bytes"])
+        start = f.bytes_at(source, (ix + low) * d["pixel"])
+        to = copied(f, start, to, (high - low) * d["bytes"], width)
+        return [fill(f, blank, to, (d["span"] - high) * d["bytes"])]
+
+    return f.if_(inside & f.cmp("sge", ix, 0) & last, whole, cut)[0]
 
 
 def fill(f: Fn, blank: Val, at: Val, size: Val) -> Val:
@@ -118,7 +127,8 @@ def copied(f: Fn, source: Val, at: Val, size: Val, width: int) -> Val:
 
     def rest() -> None:
         if width == 64:
-            found = f.mload(ty, f.bytes_at(source, whole), f.lanes_below(size - whole, width))
+            mask = tail.first_lanes(f, size - whole, width)
+            found = f.mload(ty, f.bytes_at(source, whole), mask)
             f.store(found, f.bytes_at(at, whole))
             return
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..builder import Fn, Module, Val, vec
 
-Reach = tuple[Val, Val]          # the first place, and where they end
+Reach = tuple[Val, Val]  # the first place, and where they end
 DIMS: tuple[str, ...] = ("channels", "height", "width", "out_height", "out_width", "taps_y")
 DIMS += ("taps_x", "stride_y", "stride_x", "pad_y", "pad_x", "step_y", "step_x")
 

@@ -74,7 +74,10 @@ def tail(m: Module, name: str, bytes_out: bool, residual: bool) -> Val:
         there = f.alloca(elem, WIDE)
 
         def one(i: Val) -> None:
-            if residual:
+            if residual and wide_masks():
+                mask = first_lanes(f, columns, WIDE)
+                f.store(f.mload(f"<{WIDE} x i8>", f.bytes_at(added, i * row), mask), here)
+            elif residual:
                 copy(f, here, f.bytes_at(added, i * row), columns, "i8")
             more = (
                 [f.load("<16 x i8>", f.bytes_at(here, j * PANEL)) for j in range(2)]
@@ -83,7 +86,7 @@ def tail(m: Module, name: str, bytes_out: bool, residual: bool) -> Val:
             )
             v = values(i, more)
             if m.brief or wide_masks():
-                f.mstore(v, f.at(y, i * row, elem), f.lanes_below(columns, WIDE))
+                f.mstore(v, f.at(y, i * row, elem), first_lanes(f, columns, WIDE))
             else:
                 f.store(v, there)
                 copy(f, f.at(y, i * row, elem), there, columns, elem)
@@ -97,6 +100,15 @@ def tail(m: Module, name: str, bytes_out: bool, residual: bool) -> Val:
 def wide_masks() -> bool:
     """Has the machine masks for bytes?"""
     return bool(targets.current().bits == 512)
+
+
+def first_lanes(f: Fn, n: Val, lanes: int) -> Val:
+    """The mask of the first n lanes of bytes, none where n is negative: its bits are a number."""
+    n = f.imax(f.imin(n, f.const("i64", lanes)), f.const("i64", 0))
+    bits = f.lshr(f.const("i64", -1), 64 - f.imax(n, f.const("i64", 1)))
+    bits = f.sel(f.cmp("eq", n, 0), 0, bits)
+    narrow = bits if lanes == 64 else f.conv("trunc", bits, f"i{lanes}")
+    return f.bitcast(narrow, f"<{lanes} x i1>")
 
 
 def copy(f: Fn, to: Val, source: Val, count: Val, elem: str) -> None:
