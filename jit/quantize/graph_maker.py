@@ -18,7 +18,7 @@ class GraphMaker:
     """Nodes, the arrays of their values, constants by name."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.nodes = name, list[OpNode]()
+        self.name, self.nodes = name, list[Any]()
         self.arrays, self.inputs = dict[int, Array](), list[Input]()
         self.held: dict[str, Array] = {}
 
@@ -47,7 +47,13 @@ class GraphMaker:
         return self.node(OpNode(op, ins, attrs, [0], line), ins)[0]
 
     def node(self, n: Any, ins: tuple[Any, ...]) -> list[Ref]:
-        """A node like another, with other operands."""
+        """A node like another, with other operands. One without results (a write, a question) is
+        done to what the sample's arrays are."""
+        if not isinstance(n, OpNode):
+            made = n.of(ins).by_itself()
+            made.run(self.arrays, None, [])
+            self.nodes.append(made)
+            return []
         arrays = [self.arrays[x] if type(x) is Ref else x for x in ins]
         with np.errstate(all="ignore"):
             made = n.op.forward(*arrays, **n.attrs)
@@ -57,9 +63,9 @@ class GraphMaker:
 
     def graph(self, results: Any) -> Graph:
         """The graph of what is read."""
-        read, kept = {int(v) for v, _ in results}, list[OpNode]()
+        read, kept = {int(v) for v, _ in results}, list[Any]()
         for n in reversed(self.nodes):
-            if not read.isdisjoint(n.outs):
+            if not isinstance(n, OpNode) or not read.isdisjoint(n.outs):
                 kept.append(n)
                 read.update(int(x) for x in n.refs())
         inputs = [x for x in self.inputs if x.place != "constant" or int(x.value) in read]

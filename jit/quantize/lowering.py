@@ -29,26 +29,35 @@ Array = Any
 THROUGH = ("max_pool_values",)  # beside views: ops that choose elements by their order alone
 
 
-def cut(n: OpNode) -> tuple[float, float] | None:
+CUTS = {  # what of the operands is the lower bound, and what the upper one
+    "clamp": (1, 2),
+    "hardtanh": (1, 2),
+    "clamp_min": (1, None),
+    "maximum": (1, None),
+    "clamp_max": (None, 1),
+    "minimum": (None, 1),
+}
+
+
+def cut(n: OpNode, plain: PlainGraph) -> tuple[float, float] | None:
     """Between which bounds an op leaves numbers as they are, if it only cuts off; else None."""
-    name, rest = n.op.name, n.ins[1:]
-    if any(not isinstance(x, int | float) for x in rest):
-        return None
+    name = n.op.name
     if name in ("relu", "relu6"):
         return 0.0, 6.0 if name == "relu6" else math.inf
-    if name in ("clamp", "hardtanh") and len(rest) == 2:
-        return float(rest[0]), float(rest[1])
-    if name in ("clamp_min", "clamp_max") and len(rest) == 1:
-        return (float(rest[0]), math.inf) if name == "clamp_min" else (-math.inf, float(rest[0]))
-    return None
+    if name not in CUTS or any(plain.number(x) is None for x in n.ins[1:]):
+        return None
+    given = [None, *map(plain.number, n.ins[1:])]
+    low, high = (None if i is None else given[i] for i in CUTS[name])
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 class Layer(NamedTuple):
-    """A convolution or linear layer, and what it takes in: the value that is added, the bounds, and
-    the value that it all gives."""
+    """A convolution or linear layer, and what it takes in: the factor and the shift of a batch norm
+    for each row, the value that is added, the bounds, and the value that it all gives."""
 
     node: OpNode
     taken: list[OpNode]
+    norm: tuple[Array, Array]
     added: int | None
     low: float
     high: float
@@ -146,10 +155,15 @@ class Lowering:
     def layer(self, n: OpNode) -> Layer:
         """A node with what it can take in."""
         plain, v, taken, added, low, high = self.plain, n.outs[0], [n], None, -math.inf, math.inf
+        norm = np.float64(1), np.float64(0)
         while v not in self.shown and len(plain.users.get(v, ())) == 1:
             (user,) = plain.users[v]
-            bounds = cut(user) if isinstance(user, OpNode) and len(user.refs()) == 1 else None
-            if bounds is not None:
+            cuts = isinstance(user, OpNode) and user.ins[0] == v
+            bounds = cut(user, plain) if cuts else None
+            known = self.norm(user) if len(taken) == 1 else None
+            if known is not None:
+                norm = known
+            elif bounds is not None:
                 low, high = max(low, bounds[0]), min(high, bounds[1])
             elif self.is_sum(user) and added is None and low == -high == -math.inf:
                 other = [int(x) for x in user.ins if int(x) != v]
@@ -160,7 +174,17 @@ class Lowering:
                 break
             taken.append(user)
             v = user.outs[0]
-        return Layer(n, taken, added, low, high, v)
+        return Layer(n, taken, norm, added, low, high, v)
+
+    def norm(self, n: Any) -> tuple[Array, Array] | None:
+        """What a batch norm of known numbers multiplies by and adds, for each channel."""
+        if not isinstance(n, OpNode) or n.op.name != "batch_norm_eval":
+            return None
+        numbers = [self.plain.array(x) for x in n.ins[1:]]
+        if any(a is None for a in numbers):
+            return None
+        mean, invstd, weight, bias = (np.asarray(a, "f8").reshape(-1) for a in numbers)
+        return invstd * weight, bias - mean * invstd * weight
 
     def is_there(self, v: int) -> bool:
         """Has a value been made?"""
@@ -287,8 +311,9 @@ def numbers(
     unit = 1.0 if out is None else out.scale
     flat = weights.numbers.reshape(len(weights.numbers), -1).astype("i8")
     shift = (-x.zero * flat.sum(1)).astype("i4")
-    scale = x.scale * weights.scales.astype("f8") / unit
-    bias = bias / unit
+    factor, more = layer.norm
+    scale = x.scale * weights.scales.astype("f8") * factor / unit
+    bias = (bias * factor + more) / unit
     added = 0.0
     if layer.added is not None:
         s = schemes[layer.added]

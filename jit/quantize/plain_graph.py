@@ -33,10 +33,26 @@ class PlainGraph:
         for n in g.nodes:
             self.take(n.renamed(self.stands))
         self.results = [(self.stands.get(v, v), name) for v, name in g.results]
+        self.nodes = self.read({int(v) for v, _ in self.results})
         self.users: dict[int, list[Any]] = {}
         for n in self.nodes:
             for x in n.refs():
                 self.users.setdefault(int(x), []).append(n)
+
+    def read(self, wanted: set[int]) -> list[Any]:
+        """The nodes that make what is wanted."""
+        found = []
+        for n in reversed(self.nodes):
+            if not isinstance(n, OpNode) or not wanted.isdisjoint(n.outs):
+                found.append(n)
+                wanted.update(map(int, n.refs()))
+        return found[::-1]
+
+    def number(self, x: Any) -> float | None:
+        """A known number among operands."""
+        a = x if type(x) is Ref or isinstance(x, int | float) else None
+        found = None if a is None else self.array(a)
+        return float(found.reshape(())) if found is not None and found.size == 1 else None
 
     def take(self, n: Any) -> None:
         """The next node."""

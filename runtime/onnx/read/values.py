@@ -12,6 +12,7 @@ import numpy as np
 import whet
 
 from ... import dtypes
+from ...autograd import modes
 from ...tensor import Tensor
 from ..errors import OnnxError
 
@@ -45,10 +46,13 @@ def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
 
 
 class Lasting(Known):
-    """Numbers of the file itself, which never change: their tensor is made once."""
+    """Numbers of the file itself, which never change: their tensor is made once, but for runs that
+    are recorded, where it is made of the numbers as part of the run."""
     __slots__ = ()
 
     def tensor(self) -> Tensor:
+        if modes.state.observers:
+            return super().tensor()
         if self.made is None:
             self.made = super().tensor()
         return self.made

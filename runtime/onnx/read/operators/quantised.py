@@ -5,6 +5,8 @@ import numpy as np
 import whet
 
 from .... import dtypes
+from ....ops.quantised import QUANTIZE, dequantize_op
+from ....ops.registry import apply
 from ....tensor import Tensor
 from ...element_types import ElementType
 from ...errors import OnnxError
@@ -37,6 +39,12 @@ def whole(value: Any) -> Tensor:
     return as_tensor(value).to(whet.int32)
 
 
+def parts(scale: Tensor, zero: Any, shape: tuple[int, ...], axis: int) -> list[Any]:
+    """Scale and zero point as the ops of bytes take them."""
+    return [spread(scale, shape, axis, 0),
+            0 if zero is None else spread(as_tensor(zero), shape, axis, 0)]
+
+
 def quantised(x: Tensor, scale: Tensor, zero: Any, axis: int, block: int, code: int,
               precision: int, saturate: bool) -> Any:
     """x / scale + zero, rounded, in the type of the zero point."""
@@ -48,6 +56,9 @@ def quantised(x: Tensor, scale: Tensor, zero: Any, axis: int, block: int, code: 
         code = own.code
     to = ElementType.of_code(code or 2)
     shape = tuple(x.shape)
+    if (to.whet in QUANTIZE and not block and not precision
+            and x.dtype is whet.float32 and scale.dtype is whet.float32):
+        return apply(QUANTIZE[to.whet], (x, *parts(scale, zero, shape, axis)), {})
     kind = ElementType.of_code(precision).whet if precision else \
         dtypes.promote_types(x.dtype, scale.dtype) if x.dtype.is_floating_point else scale.dtype
     ratio = x.to(kind) / spread(scale, shape, axis, block).to(kind)
@@ -84,6 +95,9 @@ def floating(value: Any) -> Tensor:
 def dequantize_linear(x: Value, scale: Value, zero: Value = None, *, axis: int = 1,
                       block_size: int = 0, output_dtype: int = 0) -> Any:
     shape, factor = shape_of(x), floating(scale)
+    plain = not block_size and output_dtype in (0, ElementType.of(np.dtype(np.float32)).code)
+    if plain and factor.dtype is whet.float32 and type_of(x) in (np.uint8, np.int8):
+        return apply(dequantize_op, (as_tensor(x), *parts(factor, zero, shape, axis)), {})
     if isinstance(x, np.ndarray) or type_of(x).kind not in "iu":
         number = whet.from_numpy(as_array(x).astype(np.float32))
         small = isinstance(x, np.ndarray) and ElementType.of(x.dtype).name in WRAPPED

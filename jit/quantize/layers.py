@@ -1,0 +1,185 @@
+"""Layers that are quantised while they are trained, or at each call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import whet
+from whet import nn
+from whet.cpu import quantised_weights as packing
+from whet.nn import functional as F
+from whet.ops.quantised import linear_op, quantize_linear
+from whet.ops.registry import apply
+from whet.tensor import Tensor
+
+from .scheme import LARGEST, TINY, Weights
+
+BYTES = 255
+KEPT = 0.9  # of the range so far, when a new one is seen
+
+
+class FakeQuantize(nn.Module):
+    """Numbers as bytes would leave them. In training the range follows the extrema of what comes,
+    nine tenths of it the old one; else it is what it was."""
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("low", whet.tensor(float("inf")))
+        self.register_buffer("high", whet.tensor(float("-inf")))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The numbers that are left."""
+        if self.training:
+            with whet.no_grad():
+                for kept, seen in ((self.low, x.amin()), (self.high, x.amax())):
+                    old = whet.where(kept.isinf(), seen, kept)
+                    kept.copy_(old + (seen - old) * (1 - KEPT))
+        scale, zero = range_of(self.low, self.high)
+        return whet.fake_quantize_per_tensor_affine(x, scale, zero, 0, BYTES)
+
+
+def range_of(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Scale and zero point of bytes for numbers between two bounds, and zero."""
+    low, high = whet.clamp(low.detach(), max=0.0), whet.clamp(high.detach(), min=0.0)
+    scale = whet.clamp((high - low) / BYTES, min=TINY)
+    return scale, whet.clamp(whet.round(-low / scale), 0, BYTES)
+
+
+def rounded_weight(w: Tensor) -> Tensor:
+    """A weight as bytes would leave it, each row by its largest magnitude."""
+    largest = w.detach().abs().flatten(1).amax(1)
+    scale = whet.clamp(largest / LARGEST, min=TINY)
+    return whet.fake_quantize_per_channel_affine(w, scale, 0, 0, -LARGEST, LARGEST)
+
+
+class QATLinear(nn.Linear):
+    """A linear layer that is trained to be one of bytes: its input and its weight are rounded as
+    bytes would be."""
+
+    fake: FakeQuantize
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer of what rounding leaves."""
+        return F.linear(self.fake(input), rounded_weight(self.weight), self.bias)
+
+
+class QATConv2d(nn.Conv2d):
+    """A convolution of the same kind."""
+
+    fake: FakeQuantize
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer of what rounding leaves."""
+        return self._conv_forward(self.fake(input), rounded_weight(self.weight), self.bias)
+
+
+class DynamicLinear(nn.Module):
+    """A linear layer of bytes whose input's range is found in each call."""
+
+    weight: Tensor
+    sums: Tensor
+    scales: Tensor
+    bias: Tensor
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.in_features, self.out_features = layer.in_features, layer.out_features
+        w = Weights.of(layer.weight.detach().numpy())
+        packed = packing.pack(w.numbers[None])
+        bias = np.zeros(len(w.numbers), "f4") if layer.bias is None else layer.bias.detach().numpy()
+        parts = {
+            "sums": w.numbers.astype("i4").sum(1).astype("i4"),
+            "scales": w.scales,
+            "bias": bias,
+        }
+        self.register_buffer("weight", whet.from_numpy(packed))
+        for name, p in parts.items():
+            found = packing.by_feature(np.ascontiguousarray(p), packed)
+            self.register_buffer(name, whet.from_numpy(found))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """input @ weight.T + bias, of bytes."""
+        scale, zero = range_of(input.amin(), input.amax())
+        q = quantize_linear(input.detach(), scale, zero)
+        shift = self.sums * -zero.to(whet.int32)
+        tail = dict(low=float("-inf"), high=float("inf"), zero=None, residual_scale=0.0)
+        operands = (q, self.weight, shift, self.scales * scale, self.bias, None)
+        found: Tensor = apply(linear_op, operands, {"features": self.out_features, **tail})
+        return found
+
+    def extra_repr(self) -> str:
+        """What it is."""
+        return f"in_features={self.in_features}, out_features={self.out_features}"
+
+
+def replaced(model: nn.Module, change: Any) -> nn.Module:
+    """The module with each layer as `change(layer)` gives it, where that is something."""
+    found: nn.Module | None = change(model)
+    if found is not None:
+        return found
+    for name, child in list(model.named_children()):
+        new = replaced(child, change)
+        if new is not child:
+            setattr(model, name, new)
+    return model
+
+
+def qat(model: nn.Module) -> nn.Module:
+    """Let a model be trained as one of bytes: from here on its linear layers and 2-d convolutions
+    round their weights, and what they are given, as bytes would be. Gradients pass the rounding.
+    Parameters stay the same objects, under the same names; the model is changed, and given back.
+
+    After the training, `quantize.convert(model.eval(), x)` makes the model of bytes.
+
+    >>> import whet
+    >>> from whet import nn, quantize
+    >>> model = quantize.qat(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)))
+    >>> optimizer = whet.optim.SGD(model.parameters(), lr=0.1)
+    >>> x = whet.randn(32, 8)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     model(x).square().mean().backward()
+    ...     optimizer.step()
+    >>> small = quantize.convert(model.eval(), x)
+    >>> bool((small(x) - model(x)).abs().max() < 1e-4)
+    True
+    """
+    kinds: dict[Any, Any] = {nn.Linear: QATLinear, nn.Conv2d: QATConv2d}
+
+    def change(layer: nn.Module) -> nn.Module | None:
+        new = kinds.get(type(layer))
+        if new is None:
+            return None
+        made = new.__new__(new)
+        made.__dict__.update(layer.__dict__)
+        made.fake = FakeQuantize().train(layer.training)
+        return made
+
+    return replaced(model, change)
+
+
+def dynamic(model: nn.Module, *, least: int = 0) -> nn.Module:
+    """Let the linear layers of a model compute with bytes: weights are rounded now, inputs by the
+    range that each call has, so no data are needed. For inference; layers of fewer than `least`
+    weights stay as they are. The model is changed, and given back.
+
+    >>> import whet
+    >>> from whet import nn, quantize
+    >>> model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 4)).eval()
+    >>> x = whet.randn(5, 64)
+    >>> before = model(x)
+    >>> small = quantize.dynamic(model)
+    >>> bool((small(x) - before).abs().max() < 0.05)
+    True
+    """
+
+    def change(layer: nn.Module) -> nn.Module | None:
+        if type(layer) is not nn.Linear or layer.weight.numel() < least:
+            return None
+        return DynamicLinear(layer)
+
+    return replaced(model, change)
