@@ -7,7 +7,9 @@ GRACE seconds beside it. A recording is an investment: it costs what earlier one
 and it brings in the difference between an eager call and a replay each time that a call of its kind
 comes again.
 
-- The first OPENING recordings of a function are made at once, whatever they cost; they are earned back before more is spent.
+- The first OPENING recordings of a function are made at once, whatever they cost; they are earned
+  back before more is spent. Where other sizes turn out to go another way (a loop that runs as often
+  as there are rows), this ends with what may be spent.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind whose calls so far would have paid for its recording may take all that can be spent, another one a share of it. The share shrinks
   while recordings cost more than they bring in.
@@ -40,7 +42,7 @@ UNPROVEN = 0.25
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 # seconds that recordings take, until one was made: in full, like one, without a run
-FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0005
+FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
 # of the calls that could have a recording without a run one in so many is eager
 SOUNDING = 32
@@ -74,6 +76,8 @@ class Policy:
         # seconds of an eager call of sizes that are new to eager mode, too
         self.first = math.inf
         self.timings = 0                     # replays that the ratio is of
+        # did the last attempt come to nothing, where a recording of other sizes was to be followed?
+        self.strayed = False
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
         self.wasted = 0.0                    # seconds that asking took in eager calls in a row
         self.bypass = None                   # the table by which machine code makes these
@@ -225,7 +229,7 @@ class Policy:
         """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do
         calls of this kind have recordings? `like()`: is there a recording of other sizes?
         `declared`: does the user expect other sizes?"""
-        if self.made < OPENING:
+        if self.made < OPENING and not (self.strayed and self.balance < 0):
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"
@@ -290,6 +294,7 @@ class Policy:
         # (watched, it may take many times as long)
         worth = worth if self.typical < math.inf else 0.0
         self.count(what)
+        self.strayed = like and what == "failed"
         self.ledger.recording += seconds - worth
         (self.like if like else self.full).note(seconds - worth, worth)
         self.ledger.spent += seconds

@@ -220,6 +220,26 @@ class Clock:
         return f
 
 
+def test_a_loop_of_another_length_is_not_recorded_on_credit(monkeypatch):
+    """The first recordings come at once, but not once sizes are seen to go other ways and what may
+    be lost is lost."""
+    monkeypatch.setattr(account, "GRACE", 0.0)
+    cell = whet.nn.GRUCell(4, 4)
+
+    @whet.no_grad()
+    def fn(xs):
+        h = whet.zeros(1, 4)
+        for x in xs.unbind(0):
+            h = cell(x, h)
+        return h
+    f = jit.trace(fn)
+    for n in (8, 5, 9, 6):
+        x = whet.randn(n, 1, 4)
+        assert f(x).tolist() == fn(x).tolist()
+    ledger = f._policy.summary()
+    assert ledger.recorded + ledger.failed == f._policy.made == 2 and ledger.costly == 2, ledger
+
+
 def test_each_call_is_in_the_ledger(monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)
     f = jit.trace(lambda x: x * 2 + 1)
@@ -384,16 +404,16 @@ def test_a_state_that_alternates_is_recorded_though_each_run_changes_it():
 
 def test_stand_ins_are_taken_back_without_a_look_at_all_that_is_alive(monkeypatch):
     """Finding who holds something takes milliseconds: it is asked only of what the run kept."""
-    from whet.jit.capture import varying_numbers
+    from whet.jit.capture import put_back
     asked = []
-    look = varying_numbers.gc.get_referrers
+    look = put_back.gc.get_referrers
 
     class Counting:
         @staticmethod
         def get_referrers(*xs):
             asked.append(len(xs))
             return look(*xs)
-    monkeypatch.setattr(varying_numbers, "gc", Counting)
+    monkeypatch.setattr(put_back, "gc", Counting)
     history, rates = [], {"betas": (0.5, 0.25)}
 
     @whet.jit.trace
