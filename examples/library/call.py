@@ -27,8 +27,14 @@ class Threads(C.Structure):
                 ("run", C.c_void_p)]
 
 
+class Bounds(C.Structure):
+    """What the library tells of a size that differs from call to call."""
+    _fields_ = [("name", C.c_char_p), ("least", C.c_int64), ("most", C.c_int64)]
+
+
 class Model:
-    """A model with one context: call it with arrays. `prefix` is what its functions begin with."""
+    """A model with one context: call it with arrays. `prefix` is what its functions begin with.
+    Where sizes differ from call to call, a call wants them by name, `sizes={"batch": 7}`."""
 
     def __init__(self, path, prefix=None, level=None, threads=1, weights=None):
         self.library = C.CDLL(os.path.abspath(path))
@@ -40,6 +46,7 @@ class Model:
             C.byref(self.context), self.model, C.byref(Threads(threads))))
         self.results = list(self.values("result"))
         self.inputs = list(self.values("input"))
+        self.sizes = list(self.all_sizes())
 
     def function(self, name, result=C.c_int):
         f = self.library[f"{self.prefix}_{name}"]
@@ -56,12 +63,33 @@ class Model:
             v, i = v[0], i + 1
             yield v.name.decode(), np.dtype(v.dtype.decode()), tuple(v.shape[:v.ndim])
 
-    def __call__(self, *inputs):
-        outs = [np.empty(shape, dtype) for _, dtype, shape in self.results]
+    def all_sizes(self):
+        """The sizes that differ; a library of one size has no function for them."""
+        if hasattr(self.library, f"{self.prefix}_size"):
+            about, i = self.function("size", C.POINTER(Bounds)), 0
+            while s := about(C.c_int64(i)):
+                s, i = s[0], i + 1
+                yield s.name.decode(), s.least, s.most
+
+    def shapes(self, sizes):
+        """The shapes of results for some sizes."""
+        self.check(self.function("prepare")(self.context, sizes))
+        about = self.function("context_result", C.POINTER(Value))
+        for i in range(len(self.results)):
+            v = about(self.context, C.c_int64(i))[0]
+            yield tuple(v.shape[:v.ndim])
+
+    def __call__(self, *inputs, sizes=None):
+        shapes, chosen = [shape for _, _, shape in self.results], []
+        if self.sizes:
+            wanted = [(sizes or {})[name] for name, _, _ in self.sizes]
+            chosen = [(C.c_int64 * len(wanted))(*wanted)]
+            shapes = self.shapes(*chosen)
+        outs = [np.empty(shape, dtype) for shape, (_, dtype, _) in zip(shapes, self.results)]
         ins = [np.ascontiguousarray(x) for x in inputs]
         given, made = ([(Buffer * len(a))(*[Buffer(x.ctypes.data, x.nbytes) for x in a]),
                         C.c_int64(len(a))] for a in (ins, outs))
-        self.check(self.function("run")(self.context, *given, *made))
+        self.check(self.function("run")(self.context, *chosen, *given, *made))
         return outs
 
     def close(self):

@@ -95,9 +95,9 @@ class Trial:
         self.exported.save(self.path("whet"))
         return whet.load(self.path("whet"))
 
-    def library(self):
-        """The library for C, for this processor's levels."""
-        self.exported.compile(self.path("so"), threads=1)
+    def library(self, target="host"):
+        """The library for C."""
+        self.exported.compile(self.path("so"), threads=1, target=target)
         model = caller().Model(self.path("so"))
         names = [d.name for d in self.exported.sized.dims.dims]
 

@@ -3,7 +3,7 @@
 import pytest
 import whet
 
-from tests.export import onnx_runtime
+from tests.export import onnx_runtime, test_library
 from tests.export import table_of_models as table
 from tests.export.zoo import FEW, MODELS
 
@@ -41,6 +41,13 @@ def test_traces_and_archives_give_eagers_bits_at_each_batch(trials, name):
 def test_onnx_runtime_gives_the_same_within_its_rounding(trials, runtime, name):
     pytest.importorskip("onnx")
     assert trials(name, runtime).onnx().startswith("within")
+
+
+@test_library.pytestmark
+@pytest.mark.parametrize("name", ("gpt", "lenet", "lstm"))
+def test_a_library_gives_eagers_bits_at_each_batch(trials, name):
+    t, best = trials(name), test_library.levels()[:1]
+    assert t.each(lambda: t.library(best)) == table.SAME
 
 
 def test_a_difference_is_seen(trials):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from whet.cpu.pool_layout import state_bytes
 
-from .layout import MOST_THREADS, PAGE
+from .layout import MOST_THREADS, PAGE, About
 
 POOL = -(-state_bytes(MOST_THREADS) // PAGE) * PAGE  # bytes before a context
 READ, READ_WRITE, PRIVATE, ANONYMOUS = 1, 3, 2, 0x20  # of memory that is mapped, as Linux has them
@@ -16,7 +16,8 @@ ID_BYTES = 64  # at the start of a file of weights, and of the weights inside
 
 class Facts(NamedTuple):
     """What the code is written for. `machine` as `platform.machine` has it; `mapped`: the bytes of
-    the file of weights, 0 where they are inside."""
+    the file of weights, 0 where they are inside. `about`: what contexts know where sizes differ,
+    `itemsizes`: of inputs and results, `most`: words of the longest list."""
 
     prefix: str
     machine: str
@@ -26,6 +27,9 @@ class Facts(NamedTuple):
     copies: list[tuple[int, int, int]]
     messages: int
     mapped: int
+    about: About | None
+    itemsizes: list[int]
+    most: int
 
 
 def chain(f: Any, *steps: Callable[[], Any]) -> Any:

@@ -16,8 +16,9 @@ from whet.passes.lower_llvm.one_object import Texts, one_object
 from ..errors import ExportError
 from . import header, layout, linker, model_code, targets, worker
 from .code_parts import Facts
-from .data import Described, ListText, Told, Weights, extent
-from .level_program import LevelProgram
+from .data import Described, Level, ListText, Told, Weights, extent, together
+from .level_parts import LevelProgram
+from .sized_ways import all_sizes
 
 INSIDE, BESIDE = "inside", "beside"
 
@@ -45,7 +46,8 @@ def compile_library(
     if not 1 <= most <= layout.MOST_THREADS:
         bounds = f"from 1 to {layout.MOST_THREADS}"
         raise ExportError(f"compile: threads must be {bounds}, not {threads}")
-    refuse_sizes(exported)
+    if exported.sized is not None:
+        all_sizes(exported.name, exported.sized.dims)  # are there so many that each has a list?
     beside = f"{stem}.weights" if weights == BESIDE else None
     with tempfile.TemporaryDirectory() as folder:
         made = Library(exported, system, prefix, most, folder)
@@ -65,16 +67,6 @@ def compile_library(
             write(source, code)
             linker.link(system, source, path)
     return sorted({*files, path})
-
-
-def refuse_sizes(exported: Any) -> None:
-    """A library is for the sizes of an example."""
-    if exported.sized is not None:
-        dims = ", ".join(d.name for d in exported.sized.dims.dims)
-        raise ExportError(
-            f"compile: {exported.name} has sizes that differ ({dims}), which libraries do not "
-            "serve yet: export it without dynamic=, once for each size"
-        )
 
 
 def identifier(name: str) -> str:
@@ -105,9 +97,8 @@ class Library:
         self, exported: Any, system: targets.System, prefix: str, threads: int, folder: str
     ) -> None:
         self.system, self.prefix, self.title = system, prefix, repr(exported)
-        self.inputs = [Described(v.name, v.type) for v in exported.inputs]
-        dense = [type(v.type)(v.type.dtype, v.type.shape) for v in exported.results]
-        self.results = [Described(v.name, t) for v, t in zip(exported.results, dense)]
+        self.dims = [] if exported.sized is None else exported.sized.dims.dims
+        self.inputs, self.results = described(exported)
         for d in self.inputs:
             if d.type.span[0] < 0:
                 raise ExportError(f"compile: input `{d.name}` lies backwards in memory")
@@ -116,45 +107,74 @@ class Library:
         kinds = [k.target for k in system.kinds]
         self.programs = worker.programs(archive, kinds, threads, folder)
         os.unlink(archive)
-        refuse(exported.name, self.programs)
-        self.weights = Weights(self.programs)
+        refuse(exported.name, [p for level in self.programs for p in level])
+        self.weights = Weights([p for level in self.programs for p in level])
 
     def object(self, path: str | None) -> bytes:
         """The object file; the weights are written to `path` and put inside, if there is one."""
         if path is not None:
             with open(path, "wb") as f:
                 f.write(self.weights.data)
-        tags = [f"{self.prefix}.{k.name}" for k in self.system.kinds]
-        texts = [
-            Texts(tag, k.cpu, p.texts)
-            for tag, k, p in zip(tags, self.system.kinds, self.programs)
-        ]
-        told = Told(self.inputs, self.results, [r for p in self.programs for r in p.reasons])
-        lists = [
-            ListText(p, t, offsets, len(self.inputs), told.codes).text()
-            for p, t, offsets in zip(self.programs, texts, self.weights.offsets)
-        ]
-        facts = Facts(
-            self.prefix, self.system.machine, len(texts), len(self.inputs), len(self.results),
-            self.copies(), len(told.messages), 0 if path is not None else len(self.weights.data),
-        )
+        reasons = [r for level in self.programs for p in level for r in p.reasons]
+        told = Told(self.inputs, self.results, reasons, self.dims)
+        offsets, texts, levels = iter(self.weights.offsets), list[Texts](), list[Level]()
+        for kind, programs in zip(self.system.kinds, self.programs):
+            tag = f"{self.prefix}.{kind.name}"
+            sources, programs = together(programs)
+            texts.append(Texts(tag, kind.cpu, sources))
+            lists = [
+                ListText(p, f"{tag}.{i}", texts[-1], next(offsets), len(self.inputs), told.codes)
+                for i, p in enumerate(programs)
+            ]
+            arena, room = (max(xs) for xs in zip(*[(p.arena, p.room) for p in programs]))
+            levels.append(Level(kind, lists, arena, room))
         main = "\n".join([
             self.weights.text(self.system.machine, path),
-            told.text(self.system.kinds, self.programs, lists, tags),
-            model_code.text(facts),
+            told.text(levels),
+            model_code.text(self.facts(levels, len(told.messages), path is not None), levels),
         ])
-        public = {f"{self.prefix}_{f}" for f in header.FUNCTIONS}
+        public = {f"{self.prefix}_{f}" for f in header.functions(bool(self.dims))}
         return one_object(self.system.object, main, texts, public)
+
+    def facts(self, levels: Sequence[Level], messages: int, is_inside: bool) -> Facts:
+        """What the code is written for."""
+        values = [*self.inputs, *self.results]
+        about = layout.About(len(self.dims), [len(d.type.shape) for d in values])
+        most = max(len(x.words) for level in levels for x in level.lists)
+        return Facts(
+            self.prefix, self.system.machine, len(levels), len(self.inputs), len(self.results),
+            self.copies(), messages, 0 if is_inside else len(self.weights.data),
+            about if self.dims else None,
+            [d.type.dtype.itemsize for d in values], most,
+        )
 
     def copies(self) -> list[tuple[int, int, int]]:
         """Results that are there twice: (from, to, bytes)."""
-        return [(a, b, extent(self.results[b].type)) for a, b in self.programs[0].copies]
+        return [(a, b, extent(self.results[b].type)) for a, b in self.programs[0][0].copies]
 
     def header(self, beside: str | None) -> str:
         """The header."""
         levels = [k.name for k in self.system.kinds]
         name = beside and os.path.basename(beside)
-        return header.text(self.prefix, self.title, self.inputs, self.results, levels, name)
+        return header.text(
+            self.prefix, self.title, self.inputs, self.results, levels, name, self.dims)
+
+
+def described(exported: Any) -> tuple[list[Described], list[Described]]:
+    """The inputs and the results; where sizes differ, at the largest ones."""
+    sized, g = exported.sized, exported.graph
+    if sized is not None:
+        g = exported.graph_at(tuple(d.max for d in sized.dims.dims))
+    types = [g.types[x.value] for x in g.inputs if x.place != "constant"]
+    if sized is None:
+        types = [v.type for v in exported.inputs]
+    inputs = [Described(v.name, t, v.sizes) for v, t in zip(exported.inputs, types)]
+    made = [g.types[v] for v, _ in g.results]
+    results = [
+        Described(v.name, type(t)(t.dtype, t.shape), v.sizes)
+        for v, t in zip(exported.results, made)
+    ]
+    return inputs, results
 
 
 def refuse(name: str, programs: Sequence[LevelProgram]) -> None:

@@ -8,7 +8,19 @@ from whet.cpu.pool_layout import LINE, LINES, THREAD, WORKERS
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls.word_records import load, size
 
-from .code_parts import ANONYMOUS, POOL, PRIVATE, READ_WRITE, Facts, chain, field, give, put, where
+from .code_parts import (
+    ANONYMOUS,
+    POOL,
+    PRIVATE,
+    READ_WRITE,
+    Facts,
+    chain,
+    field,
+    give,
+    named,
+    put,
+    where,
+)
 from .layout import (
     ARENA,
     CONSTANTS,
@@ -21,6 +33,7 @@ from .layout import (
     Level,
     Model,
     Threads,
+    Value,
 )
 
 HUGE_PAGES, WIPE_ON_FORK = 14, 18  # as Linux has them
@@ -28,8 +41,11 @@ MASK = 1024  # bytes: of a set of processors
 
 
 def head(facts: Facts) -> int:
-    """The bytes of a context with its bases."""
+    """The bytes of a context with its bases, and where sizes differ with what it knows of them and
+    the list that it has made."""
     words = size(Context) + FIRST + facts.inputs + facts.results
+    if facts.about is not None:
+        words += facts.about.count + facts.most
     return -(-8 * words // PAGE) * PAGE
 
 
@@ -101,9 +117,11 @@ def fill(f: Any, facts: Facts, model: Any, level: Any, wish: Any, memory: Any, o
     cpus = f.call("processors", "i64")
     few = f.imin(cpus, MOST_THREADS)
     threads = f.sel(f.cmp("eq", wish.threads, 0), few, wish.threads)
+    words, listed = level.words, level.count
+    if facts.about is not None:
+        words, listed = room_for_sizes(f, facts, context), f.const("i64", 0)
     put(f, Context, context, model=model, busy=f.const("i64", 0), threads=threads, cpus=cpus,
-        executor=wish.executor, width=wish.width, run=wish.run, words=level.words,
-        count=level.count)
+        executor=wish.executor, width=wish.width, run=wish.run, words=words, count=listed)
     bases = {ARENA: arena, ROOM: room, CONSTANTS: load(f, model, Model).weights}
     for i, x in bases.items():
         f.store(x, f.at(context, size(Context) + i, "i64"))
@@ -111,6 +129,19 @@ def fill(f: Any, facts: Facts, model: Any, level: Any, wish: Any, memory: Any, o
     f.v("i64", f"atomicrmw add ptr {count.ref}, i64 1 acq_rel")
     f.store(context, out)
     return f.const("i64", 0)
+
+
+def room_for_sizes(f: Any, facts: Facts, context: Any) -> Any:
+    """Write what a context knows of values before it knows of sizes; where its list will be."""
+    about = facts.about
+    assert about is not None
+    at = f.at(context, size(Context) + FIRST + facts.inputs + facts.results, "i64")
+    f.call("memcpy", "ptr", at, named(f, "about"), f.const("i64", 8 * about.count))
+    for i, (place, ndim) in enumerate(zip(about.shapes, about.ndims)):
+        row = f.at(at, about.values + i * size(Value), "i64")
+        f.store(f.at(at, place, "i64"), field(f, Value, row, "shape"))
+        f.store(f.at(at, place + ndim, "i64"), field(f, Value, row, "strides"))
+    return f.at(at, about.count, "i64")
 
 
 def destroy_context(m: Module, facts: Facts) -> None:

@@ -8,23 +8,44 @@ import platform
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from whet.ir.values import Type
+from whet.ir.values import Type, short
 from whet.passes.lower_llvm.calls import launch_list as L
 from whet.passes.lower_llvm.one_object import Texts
 
+from ...guards.sizes import Dim
+from ..dims import bounds
 from . import layout
 from .code_parts import ID_BYTES
-from .level_program import ALIGN, Kernel, LevelProgram, Place, Step, Stop
+from .level_parts import ALIGN, Formula, Kernel, LevelProgram, Place, Step, Stop
 from .targets import Kind
 
 MAGIC = b"whet weights 1\n"
 
 
 class Described(NamedTuple):
-    """An input or a result: what the user calls it, and how it lies."""
+    """An input or a result: what the user calls it, how it lies, where sizes differ at the largest
+    ones, and its sizes in words."""
 
     name: str
     type: Type
+    sizes: Sequence[str]
+
+    @property
+    def shape(self) -> list[int]:
+        """Its sizes, -1 for those that differ."""
+        return [int(n) if n.isdecimal() else -1 for n in self.sizes]
+
+    @property
+    def varies(self) -> bool:
+        """Do some of its sizes differ?"""
+        return -1 in self.shape
+
+    @property
+    def said(self) -> str:
+        """Its type in words."""
+        if not self.varies:
+            return str(self.type)
+        return f"{short(self.type.dtype)}[{','.join(self.sizes)}]"
 
 
 # ---- constants -----------------------------------------------------------------------------------
@@ -93,53 +114,103 @@ def signed(w: int) -> int:
 
 
 class ListText:
-    """The list of a level."""
+    """The list of a program, whose symbols begin with `tag`; kernels are those of `texts`. Where
+    sizes differ the list is a template: `holes` are the places of words that go by sizes, `links`
+    of addresses of other words, `sums` of what is looked up and an offset."""
 
-    def __init__(self, p: LevelProgram, texts: Texts, offsets: list[int], inputs: int,
+    def __init__(self, p: LevelProgram, tag: str, texts: Texts, offsets: list[int], inputs: int,
                  reasons: dict[str, int]) -> None:
-        self.program, self.texts, self.offsets = p, texts, offsets
+        self.program, self.tag, self.texts, self.offsets = p, tag, texts, offsets
         self.inputs, self.reasons = inputs, reasons
+        self.holes: list[tuple[int, Formula]] = []
+        self.links: list[tuple[int, int]] = []
+        self.sums: list[tuple[int, str, int | Formula]] = []
+        self.words: list[int | str] = []
+        for step in p.steps:
+            if isinstance(step, Step):
+                self.launch(step)
+            else:
+                self.stop(step)
+        self.listed = len(self.words)
+        self.links = [(at, offset + 8 * self.listed) for at, offset in self.links]
+        for w in p.tail:
+            self.put(w)
 
-    def text(self) -> tuple[str, int]:
-        """The IR text of the words and of tables; how many words there are."""
-        found: list[int | str] = []
-        for step in self.program.steps:
-            found += self.launch(step) if isinstance(step, Step) else self.stop(step)
+    def text(self) -> str:
+        """The IR text of the words and of tables."""
         tables = [
             words(self.table(i), [self.word(w) for w in t])
             for i, t in enumerate(self.program.tables)
         ]
-        kernels = dict.fromkeys(self.texts.name(*k) for k in self.program.kernels)
-        heads = [f"declare void @{k}(ptr, i64, i64, i64)" for k in kernels]
-        return "\n".join([*heads, words(f"{self.texts.tag}.words", found), *tables]), len(found)
+        if self.program.case is not None:
+            tables += [
+                words(f"{self.tag}.{name}", [self.word(w) for w in look.words])
+                for name, look in self.program.case.lookups.items()
+            ]
+        return "\n".join([words(f"{self.tag}.words", self.words), *tables])
 
-    def launch(self, step: Step) -> list[int | str]:
+    def kernels(self) -> list[str]:
+        """The functions that it calls."""
+        return [self.texts.name(*k) for k in self.program.kernels]
+
+    def put(self, w: int | str | Formula) -> None:
+        """The next word."""
+        if isinstance(w, Formula):
+            self.holes.append((len(self.words), w))
+            w = 0
+        self.words.append(w)
+
+    def launch(self, step: Step) -> None:
         """The words of a launch."""
-        head = L.Launch(0, step.total, step.grain, len(step.arguments))
-        out: list[int | str] = [self.kernel(step.kernel), *head[1:]]
+        kernel = step.kernel if isinstance(step.kernel, Formula) else self.kernel(step.kernel)
+        head: Any = (kernel, step.total, step.grain, len(step.arguments))
+        for w in L.Launch(*head):
+            self.put(w)
         for a in step.arguments:
-            out += self.place(a) if isinstance(a, Place) else (L.VALUE, a)
-        return out
+            if isinstance(a, Place):
+                self.place(a)
+            else:
+                self.put(L.VALUE)
+                self.put(a)
 
-    def stop(self, stop: Stop) -> list[int | str]:
+    def stop(self, stop: Stop) -> None:
         """The words of a check."""
         reason = self.reasons[self.program.reasons[stop.reason]]
-        return [*L.Check(L.CHECK, stop.at.offset, stop.wanted, reason)]
+        for w in L.Check(L.CHECK, stop.at.offset, stop.wanted, reason):  # type: ignore[arg-type]
+            self.put(w)
 
-    def place(self, a: Place) -> tuple[int | str, int | str]:
+    def place(self, a: Place) -> None:
         """The words of an address."""
         kind, number = a.base
         if kind == "tables":
-            return L.VALUE, address(self.table(number), a.offset)
-        if kind == "constants":
-            return layout.CONSTANTS, self.offsets[number] + a.offset
-        first = {"arena": layout.ARENA, "room": layout.ROOM, "input": layout.FIRST,
-                 "output": layout.FIRST + self.inputs}[kind]
-        return first + (number if kind in ("input", "output") else 0), a.offset
+            self.put(L.VALUE)
+            self.put(address(self.table(int(number)), int(a.offset)))  # type: ignore[arg-type]
+        elif kind == "tail":
+            self.put(L.VALUE)
+            self.links.append((len(self.words), a.offset))  # type: ignore[arg-type]
+            self.put(0)
+        elif kind == "constants":
+            self.put(layout.CONSTANTS)
+            if isinstance(number, str):
+                self.sums.append((len(self.words), number, a.offset))
+                self.put(0)
+            else:
+                self.put(self.in_weights(a))
+        else:
+            first = {"arena": layout.ARENA, "room": layout.ROOM, "input": layout.FIRST,
+                     "output": layout.FIRST + self.inputs}[kind]
+            self.put(first + (int(number) if kind in ("input", "output") else 0))
+            self.put(a.offset)
 
-    def word(self, w: int | Kernel) -> int | str:
+    def in_weights(self, a: Place) -> int:
+        """Where a place in a constant lies among the weights."""
+        return self.offsets[a.base.number] + a.offset  # type: ignore[index,operator]
+
+    def word(self, w: int | Kernel | Place) -> int | str:
         """A word of a table."""
-        return self.kernel(w.number) if isinstance(w, Kernel) else w
+        if isinstance(w, Kernel):
+            return self.kernel(w.number)
+        return self.in_weights(w) if isinstance(w, Place) else w
 
     def kernel(self, number: int) -> str:
         """A kernel's address."""
@@ -147,16 +218,43 @@ class ListText:
 
     def table(self, number: int) -> str:
         """What a table is called."""
-        return f"{self.texts.tag}.table.{number}"
+        return f"{self.tag}.table.{number}"
+
+
+def declared(lists: Iterable[ListText]) -> str:
+    """The heads of all kernels that lists call."""
+    names = dict.fromkeys(k for one in lists for k in one.kernels())
+    return "\n".join(f"declare void @{k}(ptr, i64, i64, i64)" for k in names)
+
+
+def together(programs: Sequence[LevelProgram]) -> tuple[list[str], list[LevelProgram]]:
+    """The texts of several programs of a level, each once, and the programs with kernels in
+    these."""
+    texts = list(dict.fromkeys(t for p in programs for t in p.texts))
+    places = {t: i for i, t in enumerate(texts)}
+    return texts, [
+        p._replace(kernels=[(places[p.texts[i]], symbol) for i, symbol in p.kernels])
+        for p in programs
+    ]
 
 
 # ---- what is told --------------------------------------------------------------------------------
+class Level(NamedTuple):
+    """What is told of a level: its kind, its lists, and the bytes of its arenas and rooms."""
+
+    kind: Kind
+    lists: Sequence[ListText]
+    arena: int
+    room: int
+
+
 class Told:
-    """Names, shapes and messages. `codes` are the codes of preconditions, by what they say."""
+    """Names, shapes and messages. `codes` are the codes of preconditions, by what they say; `sizes`
+    are the sizes that differ."""
 
     def __init__(self, inputs: Sequence[Described], results: Sequence[Described],
-                 reasons: Iterable[str]) -> None:
-        self.inputs, self.results = list(inputs), list(results)
+                 reasons: Iterable[str], sizes: Sequence[Dim] = ()) -> None:
+        self.inputs, self.results, self.sizes = list(inputs), list(results), list(sizes)
         self.strings: dict[str, int] = {}
         distinct = dict.fromkeys(reasons)
         self.codes = {r: (i + 1) << 8 | layout.Code.PRECONDITION for i, r in enumerate(distinct)}
@@ -167,7 +265,7 @@ class Told:
         out = [(int(code), text) for code, text in layout.SAID.items()]
         for i, d in enumerate([*self.inputs, *self.results]):
             what = f"{'input' if i < len(self.inputs) else 'result'} `{d.name}`"
-            size = f"{d.type}, {extent(d.type)} bytes"
+            size = d.said if d.varies else f"{d.said}, {extent(d.type)} bytes"
             align = d.type.dtype.itemsize
             said = {
                 layout.Code.NULL_POINTER: f"{what} is a null pointer; it is {size}",
@@ -176,6 +274,9 @@ class Told:
                 layout.Code.OVERLAP: f"{what} shares memory with an input or another result",
             }
             out += [((i + 1) << 8 | code, text) for code, text in said.items()]
+        for i, dim in enumerate(self.sizes):
+            text = f"the size `{dim.name}` is out of its bounds: it is {bounds(dim)}"
+            out.append(((i + 1) << 8 | layout.Code.OUT_OF_BOUNDS, text))
         out += [(code, f"these data go another way: {r}") for r, code in self.codes.items()]
         return [*out, (-1, "no code of this library")]
 
@@ -183,32 +284,63 @@ class Told:
         """The word that is the address of a text."""
         return address(f"text.{self.strings.setdefault(s, len(self.strings))}")
 
-    def text(self, kinds: Sequence[Kind], programs: Sequence[LevelProgram],
-             lists: Sequence[tuple[str, int]], tags: Sequence[str]) -> str:
+    def text(self, levels: Sequence[Level]) -> str:
         """The IR text of all tables."""
-        out: list[str] = [text for text, _ in lists]
-        levels: list[int | str] = []
-        for kind, p, (_, count), tag in zip(kinds, programs, lists, tags, strict=True):
-            levels += [kind.need, self.string(kind.name), address(f"{tag}.words"), count,
-                       p.arena, p.room]
-        out.append(words("levels", levels))
+        lists = [x for level in levels for x in level.lists]
+        out: list[str] = [declared(lists), *[x.text() for x in lists]]
+        rows: list[int | str] = []
+        for level in levels:
+            kind, first = level.kind, level.lists[0]
+            code: list[int | str] = [address(f"{first.tag}.words"), first.listed]
+            if self.sizes:
+                code = [address(f"{kind.name}.ways"), len(level.lists)]
+                out.append(words(f"{kind.name}.ways", ways(level.lists)))
+            rows += [kind.need, self.string(kind.name), *code, level.arena, level.room]
+        out.append(words("levels", rows))
         for name, values in (("inputs", self.inputs), ("results", self.results)):
-            rows: list[int | str] = []
+            rows = []
             for i, d in enumerate(values):
-                out += [words(f"{name}.{i}.shape", d.type.shape),
+                out += [words(f"{name}.{i}.shape", d.shape),
                         words(f"{name}.{i}.strides", d.type.strides)]
-                rows += [
-                    self.string(d.name), self.string(str(d.type.dtype)), len(d.type.shape),
-                    address(f"{name}.{i}.shape"), address(f"{name}.{i}.strides"),
-                    extent(d.type), d.type.dtype.itemsize]
+                rows += self.value(d, address(f"{name}.{i}.shape"), address(f"{name}.{i}.strides"))
             out.append(words(name, rows))
         out.append(words("bytes", [extent(d.type) for d in (*self.inputs, *self.results)]))
+        out += self.of_sizes()
         rows = []
-        for code, said in self.messages:
-            rows += [code, self.string(said)]
+        for code_, said in self.messages:
+            rows += [code_, self.string(said)]
         out.append(words("messages", rows))
         out += [array(f"text.{i}", s.encode() + b"\0") for s, i in self.strings.items()]
         return "\n".join(out)
+
+    def value(self, d: Described, shape: int | str, strides: int | str) -> list[int | str]:
+        """What is told of an input or a result."""
+        return [
+            self.string(d.name), self.string(str(d.type.dtype)), len(d.type.shape), shape, strides,
+            extent(d.type), d.type.dtype.itemsize]
+
+    def of_sizes(self) -> list[str]:
+        """What is told of sizes that differ, and what a context knows of values at first."""
+        if not self.sizes:
+            return []
+        values, rows = [*self.inputs, *self.results], list[int | str]()
+        for dim in self.sizes:
+            rows += [self.string(dim.name), dim.min, dim.max or 0]
+        about = layout.About(len(self.sizes), [len(d.type.shape) for d in values])
+        start: list[int | str] = [0] * about.values
+        for d in values:
+            start += self.value(d, 0, 0)
+        start += [0] * (about.count - len(start))
+        return [words("sizes", rows), words("about", start)]
+
+
+def ways(lists: Sequence[ListText]) -> list[int | str]:
+    """The table of the lists of a level whose sizes differ."""
+    out: list[int | str] = []
+    for x in lists:
+        symbols = [address(f"{x.tag}.{name}") for name in ("fits", "fill", "words")]
+        out += [*symbols, len(x.words), x.listed]
+    return out
 
 
 def extent(t: Any) -> int:

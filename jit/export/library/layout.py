@@ -1,6 +1,7 @@
 """What the functions of a library keep in memory, and the codes that they give."""
 
 import enum
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from whet.passes.lower_llvm.calls.word_records import Address
@@ -11,7 +12,8 @@ ARENA, ROOM, CONSTANTS, FIRST = 0, 1, 2, 3  # a context's bases; then inputs, th
 
 
 class Level(NamedTuple):
-    """The code for one level of processors. `need`: the level that a processor must have."""
+    """The code for one level of processors. `need`: the level that a processor must have. Where
+    sizes differ, `words` are the `count` ways."""
 
     need: int
     name: Address
@@ -19,6 +21,26 @@ class Level(NamedTuple):
     count: int
     arena: int
     room: int
+
+
+class Way(NamedTuple):
+    """Where sizes differ, one of a level's lists: `fits(sizes)` says whether it is for some sizes,
+    `fill(sizes, words, about)` puts what goes by them into the list, a copy of `template` of
+    `count` words, of which `listed` are launches, and into what is told of values."""
+
+    fits: Address
+    fill: Address
+    template: Address
+    count: int
+    listed: int
+
+
+class Size(NamedTuple):
+    """A size that differs: its name and its bounds."""
+
+    name: Address
+    least: int
+    most: int
 
 
 class Value(NamedTuple):
@@ -99,6 +121,7 @@ class Code(enum.IntEnum):
     WEIGHTS = 10
     THREADS = 11
     PRECONDITION = 12
+    OUT_OF_BOUNDS = 13
 
 
 SAID = {
@@ -113,3 +136,20 @@ SAID = {
     Code.THREADS: f"the number of threads must be from 0 to {MOST_THREADS}, and an executor has "
     "both functions",
 }
+
+
+class About:
+    """What a context of a library whose sizes differ knows of them, in words from `base` on:
+    the sizes of the last call, the bytes of all values, a `Value` for each, and their shapes and
+    strides. `ndims`: of inputs, then of results."""
+
+    def __init__(self, sizes: int, ndims: Sequence[int]) -> None:
+        self.sizes, self.ndims = sizes, list(ndims)
+        self.bytes = sizes
+        self.values = self.bytes + len(ndims)
+        self.shapes, at = list[int](), self.values + len(ndims) * len(Value._fields)
+        for n in ndims:
+            self.shapes.append(at)
+            at += 2 * n
+        self.count = at
+

@@ -11,9 +11,11 @@ What is in lists of a program at fixed addresses is told apart here by what it i
 from __future__ import annotations
 
 import ctypes as C
+import functools
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from whet.cpu import haste, native
@@ -30,65 +32,7 @@ from ...program.misses import broken
 from ...program.steady import Steady
 from ...program.tape_entries import TapeEntries
 from ..layouts import layouts
-
-ALIGN = 64  # bytes: of each constant, and of each piece of a context
-
-
-# ---- what a level is made of: plain data, from one process to another ----------------------------
-class Kernel(NamedTuple):
-    """The address of a kernel, by its number."""
-
-    number: int
-
-
-class Base(NamedTuple):
-    """Where a piece of memory begins that an argument lies in: `kind` is "arena", "room",
-    "constants", "tables", "input" or "output"; the latter two have a number."""
-
-    kind: str
-    number: int = 0
-
-
-class Place(NamedTuple):
-    """An address: so many bytes after a base. In "constants" a number of a constant comes
-    first."""
-
-    base: Base
-    offset: int
-
-
-class Step(NamedTuple):
-    """A launch: the kernel's number, its units, their grain, and numbers and places."""
-
-    kernel: int
-    total: int
-    grain: int
-    arguments: list[int | Place]
-
-
-class Stop(NamedTuple):
-    """The list ends where the word `at` is not `wanted`, for the reason of that number."""
-
-    at: Place
-    wanted: int
-    reason: int
-
-
-class LevelProgram(NamedTuple):
-    """All that a level has: `texts` are IR texts, `kernels` (number of the text, symbol), `tables`
-    lists of words and `Kernel`s, `reasons` why lists end. `refused`: what no launch does, as (op,
-    line); then there is nothing else."""
-
-    steps: list[Step | Stop]
-    texts: list[str]
-    kernels: list[tuple[int, str]]
-    constants: list[bytes]
-    tables: list[list[int | Kernel]]
-    arena: int
-    room: int
-    reasons: list[str]
-    copies: list[tuple[int, int]]  # a result that is the same as an earlier one: (that, it)
-    refused: list[tuple[str, str]]
+from .level_parts import ALIGN, REFUSED, Base, Kernel, LevelProgram, Place, Step, Stop
 
 
 # ---- the program's builder -----------------------------------------------------------------------
@@ -105,17 +49,15 @@ class Tapes(TapeEntries):
         return super().argument(x, operands, mine)
 
 
-class Prepared(Steady):
-    """What is made of constants alone is made at once, and is a constant from then on."""
+class AtOnce:
+    """What is made of constants alone is made at once, and is a constant from then on. For what is
+    kept between calls."""
 
-    def __init__(self, b: ProgramBuilder, values: Mapping[int, Any]) -> None:
-        passed = b.passed
-        super().__init__(
-            passed.tensors, passed.lasting, passed.order.written, b.roots, b.arrays
-        )
-        self.values, self.moving = values, b.roots.moving
+    values: Mapping[int, Any]  # the arrays of constants
+    moving: Sequence[int]  # the values that calls bring, by position
 
     def unless_written(self, sources: Any, entries: Entries) -> Entries:
+        """Nobody writes to constants."""
         pieces: dict[int, Any] = {}
         for e in (e for e in entries if isinstance(e, Launch)):
             native.launch(e.kernel, e.total, e.grain, *[self.now(a, pieces) for a in e.given])
@@ -131,6 +73,17 @@ class Prepared(Steady):
             return address(self.values[self.moving[a.position]]) + a.offset
         piece = pieces.setdefault(id(a.piece), np.empty(a.piece.size, np.uint8))
         return address(piece) + a.offset
+
+
+class Prepared(AtOnce, Steady):
+    """The same in the program of a level."""
+
+    def __init__(self, b: ProgramBuilder, values: Mapping[int, Any]) -> None:
+        passed = b.passed
+        super().__init__(
+            passed.tensors, passed.lasting, passed.order.written, b.roots, b.arrays
+        )
+        self.values, self.moving = values, b.roots.moving
 
 
 class LevelBuilder(ProgramBuilder):
@@ -166,7 +119,7 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
             if type(s) is Called and not does_nothing(b, s.node)
         ]
         if refused:
-            return LevelProgram([], [], [], [], [], 0, 0, [], [], refused)
+            return REFUSED._replace(refused=refused)
         return Writer(b, steps, given, values, results).level()
 
 
@@ -218,11 +171,16 @@ class Writer:
         self.copies: list[tuple[int, int]] = []
         steps = [*steps, *self.outputs(results)]
         self.arena, _ = find_places(steps, b.places.heirs)
-        self.entries = [e for s in steps if type(s) is Launched for e in s.entries]
-        self.keys = native.by_address()
+        entries = [e for s in steps if type(s) is Launched for e in s.entries]
+        self.collect(entries, b.tapes.tables)
+
+    def collect(self, entries: list[Any], tables: Mapping[int, Any]) -> None:
+        """Find what entries need; `tables` are arrays by their addresses, whose words may be
+        kernels."""
+        self.entries, self.keys = entries, native.by_address()
         self.kernels: dict[int, int] = {}
         self.flags = self.flag_places()
-        self.tables = {at: a for at, a in b.tapes.tables.items() if self.has_kernels(a)}
+        self.tables = {at: a for at, a in tables.items() if self.has_kernels(a)}
         self.constants = Constants(self.constant_arrays())
 
     def constant_arrays(self) -> Iterator[Any]:
@@ -319,7 +277,7 @@ class Writer:
                 value = self.values[self.b.roots.moving[a.position]]
                 return self.constant(address(value) + a.offset)
             if base.kind == "room":
-                return Place(Base("room"), base.number + a.offset)
+                return Place(Base("room"), int(base.number) + a.offset)
             return Place(base, a.offset)
         at = address(a.array)
         if at in self.flags:
@@ -345,13 +303,22 @@ class Writer:
         """The texts of the kernels that are launched, and of what they call; where each is."""
         sources = native.sources or {}
         wanted = [sources[self.keys[at]] for at in self.kernels]
+        by_symbol: dict[str, list[str]] = {}
+        for text, symbol in sources.values():
+            by_symbol.setdefault(symbol, []).append(text)
         texts = list(dict.fromkeys(text for text, _ in wanted))
         for text in texts:  # grows
-            for other, symbol in sources.values():
-                call = f"@{symbol}("
-                if other not in texts and call in text and call not in defined(text):
-                    texts.append(other)
+            found = [x for symbol in called(text) for x in by_symbol.get(symbol, ())]
+            texts += [x for x in dict.fromkeys(found) if x not in texts]
         return texts, [(texts.index(text), symbol) for text, symbol in wanted]
+
+
+@functools.cache
+def called(text: str) -> list[str]:
+    """The functions that a text names and does not define."""
+    heads = defined(text)
+    names = dict.fromkeys(re.findall(r"@([\w.$]+)\(", text))
+    return [name for name in names if f"@{name}(" not in heads]
 
 
 def defined(text: str) -> str:

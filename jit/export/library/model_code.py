@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from whet.cpu.pool_code import several_pools
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls.word_records import load, size
 
-from . import processor, run_code
+from . import plan_code, processor, run_code
 from .code_parts import ID_BYTES, PRIVATE, READ, Facts, chain, discard, give, named, put, where
 from .context_code import create_context, destroy_context
+from .data import Level as ListsOfLevel
 from .layout import MOST_THREADS, Code, Level, Model
 from .tell_code import tell
 
 SEEK_END = 2  # as Linux has it
 
 
-def text(facts: Facts) -> str:
-    """The IR text of a library's functions, but for its data."""
+def text(facts: Facts, levels: Sequence[ListsOfLevel]) -> str:
+    """The IR text of a library's functions, but for its data. `levels`: where sizes differ, their
+    lists are made ready by functions."""
     m = Module()
     if facts.machine == "x86_64":
         processor.emit(m)
     run_code.launches(m)
-    run_code.run(m, facts.prefix, facts.inputs, facts.results, facts.copies)
+    run_code.run(m, facts)
+    if facts.about is not None:
+        plan_code.emit(m, facts, levels)
     choose(m, facts)
     weights(m, facts)
     create_model(m, facts)

@@ -9,7 +9,7 @@ from whet.passes.lower_llvm.calls import launch_list as L
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.calls.word_records import load, size
 
-from .code_parts import POOL, chain, field, put, until, where
+from .code_parts import POOL, Facts, chain, field, named, put, until, where
 from .layout import FIRST, Buffer, Code, Context, Job, Value
 
 KERNEL = [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
@@ -129,10 +129,10 @@ def buffers(m: Any) -> None:
 
 
 def apart(m: Any, inputs: int, results: int) -> None:
-    """`apart(context)`: no result lies in an input's memory, or in another result's."""
-    f: Any = m.fn("apart", [("ptr", "context")], "i64", "internal")
-    bases = f.at(f.args[0], size(Context) + FIRST, "i64")
-    sizes = f.v("ptr", "getelementptr i8, ptr @bytes, i64 0")
+    """`apart(context, bytes)`: no result lies in an input's memory, or in another result's."""
+    f: Any = m.fn("apart", [("ptr", "context"), ("ptr", "bytes")], "i64", "internal")
+    context, sizes = f.args
+    bases = f.at(context, size(Context) + FIRST, "i64")
 
     def memory(i: Any) -> tuple[Any, Any]:
         low = f.load("i64", f.at(bases, i, "i64"))
@@ -151,51 +151,67 @@ def apart(m: Any, inputs: int, results: int) -> None:
     f.ret(until(f, f.const("i64", results), result))
 
 
-def run(m: Any, prefix: str, inputs: int, results: int, copies: list[tuple[int, int, int]]) -> None:
-    """The function `run`. `copies`: (from, to, bytes) of results that are there twice."""
+def enter(f: Any, context: Any) -> Any:
+    """The code for a context that is in use; otherwise it is from now on."""
+    busy = field(f, Context, context, "busy")
+    was = f.v("i64", f"atomicrmw xchg ptr {busy.ref}, i64 1 acquire")
+    return where(f, f.cmp("ne", was, 0), int(Code.BUSY))
+
+
+def leave(f: Any, context: Any) -> None:
+    """The context is no more in use."""
+    f.raw(f"store atomic i64 0, ptr {field(f, Context, context, 'busy').ref} release, align 8")
+
+
+def run(m: Any, facts: Facts) -> None:
+    """The function `run`. `copies` are results that are there twice. Where sizes differ, they are
+    an argument, and the context has what is told of values."""
     buffers(m)
-    apart(m, inputs, results)
-    names = [("ptr", "context"), ("ptr", "inputs"), ("i64", "given")]
-    f: Any = m.fn(f"{prefix}_run", [*names, ("ptr", "results"), ("i64", "wanted")], "i32")
-    context, given, n, wanted, k = f.args
+    apart(m, facts.inputs, facts.results)
+    inputs, results, about = facts.inputs, facts.results, facts.about
+    names = [("ptr", "context"), *([("ptr", "sizes")] if about else []), ("ptr", "inputs"),
+             ("i64", "given"), ("ptr", "results"), ("i64", "wanted")]
+    f: Any = m.fn(f"{facts.prefix}_run", names, "i32")
+    context, *sizes, given, n, wanted, k = f.args
     null = f.const("ptr", 0)
     count = [f.const("i64", x) for x in (inputs, results)]
-    tables = [f.v("ptr", f"getelementptr i8, ptr @{t}, i64 0") for t in ("inputs", "results")]
     bases = f.at(context, size(Context) + FIRST, "i64")
+    if about:
+        known = f.at(bases, inputs + results, "i64")
+        places = about.values, about.values + inputs * size(Value), about.bytes
+        tables = [f.at(known, x, "i64") for x in places]
+    else:
+        tables = [named(f, x) for x in ("inputs", "results", "bytes")]
 
     def duplicates() -> Any:
-        for a, b, nbytes in copies:
+        for a, b, nbytes in facts.copies:
             x, y = (f.load("ptr", f.at(bases, inputs + i, "i64")) for i in (a, b))
             f.call("memcpy", "ptr", y, x, f.const("i64", nbytes))
         return f.const("i64", 0)
-
-    def enter() -> Any:
-        busy = field(f, Context, context, "busy")
-        was = f.v("i64", f"atomicrmw xchg ptr {busy.ref}, i64 1 acquire")
-        return where(f, f.cmp("ne", was, 0), int(Code.BUSY))
 
     def inside() -> Any:
         zero, first = f.const("i64", 0), f.const("i64", inputs)
         code = chain(
             f,
+            *[lambda: f.call("plan", "i64", context, *sizes) for _ in sizes],
             lambda: f.call("buffers", "i64", context, tables[0], count[0], given, zero),
             lambda: f.call("buffers", "i64", context, tables[1], count[1], wanted, first),
-            lambda: f.call("apart", "i64", context),
+            lambda: f.call("apart", "i64", context, tables[2]),
             lambda: f.call("run_list", "i64", context),
             duplicates,
         )
-        f.raw(f"store atomic i64 0, ptr {field(f, Context, context, 'busy').ref} release, align 8")
+        leave(f, context)
         return code
 
     missing = f.cmp("eq", context, null)
-    for pointer, some in ((given, inputs), (wanted, results)):
+    for pointer, some in (*[(x, 1) for x in sizes], (given, inputs), (wanted, results)):
         missing = missing | f.cmp("eq", pointer, null) if some else missing
     code = chain(
         f,
         lambda: where(f, missing, int(Code.NULL_POINTER)),
         lambda: where(
             f, f.cmp("ne", n, count[0]) | f.cmp("ne", k, count[1]), int(Code.WRONG_COUNT)),
-        enter,
+        lambda: enter(f, context),
         inside,
     )
     f.ret(f.conv("trunc", code, "i32"))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from .level_program import LevelProgram
+from .level_parts import LevelProgram
 
 # what would have kernels be others than a library's
 ASIDE = ("WHET_CPU", "WHET_CHECK", "WHET_GUARD", "WHET_NATIVE", "WHET_JIT", "WHET_SHOW")
@@ -24,9 +24,11 @@ main(*given)
 """
 
 
-def programs(archive: str, targets: Sequence[str], threads: int, folder: str) -> list[LevelProgram]:
-    """The programs of the graph in an archive for some targets, made side by side; `threads` is
-    the most that a launch may use."""
+def programs(
+    archive: str, targets: Sequence[str], threads: int, folder: str
+) -> list[list[LevelProgram]]:
+    """The programs of the graph in an archive for each of some targets, made side by side;
+    `threads` is the most that a launch may use."""
     env = {k: v for k, v in os.environ.items() if k not in ASIDE}
     env["WHET_CACHE"] = "0"
     made, running = [os.path.join(folder, t) for t in targets], []
@@ -48,7 +50,8 @@ def programs(archive: str, targets: Sequence[str], threads: int, folder: str) ->
 
 
 def main(archive: str, target: str, threads: int, path: str) -> None:
-    """Write the program of an archive's graph for a target."""
+    """Write the programs of an archive's graph for a target: one, or several where its sizes
+    differ."""
     from whet.cpu import native, pool
     from whet.passes.lower_llvm import targets
 
@@ -58,9 +61,13 @@ def main(archive: str, target: str, threads: int, path: str) -> None:
     import whet
 
     from .level_program import built
+    from .sized_ways import Ways
 
     exported = whet.load(archive)
-    made = built(exported.graph, exported.constants)
+    if exported.sized is None:
+        made = [built(exported.graph, exported.constants)]
+    else:
+        made = Ways(exported).find()
     with open(path, "wb") as f:
         pickle.dump(made, f)
 

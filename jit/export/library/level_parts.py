@@ -1,0 +1,108 @@
+"""What a level of a library is made of: plain data, from one process to another.
+
+A library of sizes that differ has several programs for a level, each with a `Case`: the sizes that
+it is for, and how its words go by them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+ALIGN = 64  # bytes: of each constant, and of each piece of a context
+
+
+class Kernel(NamedTuple):
+    """The address of a kernel, by its number."""
+
+    number: int
+
+
+class Formula(NamedTuple):
+    """A word that goes by sizes: an expression of Python's in the symbols and parts of a `Case`.
+    `form` is how the number lies in the word, as NumPy calls it."""
+
+    text: str
+    form: str = "int64"
+
+
+class Base(NamedTuple):
+    """Where a piece of memory begins that an argument lies in: `kind` is "arena", "room",
+    "constants", "tables", "tail" (the words behind the list), "input" or "output"; the latter two
+    have a number. The number of a constant may be one that goes by sizes: the name of a `Lookup` of
+    places."""
+
+    kind: str
+    number: int | str = 0
+
+
+class Place(NamedTuple):
+    """An address: so many bytes after a base. In "constants" a number of a constant comes
+    first."""
+
+    base: Base
+    offset: int | Formula
+
+
+class Step(NamedTuple):
+    """A launch: the kernel, by its number or as what a `Lookup` has, its units, their grain, and
+    numbers and places."""
+
+    kernel: int | Formula
+    total: int | Formula
+    grain: int | Formula
+    arguments: list[int | Formula | Place]
+
+
+class Stop(NamedTuple):
+    """The list ends where the word `at` is not `wanted`, for the reason of that number."""
+
+    at: Place
+    wanted: int
+    reason: int
+
+
+class Lookup(NamedTuple):
+    """What Python found for sizes: `words`, for all sizes of some symbols from the `least` ones on,
+    so many of each."""
+
+    symbols: list[int]
+    least: list[int]
+    counts: list[int]
+    words: list[int | Kernel | Place]
+
+
+class Case(NamedTuple):
+    """The sizes that a program is for. `symbols`: the number of the dimension that each symbol s0,
+    s1, ... is; `fixed`: (dimension, its size) of the others; `asked`: what must be so of sizes;
+    `parts`: name -> the expression that it stands for; `lookups`: the same for what is looked up;
+    `shapes`: of inputs, then of results."""
+
+    symbols: list[int]
+    fixed: list[tuple[int, int]]
+    asked: list[str]
+    parts: dict[str, str]
+    lookups: dict[str, Lookup]
+    shapes: list[list[int | Formula]]
+
+
+class LevelProgram(NamedTuple):
+    """All that a level has: `texts` are IR texts, `kernels` (number of the text, symbol), `tables`
+    lists of words and `Kernel`s, `reasons` why lists end. `refused`: what no launch does, as (op,
+    line); then there is nothing else. `tail`: words behind the list that launches are given the
+    address of."""
+
+    steps: list[Step | Stop]
+    texts: list[str]
+    kernels: list[tuple[int, str]]
+    constants: list[bytes]
+    tables: list[list[int | Kernel]]
+    arena: int
+    room: int
+    reasons: list[str]
+    copies: list[tuple[int, int]]  # a result that is the same as an earlier one: (that, it)
+    refused: list[tuple[str, str]]
+    case: Case | None = None
+    tail: list[int | Formula] = []
+
+
+REFUSED = LevelProgram([], [], [], [], [], 0, 0, [], [], [])

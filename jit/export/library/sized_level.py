@@ -1,0 +1,295 @@
+"""The program of a graph for all sizes that go the same way, as plain data: words that go by sizes
+are expressions of them.
+
+It is planned as families of traces are (`program/sized.py`), from the graph at two sizes. What
+Python computes of sizes (which kernel suits them, a mask) is looked up: in a library there is no
+Python.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from whet.cpu import native
+from whet.ir.extent import Extent, Real, Unsized, text
+from whet.ir.graph import Graph, OpNode, Ref
+from whet.ir.op import find_op
+from whet.ir.outline import Numeral, Table
+from whet.ir.spans import address
+from whet.ir.values import Type
+from whet.passes.lower_llvm.calls import launch_list as L
+from whet.tensor import contiguous_format
+
+from ...program import builder
+from ...program.launch_entries import Check, Fixed, InArena, Moving, Number
+from ...program.own_arrays import Address
+from ...program.size_expressions import Sizes
+from ...program.sized import SizedProgram
+from ...program.sized_lists import Done
+from ...program.sized_places import SizedSteady
+from ..layouts import layouts
+from .level_parts import Base, Case, Formula, Kernel, LevelProgram, Lookup, Place, Step, Stop
+from .level_program import AtOnce, Writer
+
+CALL = re.compile(r"f\d+\(")  # a function of Python's in an expression
+SCANNED = 4096  # words: no larger array is a table of kernels
+FORMS = "float32", "float64", "int64"  # how a number of sizes may lie in a word
+
+
+def owning(g: Graph) -> Graph:
+    """The graph with results that have memory of their own and lie row by row."""
+    copy: Any = find_op("clone_format")
+    nodes, types, results = list(g.nodes), dict(g.types), []
+    roots, seen = g.roots(), {x.value for x in g.inputs}
+    for v, name in g.results:
+        t = types[v]
+        if v in seen or roots[v] != v or not t.contiguous:
+            new = max(types) + 1
+            attrs = {"memory_format": contiguous_format}
+            nodes.append(OpNode(copy, (Ref(v),), attrs, [new], ""))
+            types[new] = Type(t.dtype, t.shape)
+            v = new
+        seen.add(v)
+        results.append((v, name))
+    return Graph(nodes, types, g.inputs, results, g.name)
+
+
+class SizedLevel:
+    """The plan for sizes like `values`, of which those in `dims` are symbols; `graphs` are those at
+    these sizes and at the `second` ones. Raises Unsized."""
+
+    def __init__(self, graphs: Sequence[Graph], constants: Mapping[str, Any],
+                 sizes: Sequence[Sequence[int]], dims: Sequence[int]) -> None:
+        g, self.sizes = graphs[0], list(sizes[0])
+        own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
+        self.given = [x.value for x in g.inputs if x.place != "constant"]
+        self.results = [v for v, _ in g.results]
+        self.values = {v: t._array for v, t in own.items()}
+        programs: list[Any] = []
+        for g in graphs:
+            outside, like = [*self.given, *own], programs[-1] if programs else None
+            programs.append(builder.build(
+                g.nodes, layouts(g), outside, self.results, steady=own, like=like))
+        first, other = programs
+        if other.plan is not first.plan:
+            raise Unsized("passes go another way")
+        symbols = Sizes(*[[n for v in self.given for n in p.arrays[v].shape]
+                          for p in (first, other)])
+        pairs = {(sizes[0][k], sizes[1][k]): k for k in dims}
+        if set(pairs) != set(symbols.pairs):
+            raise Unsized("sizes are not told apart")
+        self.symbols = [pairs[p] for p in symbols.pairs]
+        self.program = Planned(first, other, symbols, [a for a, _ in symbols.pairs], own)
+        self.facts = self.program.facts
+        if any(type(s) is Done for s in self.program.steps):
+            raise Unsized("Python does a part of it")
+        self.writer = SizedWriter(self)
+        self.draft = self.writer.draft()
+        self.fits = self.facts.function([])
+        self.own = self.facts.function(self.program.own.expressions)
+        self.arena = self.facts.function([self.program.list.arena])
+
+    def serves(self, values: Sequence[int]) -> bool:
+        """Are these sizes among those that it is for?"""
+        try:
+            return self.fits(*self.of(values)) is not None and self.arrays(values) is not None
+        except (ZeroDivisionError, OverflowError):
+            return False
+
+    def of(self, values: Sequence[int]) -> list[int]:
+        """The symbols for some sizes."""
+        return [values[k] for k in self.symbols]
+
+    def arrays(self, values: Sequence[int]) -> Any:
+        """The arrays that go by sizes alone."""
+        return self.program.own.arrays(self.own(*self.of(values)))
+
+    def case(self, served: Sequence[Sequence[int]], lookups: Mapping[str, Lookup]) -> Case:
+        """What the program is for."""
+        fixed = [(k, n) for k, n in enumerate(self.sizes) if k not in self.symbols]
+        parts = {k: t for k, t in self.facts.parts.items() if k not in lookups}
+        shapes = [[formula(n) for n in self.program.arrays[v].shape]
+                  for v in (*self.given, *self.results)]
+        return Case(self.symbols, fixed, self.facts.source(), parts, dict(lookups), shapes)
+
+    def level(self, served: Sequence[Sequence[int]]) -> LevelProgram:
+        """The program, for those sizes."""
+        lookups = {}
+        for name, part in self.facts.parts.items():
+            if CALL.match(part):
+                lookups[name] = self.lookup(served, self.needed(part), self.word_of(name))
+            elif CALL.search(part):
+                raise Unsized("a number that Python computes is part of another")
+        every = list(range(len(self.symbols)))
+        for which in sorted(self.writer.own):
+            lookups[f"own{which}"] = self.lookup(served, every, self.place_of(which))
+        made = self.writer.level(self.draft)
+        arena = max(self.arena(*self.of(v))[0] for v in served)
+        return made._replace(arena=arena, case=self.case(served, lookups))
+
+    # ---- what is looked up -----------------------------------------------------------------------
+    def needed(self, part: str) -> list[int]:
+        """The symbols that an expression goes by."""
+        found = {int(s) for s in re.findall(r"\bs(\d+)\b", part)}
+        for name in re.findall(r"\ba\d+\b", part):
+            found.update(self.needed(self.facts.parts[name]))
+        return sorted(found)
+
+    def lookup(self, served: Sequence[Sequence[int]], symbols: list[int], word: Any) -> Lookup:
+        """A table over some symbols. `word(values)`: what is in it for sizes."""
+        known = {tuple(self.of(v)[s] for s in symbols): v for v in served}
+        axes = list(zip(*known)) if symbols else []
+        least = [min(a) for a in axes]
+        counts = [max(a) - min(a) + 1 for a in axes]
+        grid = itertools.product(*[range(a, a + n) for a, n in zip(least, counts)])
+        words = [word(known[at]) if at in known else 0 for at in grid]
+        return Lookup(symbols, least, counts, words)
+
+    def word_of(self, name: str) -> Any:
+        """What a part is for sizes: a number or a kernel."""
+
+        def word(values: Sequence[int]) -> int | Kernel:
+            made = self.facts.scope(self.of(values))[name]
+            return Kernel(self.writer.kernel(made)) if self.writer.is_kernel(made) else int(made)
+
+        return word
+
+    def place_of(self, which: int) -> Any:
+        """Where an array is that goes by sizes."""
+
+        def word(values: Sequence[int]) -> Place:
+            return self.writer.more_constants(self.arrays(values)[which])
+
+        return word
+
+
+class Planned(SizedProgram):
+    """A program whose weights are put into their order at once."""
+
+    def __init__(self, first: Any, other: Any, symbols: Any, values: Any, own: Any) -> None:
+        self.arrays_of = {v: t._array for v, t in own.items()}
+        super().__init__(first, other, symbols, values, own, None)
+
+    def kept(self, steady: Mapping[int, Any]) -> Any:
+        return Kept(steady, self)
+
+
+class Kept(AtOnce, SizedSteady):
+    """What is kept of weights."""
+
+    def __init__(self, steady: Mapping[int, Any], program: Planned) -> None:
+        super().__init__(steady, set(), (), program.roots, program.arrays)
+        self.values, self.moving = program.arrays_of, program.roots.moving
+
+    def now(self, a: Any, pieces: dict[int, Any]) -> int:
+        if type(a) is Number and type(a.word) is not int:
+            raise Unsized("the order of weights goes by sizes")
+        return super().now(a, pieces)
+
+
+# ---- from entries to plain data ------------------------------------------------------------------
+class SizedWriter(Writer):
+    """Writes a plan down. `own`: the arrays that go by sizes which launches are given."""
+
+    def __init__(self, of: SizedLevel) -> None:
+        p = of.program
+        self.b, self.values, self.plan = p, of.values, p
+        self.room, self.copies, self.own = 0, [], set[int]()
+        position = p.roots.position
+        self.bases = {position[v]: Base("input", i) for i, v in enumerate(of.given)}
+        self.bases |= {position[v]: Base("output", i) for i, v in enumerate(of.results)}
+        self.tail: list[Any] = []
+        self.constants_of_sizes: dict[bytes, int] = {}
+        entries = [e for step in p.steps for e in step]
+        arrays = {address(a.array): a.array for e in entries for a in e.arguments()
+                  if type(a) is Fixed}
+        self.collect(entries, {at: a for at, a in arrays.items() if may_be_table(a)})
+
+    def draft(self) -> tuple[list[Step | Stop], list[str]]:
+        """The steps, and the reasons why lists end: all that is asked of sizes is asked here."""
+        reasons: list[str] = []
+        self.numbers = {at: i for i, at in enumerate(self.tables)}
+        return [self.step(e, reasons) for e in self.entries], reasons
+
+    def level(self, draft: Any = None) -> LevelProgram:
+        """All of it."""
+        steps, reasons = draft
+        tables = [[self.word(int(w)) for w in a] for a in self.tables.values()]
+        texts, kernels = self.code()
+        constants = [*self.constants.data(), *self.constants_of_sizes]
+        return LevelProgram(steps, texts, kernels, constants, tables, 0, self.room, reasons, [], [],
+                            tail=self.tail)
+
+    def step(self, e: Any, reasons: list[str]) -> Step | Stop:
+        if type(e) is Check:
+            return super().step(e, reasons)
+        if len(e.given) > L.MOST:
+            raise Unsized(f"a launch of {len(e.given)} arguments")
+        kernel = formula(e.kernel) if type(e.kernel) is Extent else self.kernel(e.kernel)
+        return Step(kernel, formula(e.total), formula(e.grain), [self.place(a) for a in e.given])
+
+    def place(self, a: Any) -> Any:
+        if type(a) is Number:
+            return self.number(a.word)
+        if type(a) is InArena:
+            return Place(Base("arena"), formula(a.piece.offset + a.offset))
+        if type(a) is Moving and type(a.offset) is Extent:
+            if a.position not in self.bases:
+                raise Unsized("a place in a constant goes by sizes")
+            return Place(self.bases[a.position], formula(a.offset))
+        return super().place(a)
+
+    def number(self, w: Any) -> Any:
+        """A word that is no address, or of what the plan has for itself."""
+        if type(w) is Table:
+            first = len(self.tail)
+            self.tail += [formula(x) for x in w]
+            return Place(Base("tail"), 8 * first)
+        if type(w) is Address:
+            self.own.add(w.which)
+            return Place(Base("constants", f"own{w.which}"), formula(w.offset))
+        return formula(w)
+
+    def is_kernel(self, w: Any) -> bool:
+        """Is this the address of a kernel? Some were asked for after the plan was made."""
+        if w not in self.keys:
+            self.keys = native.by_address()
+        return w in self.keys
+
+    def more_constants(self, a: Any) -> Place:
+        """The place of one more constant."""
+        data = np.ascontiguousarray(a).tobytes()
+        number = self.constants_of_sizes.setdefault(data, len(self.constants_of_sizes))
+        return Place(Base("constants", len(self.constants.lows) + number), 0)
+
+
+def may_be_table(a: Any) -> bool:
+    """May the words of an array be kernels?"""
+    return bool(a.dtype == np.int64 and a.ndim == 1 and a.size <= SCANNED)
+
+
+def formula(w: Any) -> int | Formula:
+    """A number, or an expression of sizes."""
+    if type(w) is Numeral:
+        if w.dtype.name not in FORMS:
+            raise Unsized(f"a number of sizes is {w.dtype}")
+        return Formula(text(w.number), w.dtype.name)
+    if type(w) is Real:
+        checked(w.text())
+        return Formula(w.text(), "float64")
+    if type(w) is Extent:
+        return Formula(w.text())
+    if isinstance(w, int | np.integer):
+        return int(w)
+    raise Unsized(f"a word is a {type(w).__name__}")
+
+
+def checked(expression: str) -> None:
+    """Raise Unsized for what only Python can compute."""
+    if CALL.search(expression):
+        raise Unsized("a float that Python computes of sizes")
+

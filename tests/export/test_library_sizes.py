@@ -1,0 +1,151 @@
+"""Libraries for all sizes within bounds: one file, the bits of the exported function at each."""
+
+import ctypes as C
+import subprocess
+
+import numpy as np
+import pytest
+import whet
+from whet import nn
+from whet.jit import Dim
+from whet.jit.export import ExportError
+from whet.jit.export.library import sized_ways, worker
+from whet.jit.export.library.level_parts import Formula
+
+from tests.export import models, test_library
+from tests.export.test_library import CALL, EXAMPLES, levels, program, same_arrays
+
+pytestmark = test_library.pytestmark
+BOUNDS = {"x": {0: Dim("batch", min=0, max=4), 1: Dim("length", min=2, max=40)}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("sizes")
+
+
+@pytest.fixture(scope="module")
+def rows(folder):
+    """A transformer's block for two sizes that differ: (the library, what was exported)."""
+    whet.manual_seed(5)
+    exported = whet.export(models.Block().eval(), whet.randn(2, 5, 16), dynamic=BOUNDS)
+    exported.compile(folder / "rows.so", threads=2)
+    return folder / "rows.so", exported
+
+
+def test_each_size_has_the_bits_of_the_exported_function(rows):
+    path, exported = rows
+    least = exported.sized.dims.dims[0].min
+    for level in levels():
+        model = CALL.Model(path, level=level, threads=2)
+        assert model.sizes == [("batch", least, 4), ("length", 2, 40)]
+        for batch, length in ((2, 5), (1, 2), (4, 40), (3, 17), (3, 16), (2, 2), (1, 33), (4, 7)):
+            x = np.float32(whet.randn(batch, length, 16).numpy())
+            for _ in range(2):
+                made = model(x, sizes={"batch": batch, "length": length})
+                assert same_arrays(made, exported.run([x])), (level, batch, length)
+        model.close()
+
+
+def test_most_sizes_share_a_list(rows, tmp_path):
+    _, exported = rows
+    exported.save(tmp_path / "model.whet")
+    (found,) = worker.programs(str(tmp_path / "model.whet"), ["avx2"], 1, str(tmp_path))
+    shared = [p for p in found if p.case.symbols]
+    assert shared and len(found) < 50
+    words = [w for p in shared for s in p.steps for w in (s.total, s.grain, *s.arguments)]
+    assert any(isinstance(w, Formula) for w in words)
+
+
+def test_sizes_out_of_bounds_are_refused_with_them(rows):
+    path, exported = rows
+    model = CALL.Model(path)
+    x = np.zeros((2, 5, 16), np.float32)
+    for sizes, said in (((5, 5), "size `batch` is out of its bounds: it is from"),
+                        ((2, 41), "size `length` is out of its bounds: it is from 2 to 40"),
+                        ((-1, 5), "size `batch`"), ((2, 6), "input `x` has another number of")):
+        with pytest.raises(ValueError, match=said):
+            model(x, sizes=dict(zip(("batch", "length"), sizes)))
+    assert same_arrays(model(x, sizes={"batch": 2, "length": 5}), exported.run([x]))
+    missing = C.c_void_p()
+    assert model.function("run")(model.context, missing, None, C.c_int64(1), None, C.c_int64(1))
+    model.close()
+
+
+def test_the_header_says_which_sizes_differ(rows):
+    text = rows[0].with_suffix(".h").read_text()
+    assert "typedef struct {\n  int64_t batch;\n  int64_t length;\n} rows_sizes;" in text
+    assert "float32[batch, length, 16], at most 10240 bytes" in text
+    assert "length is from 2 to 40" in text and "const rows_sizes *sizes," in text
+
+
+def test_a_program_in_c_says_the_sizes(rows, tmp_path):
+    path, exported = rows
+    caller = program(["cc", "gcc", "clang"], EXAMPLES / "sizes.c", path)
+    for batch, length in ((3, 9), (1, 40)):
+        x = np.float32(whet.randn(batch, length, 16).numpy())
+        x.tofile(tmp_path / "x")
+        command = [caller, tmp_path / "x", tmp_path / "y", str(batch), str(length)]
+        subprocess.run(command, check=True)
+        made = np.fromfile(tmp_path / "y", np.float32).reshape(x.shape)
+        assert same_arrays([made], exported.run([x]))
+    done = subprocess.run([caller, tmp_path / "x", tmp_path / "y", "9", "9"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "`batch` is out of its bounds" in done.stderr
+
+
+# each goes another way: masks that go by sizes, views as results, places that are looked up,
+# convolutions, which have a list for each size
+CASES = {
+    "causal": (lambda x: (x @ x.mT) * whet.ones(x.shape[1], x.shape[1]).tril(), (2, 6, 4),
+               {0: "b", 1: "n"}),
+    "views": (lambda x: (x.mT, x[:, 1:] * 2, x, x.flatten(1)), (3, 4, 5), {0: "b"}),
+    "means": (lambda x: (x.mean(1), x.sum(), x.softmax(1)), (5, 6), {0: "b", 1: "n"}),
+    "embedding": (nn.Embedding(9, 6), None, {0: "b"}),
+    "convolution": (nn.Conv2d(2, 4, 3, padding=1), (2, 2, 7, 7), {0: "b"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_sizes_of_a_function(name, folder):
+    fn, shape, axes = CASES[name]
+    fn = fn.eval() if isinstance(fn, nn.Module) else fn
+    top = levels()[:1]
+    x = whet.randn(*shape) if shape else whet.randint(9, (4, 3))
+    given = "input" if isinstance(fn, nn.Module) else "x"
+    dims = {k: Dim(n, min=1, max=9) for k, n in axes.items()}
+    exported = whet.export(fn, x, dynamic={given: dims})
+    exported.compile(folder / f"{name}.so", target=top, threads=1)
+    model = CALL.Model(folder / f"{name}.so")
+    for n in range(1, 10):
+        sizes = {d.name: n if i == 0 else 10 - n for i, d in enumerate(exported.sized.dims.dims)}
+        if any(n not in d for d, n in zip(exported.sized.dims.dims, sizes.values())):
+            continue
+        values = tuple(sizes.values())
+        a = exported.sized.dims.resized(0, np.ascontiguousarray(x.numpy()), values)
+        assert same_arrays(model(a, sizes=sizes), exported.run([a])), sizes
+    model.close()
+
+
+def test_what_has_no_bounds_is_refused(folder):
+    for dims, said in (({0: "n"}, r"sizes without a largest one \(n\)"),
+                       ({0: Dim("n", max=1 << 20)}, "at most 65,536: narrow them")):
+        exported = whet.export(nn.Linear(3, 2).eval(), whet.ones(4, 3), dynamic={"input": dims})
+        with pytest.raises(ExportError, match=said):
+            exported.compile(folder / "no.so")
+    assert not list(folder.glob("no*"))
+
+
+def test_what_python_does_is_told_with_its_line(folder):
+    exported = whet.export(lambda x: whet.linalg.svdvals(x), whet.ones(4, 3, 3),
+                           dynamic={"x": {0: Dim("n", min=1, max=5)}})
+    with pytest.raises(ExportError, match=r"no machine code.*(.|\n)*test_library_sizes.py"):
+        exported.compile(folder / "no.so")
+
+
+def test_too_many_sizes_of_their_own_are_refused(monkeypatch):
+    exported = whet.export(nn.Conv1d(2, 2, 3).eval(), whet.ones(4, 2, 9),
+                           dynamic={"input": {0: Dim("n", max=9)}})
+    monkeypatch.setattr(sized_ways, "MOST_ALONE", 0)
+    with pytest.raises(ExportError, match=r"more than 0 sizes \(convolution may go by"):
+        sized_ways.Ways(exported).find()
