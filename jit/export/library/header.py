@@ -58,10 +58,10 @@ typedef struct {{
   int64_t bytes;
 }} {p}_buffer;
 
-{sizes}/* What a context computes with: `threads` threads of its own and the caller's one (0: as many
-   as there are processors), or where `run` is set, an executor: `width(executor)` says how many
-   parts it runs at a time, `run(executor, n, part, job)` calls part(job, 0) ... part(job, n - 1),
-   in any order and in any threads, and comes back when all are done. */
+{sizes}/* What a context computes with: `threads` threads of its own and the caller's one
+   (0: as many as there are processors), or where `run` is set, an executor: `width(executor)`
+   says how many parts it runs at a time, `run(executor, n, part, job)` calls part(job, 0) ...
+   part(job, n - 1), in any order and in any threads, and comes back when all are done. */
 typedef struct {{
   int64_t threads;
   void *executor;
