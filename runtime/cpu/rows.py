@@ -66,8 +66,14 @@ def remember(plans, key, plan):
 
 
 def contiguous(x):
-    """A contiguous copy, or x itself."""
-    return x if x.flags.c_contiguous else pointwise.copy(memory.empty(x.shape, x.dtype), x)
+    """A contiguous copy, or x itself. Where a tape listens, it is a launch, however small."""
+    if x.flags.c_contiguous:
+        return x
+    out = memory.empty(x.shape, x.dtype)
+    if taped_launches.listens() and x.itemsize <= 8 and x.dtype.kind != "c":
+        pointwise.move(taped_launches.partial(out), x)
+        return out
+    return pointwise.copy(out, x)
 
 
 class _Dims:

@@ -6,21 +6,22 @@ from math import prod
 import numpy as np
 
 from . import memory, native, taped_launches
+from .rows import contiguous
 
 REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 
 
 def fits(a, index):
-    """Can the kernels do it?"""
+    """Can the kernels do it? An index that does not lie row by row is copied."""
     return (not REFERENCE and a.flags.c_contiguous and a.dtype.itemsize in (1, 2, 4, 8)
-            and index.dtype == np.int64 and index.flags.c_contiguous)
+            and index.dtype == np.int64)
 
 
 def along(a, index, axis, wrap=False):
     """(elements of `a` at the places `index` names along the axis, were all of them in range?)
 
     Both are row-major and agree in all other sizes. `wrap`: negative indices count from the end."""
-    shape = index.shape
+    shape, index = index.shape, contiguous(index)
     outer, n, count, inner = prod(shape[:axis]), a.shape[axis], shape[axis], prod(shape[axis + 1:])
     out = memory.empty(shape, a.dtype)
     if not out.size:
@@ -41,6 +42,7 @@ def along(a, index, axis, wrap=False):
 def rows(a, index, axis, wrap=False):
     """(the slices of `a` that a vector of indices names along the axis, were all of them in
     range?)"""
+    index = contiguous(index)
     outer, n, count, inner = (prod(a.shape[:axis]), a.shape[axis], index.shape[0],
                               prod(a.shape[axis + 1:]))
     out, item = (memory.empty((*a.shape[:axis], count, *a.shape[axis + 1:]),
@@ -88,6 +90,7 @@ def put(a, index, source, axis, add, each=False, wrap=False):
     is a vector and names slices."""
     shape, count = a.shape, index.shape[axis if each else 0] if index.ndim else 0
     elem = ADDED.get(a.dtype) if add else MOVED.get(a.dtype.itemsize)
+    index = contiguous(index)
     if not fits(a, index) or elem is None or source.dtype != a.dtype or not (source.size and source.flags.c_contiguous and a.size) \
             or source.shape != (*shape[:axis], count, *shape[axis + 1:]) or each and index.shape != source.shape or not a.flags.writeable \
             or not each and index.ndim != 1 or np.may_share_memory(a, source) or np.may_share_memory(a, index):

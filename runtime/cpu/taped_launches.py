@@ -52,6 +52,11 @@ class Tape:
             _local.tape = None
 
 
+def listens() -> bool:
+    """Does this thread take down what is launched?"""
+    return getattr(_local, "tape", None) is not None
+
+
 # ---- what kernels' runners say of the arguments to come -----------------------------------------
 def number(i: int, array: np.ndarray) -> None:
     """Say that `array`, about to be an argument of a launch, is the number given as operand i."""
