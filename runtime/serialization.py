@@ -376,7 +376,7 @@ class _Reader:
                 "safetensors first")
         if size > MAX_HEADER:
             self.fail(f"not a safetensors file: its header would be {size} bytes long")
-        raw = self.file.read(size)
+        raw = self.file.read(self.room(size, "its header"))
         if len(raw) != size:
             self.fail("the file ends within its header")
         try:
@@ -439,7 +439,7 @@ class _Reader:
                 if raw.size and address(raw) % dtype.alignment:
                     raw = raw.copy()
             else:
-                raw = np.empty(self.room(high - low, name), np.uint8)
+                raw = np.empty(self.room(high - low, f"the bytes of {name!r}"), np.uint8)
                 self.fill(raw, name)
                 if name in sums and zlib.crc32(raw) != sums[name]:
                     self.fail(f"the bytes of {name!r} are damaged: their checksum differs")
@@ -451,7 +451,7 @@ class _Reader:
         if not self.mapped and self.file.read(1):
             self.fail("there is more in the file than its header says")
 
-    def room(self, n, name):
+    def room(self, n, what):
         """n, if the file can have that many bytes left."""
         try:
             here = self.file.tell()
@@ -460,7 +460,7 @@ class _Reader:
         except (OSError, AttributeError, ValueError):
             return n
         if n > left:
-            self.fail(f"the file ends within the bytes of {name!r}")
+            self.fail(f"the file ends within {what}")
         return n
 
     def fill(self, raw, name):
