@@ -12,7 +12,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels planted leaks libraries onnx-tests clean
+.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels planted leaks libraries export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -64,6 +64,7 @@ onnx-tests: $(STAMP)
 # archives with damaged bytes: an error or the right result, never a signal
 fuzz-archives: $(STAMP)
 	$(BIN)/python -m tests.fuzz_archives --count $(COUNT)
+	$(BIN)/python -m tests.fuzz_files --count $(COUNT)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks
@@ -71,6 +72,10 @@ leaks: $(STAMP)
 # libraries of many small models, at each level of processors that the machine has
 libraries: $(STAMP)
 	$(BIN)/python -m tests.libraries $(ONLY)
+
+# many models exported in every way, at several batch sizes: ONNX Runtime takes part after `make peers`
+export-table: $(STAMP)
+	$(BIN)/python -m tests.export.table_of_models $(ONLY)
 
 # every family of kernels in every form: half an hour
 sweep-kernels: $(STAMP)

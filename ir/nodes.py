@@ -302,6 +302,10 @@ class OpNode(Made):
         return self.op.forward(*self.values_of(env), **self.attrs)
 
     def asked(self, types: Types) -> tuple[list[Type] | None, str | None]:
+        if getattr(self.op, "bodies", None):
+            # To run a loop on zeros might never end: its bodies say what it makes.
+            bodies: Any = self.op
+            return bodies.makes([types[x] for x in self.refs()]), None
         return ask(self.op, self.ins, self.attrs, _types_of(self, types))
 
     def lines(self, types: Any = None, indent: str = "", table: Table | None = None) -> Iterator[str]:

@@ -2,22 +2,24 @@
 that is read is run or imported."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .graph import Graph
 from .groups import Group
 from .loops import Roll
 from .nodes import Ask, Guard, Node, OpNode, Write, made_types
-from .op import find_op
+from .op import Op, find_op
 from .reader import ParseError, Reader
 from .values import Array, Input, Type
 
 __all__ = ["ParseError", "find_op", "parse"]
 
 
-def parse(source: str, constants: Sequence[Array] = ()) -> Graph:
-    """The graph of a text; `constants` are the arrays that `Graph.text` put into its table.
+def parse(source: str, constants: Sequence[Array] = (),
+          ops: Mapping[str, Op] | None = None) -> Graph:
+    """The graph of a text; `constants` are the arrays that `Graph.text` put into its table, `ops`
+    are found by their names before those that whet defines.
 
     >>> import whet
     >>> from whet.ir.parse import parse
@@ -28,7 +30,7 @@ def parse(source: str, constants: Sequence[Array] = ()) -> Graph:
     >>> parse(str(g)) == g
     True
     """
-    reader, types = Reader(source, list(constants)), dict[int, Type]()
+    reader, types = Reader(source, list(constants), ops), dict[int, Type]()
     while reader.next.kind == "line":
         reader.at += 1
     reader.take("graph", "name")

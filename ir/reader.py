@@ -6,7 +6,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -73,7 +73,9 @@ class Reader:
     """A text that is read: `at` is the token that comes next. `constants` are the arrays that
     the text names by numbers."""
 
-    def __init__(self, source: str, constants: Sequence[Array] = ()) -> None:
+    def __init__(self, source: str, constants: Sequence[Array] = (),
+                 ops: Mapping[str, Any] | None = None) -> None:
+        self.ops = ops or {}
         self.source, self.constants, self.at, self.deep = source, constants, 0, 0
         self.tokens, self.comments = tokens(source)
 
@@ -320,7 +322,7 @@ class Reader:
         token = self.next
         name = (self.string()
                 if token.kind == "string" else self.take(kind="name", what="an op").text)
-        found = find_op(name)
+        found = self.ops.get(name) or find_op(name)
         return found if found is not None else self.fail(f"there is no op {name}", token)
 
 

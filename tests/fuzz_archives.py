@@ -29,8 +29,9 @@ SIZED = {"transformer": {"x": ("batch", "length", None)}}  # these have expressi
 def originals():
     """[(bytes of an archive, arguments, result)]"""
     out = []
-    for name, dynamic in (*zip(NAMES, [None] * len(NAMES)), *SIZED.items()):
-        fn, args = models.made()[name]
+    cond = models.CONTROL["cond"], [whet.ones(3)]
+    for name, dynamic in (*zip(NAMES, [None] * len(NAMES)), *SIZED.items(), ("cond", None)):
+        fn, args = cond if name == "cond" else models.made()[name]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.whet")
             e = whet.export(fn, *args, dynamic=dynamic)

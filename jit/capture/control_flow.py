@@ -158,7 +158,7 @@ def plain(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[int]:
 def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
     """A body, made while nobody watches."""
     with unseen():
-        return Body(rec, nodes, results)
+        return Body(rec.arrays, nodes, results)
 
 
 def verify(rec: Recorder, body: Body) -> None:

@@ -18,26 +18,31 @@ from .tried_code import No
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
-    from whet.ir.values import Array
+    from whet.ir.values import Array, Type
 
-    from .recorder import Recorder
+    from ..program.program import Program
 
 
 class Body:
     """Some nodes as a program: from the values of a node's operands (`given`, by their places)
-    to results."""
+    to results. `arrays` tell how values lie."""
 
-    def __init__(self, rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> None:
+    def __init__(self, arrays: Any, nodes: Sequence[Node], results: Iterable[int]) -> None:
         inside = {o for n in nodes for o in n.outs}
         self.nodes, self.results = nodes, list(results)
         self.given = list(dict.fromkeys(int(x) for n in nodes for x in n.refs() if x not in inside))
-        self.program = builder.build(nodes, rec.arrays, self.given, self.results)
-        origin = self.program.origin
+        self.program = self.built(arrays)
+
+    def built(self, arrays: Any) -> Program:
+        """The program; raises No for what is no body."""
+        program: Program = builder.build(self.nodes, arrays, self.given, self.results)
+        inside, origin = {o for n in self.nodes for o in n.outs}, program.origin
         if any(n not in inside or origin[n] != n for n in self.results):
             raise No("a result is a view, or an operand")
         if any(n.kind == "draw" or n.op is not None and n.op.random
-               or n.kind == "write" and origin[n.ins[0]] not in inside for n in nodes):
+               or n.kind == "write" and origin[n.ins[0]] not in inside for n in self.nodes):
             raise No("it writes to tensors from outside, or draws random numbers")
+        return program
 
     def place(self, operands: Sequence[int]) -> None:
         """Note where among some operands those are that it needs."""
@@ -76,6 +81,10 @@ class Control(Op):
         super().__init__(name, register=False)
         self.bodies = bodies
 
+    def makes(self, given: Sequence[Type]) -> list[Type]:
+        """The types of results, where operands have these types."""
+        raise NotImplementedError
+
     def join(self) -> None:
         """Called when the bodies know where their operands are."""
 
@@ -86,6 +95,10 @@ class Control(Op):
 
 class Cond(Control):
     """The results of one of two bodies."""
+
+    def makes(self, given: Sequence[Type]) -> list[Type]:
+        body = self.bodies["true"]
+        return [body.program.arrays[v] for v in body.results]
 
     def forward(self, *arrays: Array) -> tuple[Array, ...]:
         return tuple(self.bodies["true" if arrays[0].item() else "false"](arrays))
@@ -109,6 +122,9 @@ class While(Control):
         super().__init__(name, **bodies)
         self.ways = ways
         self.rounds: Rounds | None = None
+
+    def makes(self, given: Sequence[Type]) -> list[Type]:
+        return list(given[:len(self.ways)])
 
     def join(self) -> None:
         """Find out whether machine code can do it, when the bodies know their operands."""

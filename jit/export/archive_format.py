@@ -6,6 +6,7 @@ they lie:
     whet.json             format, versions, the function's name, rewrites, what kernels ask,
                           sizes that differ
     graph.txt             the graph as text: see ir/text.py
+    body.0.txt, ...       bodies of control flow, by number: see control_graphs.py
     weights.safetensors   constants by name, and large arrays of the text as "@0", "@1", ...
     signature.json        arguments and results: names, nesting, types
     samples.safetensors   one call: "input.x", "result.output"
@@ -14,6 +15,7 @@ Reading runs nothing that is in the file and believes nothing: damage is an Arch
 names the member."""
 
 FIRST = 1  # what needs no more than that is written so, for whets of any age
-FORMAT = 2  # since then there may be sizes that differ: see sizes_text.py
+FORMAT = 2  # since then there may be sizes that differ, and control flow
+BODY = "body.{}.txt"
 MANIFEST, GRAPH, WEIGHTS = "whet.json", "graph.txt", "weights.safetensors"
 SIGNATURE, SAMPLES = "signature.json", "samples.safetensors"

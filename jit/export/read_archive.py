@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,10 +13,12 @@ from whet.ir.graph import Graph
 from whet.ir.parse import parse
 from whet.ir.values import Array
 
+from ..capture.control_nodes import Control
 from ..verify.same_bits import laid
 from . import checks, tensor_file
-from .archive_format import FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .archive_format import BODY, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .compiled import Compiled
+from .control_graphs import NAMED, Linker
 from .dims import Values
 from .errors import ArchiveError
 from .exported import Exported, Samples
@@ -35,11 +37,17 @@ T = TypeVar("T")
 
 
 class Loaded(Exported):
-    """An exported function from an archive, which is at `path`. `manifest` says what made it."""
+    """An exported function from an archive, which is at `path`. `manifest` says what made it,
+    `written` is the graph as the file has it, its control flow without bodies; `control` are the
+    ops with these."""
 
-    def __init__(self, path: str, manifest: Mapping[str, Any], most: int, *parts: Any) -> None:
+    def __init__(
+        self, path: str, manifest: Mapping[str, Any], most: int, written: Graph,
+        control: Sequence[Control], *parts: Any
+    ) -> None:
         super().__init__(*parts)
-        self.path, self.manifest, self._most = path, dict(manifest), most
+        self.path, self.manifest = path, dict(manifest)
+        self._most, self._written, self._control = most, written, list(control)
 
     def graph_at(self, values: Values) -> Graph:
         """Sizes come to no values that take too much memory."""
@@ -51,7 +59,9 @@ class Loaded(Exported):
     def program_of(self, g: Graph) -> Compiled:
         """Nothing is compiled of a graph that is not sound throughout."""
         try:
-            checks.check_whole(g, self._most)
+            checks.check_whole(self._written if g is self.graph else g, self._most)
+            while self._control:
+                self._control.pop(0).join()
             return super().program_of(g)
         except Exception as e:  # code that plans may raise anything for such a graph
             raise ArchiveError(self.path, GRAPH, str(e) or repr(e)) from None
@@ -63,6 +73,7 @@ class Archive:
     def __init__(self, path: str | os.PathLike[str], check: bool) -> None:
         self.path = os.fspath(path)
         self.members = Members(path, check)
+        self.control: list[Control] = []
 
     def take(self, member: str, read: Callable[[], T]) -> T:
         """What is read of a member; any damage is an ArchiveError."""
@@ -106,24 +117,36 @@ class Archive:
             raise ArchiveError(self.path, MANIFEST, "the name or the rewrites are damaged")
         return found
 
-    def graph(self, weights: Mapping[str, Array]) -> Graph:
-        """The graph; its large arrays are among the weights."""
-        raw = self.members[GRAPH]
+    def graph(self, weights: Mapping[str, Array], member: str = GRAPH) -> Graph:
+        """A graph as it is written; its large arrays are among the weights."""
+        raw = self.members[member]
 
         def read() -> Graph:
             table = []
             while f"@{len(table)}" in weights:
                 table.append(weights[f"@{len(table)}"])
-            g = parse(bytes(raw).decode(), table)
+            g = parse(bytes(raw).decode(), table, NAMED)
             checks.check(g, {x.name: shaped(g, x, weights) for x in g.inputs if x.name in weights})
             return g
 
-        return self.take(GRAPH, read)
+        return self.take(member, read)
+
+    def linked(self, g: Graph, weights: Mapping[str, Array], most: int) -> Graph:
+        """The graph with the bodies of its control flow."""
+        names = [BODY.format(i) for i in range(len(self.members.parts))]
+        bodies = [self.graph(weights, name) for name in names if name in self.members.parts]
+        if not bodies and not any(n.op in NAMED.values() for n in g.nodes):
+            return g
+        linker = Linker(bodies, most)
+        made = self.take(GRAPH, lambda: linker.graph(g))
+        self.control = linker.ops
+        return made
 
     def load(self, most: int) -> Loaded:
         """All of it."""
         manifest, weights = self.manifest(), self.arrays(WEIGHTS)
-        g = self.graph(weights)
+        written = self.graph(weights)
+        g = self.linked(written, weights, most)
         self.take(MANIFEST, lambda: give_facts(g, manifest.get("facts")))
         sized, words = None, [None] * len(g.results)
         if "sizes" in manifest:
@@ -149,6 +172,8 @@ class Archive:
             self.path,
             manifest,
             most,
+            written,
+            self.control,
             manifest["name"],
             g,
             constants,

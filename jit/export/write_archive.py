@@ -14,7 +14,8 @@ from whet.ir.parse import parse
 from whet.ir.values import Array
 
 from . import checks, tensor_file
-from .archive_format import FIRST, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .archive_format import BODY, FIRST, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .control_graphs import NAMED, apart
 from .errors import ExportError
 from .facts import said_facts
 from .part_text import said_signature
@@ -25,17 +26,23 @@ from .zip_file import write
 def save(e: Any, path: str | os.PathLike[str]) -> None:
     """Write an archive."""
     beyond("it saves something")
+    g, bodies = apart(e.graph)
+    if bodies and e.sized is not None:
+        raise ExportError(f"{e.name} cannot be saved: control flow with sizes that differ")
     try:
-        checks.check(e.graph, {k: t._array for k, t in e.constants.items()})
+        checks.check(g, {k: t._array for k, t in e.constants.items()})
+        for b in bodies:
+            checks.check(b, {})
     except checks.Unsound as why:
         raise ExportError(f"{e.name} cannot be saved: {why}") from None
     table: list[Array] = []
-    text = e.graph.text(table).encode()
+    text, *others = (x.text(table) for x in (g, *bodies))
     weights = {k: t._array for k, t in e.constants.items()}
     weights |= {f"@{i}": a for i, a in enumerate(table)}
     try:
-        if parse(text.decode(), table) != e.graph:
-            raise ValueError("its text reads as another graph")
+        for said_, wanted in zip((text, *others), (g, *bodies)):
+            if parse(said_, table, NAMED) != wanted:
+                raise ValueError("its text reads as another graph")
     except ValueError as why:
         raise ExportError(f"{e.name} cannot be saved: {why}") from None
     samples = {f"input.{v.name}": a for v, a in zip(e.inputs, e.samples.inputs)}
@@ -43,8 +50,9 @@ def save(e: Any, path: str | os.PathLike[str]) -> None:
     write(
         path,
         {
-            MANIFEST: [said(manifest(e))],
-            GRAPH: [text],
+            MANIFEST: [said(manifest(e, bool(bodies)))],
+            GRAPH: [text.encode()],
+            **{BODY.format(i): [b.encode()] for i, b in enumerate(others)},
             SIGNATURE: [said(said_signature(e.signature))],
             SAMPLES: tensor_file.parts(samples),
             WEIGHTS: tensor_file.parts(weights),
@@ -52,13 +60,13 @@ def save(e: Any, path: str | os.PathLike[str]) -> None:
     )
 
 
-def manifest(e: Any) -> dict[str, Any]:
+def manifest(e: Any, has_bodies: bool) -> dict[str, Any]:
     """What the file is, and what made it. Its format is the oldest that has all that is in it."""
     from whet.passes.lower_llvm.targets import current
 
     sizes = {} if e.sized is None else {"sizes": said_sizes(e.sized, e.inputs, e.results)}
     return {
-        "format": FORMAT if sizes else FIRST,
+        "format": FORMAT if sizes or has_bodies else FIRST,
         **sizes,
         "name": e.name,
         "rewrites": e.rewrites,

@@ -7,7 +7,8 @@ def rewritten(path, out, **members):
     """An archive with other members."""
     with zipfile.ZipFile(path) as z, zipfile.ZipFile(out, "w") as to:
         for i in z.infolist():
-            change = members.get(i.filename.partition(".")[0], lambda raw: raw)
+            name = i.filename if i.filename in members else i.filename.partition(".")[0]
+            change = members.get(name, lambda raw: raw)
             raw = change(z.read(i))
             if raw is not None:
                 to.writestr(i.filename, raw)

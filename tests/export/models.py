@@ -98,6 +98,23 @@ def made():
 NAMES = list(made())
 
 
+# ---- control flow --------------------------------------------------------------------------------
+WEIGHTS = whet.arange(9.0).reshape(3, 3) / 9
+
+
+def rounds(x):
+    """Three rounds of a product."""
+    start = x, whet.tensor(0)
+    return whet.while_loop(lambda b, n: n < 3, lambda b, n: (b @ WEIGHTS, n + 1), start)[0]
+
+
+CONTROL = {
+    "cond": lambda x: whet.cond(x.sum() > 0, lambda a: a * 2, lambda a: -a, (x,)),
+    "loop": lambda x: whet.while_loop(lambda a: a.sum() < 50, lambda a: (a * 2,), (x,))[0],
+    "nested loop": lambda x: whet.cond(x.sum() > 0, rounds, lambda a: a - 1, (x,)),
+}
+
+
 def same(a, b):
     """Are two results the same, to the bit?"""
     if isinstance(a, whet.Tensor):

@@ -136,12 +136,49 @@ def test_large_arrays_of_the_graph_are_kept_apart(tmp_path):
     assert models.same(whet.load(tmp_path / "table.whet")(whet.ones(200)), e(whet.ones(200)))
 
 
-def test_control_flow_cannot_be_saved_yet(tmp_path):
-    e = whet.export(
-        lambda x: whet.cond(x.sum() > 0, lambda a: a * 2, lambda a: -a, (x,)), whet.ones(3)
-    )
-    with pytest.raises(ExportError, match="cannot be saved: .*cond"):
-        e.save(tmp_path / "cond.whet")
+@pytest.mark.parametrize("name", models.CONTROL)
+def test_control_flow_is_saved(name, tmp_path):
+    fn, x = models.CONTROL[name], whet.ones(2, 3)
+    e = whet.export(fn, x)
+    e.save(tmp_path / "control.whet")
+    loaded = whet.load(tmp_path / "control.whet")
+    loaded.verify()
+    assert (str(loaded.graph), loaded.explain()) == (str(e.graph), e.explain())
+    for scale in (1.0, 0.25, 30.0, *([-1.0] if "loop" not in name else [])):
+        assert models.same(fn(x * scale), loaded(x * scale))
+    loaded.save(tmp_path / "again.whet")
+    assert (tmp_path / "again.whet").read_bytes() == (tmp_path / "control.whet").read_bytes()
+
+
+@pytest.mark.parametrize("member, old, new, said", [
+    ("graph", b"true=(0, (1, 2))", b"true=(0, (2, 1))", "given values of other types"),
+    ("graph", b"true=(0, (1, 2))", b"true=(9, (1, 2))", "names no body"),
+    ("graph", b"true=(0, (1, 2))", b"true=(3, (1,))", "names no body"),
+    ("graph", b"true=(0, (1, 2))", b"maybe=(0, (1, 2))", "other bodies than true, false"),
+    ("graph", b"cond(%3, %0, %1, true=(0, (1, 2)), false=(3, (1,)))", b"mul(%0, 2)",
+     "a body that no node names"),
+    ("body.0", b"ways=((True, 0), (True, 1))", b"ways=((True, 1), (True, 0))", "do not give what"),
+    ("body.0", b"ask=(1, (1,))", b"ask=(0, (1,))", "names no body"),
+    ("body.3", b"  return", b"  write add(%0, 1.0)\n  return", "writes to an input"),
+])
+def test_damaged_control_flow_is_refused(tmp_path, member, old, new, said):
+    whet.export(models.CONTROL["nested loop"], whet.ones(2, 3)).save(tmp_path / "nested.whet")
+    seen = []
+
+    def change(raw):
+        seen.append(old in raw)
+        return raw.replace(old, new, 1)
+
+    bad = rewritten(tmp_path / "nested.whet", tmp_path / "bad.whet", **{f"{member}.txt": change})
+    with pytest.raises(ArchiveError, match=said):
+        load_archive(bad)
+    assert seen == [True]
+
+
+def test_control_flow_of_sizes_that_differ_cannot_be_saved(tmp_path):
+    with pytest.raises(ExportError, match="control flow|not one graph|cannot be recorded"):
+        whet.export(models.CONTROL["cond"], whet.ones(2, 3), dynamic={"x": ("n", None)}).save(
+            tmp_path / "no.whet")
 
 
 # ---- damage ----------------------------------------------------------------------

@@ -1,0 +1,180 @@
+"""Control flow in an archive: each body of a `cond` or `while_loop` is a graph of its own, which
+the node names by its number.
+
+    %3 = cond(%2, %0, true=(0, (1,)), false=(1, (1,)))      graphs 0 and 1, of operand 1
+    %4 = while_loop(%0, ask=(2, (0,)), body=(3, (0,)), ways=((True, 0),))
+
+Numbers of bodies within bodies are larger, so that none is within itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from whet.ir.graph import Graph, Input, Node, OpNode
+from whet.ir.values import Type
+from whet.ops.registry import Op
+
+from ..capture.control_nodes import Body, Cond, Control, While
+from ..program.program import Program
+from . import checks
+from .layouts import layouts
+
+
+class Named(Op):
+    """What stands for the op of such a node in a file. Who links it sees to its types."""
+
+    family = "control"
+    ours = True
+    may_fail = True  # type: ignore[assignment]
+
+    def __init__(self, name: str, bodies: Sequence[str]) -> None:
+        super().__init__(name, register=False)
+        self.bodies_of = tuple(bodies)
+
+    def forward(self, *arrays: Any, **attrs: Any) -> Any:
+        raise ValueError(f"{self.name} is not linked with its bodies")
+
+
+NAMED = {
+    "cond": Named("cond", ("true", "false")),
+    "while_loop": Named("while_loop", ("ask", "body")),
+}
+
+
+# ---- writing -------------------------------------------------------------------------------------
+def apart(g: Graph) -> tuple[Graph, list[Graph]]:
+    """The graph with bodies named, and the bodies."""
+    bodies: list[Graph] = []
+    nodes = [without_bodies(n, bodies) for n in g.nodes]
+    if not bodies:
+        return g, bodies
+    return Graph(nodes, g.types, g.inputs, g.results, g.name, g.streams), bodies
+
+
+def without_bodies(n: Node, bodies: list[Graph]) -> Node:
+    """A node with its bodies named; these are added to the list."""
+    if not isinstance(n.op, Control):
+        return n
+    attrs: dict[str, Any] = {}
+    for name, b in n.op.bodies.items():
+        number = len(bodies)
+        bodies.append(Graph([], {}, [], []))
+        inner = [without_bodies(m, bodies) for m in b.nodes]
+        given = [Input(v, f"argument {i}", f"x{i}") for i, v in enumerate(b.given)]
+        wanted = [(v, "") for v in b.results]
+        bodies[number] = Graph.of(inner, b.program.arrays, given, wanted, name)
+        attrs[name] = number, tuple(b.at)
+    if isinstance(n.op, While):
+        attrs["ways"] = tuple((bool(new), i) for new, i in n.op.ways)
+    return OpNode(NAMED[n.op.name], n.ins, attrs, n.outs, n.line)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+class Read(Body):
+    """A body that was read. Its program is made when it is first asked for, of a graph that is
+    sound throughout: `written` is the graph as the file has it, `g` has the bodies within."""
+
+    def __init__(self, g: Graph, written: Graph, at: Sequence[int], most: int) -> None:
+        self.graph, self.written, self.most = g, written, most
+        self.nodes, self.results = g.nodes, [v for v, _ in g.results]
+        self.given, self.at = [x.value for x in g.inputs], list(at)
+
+    @functools.cached_property
+    def program(self) -> Program:  # type: ignore[override]
+        """The program."""
+        checks.check_whole(self.written, self.most)
+        return self.built(layouts(self.graph))
+
+    @property
+    def types(self) -> list[Type]:
+        """What it gives."""
+        return [self.graph.types[v] for v in self.results]
+
+
+class Linker:
+    """Puts bodies into nodes that name them; each is one node's. `ops` are those of all nodes, what
+    is within others first."""
+
+    def __init__(self, bodies: Sequence[Graph], most: int) -> None:
+        self.bodies, self.most, self.used = list(bodies), most, set[int]()
+        self.ops: list[Control] = []
+
+    def graph(self, g: Graph) -> Graph:
+        """The graph with its bodies. Raises ValueError."""
+        made = self.linked(g, -1)
+        if len(self.used) < len(self.bodies):
+            raise ValueError("there is a body that no node names")
+        return made
+
+    def linked(self, g: Graph, number: int) -> Graph:
+        """A graph, which is body `number`, with the bodies in it."""
+        nodes = [self.node(n, g, number) for n in g.nodes]
+        return Graph(nodes, g.types, g.inputs, g.results, g.name)
+
+    def node(self, n: Node, g: Graph, number: int) -> Node:
+        """A node with its bodies."""
+        op = n.op
+        if not isinstance(op, Named):
+            return n
+        expected = {*op.bodies_of, *(["ways"] if op.name == "while_loop" else [])}
+        if n.attrs.keys() != expected:
+            raise ValueError(f"{op.name} has other bodies than {', '.join(op.bodies_of)}")
+        given = [g.types[x] for x in n.refs()]
+        if len(given) < len(n.ins) or not given:
+            raise ValueError(f"{op.name} is given something else than values")
+        bodies = {k: self.body(n.attrs[k], given, number) for k in op.bodies_of}
+        made = [g.types[o] for o in n.outs]
+        linked: Control = (
+            cond(bodies, given, made) if op.name == "cond"
+            else while_loop(bodies, n.attrs["ways"], given, made))
+        self.ops.append(linked)
+        return OpNode(linked, n.ins, {}, n.outs, n.line)
+
+    def body(self, named: Any, given: Sequence[Type], outer: int) -> Read:
+        """The body that an attribute names."""
+        if (
+            type(named) is not tuple or len(named) != 2 or type(named[0]) is not int
+            or not outer < named[0] < len(self.bodies) or named[0] in self.used
+            or type(named[1]) is not tuple
+            or not all(type(i) is int and 0 <= i < len(given) for i in named[1])
+        ):
+            raise ValueError(f"{named!r} names no body")
+        number, places = named
+        self.used.add(number)
+        g = self.bodies[number]
+        if [g.types[x.value] for x in g.inputs] != [given[i] for i in places]:
+            raise ValueError(f"body {number} is given values of other types")
+        checks.check(g, {})
+        linked = self.linked(g, number)
+        read = list(dict.fromkeys(int(x) for m in linked.nodes for x in m.refs()))
+        inputs = [x.value for x in g.inputs]
+        if [v for v in read if v in inputs] != inputs:
+            raise ValueError(f"body {number} does not read what it is given in order")
+        return Read(linked, g, places, self.most)
+
+
+def cond(bodies: Mapping[str, Read], given: Sequence[Type], made: Sequence[Type]) -> Cond:
+    """The op of a `cond`."""
+    if given[0].size != 1 or any(b.types != list(made) for b in bodies.values()):
+        raise ValueError("the branches of a cond do not give what the graph says")
+    return Cond("cond", **bodies)
+
+
+def while_loop(bodies: Mapping[str, Read], ways: Any, given: Sequence[Type],
+               made: Sequence[Type]) -> While:
+    """The op of a `while_loop`."""
+    after, n = bodies["body"].types, len(made)
+    fine = type(ways) is tuple and len(ways) == n and list(made) == list(given[:n]) and all(
+        type(w) is tuple and len(w) == 2 and type(w[0]) is bool and type(w[1]) is int
+        for w in ways)
+    if not fine or any(
+        not 0 <= i < (len(after) if new else n) or (after[i] if new else given[i]) != made[k]
+        for k, (new, i) in enumerate(ways)
+    ):
+        raise ValueError("the rounds of a while_loop do not give what they are given")
+    if [t.size for t in bodies["ask"].types] != [1]:
+        raise ValueError("the question of a while_loop is not one value")
+    return While("while_loop", list(ways), **bodies)
