@@ -11,8 +11,8 @@ from .modes import (
 )
 
 _LAZY = {
-    "backward": "engine", "grad": "engine", "Function": "function", "gradcheck": "numerical",
-    "gradgradcheck": "numerical", "graph": "graph", "functional": "functional",
+    "backward": "engine", "grad": "gradients", "Function": "function",
+    "gradcheck": "numerical", "gradgradcheck": "numerical", "graph": "graph", "functional": "functional",
     "forward_ad": "forward_ad"}
 
 

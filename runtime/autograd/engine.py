@@ -261,7 +261,7 @@ _unshared = _references()
 
 
 # ---- the public calls ----------------------------------------------------------------------------
-def _as_tuple(x):
+def as_tuple(x):
     return (x,) if x is None or hasattr(x, "_array") else tuple(x)
 
 
@@ -319,15 +319,15 @@ def _beyond(tensors):
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
     """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where
     given)."""
-    tensors = _as_tuple(tensors)
+    tensors = as_tuple(tensors)
     if grad_tensors is not None:
-        grad_tensors = _as_tuple(grad_tensors)
+        grad_tensors = as_tuple(grad_tensors)
     roots, gs = _start(tensors, grad_tensors, "backward")
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         run(roots, gs, keep, create_graph, level=modes.level_of(tensors))
         return
-    inputs = _as_tuple(inputs)
+    inputs = as_tuple(inputs)
     if not inputs:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     targets = _targets(inputs)
@@ -357,23 +357,15 @@ def _targets(inputs):
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False,
-         only_inputs=True, allow_unused=None, is_grads_batched=False, materialize_grads=False):
-    """The gradients of the sum of the outputs with respect to each input, as a tuple.
-
-    >>> import whet
-    >>> x = whet.tensor(3.0, requires_grad=True)
-    >>> whet.autograd.grad(x ** 2, x)
-    (tensor(6.),)
-    """
-    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+         allow_unused=None, materialize_grads=False):
+    """The gradients of the sum of the outputs with respect to each input, as a tuple: see
+    `whet.autograd.grad`."""
+    outputs, inputs = as_tuple(outputs), as_tuple(inputs)
     if allow_unused is None:
         allow_unused = materialize_grads
     if not inputs:
         raise ValueError("grad requires non-empty inputs.")
-    if is_grads_batched:
-        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused,
-                        materialize_grads)
-    grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
+    grad_outputs = None if grad_outputs is None else as_tuple(grad_outputs)
     roots, gs = _start(outputs, grad_outputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     targets = _targets(inputs)
@@ -390,21 +382,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             g = later.zeros_like(t)
         result.append(g)
     return tuple(result)
-
-
-def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, materialize):
-    """One backward for all rows of the batched grad_outputs."""
-    from ..func import vmap
-    gs, used = _as_tuple(grad_outputs), []
-
-    def row(*some):
-        in_order = iter(some)
-        found = grad(outputs, inputs, tuple([None if g is None else next(in_order) for g in gs]),
-                     keep, create, allow_unused=allow_unused, materialize_grads=materialize)
-        used[:] = [g is not None for g in found]
-        return tuple([g for g in found if g is not None])
-    found = iter(vmap(row)(*[g for g in gs if g is not None]))
-    return tuple([next(found) if u else None for u in used])
 
 
 def depends_on_others(outputs, inputs):

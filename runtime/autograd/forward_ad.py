@@ -10,7 +10,7 @@ from ..ops import registry
 from ..ops import tangents as rules
 from ..ops.convert import copy_op
 from ..ops.creation import zeros
-from ..ops.regions import region_of_copy, with_region
+from ..ops.parts import region_of_copy, with_region
 from ..tensor import new
 from . import function_levels as functions
 from . import inplace as ip

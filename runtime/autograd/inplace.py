@@ -5,6 +5,8 @@ node is a `CopySlices`, which sends the gradient through the written region to t
 to the old base. Other views of the same base find out by the history count of their common cell and
 are re-derived from the base when next asked.
 """
+from typing import Any
+
 from .. import tensor_base
 from ..ir.spans import address
 from ..op_table import REGISTRY
@@ -134,24 +136,25 @@ def edge_of(t):
     return t._node or t
 
 
-class _CopySlicesOp:
+class CopySlicesOp:
     """Gradient of base-with-a-region-replaced: the region's part goes through the op that wrote
-    it."""
+    it. `ops/parts.py` brings what finds the region in a gradient."""
     name = "copy_slices"
     saves_output = False
-    nondiff_outputs: frozenset = frozenset()
+    nondiff_outputs: frozenset[int] = frozenset()
+    region_of_copy: Any
+    with_region: Any
 
-    @staticmethod
-    def backward(node, g):
-        from ..ops.regions import region_of_copy, with_region
+    @classmethod
+    def backward(cls, node, g):
         fn = node.attrs["fn"]
-        whole, region = region_of_copy(g, node.attrs["where"])
+        whole, region = cls.region_of_copy(g, node.attrs["where"])
         others = list(fn.op.backward(fn, region.clone()))
         mine = others.pop(node.attrs["at"])
         if node.edges[0] is None:
             whole = None
         elif g._stands_for_another:
-            whole = with_region(g, node.attrs["where"], mine)
+            whole = cls.with_region(g, node.attrs["where"], mine)
         elif mine is None:
             region.zero_()
         else:
@@ -159,7 +162,7 @@ class _CopySlicesOp:
         return [whole, *others]
 
 
-_copy_slices = _CopySlicesOp()
+_copy_slices = CopySlicesOp()
 
 
 def rebase(t, op, inputs, edges, attrs, save):
