@@ -12,7 +12,7 @@ from whet.ir import interpret
 from whet.ir.graph import OpNode
 from whet.passes import pipeline
 
-from tests import fuzz_jit, fuzz_models
+from tests import fuzz_jit, fuzz_models, fuzz_programs, fuzz_sides, fuzz_text
 
 SEED, ROUNDS = (int(os.environ.get("WHET_FUZZ_SEED",
                                    0)), int(os.environ.get("WHET_FUZZ_ROUNDS", 150)))
@@ -42,23 +42,23 @@ def test_random_models_trained():
 
 
 def test_programs_are_reproducible_and_readable():
-    p = fuzz_jit.program(7)
-    assert (fuzz_jit.source(p) == fuzz_jit.source(fuzz_jit.program(7)) != fuzz_jit.source(
-        fuzz_jit.program(8)))
-    compile(fuzz_jit.source(p), "program", "exec")
+    p = fuzz_programs.program(7)
+    assert (fuzz_text.source(p) == fuzz_text.source(fuzz_programs.program(7)) != fuzz_text.source(
+        fuzz_programs.program(8)))
+    compile(fuzz_text.source(p), "program", "exec")
 
 
 def test_programs_are_shortened():
-    p = next(p for p in map(fuzz_jit.program, range(100))
+    p = next(p for p in map(fuzz_programs.program, range(100))
              if any("softmax" in s["text"] for s in p["steps"]))
-    short = fuzz_jit.shorten(p, lambda q: "softmax" in fuzz_jit.source(q))
+    short = fuzz_jit.shorten(p, lambda q: "softmax" in fuzz_text.source(q))
     assert (["softmax" in s["text"] for s in short["steps"]] == [True] and not short["returns"]
             and not short["calls"])
 
 
 def doubling(seed, calls=1):
     """A program that does little."""
-    p = fuzz_jit.program(1)
+    p = fuzz_programs.program(1)
     p.update(steps=[dict(text="{x} * 2", ops={"x": "x0"}, out="v0", mode=None)],
              returns=["v0"],
              inputs=[{**p["inputs"][0], "dtype": "float64"}],
@@ -74,27 +74,27 @@ def doubling(seed, calls=1):
                              (f(*xs), xs[0].add_(1))[0]])
 def test_wrong_results_are_found(cheat):
     p = doubling(1)
-    want, same, other = fuzz_jit.Side(p).run(), fuzz_jit.Side(p).run(), fuzz_jit.Side(p).run(cheat)
-    assert fuzz_jit.difference(want, same) is None and "call 0" in fuzz_jit.difference(want, other)
+    want, same, other = fuzz_sides.Side(p).run(), fuzz_sides.Side(p).run(), fuzz_sides.Side(p).run(cheat)
+    assert fuzz_sides.difference(want, same) is None and "call 0" in fuzz_sides.difference(want, other)
 
 
 def test_programs_are_replayed_in_several_ways(monkeypatch):
     """What only the interpreter, or only a program without a pass, gets wrong is found."""
-    assert [fuzz_jit.compare(doubling(seed, 3))["why"] for seed in (1, 2)] == [None, None]
+    assert [fuzz_sides.compare(doubling(seed, 3))["why"] for seed in (1, 2)] == [None, None]
 
     def wrong(n, env, types, places, run=interpret.step):
         run(n, env, types, places)
         env[n.outs[0]] = env[n.outs[0]] + 1
     with monkeypatch.context() as m:
         m.setattr(interpret, "step", wrong)
-        assert ("interpreted" in fuzz_jit.compare(doubling(1, 3))["why"]
-                and fuzz_jit.compare(doubling(2, 3))["why"] is None)
+        assert ("interpreted" in fuzz_sides.compare(doubling(1, 3))["why"]
+                and fuzz_sides.compare(doubling(2, 3))["why"] is None)
     for seed in range(20):
-        with fuzz_jit.given_up(seed):
+        with fuzz_sides.given_up(seed):
             f = jit.trace(lambda x: x * 2)
             f(whet.ones(1000))
         assert "addresses" in str(f._why)
-    assert fuzz_jit.compare(doubling(8, 3))["why"] is None
+    assert fuzz_sides.compare(doubling(8, 3))["why"] is None
     name, one = pipeline.PASSES[1]
 
     def harmful(g):
@@ -104,5 +104,5 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
     monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, ("harmful", harmful)])
     seed = next(s for s in range(0, 100, 2)
                 if pipeline.names()[s // 2 % len(pipeline.names())] == name)
-    why = fuzz_jit.compare(doubling(seed, 3))["why"]
+    why = fuzz_sides.compare(doubling(seed, 3))["why"]
     assert f"without {name}" in why and "Error" not in why

@@ -23,10 +23,14 @@ import warnings
 
 import numpy as np
 import whet
+from whet import nn
 from whet.jit.policy import account
 
-FILES = "python_state control_flow memory modes values autograd arguments effects hidden use tricks outside more everyday asides beneath " \
-        "arrays transforms state origins".split()
+FILES = (
+    "python_state control_flow control_functions memory written_memory modes values autograd "
+    "training_steps arguments effects exchanged_state hidden calls_of_c modules_and_classes use "
+    "names acting_objects ends_and_turns numbers aliases training callers outside streams more "
+    "everyday asides sayings beneath several_places arrays transforms state origins").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 Box = types.SimpleNamespace
@@ -61,6 +65,16 @@ def thrice(call):
     """The results of three calls."""
     for _ in range(3):
         yield call()
+
+
+def mlp(*layers):
+    """A model small enough to compare completely."""
+    return nn.Sequential(nn.Linear(3, 4), *layers, nn.Tanh(), nn.Linear(4, 2))
+
+
+def state(model, opt=None):
+    """Everything that a training step may change."""
+    return dict(model.state_dict()), [p.grad for p in model.parameters()], opt and opt.state_dict()
 
 
 def outcome(call):
