@@ -101,7 +101,7 @@ class Arguments:
 
 def instance(kind: type, fields: Sequence[str], values: Sequence[Any]) -> Any:
     """An instance of a dataclass, made without its `__init__`."""
-    x = object.__new__(kind)
+    x: object = object.__new__(kind)
     for k, y in zip(fields, values):
         object.__setattr__(x, k, y)
     return x
@@ -131,7 +131,8 @@ class Results:
                 f"result {name or OUTPUT} cannot be exported.\n  Return tensors, numbers, "
                 "texts, None, and tuples, lists, dicts and dataclasses of these."
             )
-        return say(self, r, name)
+        part: Part = say(self, r, name)
+        return part
 
     def several(self, name: str, keys: Sequence[Any], held: Sequence[Recipe]) -> list[Part]:
         """The parts in a container."""
@@ -161,9 +162,10 @@ class Results:
     def fixed(self, x: Any, name: str) -> Part:
         """A value of Python's."""
         if type(x) in (tuple, list):
-            return SEQUENCES[type(x)](
+            sequence: Part = SEQUENCES[type(x)](
                 name, [self.fixed(y, below(name, i)) for i, y in enumerate(x)]
             )
+            return sequence
         if type(x) is dict and all(type(k) in (str, int) for k in x):
             return DictPart(name, list(x), [self.fixed(y, below(name, k)) for k, y in x.items()])
         if type(x) not in PLAIN:

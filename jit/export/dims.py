@@ -28,7 +28,8 @@ class Expression:
 
     def at(self, values: Sequence[int]) -> int:
         """Its value."""
-        return self.factor * math.prod(n**p for n, p in zip(values, self.powers)) + self.offset
+        product: int = math.prod(n**p for n, p in zip(values, self.powers))
+        return self.factor * product + self.offset
 
     def text(self, names: Sequence[str]) -> str:
         """How people write it."""

@@ -13,7 +13,7 @@ from whet.ir.graph import Graph
 from whet.ir.interpret import Diverged, interpret
 from whet.tensor import Tensor, wrap
 
-from ..program.program import Miss
+from ..program.misses import Miss
 from . import by_ops
 from .compiled import Compiled
 from .dims import Values

@@ -115,14 +115,14 @@ class Archive:
             or not all(isinstance(x, str) for x in found["rewrites"])
         ):
             raise ArchiveError(self.path, MANIFEST, "the name or the rewrites are damaged")
-        return found
+        return dict(found)
 
     def graph(self, weights: Mapping[str, Array], member: str = GRAPH) -> Graph:
         """A graph as it is written; its large arrays are among the weights."""
         raw = self.members[member]
 
         def read() -> Graph:
-            table = []
+            table: list[Array] = []
             while f"@{len(table)}" in weights:
                 table.append(weights[f"@{len(table)}"])
             g = parse(bytes(raw).decode(), table, NAMED)
@@ -148,7 +148,8 @@ class Archive:
         written = self.graph(weights)
         g = self.linked(written, weights, most)
         self.take(MANIFEST, lambda: give_facts(g, manifest.get("facts")))
-        sized, words = None, [None] * len(g.results)
+        sized: Any = None
+        words: Any = [None] * len(g.results)
         if "sizes" in manifest:
             sized, words = self.take(MANIFEST, lambda: read_sizes(manifest["sizes"], g))
         inputs = inputs_of(g, None if sized is None else sized.dims)

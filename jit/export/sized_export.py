@@ -179,7 +179,7 @@ def told(a: Any, b: Any) -> Iterator[tuple[Any, Any, Any]]:
     for k, (x, y) in enumerate(zip(a.ins, b.ins)):
         yield k, x, y
     if isinstance(a, Ask):
-        yield "question", *(repr(name_of(n.question)) for n in (a, b))
+        yield "question", repr(name_of(a.question)), repr(name_of(b.question))
         return
     for name, x in a.attrs.items():
         yield name, x, b.attrs[name]
