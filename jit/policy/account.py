@@ -229,7 +229,8 @@ class Policy:
         """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do
         calls of this kind have recordings? `like()`: is there a recording of other sizes?
         `declared`: does the user expect other sizes?"""
-        if self.made < OPENING and not (self.strayed and self.balance < 0):
+        if self.made < OPENING and not (
+                self.strayed and self.full.of(self.eager_seconds(kind)) > self.balance):
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"
