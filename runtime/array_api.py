@@ -8,11 +8,15 @@ import math as _math
 
 from . import linalg as _linalg
 from .array_api_fft import fft as fft
+from .array_api_types import astype as astype
+from .array_api_types import can_cast as can_cast
+from .array_api_types import finfo as finfo
+from .array_api_types import iinfo as iinfo
+from .array_api_types import isdtype as isdtype
+from .array_api_types import result_type as result_type
 from .array_api_wrappers import _like, _named, _one, _pair, _two, _whole
 from .devices import get_default_device as _default_device
-from .dtypes import BOOL as _BOOL
 from .dtypes import COMPLEX as _COMPLEX
-from .dtypes import FLOAT as _FLOAT
 from .dtypes import INT as _INT
 from .dtypes import bool_ as bool  # noqa: A004
 from .dtypes import (
@@ -20,7 +24,6 @@ from .dtypes import (
     complex128,
     float32,
     float64,
-    iinfo,
     int8,
     int16,
     int32,
@@ -30,7 +33,6 @@ from .dtypes import (
     uint32,
     uint64,
 )
-from .dtypes import dtype as _dtype
 from .dtypes import get_default_dtype as _get_default_dtype
 from .dtypes import promote_types as _promote
 from .ops.surface import FUNCTIONS as _F
@@ -98,62 +100,6 @@ def clip(x, /, min=None, max=None):
     if bounds == [None, None]:
         return x.clone()
     return _F["clamp"](x, *bounds).to(x.dtype)
-
-
-# ---- types ---------------------------------------------------------------------------------------------------------------
-def astype(x, dtype, /, *, copy=True, device=None):
-    """The elements in another type; a copy unless that is the type they have and `copy=False`."""
-    if x.dtype.kind == _COMPLEX and dtype.kind < _COMPLEX and dtype is not bool:
-        raise TypeError(f"complex numbers do not become {dtype}: take their real part")
-    return x.to(dtype) if dtype is not x.dtype or not copy else x.clone()
-
-
-_KINDS = {"bool": lambda t: t.kind == _BOOL, "signed integer": lambda t: t.kind == _INT and t.is_signed,
-          "unsigned integer": lambda t: t.kind == _INT and not t.is_signed, "integral": lambda t: t.kind == _INT,
-          "real floating": lambda t: t.kind == _FLOAT, "complex floating": lambda t: t.kind == _COMPLEX, "numeric": lambda t: t.kind > _BOOL}
-
-
-def isdtype(dtype, kind):
-    """Is a type of a kind ("integral", "real floating", ...), another type, or any of several?
-
-    >>> import whet
-    >>> whet.isdtype(whet.int8, ("bool", "integral"))
-    True
-    """
-    if isinstance(kind, tuple):
-        return _b.any(isdtype(dtype, k) for k in kind)
-    if isinstance(kind, str):
-        if kind not in _KINDS:
-            raise ValueError(f"isdtype: a kind is one of {', '.join(_KINDS)}, not {kind!r}")
-        return _KINDS[kind](dtype)
-    return dtype is kind
-
-
-def can_cast(from_, to, /):
-    """Does every value of a type (or a tensor's) go into another?"""
-    from_ = from_.dtype if isinstance(from_, _Tensor) else from_
-    try:
-        return _promote(from_, to) is to
-    except RuntimeError:
-        return False
-
-
-def result_type(*arrays_and_dtypes):
-    """The type that operands meet in; numbers follow the kind of the others."""
-    found, numbers = [], []
-    for x in arrays_and_dtypes:
-        if isinstance(x, _Tensor | _dtype):
-            found.append(x if isinstance(x, _dtype) else x.dtype)
-        else:
-            numbers.append(x)
-    if not found:
-        raise ValueError("result_type: at least one tensor or type is needed")
-    t = found[0]
-    for other in found[1:]:
-        t = _promote(t, other)
-    for x in numbers:
-        t = _like(_F["empty"](0, dtype=t), x).dtype
-    return t
 
 
 # ---- reductions ----------------------------------------------------------------------------------------------------------

@@ -75,6 +75,6 @@ _BY_TYPE = {
     "Any": """
         ctx level actual args arrays_and_dtypes batch buffer data default expected ext_tensor in_dims init key kwargs
         multiprocessing_context ndarray obj operands options out_dims parameters_and_buffers primals state
-        tangents v volatile xs""",
+        tangents v volatile xs stream""",
 }
 NAMED = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from whet.autograd import engine, modes
 from whet.autograd.function import FunctionNode
-from whet.autograd.node import RELEASED, Node, OutputOf, Packed, SavedOutput, with_history
+from whet.autograd.node import (
+    RELEASED,
+    Node,
+    OutputOf,
+    Packed,
+    SavedOutput,
+    is_saved,
+    with_history,
+)
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
@@ -60,11 +68,13 @@ class _Spec:
         self.rank = _rank(node, start)
         self.op, self.nout, self.metadata = node.op, node.nout, node.metadata
         self.released, self.edges, self.attrs = bool(node.released), edges, dict(node.attrs)
+        self.versions = node.versions        # (of tensors, a replay has others)
 
     @property
     def holds(self) -> bool:
         """Has it something that `release` drops?"""
-        return bool(self.outputs) or any(type(x) is _Saved for x in self.inputs)
+        return bool(self.outputs) or any(
+            type(x) is _Saved or is_saved(x, v) for x, v in zip(self.inputs, self.versions))
 
 
 class _Saved:
@@ -184,8 +194,8 @@ class History:
         node.metadata, node.released = s.metadata, s.released or bool(released and s.holds)
         if not node.released:
             found = [
-                self.tensor(x, e, held) if type(x) is _Saved else (x, 0)
-                for x, e in zip(s.inputs, edges)]
+                self.tensor(x, e, held) if type(x) is _Saved else (x, v)
+                for x, e, v in zip(s.inputs, edges, s.versions)]
             node.inputs, node.versions = tuple([x for x, _ in found]), tuple([v for _, v in found])
             node.outputs = tuple([x and self.output(x, held) for x in s.outputs])
         return node
@@ -257,7 +267,8 @@ def used_up(t: Any, start: int) -> bool:
     nodes = [n for n in order if type(n) is not OutputOf]
     nodes += [v for n in nodes for v in _inner(n)]
     if (not any(n.released for n in nodes)
-            or any(not n.released and (_outputs(n) or any(isinstance(x, Base) for x in n.inputs))
+            or any(not n.released
+                   and (_outputs(n) or any(map(is_saved, n.inputs, n.versions)))
                    for n in nodes)):
         return False
     try:

@@ -89,6 +89,13 @@ def without_base(t):
     return r
 
 
+def is_saved(x, version):
+    """Is what a node keeps of an input something that `release` drops? A number that the backward
+    reads is: it has a version of 1."""
+    return (isinstance(x, tensor_base.Base) or type(x) is Packed
+            or version == 1 and isinstance(x, int | float | complex))
+
+
 class _AliasOp:
     """The op of a tensor that stands for a leaf."""
     name, saves_output, nondiff_outputs = "alias", False, frozenset()
@@ -155,15 +162,17 @@ class Node:
         return add_hook(self.pre_hooks, hook)
 
     def save(self, inputs, result, op):
-        """Keep what the op's backward reads: tensors with their versions, metadata of the rest."""
+        """Keep what the op's backward to its edges reads: tensors with their versions, metadata of
+        the rest."""
         keep = op.saves
         hooks = modes.state.saved_hooks
         kept, versions = [], []
         for i, x in enumerate(inputs):
             if not hasattr(x, "_array"):
                 kept.append(x)
-                versions.append(0)
-            elif keep is None or i in keep:
+                # (see `release`)
+                versions.append(int((keep is None or i in keep) and op.reads(i, self.edges)))
+            elif (keep is None or i in keep) and op.reads(i, self.edges):
                 if x._rg & 2:
                     raise RuntimeError(
                         "Inference tensors cannot be saved for backward. To work around you can "
@@ -215,10 +224,8 @@ class Node:
         return tuple(out)
 
     def release(self):
-        """Drop what was saved. A node that saved no tensor stays as it is, and can run again."""
-        if (self.outputs
-                or any([type(x) is Packed or isinstance(x, tensor_base.Base)
-                        for x in self.inputs])):
+        """Drop what was saved. A node that saved nothing stays as it is, and can run again."""
+        if self.outputs or any(map(is_saved, self.inputs, self.versions)):
             self.inputs = self.outputs = ()
             self.released = True
 

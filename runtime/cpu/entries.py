@@ -288,14 +288,13 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
             meta = _meta(a)
             metas.append(meta)
             put(L.R["metas"] + 8 * i, id(meta))
-    saves = range(L.MAX_IN) if op.saves is None else op.saves
     put(L.R["op"], id(op))
     put(L.R["attrs"], id(attrs))
     put(L.R["nin"], len(kinds))
     put(L.R["nouts"], len(made))
     put(L.R["flags"], flags)
     put(L.R["itemsize"], max(a.itemsize for a in (*made, *[t for _, t in tensors])))
-    put(L.R["saves"], sum(1 << i for i in saves if i < L.MAX_IN) if flags & L.DIFF else 0)
+    put(L.R["readers"], _readers(op, len(kinds)) if flags & L.DIFF else 0)
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         at = L.R["operands"] + i * L.OPERAND
         put(at, k)
@@ -314,6 +313,14 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         owned.append(m.dtype)
     owned += metas + [a.dtype for _, a in tensors]
     return words, owned
+
+
+def _readers(op, n):
+    """For each of `n` operands, a byte with a bit for each operand whose gradient reads it."""
+    def reads(i, k):
+        return op.reads(i, tuple([op if j == k else None for j in range(n)]))
+    saves = range(n) if op.saves is None else [i for i in op.saves if i < n]
+    return sum(1 << (L.READERS * i + k) for i in saves for k in range(n) if reads(i, k))
 
 
 def row_major(a):

@@ -137,6 +137,19 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
     return r if wanted else clone(r, memory_format=memory_format)
 
 
+@method()
+def to_device(self, device, /, *, stream=None):
+    """The tensor on another device, as the array API standard has it.
+
+    >>> import whet
+    >>> whet.ones(2).to_device("cpu")
+    tensor([1., 1.])
+    """
+    if stream is not None:
+        raise ValueError("to_device: the CPU has no streams")
+    return self.to(device)
+
+
 def _type(self, dtype=None, non_blocking=False):
     """The name of the tensor's type; with an argument, the tensor in that type."""
     if dtype is None:

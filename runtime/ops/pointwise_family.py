@@ -73,6 +73,7 @@ class PointwiseOp(Op):
         self._plans: dict = {}
         self._roots: dict = {}
         self._grads: dict = {}
+        self._reads: dict = {}               # answers of `reads`
         dtypes.on_default_change.append(self._plans.clear)
         super().__init__(
             name, samples=samples, register=register, doc=doc,
@@ -172,10 +173,14 @@ class PointwiseOp(Op):
 
     def reads(self, i, edges):
         """Does the gradient of one of the operands with an edge read operand i (-1: the result)?"""
-        i = self.nin + 1 if i < 0 else i
-        live = [k for k, e in enumerate(edges) if e is not None]
-        got = [self.gradient(k, c) for k in live for c in {False, COMPLEX in self.kinds}]
-        return any(g and g != "pass" and i in g[1] for g in got)
+        key = (i, *[e is not None for e in edges])
+        known = self._reads.get(key)
+        if known is None:
+            i = self.nin + 1 if i < 0 else i
+            live = [k for k, e in enumerate(edges) if e is not None]
+            got = [self.gradient(k, c) for k in live for c in {False, COMPLEX in self.kinds}]
+            known = self._reads[key] = any(g and g != "pass" and i in g[1] for g in got)
+        return known
 
     # ---- running it ----
     def plan(self, arrays):
@@ -322,7 +327,8 @@ class PointwiseOp(Op):
         xs = node.saved_inputs()
         y = node.saved_outputs()[0] if self.saves_output else None
         if (g._array.dtype.kind == "c" or self.result == "real"
-                and any(registry.is_tensor(x) and x.dtype.kind == COMPLEX for x in xs)):
+                and any((registry.is_tensor(x) or isinstance(x, Shape)) and x.dtype.kind == COMPLEX
+                        for x in xs)):
             return self._complex_backward(node, g, y, xs)
         nin, out = self.nin, []
         for i, e in enumerate(node.edges):

@@ -6,7 +6,6 @@ from whet.dtypes import dtype
 from whet.return_types import eigh_result, qr_result, slogdet_result, svd_result, unique_all_result, unique_counts_result, unique_inverse_result
 from whet.tensor import Size, Tensor
 from whet.types import Device, Dims, Ints, Layout, Number, Scalar, Shape
-from whet.dtypes import iinfo as iinfo
 
 
 bool: dtype
@@ -73,6 +72,7 @@ def exp(x: Tensor, /) -> Tensor: """`exp` of the array API standard."""
 def expand_dims(x: Tensor, /, *, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
 def expm1(x: Tensor, /) -> Tensor: """`expm1` of the array API standard."""
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """Ones on the k-th diagonal, zeros elsewhere."""
+def finfo(type: dtype | None, /) -> Any: """The limits of a real floating type, or of a tensor's; of a complex one, those of its parts."""
 def flip(x: Tensor, /, *, axis: Dims | None = None) -> Tensor: """In reversed order along axes."""
 def floor(x: Tensor, /) -> Tensor: """`floor` of the array API standard."""
 def floor_divide(x1: Tensor, x2: Tensor, /) -> Tensor: """`floor_divide` of the array API standard."""
@@ -82,6 +82,7 @@ def full_like(x: Tensor, /, fill_value: Number, *, dtype: dtype | None = None, d
 def greater(x1: Tensor, x2: Tensor, /) -> Tensor: """`greater` of the array API standard."""
 def greater_equal(x1: Tensor, x2: Tensor, /) -> Tensor: """`greater_equal` of the array API standard."""
 def hypot(x1: Tensor, x2: Tensor, /) -> Tensor: """`hypot` of the array API standard."""
+def iinfo(type: dtype | Any, /) -> Any: """The limits of an integer type, or of a tensor's."""
 def imag(x: Tensor, /) -> Tensor: """`imag` of the array API standard."""
 def isdtype(dtype: dtype, kind: dtype | str | tuple[dtype | str, ...]) -> _bool: """Is a type of a kind ("integral", "real floating", ...), another type, or any of several?"""
 def isfinite(x: Tensor, /) -> Tensor: """`isfinite` of the array API standard."""

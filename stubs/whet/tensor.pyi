@@ -599,6 +599,7 @@ class Tensor:
     @overload
     def to(self, other: Tensor, /, non_blocking: _bool = False, copy: _bool = False, *, memory_format: MemoryFormat = ...) -> Tensor: ...
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor: """The tensor itself: all tensors are dense."""
+    def to_device(self, device: Device, /, *, stream: Any = None) -> Tensor: """The tensor on another device, as the array API standard has it."""
     def tolist(self) -> Any: """Nested lists of Python numbers."""
     def topk(self, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True) -> topk_result: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
     def trace(self) -> Tensor: """The sum of the diagonal of a matrix."""

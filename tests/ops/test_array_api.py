@@ -165,12 +165,29 @@ def test_types_and_kinds():
         xp.astype(xp.asarray(make("complex64", 2)), xp.float32)
     with pytest.raises(TypeError):
         xp.add(xp.asarray(WHOLE), 2.5)
+    for name in "float32", "float64", "complex64", "complex128":
+        t, limits = getattr(xp, name), np.finfo(name)
+        got = xp.finfo(t)
+        assert got == xp.finfo(xp.ones(2, dtype=t)) and got.dtype is getattr(xp, str(limits.dtype))
+        for what in "bits eps max min smallest_normal".split():
+            assert getattr(got, what) == getattr(limits, what)
+            assert type(getattr(got, what)) is (int if what == "bits" else float)
+    assert (xp.iinfo(xp.uint8).max, xp.iinfo(xp.int8).min) == (255, -128)
+    assert xp.iinfo(xp.int64).bits == 64
+    assert xp.iinfo(xp.ones(2, dtype=xp.int16)).dtype is xp.int16
     info = xp.__array_namespace_info__()
     assert (info.default_dtypes()["integral"] is xp.int64
             and set(info.dtypes(kind="bool")) == {"bool"})
     assert whet.__array_api_version__ == xp.__array_api_version__
     with pytest.raises(ValueError):
         whet.ones(1).__array_namespace__(api_version="1999.01")
+
+
+def test_an_array_goes_to_its_device():
+    x = xp.ones(2)
+    assert x.to_device(x.device) is x
+    with pytest.raises(ValueError, match="streams"):
+        x.to_device(x.device, stream=1)
 
 
 def test_the_extensions():

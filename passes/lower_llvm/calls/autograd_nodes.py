@@ -149,7 +149,8 @@ def _saved_inputs(m):
 
 
 def _release(m):
-    """node_release(): drop what was saved."""
+    """node_release(): drop what was saved. A number that the backward reads is used up, too: it
+    has a version of 1."""
     f = m.fn("node_release", [("ptr", "o"), ("ptr", "unused")], "ptr")
     g = Glue(f)
     o, _ = f.args
@@ -168,7 +169,11 @@ def _release(m):
                 g.st(f.as_val(1, "i64"), o, N["released"])
                 f.store(Val(f, "null", "ptr"), at, 8)
                 g.dec(x)
-            f.if_(mine, tensor)
+
+            def number():
+                read = f.load("i64", f.at(f.bytes_at(o, N["versions"]), i, "i64"), 8)
+                f.if_(f.cmp("ne", read, 0), lambda: g.st(f.as_val(1, "i64"), o, N["released"]))
+            f.if_(mine, tensor, number)
         f.if_(f.cmp("ne", x, 0), clear)
     f.loop(0, n, 1, drop)
     out = g.ld(o, N["out_cell"])

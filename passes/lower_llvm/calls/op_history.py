@@ -2,7 +2,7 @@
 
 from ..builder import Val
 from .object_access import _ptr
-from .op_layouts import CTX, DIFF, GRAD, SAVES_OUT, C, N, R, T
+from .op_layouts import CTX, DIFF, GRAD, READERS, SAVES_OUT, C, N, R, T
 from .op_replay import Replay
 
 
@@ -53,7 +53,7 @@ class History:
         g.st(seq, node, N["seq"])
         g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
         g.st(c.n, node, N["nin"])
-        self.saves = g.ld(self.replay.recipe, R["saves"], "i64")
+        self.readers = g.ld(self.replay.recipe, R["readers"], "i64")
         f.loop(0, c.n, 1, self.input)
         f.if_(f.cmp("ne", self.replay.flags & SAVES_OUT, 0), self.output)
         g.st(g.ld(t, T["rg"], "i64") | 1, t, T["rg"])
@@ -63,11 +63,12 @@ class History:
         c, f, g = self.call, self.f, self.g
         o = c.word(c.ins, i, "ptr")
 
-        def itself() -> list[Val]:
+        def number() -> list[Val]:
             g.inc(o)
+            c.put(f.bytes_at(self.made, N["versions"]), i, f.conv("zext", self.is_read(i), "i64"))
             return [o]
 
-        (kept,) = f.if_(c.is_tensor(i), lambda: [self.tensor(i, o)], itself)
+        (kept,) = f.if_(c.is_tensor(i), lambda: [self.tensor(i, o)], number)
         c.put(f.bytes_at(self.made, N["saved"]), i, kept)
 
     def tensor(self, i: Val, o: Val) -> Val:
@@ -100,8 +101,13 @@ class History:
             g.inc(m)
             return [m]
 
-        bit = f.binary("lshr", self.saves, i) & 1
-        return f.if_(f.cmp("ne", bit, 0), keep, meta)[0]
+        return f.if_(self.is_read(i), keep, meta)[0]
+
+    def is_read(self, i: Val) -> Val:
+        """Does a gradient that is wanted read an input?"""
+        f = self.f
+        readers = f.lshr(self.readers, f.binary("mul", i, READERS)) & f.load("i64", self.call.wants)
+        return f.cmp("ne", readers & ((1 << READERS) - 1), 0)
 
     def without_base(self, o: Val) -> Val:
         """What is saved in the place of a view: see `autograd/node.py`. Gradients end at a leaf."""

@@ -43,7 +43,8 @@ class Write:
     def conditions(self) -> None:
         """The conditions one after the other."""
         c, f, g = self.call, self.f, self.g
-        f.bail(f.cmp("ne", f.load("i64", c.wants) & c.flags & GRAD, 0), "miss")
+        wanted = f.cmp("ne", f.load("i64", c.wants), 0)
+        f.bail(f.binary("and", wanted, f.cmp("ne", c.flags & GRAD, 0)), "miss")
         f.bail(f.cmp("ne", self.replay.flags & (VIEW | BY_VALUE), 0), "miss")
         f.bail(f.cmp("ne", self.replay.nouts, 1), "miss")
         f.bail(f.cmp("ne", c.word(c.kinds, 0), TENSOR), "miss")

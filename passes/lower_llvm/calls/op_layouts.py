@@ -35,7 +35,7 @@ CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
 R = {
     name: 8 * i
     for i, name in enumerate(("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain",
-                              "nslots", "nouts", "flags", "saves", "itemsize"))}
+                              "nslots", "nouts", "flags", "readers", "itemsize"))}
 R["metas"] = 8 * 16
 R["operands"] = R["metas"] + 8 * MAX_IN
 OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
@@ -45,6 +45,7 @@ OUT = 8 * (3 + 2 * MAX_DIMS)
 R["slots"] = R["outs"] + OUT * MAX_OUT
 SLOT = 16                                   # kind, value
 RECIPE_BYTES = R["slots"] + SLOT * MAX_SLOTS
+READERS = 8                                 # bits for each operand in the word "readers"
 # kinds of operands; VALUE: a number that is part of the key
 NOTHING, TENSOR, FLOAT, INT, VALUE = range(5)
 # kinds of slots; F32 ... point to a number of that type, VERDICT to a 0

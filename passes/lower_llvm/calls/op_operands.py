@@ -108,7 +108,7 @@ class Operands:
         f.if_(g.absent(base), lambda: [], lambda: self.current(o))
         rg = g.ld(o, T["rg"], "i64")
         f.bail(f.cmp("ne", rg & 2, 0), "miss")
-        f.store(f.load("i64", c.wants) | (rg & 1), c.wants)
+        f.store(f.load("i64", c.wants) | ((rg & 1) << i), c.wants)
         nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
         f.bail(f.cmp("sgt", nd, MAX_DIMS), "miss")
         f.bail(f.cmp("eq", g.ld(a, A["flags"], "i32") & 0x100, 0), "miss")
