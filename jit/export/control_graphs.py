@@ -28,7 +28,7 @@ class Named(Op):
 
     family = "control"
     ours = True
-    may_fail = True  # type: ignore[assignment]
+    may_fail = True
 
     def __init__(self, name: str, bodies: Sequence[str]) -> None:
         super().__init__(name, register=False)
