@@ -7,13 +7,13 @@ plain_graph.py   what a graph says itself of how it is quantised
 lowering.py      layers become ops of bytes, with what follows them
 graph_maker.py   nodes, each computed on the sample as it is made
 report.py        what it did to each layer
-layers.py        `qat` and `dynamic`: layers of a module that round as bytes do, or are of bytes
+layers.py        `qat`, `dynamic`, `weight_only`: layers that round as bytes do, or are of bytes
 """
 
 from whet.ops.quantised import dequantize_linear, quantize_linear
 
 from .calibrators import Entropy, MinMax, Percentile
-from .layers import dynamic, qat
+from .layers import dynamic, qat, weight_only
 from .report import LayerReport, Report
 from .static import Quantised, convert, static
 
@@ -30,4 +30,5 @@ __all__ = [
     "qat",
     "quantize_linear",
     "static",
+    "weight_only",
 ]

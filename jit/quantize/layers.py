@@ -8,8 +8,9 @@ import numpy as np
 import whet
 from whet import nn
 from whet.cpu import quantised_weights as packing
+from whet.cpu import weight_only as few_bits
 from whet.nn import functional as F
-from whet.ops.quantised import linear_op, quantize_linear
+from whet.ops.quantised import linear_op, quantize_linear, weight_only_op
 from whet.ops.registry import apply
 from whet.tensor import Tensor
 
@@ -116,6 +117,39 @@ class DynamicLinear(nn.Module):
         return f"in_features={self.in_features}, out_features={self.out_features}"
 
 
+class WeightOnlyLinear(nn.Module):
+    """A linear layer of real numbers whose weights are of 8 or 4 bits."""
+
+    weight: Tensor
+    scales: Tensor
+    bias: Tensor
+
+    def __init__(self, layer: nn.Linear, bits: int, block: int) -> None:
+        super().__init__()
+        self.in_features, self.out_features = layer.in_features, layer.out_features
+        self.bits, self.block = bits, block
+        packed, scales = few_bits.pack(layer.weight.detach().numpy(), bits, block)
+        bias = np.zeros(scales.shape[1], "f4")
+        if layer.bias is not None:
+            bias[: self.out_features] = layer.bias.detach().numpy()
+        for name, a in {"weight": packed, "scales": scales, "bias": bias}.items():
+            self.register_buffer(name, whet.from_numpy(a))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """input @ weight.T + bias"""
+        operands = (input.detach(), self.weight, self.scales, self.bias)
+        attrs = {"features": self.out_features, "bits": self.bits, "block": self.block}
+        found: Tensor = apply(weight_only_op, operands, attrs)
+        return found
+
+    def extra_repr(self) -> str:
+        """What it is."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bits={self.bits}, block={self.block}"
+        )
+
+
 def replaced(model: nn.Module, change: Any) -> nn.Module:
     """The module with each layer as `change(layer)` gives it, where that is something."""
     found: nn.Module | None = change(model)
@@ -181,5 +215,35 @@ def dynamic(model: nn.Module, *, least: int = 0) -> nn.Module:
         if type(layer) is not nn.Linear or layer.weight.numel() < least:
             return None
         return DynamicLinear(layer)
+
+    return replaced(model, change)
+
+
+def weight_only(model: nn.Module, *, bits: int = 8, block: int = 128, least: int = 0) -> nn.Module:
+    """Let the linear layers of a model keep their weights in 8 or 4 bits, with a scale for each
+    `block` of a row; all is computed in float32. It pays where few rows meet large weights, whose
+    bytes are what takes time. For inference; layers of fewer than `least` weights stay as they are,
+    and with 4 bits those whose rows are odd. The model is changed, and given back.
+
+    >>> import whet
+    >>> from whet import nn, quantize
+    >>> model = nn.Linear(64, 32).eval()
+    >>> x = whet.randn(1, 64)
+    >>> before = model(x)
+    >>> small = quantize.weight_only(model, bits=4, block=32)
+    >>> small, bool((small(x) - before).abs().max() < 0.3)
+    (WeightOnlyLinear(in_features=64, out_features=32, bits=4, block=32), True)
+    """
+    if bits not in (4, 8):
+        raise ValueError(f"weight_only(): bits must be 8 or 4, not {bits}")
+    if block < 1 or block % (8 // bits):
+        raise ValueError(f"weight_only(): a block of {block} weights is not of {bits} bits")
+
+    def change(layer: nn.Module) -> nn.Module | None:
+        if type(layer) is not nn.Linear or layer.weight.numel() < least:
+            return None
+        if layer.weight.dtype is not whet.float32 or layer.in_features % (8 // bits):
+            return None
+        return WeightOnlyLinear(layer, bits, block)
 
     return replaced(model, change)

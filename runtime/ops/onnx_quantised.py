@@ -7,6 +7,7 @@ operations that follow: so other programs round as whet does.
 import numpy as np
 
 from ..cpu import quantised_weights as packing
+from ..cpu import weight_only as few_bits
 
 
 def _one(b, x, dtype):
@@ -88,6 +89,13 @@ def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, hi
     shift = shift + window.blank * weights.astype("i4").sum((1, 2, 3)).reshape(-1, 1, 1)
     tail = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
     return _tail(b, total, [shift.astype("i4"), *more], residual, **tail)
+
+
+def weight_only(b, x, w, scales, bias, *, features, bits, block):
+    """The op `weight_only_linear`: a product with the real numbers that the weights stand for."""
+    w, scales, bias = _known(b, w, scales, bias)
+    real = few_bits.unpacked(w, scales, features, bits, block)
+    return b.Add(b.MatMul(x, b.constant(real.T.copy())), b.constant(bias[:features]))
 
 
 def _tail(b, total, parameters, residual, *, low, high, zero, residual_scale):

@@ -9,6 +9,7 @@ import math
 
 from ..cpu import quantised as kernels
 from ..cpu import quantised_weights as packing
+from ..cpu import weight_only as few_bits
 from ..dtypes import float32, int8, int32, uint8
 from ..ir.scalar import cast, gt, lt, maximum, minimum, rint, where
 from ..tensor import wrap
@@ -248,6 +249,20 @@ def _conv_samples(make):
             )
 
 
+def _weight_only(x, w, scales, bias, *, features, bits, block):
+    return few_bits.linear(x, w, scales, bias, features, bits, block)
+
+
+def _weight_only_samples(make):
+    calls = ((6,), 5, 8, 4), ((3, 40), 33, 4, 16), ((5, 64), 64, 8, 64)
+    for shape, features, bits, block in calls:
+        w, scales = few_bits.pack(make(features, shape[-1], dtype=float32)._array, bits, block)
+        x = make(*shape, dtype=float32, grad=False)
+        bias = make(scales.shape[1], dtype=float32, grad=False)
+        at = dict(features=features, bits=bits, block=block)
+        yield Sample(x, wrap(w), wrap(scales), bias, **at)
+
+
 class QuantisedOp(Op):
     """A product of bytes: launches of kernels that cannot fail for other data."""
 
@@ -264,4 +279,11 @@ linear_op = QuantisedOp(
 )
 conv_op = QuantisedOp(
     "quantised_conv", _conv, samples=_conv_samples, batch=looped, onnx=in_onnx.convolution
+)
+weight_only_op = QuantisedOp(
+    "weight_only_linear",
+    _weight_only,
+    samples=_weight_only_samples,
+    batch=looped,
+    onnx=in_onnx.weight_only,
 )

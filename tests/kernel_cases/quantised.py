@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import whet
 import whet.nn.functional as F
+from whet.cpu import weight_only as few_bits
 from whet.cpu.quantised_weights import Window, pack, pack_window
 from whet.ops import quantised as ops
 
@@ -32,7 +33,12 @@ def parameters(make, seed, *shape):
 class Quantised(Family):
     """Each kind of rows, results and columns, with sizes around the tiles of all machines."""
 
-    generators = ("products.kernel", "depthwise.depthwise", "largest.largest")
+    generators = (
+        "products.kernel",
+        "depthwise.depthwise",
+        "largest.largest",
+        "weight_only.weight_only",
+    )
     kinds = (
         "quantised/product/.*/gathered",
         "quantised/product/[a-z]+/bytes_out",
@@ -40,6 +46,8 @@ class Quantised(Family):
         "quantised/depthwise/.*/bytes_out",
         "quantised/depthwise/.*/residual",
         "quantised/largest/",
+        "quantised/weight_only/4",
+        "quantised/weight_only/8",
     )
 
     def cases(self):
@@ -53,6 +61,16 @@ class Quantised(Family):
                 return F.max_pool2d(x.permute(0, 3, 1, 2), k, s, p)
 
             yield Case(f"largest {c} {size} {k} {s} {p}", f, [op("u1", 2, *size, c)])
+
+        for m, k, n, bits in itertools.product((1, 5, 9), (2, 30, 130), (1, 33, 64), (4, 8)):
+            w = np.random.default_rng(k).standard_normal((n, k)).astype("f4")
+            packed = [whet.from_numpy(a) for a in few_bits.pack(w, bits, 32)]
+
+            def f(x, packed=packed, n=n, bits=bits):
+                bias = whet.zeros(packed[1].shape[1])
+                return ops.weight_only_op(x, *packed, bias, features=n, bits=bits, block=32)
+
+            yield Case(f"weight only {m} {k} {n} {bits}", f, [op("f4", m, k)])
 
     def products(self):
         sizes = itertools.product(

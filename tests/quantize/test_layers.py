@@ -8,6 +8,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn, quantize
+from whet.cpu import weight_only as few_bits
 
 
 def network():
@@ -166,3 +167,40 @@ def test_what_is_written_as_onnx_gives_the_same(tmp_path):
     small.to_onnx(tmp_path / "small.onnx")
     again = whet.onnx.load(tmp_path / "small.onnx")
     assert (again(x) - small(x)).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("bits, bound", [(8, 0.01), (4, 0.15)])
+def test_weights_alone(bits, bound):
+    layer, x = nn.Linear(200, 70), whet.randn(6, 200)
+    wanted = layer(x).detach()
+    model = quantize.weight_only(nn.Sequential(layer), bits=bits, block=64)
+    assert (model(x) - wanted).abs().max() < bound * wanted.abs().max()
+    # each row by itself, in a trace, exported: the same bits
+    rows = whet.cat([model(x[i : i + 1]) for i in range(6)])
+    traced, exported = whet.jit.trace(model), whet.export(model.eval(), x)
+    for found in (rows, traced(x), traced(x), exported(x)):
+        assert found.tolist() == model(x).tolist()
+    kept = sum(b.nbytes for b in model[0].buffers())
+    assert kept < (0.3 if bits == 8 else 0.18) * 4 * 200 * 96
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+def test_the_order_of_sums_of_weights_alone(bits):
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((33, 50)).astype("f4")
+    packed, scales = few_bits.pack(w, bits, 16)
+    bias = rng.standard_normal(scales.shape[1]).astype("f4")
+    x = rng.standard_normal((7, 50)).astype("f4")
+    found = few_bits.linear(x, packed, scales, bias, 33, bits, 16)
+    assert found.tobytes() == few_bits._reference(x, packed, scales, bias, 33, bits, 16).tobytes()
+    real = few_bits.unpacked(packed, scales, 33, bits, 16)
+    assert np.abs(real - w).max() <= 0.51 * scales.max()
+    np.testing.assert_allclose(found, x.astype("f8") @ real.T + bias[:33], rtol=1e-4, atol=1e-4)
+
+
+def test_weights_alone_that_do_not_fit():
+    with pytest.raises(ValueError, match="bits"):
+        quantize.weight_only(nn.Linear(4, 4), bits=3)
+    with pytest.raises(ValueError, match="block"):
+        quantize.weight_only(nn.Linear(4, 4), bits=4, block=3)
+    assert type(quantize.weight_only(nn.Linear(5, 4), bits=4)) is nn.Linear
