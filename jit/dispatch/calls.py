@@ -14,7 +14,7 @@ from whet.cpu import haste
 from ..guards import sizes
 from ..guards.native_entry import MISSED
 from ..policy import timing
-from ..policy.account import LOOKS, Policy
+from ..policy.account import FIRST_LOOK, LOOKS, Policy
 from ..replay import families
 from ..verify.recheck import Checks
 from .attempts import Attempts
@@ -108,7 +108,7 @@ class Calls:
         policy.ran(call.kind, now - start, now - call.begun, why)
         if policy.resting:
             self.tables.lay()
-        if not policy.idle % LOOKS:
+        if not policy.idle % LOOKS or policy.idle == FIRST_LOOK:
             self.doubt()
         return out
 

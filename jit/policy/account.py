@@ -27,7 +27,7 @@ import random
 import threading
 
 from ..guards import table_index
-from ..report.reasons import Little, Unfit, Varies
+from ..report.reasons import Little, Others, Unfit, Varies
 from .ledger import Cost, Kind, Ledger, average
 
 # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what
@@ -56,6 +56,8 @@ HISTORY = 1 << 12                # kinds that are remembered without a recording
 MEMORY = 1 << 28                 # bytes of recordings
 # seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
 SURE, LOOKS = 1.0, 256
+# eager calls in a row until it is asked whether recordings are of any use at all
+FIRST_LOOK = 12
 # times as much must a new recording bring in as the worst of so many that are there
 BETTER, SAMPLE = 1.5, 8
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
@@ -335,6 +337,10 @@ class Policy:
     def doubts(self):
         """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
         book = self.ledger
+        if self.is_met_by_none():
+            return Others(
+                f"none of {book.calls} calls was replayed: what they are given beside tensors was "
+                "another each time")
         if book.eager < SURE or book.spent < book.eager or 2 * book.ran_eagerly < book.calls:
             return None
         self.summary()
@@ -358,6 +364,13 @@ class Policy:
                 f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager "
                 "calls")
         return None
+
+    def is_met_by_none(self):
+        """Are there recordings for tensors of the same sizes, and was no call one that they fit?"""
+        held = self.held
+        return (len(held) >= OPENING and self.idle >= FIRST_LOOK
+                and all(r.shapes == held[0].shapes for r in held)
+                and not self.summary().replayed)
 
     def summary(self):
         """The ledger, up to date."""

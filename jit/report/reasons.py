@@ -74,6 +74,11 @@ class Varies(Reason):
     instead = "Pad to fewer sizes, or trace a part of the function whose arguments look alike."
 
 
+class Others(Reason):
+    """Calls never have the arguments of one before, though their tensors are of one size."""
+    instead = "Pass numbers that change as tensors; explain() shows what is another each time."
+
+
 class Unfit(Reason):
     """Recordings seldom fit."""
     instead = "Pass values that change as tensors, and keep them out of `if`; explain() lists them."

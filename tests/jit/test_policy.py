@@ -347,6 +347,19 @@ def test_it_is_said_once_that_tracing_does_not_pay(monkeypatch):
             and "Pad to fewer sizes" in said[0])
 
 
+def test_it_is_said_early_that_no_call_has_the_arguments_of_another():
+    f = jit.trace(lambda x, factors: x * factors[0] + factors[1])
+    x = whet.ones(3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for i in range(60):
+            a, b = i + 0.5, 1.0 / (i + 1)
+            assert f(x, [a, b]).tolist() == (x * a + b).tolist()
+    (text,) = [str(w.message) for w in said]
+    assert "calls was replayed: what they are given beside tensors" in text
+    assert "Pass numbers that change as tensors" in text
+
+
 @pytest.mark.parametrize("made, book, words", [
     (5, dict(slower=900, replayed=100), "replays take longer"),
     (5, dict(missed=900, costly=600, replayed=100, new=300), "was another at most of them"),
