@@ -67,6 +67,10 @@ class Exported:
     whet.jit.export.errors.PreconditionError: input `input` is f32[5,3], but ... f32[4,3]
     """
 
+    # what a trace that calls it need not compare: it never changes, or is made as it is needed
+    _unwatched = frozenset(("name", "graph", "signature", "sized", "rewrites", "samples", "_programs",
+                            "_lock"))
+
     def __init__(
         self,
         name: str,

@@ -187,6 +187,17 @@ def test_a_traced_function_and_a_method_are_exported():
     assert models.same(whet.jit.trace(layer.forward).export(x)(x), layer(x))
 
 
+def test_a_trace_takes_in_an_exported_function():
+    e = whet.export(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), whet.ones(3, 4))
+    f = whet.jit.trace(lambda x: e(x).softmax(-1))
+    for i in range(8):
+        x = whet.randn(3, 4, requires_grad=i % 2 == 1)
+        assert whet.equal(f(x), e(x).softmax(-1)) and not f(x).requires_grad
+    assert f.explain(data=True)["calls"]["replayed"] > 10
+    with pytest.raises(PreconditionError, match="x|input"):
+        f(whet.ones(2, 4))
+
+
 def test_transforms_see_the_ops_of_an_exported_function(exported):
     fn, _, e = exported["perceptron"]
     x = whet.randn(3, 4, 5)
