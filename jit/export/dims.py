@@ -121,9 +121,9 @@ class Dims:
     def to_fit(self) -> list[Values]:
         """Sizes by which expressions of them are found: the example's, all ways to exchange some of
         them for others, and one more way to hold what was found to."""
-        pairs = [(n, near(d, n + FIT[0])) for d, n in zip(self.dims, self.example)]
+        pairs = [(n, another(d, n, FIT[0])) for d, n in zip(self.dims, self.example)]
         example = enumerate(zip(self.dims, self.example))
-        more = tuple(near(d, n + FIT[1] + k) for k, (d, n) in example)
+        more = tuple(another(d, n, FIT[1] + k) for k, (d, n) in example)
         return [*itertools.product(*pairs), more]
 
     def raise_least(self, k: int, least: int) -> None:
@@ -144,6 +144,13 @@ def near(d: Dim, n: int) -> int:
     most = n if d.max is None else d.max
     least = max(d.min, min(2, most))
     return n if n <= most else least + (n - least) % (most - least + 1)
+
+
+def another(d: Dim, n: int, step: int) -> int:
+    """A size that is about so much larger than n, by `near`. Where the bounds allow it, it is not n:
+    nothing is learnt from the same size twice."""
+    found = near(d, n + step)
+    return found if found != n else near(d, n + step + 1)
 
 
 def bounds(d: Dim) -> str:

@@ -39,7 +39,7 @@ class Histogram(MinMax):
     def see(self, a: Array) -> None:
         """Take an array into account."""
         super().see(a)
-        sizes = np.abs(a[np.isfinite(a)]).ravel()
+        sizes = np.abs(a[np.isfinite(a)].astype("f8"))  # float32 has no bins below its least number
         most = float(sizes.max(initial=0.0))
         if most == 0:
             return

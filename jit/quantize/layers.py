@@ -78,6 +78,17 @@ class QATConv2d(nn.Conv2d):
         return self._conv_forward(self.fake(input), rounded_weight(self.weight), self.bias)
 
 
+def check_input(input: Tensor, in_features: int) -> None:
+    """Raise what a linear layer of real numbers raises for such an input. Packed weights are padded
+    with zeros, so that they would take a few elements more or fewer than they are for."""
+    if input.dtype != whet.float32:
+        raise RuntimeError(f"linear: expected an input of whet.float32, but got: {input.dtype}")
+    if input.shape[-1] != in_features:
+        raise RuntimeError(
+            f"linear: the input has {input.shape[-1]} features, the weight is for {in_features}"
+        )
+
+
 class DynamicLinear(nn.Module):
     """A linear layer of bytes whose input's range is found in each call."""
 
@@ -104,6 +115,7 @@ class DynamicLinear(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """input @ weight.T + bias, of bytes."""
+        check_input(input, self.in_features)
         scale, zero = range_of(input.amin(), input.amax())
         q = quantize_linear(input.detach(), scale, zero)
         shift = self.sums * -zero.to(whet.int32)
@@ -137,6 +149,7 @@ class WeightOnlyLinear(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """input @ weight.T + bias"""
+        check_input(input, self.in_features)
         operands = (input.detach(), self.weight, self.scales, self.bias)
         attrs = {"features": self.out_features, "bits": self.bits, "block": self.block}
         found: Tensor = apply(weight_only_op, operands, attrs)

@@ -73,7 +73,7 @@ class Lowering:
         self.wanted = self.find_wanted()
 
     # ---- which values are to be bytes
-    def is_layer(self, n: Any) -> bool:
+    def can_be_layer(self, n: Any) -> bool:
         """Can a node be a layer of bytes?"""
         if not isinstance(n, OpNode) or n.op.name not in ("convolution", "linear"):
             return False
@@ -83,8 +83,15 @@ class Lowering:
         known = known and (bias is None or self.plain.array(bias) is not None)
         x = types.get(int(n.ins[0]))
         wanted = 4 if n.op.name == "convolution" else max(2, 0 if x is None else len(x.shape))
-        fits = x is not None and x.dtype == np.float32 and len(x.shape) == wanted
-        return bool(known and fits and not self.leave(self.name(n), n))
+        return known and x is not None and x.dtype == np.float32 and len(x.shape) == wanted
+
+    def is_layer(self, n: Any) -> bool:
+        """Is a node to be a layer of bytes?"""
+        return self.can_be_layer(n) and not self.leave(self.name(n), n)
+
+    def names(self) -> set[str]:
+        """What the layers are called, those that are left among them."""
+        return {self.name(n) for n in self.plain.nodes if self.can_be_layer(n)}
 
     def name(self, n: OpNode) -> str:
         """What a layer is called: the name of its weight without the last word."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from whet import nn
 from whet.ir.interpret import interpret, step
 from whet.tensor import Tensor
 
@@ -16,6 +17,7 @@ from ..export.graph_values import inputs, results
 from ..export.signature import Signature
 from ..export.simplify import Simplified
 from .calibrators import maker
+from .layers import FakeQuantize
 from .lowering import Lowering
 from .plain_graph import PlainGraph
 from .report import Report, report
@@ -127,6 +129,8 @@ def static(
     >>> bool((small(data[0]) - model(data[0])).abs().max() < 0.1)
     True
     """
+    if isinstance(data, Tensor):
+        raise TypeError("static(): data are the arguments of calls; for one call write [x]")
     make = maker(calibrate)
     calls = iter(data)
     first = next(calls, None)
@@ -134,6 +138,7 @@ def static(
         raise ValueError("static(): there are no calibration data")
     recording = Recording(model, arguments(first), ("fold_batch_norm",))
     lowering = Lowering(recording.plain, leaving(leave), per_channel)
+    check_names(leave, lowering)
     seen = {v: make() for v in lowering.observed() if v not in recording.plain.schemes}
 
     def look(arrays: Sequence[Array]) -> None:
@@ -152,6 +157,35 @@ def scheme_of(calibrator: Any, symmetric: bool) -> Scheme:
     """The scheme for what a calibrator has seen."""
     low, high = calibrator.bounds()
     return Scheme.of(low, high, symmetric)
+
+
+def check_names(leave: Any, lowering: Lowering) -> None:
+    """Raise ValueError for names in `leave` that no layer has."""
+    if callable(leave):
+        return
+    known = lowering.names()
+    unknown = sorted({leave} - known if isinstance(leave, str) else set(leave) - known)
+    if unknown:
+        raise ValueError(
+            f"leave: there is no layer {', '.join(map(repr, unknown))}; there are "
+            f"{', '.join(sorted(known)) or 'none'}"
+        )
+
+
+def check_learnt(model: Any, recording: Recording) -> None:
+    """Raise ValueError where a model does not say how it is quantised."""
+    layers = model.named_modules() if isinstance(model, nn.Module) else ()
+    for name, m in layers:
+        if isinstance(m, FakeQuantize) and m.low.item() > m.high.item():
+            raise ValueError(
+                f"convert(): `{name}` has seen no numbers in training; "
+                "call the model in training mode first"
+            )
+    if not recording.plain.schemes:
+        raise ValueError(
+            f"convert(): nothing in {recording.name} says how it is quantised; "
+            "call quantize.qat before its training, or quantize.static"
+        )
 
 
 def tensors(x: Any) -> list[Tensor]:
@@ -183,5 +217,7 @@ def convert(
     True
     """
     recording = Recording(model, args, ())
+    check_learnt(model, recording)
     lowering = Lowering(recording.plain, leaving(leave), True)
+    check_names(leave, lowering)
     return recording.quantised(recording.plain.schemes, lowering)

@@ -452,7 +452,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
     grain = at_least((UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // at_least(rows * cols * k, 1),
                      1)
     if not in_place:                         # a thread packs B for each piece that it takes
-        grain = at_least(grain, at_most(total // sharing, ROWS_EACH // rows))
+        grain = at_least(grain, at_most(total // sharing, ROWS_EACH // at_least(rows, 1)))
     kernel, table = native.kernel(key, emit), numbers_of(numbers)
     return Plan(shape, DTYPE[dst], kernel, total, share_out.word(grain, threads if scratch else 0),
                 table, scratch * threads, swapped, parts)

@@ -171,6 +171,18 @@ def test_expressions_are_the_simplest_that_fit():
     assert of_samples(lambda a, b: a // 2, *some) is None
 
 
+@pytest.mark.parametrize("example", [(2, 5), (4, 3), (3, 9)])
+def test_narrow_bounds_leave_sizes_to_learn_from(example, tmp_path):
+    pytest.importorskip("onnx")
+    dims = {"input": {0: Dim("b", max=4), 1: Dim("t", max=9)}}
+    e = whet.export(nn.Linear(6, 3).eval(), whet.randn(*example, 6), dynamic=dims)
+    for column in zip(*e.sized.dims.to_fit()):
+        assert len(set(column)) > 1
+    e.to_onnx(tmp_path / "model.onnx")
+    x = whet.randn(1, 7, 6)
+    assert models.same(whet.onnx.load(tmp_path / "model.onnx")(x).detach(), e(x))
+
+
 # ---- in a file -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", CASES)
 def test_a_loaded_function_serves_all_sizes(name, tmp_path):

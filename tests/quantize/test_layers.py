@@ -204,3 +204,21 @@ def test_weights_alone_that_do_not_fit():
     with pytest.raises(ValueError, match="block"):
         quantize.weight_only(nn.Linear(4, 4), bits=4, block=3)
     assert type(quantize.weight_only(nn.Linear(5, 4), bits=4)) is nn.Linear
+
+
+@pytest.mark.parametrize("change", [quantize.dynamic, quantize.weight_only])
+def test_an_input_that_does_not_fit_is_refused_as_by_real_numbers(change):
+    layer = change(nn.Linear(4, 3))
+    for width in (3, 5):
+        with pytest.raises(RuntimeError, match=f"has {width} features, the weight is for 4"):
+            layer(whet.randn(2, width))
+    with pytest.raises(RuntimeError, match="expected an input of whet.float32"):
+        layer(whet.randn(2, 4).double())
+
+
+def test_what_does_not_say_how_it_is_quantised_is_not_converted():
+    x = whet.randn(2, 4)
+    with pytest.raises(ValueError, match="nothing in Linear says how it is quantised"):
+        quantize.convert(nn.Linear(4, 3).eval(), x)
+    with pytest.raises(ValueError, match="`0.fake` has seen no numbers in training"):
+        quantize.convert(quantize.qat(nn.Sequential(nn.Linear(4, 3))).eval(), x)

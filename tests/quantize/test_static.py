@@ -131,6 +131,18 @@ def test_data_that_do_not_fit(convolutional):
         quantize.static(model, [data[0], data[0][:1]])
     with pytest.raises(ValueError, match="calibrate"):
         quantize.static(model, data, calibrate="best")
+    with pytest.raises(TypeError, match=r"for one call write \[x\]"):
+        quantize.static(model, data[0])
+    with pytest.raises(ValueError, match="no layer 'stern'; there are block.a, "):
+        quantize.static(model, data, leave=["stern"])
+
+
+@pytest.mark.parametrize("how", ["minmax", "percentile", "entropy"])
+@pytest.mark.parametrize("size", [0.0, 1e-42, 1e30])
+def test_data_of_any_size(how, size):
+    layer, x = nn.Linear(4, 3).eval(), whet.randn(5, 4) * size
+    small, wanted = quantize.static(layer, [x], calibrate=how), layer(x)
+    assert near(small(x), wanted, 0.05)
 
 
 def test_a_value_that_others_read_is_not_taken_in():
