@@ -147,8 +147,8 @@ def near(d: Dim, n: int) -> int:
 
 
 def another(d: Dim, n: int, step: int) -> int:
-    """A size that is about so much larger than n, by `near`. Where the bounds allow it, it is not n:
-    nothing is learnt from the same size twice."""
+    """A size that is about so much larger than n, by `near`. Where the bounds allow it, it is not
+    n: nothing is learnt from the same size twice."""
     found = near(d, n + step)
     return found if found != n else near(d, n + step + 1)
 

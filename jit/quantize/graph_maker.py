@@ -21,6 +21,7 @@ class GraphMaker:
         self.name, self.nodes = name, list[Any]()
         self.arrays, self.inputs = dict[int, Array](), list[Input]()
         self.held: dict[str, Array] = {}
+        self.asked: dict[str, list[tuple[Array, Ref]]] = {}  # constants by the name asked for
 
     def value(self, array: Array) -> Ref:
         """A new value, which was this in the sample."""
@@ -35,11 +36,18 @@ class GraphMaker:
         return made
 
     def constant(self, array: Array, name: str) -> Ref:
-        """A constant, by this name or one like it."""
+        """A constant, by this name or one like it. A layer that is called several times asks for
+        the same again, and gets what is there."""
         array = np.ascontiguousarray(array).reshape(array.shape)
+        asked = self.asked.setdefault(name, [])
+        for there, made in asked:
+            same = (there.dtype, there.shape) == (array.dtype, array.shape)
+            if same and there.tobytes() == array.tobytes():
+                return made
         name = constant_names.unused(name, self.held)
         self.held[name] = array
-        return self.given(array, "constant", name)
+        asked.append((array, self.given(array, "constant", name)))
+        return asked[-1][1]
 
     def op(self, op: Any, *ins: Any, line: str = "", **attrs: Any) -> Ref:
         """A node with one result."""

@@ -94,8 +94,7 @@ def _dense(name, x, w, parameters, residual, shape, packed, tail):
     if not tail.low <= tail.high or not inside or not 0 <= zero <= 255:
         raise RuntimeError(
             f"{name}: results from {tail.low} to {tail.high} around {tail.zero} are no bytes")
-    return [a if a is None or a.flags.c_contiguous else np.ascontiguousarray(a)
-            for a in (w, *parameters, residual)]
+    return [a if a is None else in_order(a) for a in (w, *parameters, residual)]
 
 
 def linear(x, w, shift, scale, bias, residual, features, tail):
@@ -104,8 +103,7 @@ def linear(x, w, shift, scale, bias, residual, features, tail):
     w, *parameters, residual = _dense(
         "quantised_linear", x, w, (shift, scale, bias), residual, shape,
         packed_shape(1, features, k), tail)
-    if not x.flags.c_contiguous:
-        x = np.ascontiguousarray(x)
+    x = in_order(x)
     if REFERENCE:
         total = x.astype("f8") @ unpacked(w, features, k)[0].T.astype("f8")
         return finished(total, [of_features(p, features) for p in parameters], residual, tail)
@@ -155,7 +153,12 @@ def conv(x, w, shift, scale, bias, residual, features, window, tail):
 
 def by_pixel(x):
     """An image as (N, H, W, C), contiguous."""
-    x = x.transpose(0, 2, 3, 1)
+    return in_order(x.transpose(0, 2, 3, 1))
+
+
+def in_order(x):
+    """An array whose elements lie one after the other: itself, or what a launch makes of it, so
+    that a program can have the copy, too."""
     if x.flags.c_contiguous:
         return x
     from .pointwise import move

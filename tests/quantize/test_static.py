@@ -236,3 +236,20 @@ def test_digits_lose_less_than_a_point(reader, how):
     before = accuracy(model, x, y)
     assert before > 0.95
     assert accuracy(quantize.static(model, data, calibrate=how), x, y) > before - 0.01
+
+
+def test_a_layer_that_is_called_again_has_its_weight_once():
+    layer = nn.Linear(64, 64).eval()
+    data = [whet.randn(4, 64)]
+    small = quantize.static(lambda x: layer(layer(layer(x).sin()).sin()), data)
+    assert len(small.report.layers) == 3
+    assert sum(a.dtype == whet.int8 for a in small.constants.values()) == 1
+    assert near(small(data[0]), layer(layer(layer(data[0]).sin()).sin()), 0.05)
+
+
+def test_rows_that_lie_apart_have_machine_code(tmp_path):
+    layer = nn.Linear(7, 3).eval()
+    small = quantize.static(lambda x: layer(x.transpose(0, 1)), [whet.randn(4, 5, 7)])
+    (x,) = [n.ins[0] for n in small.graph.nodes if n.op.name == "quantised_linear"]
+    assert not small.graph.types[x].contiguous
+    small.compile(tmp_path / "model.so", target=["x86-64-v3"])
