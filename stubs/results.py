@@ -7,8 +7,8 @@ METHODS_HIDDEN = frozenset(
     """
     kind hypers numbers states elements start before after counts first_differs scalars prepare shown unpassed keyword_only dims ndims
     function cls_to_become call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs saved_outputs
-    release save attrs edges inputs metadata nout op outputs post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__
-    Traced.fn Traced.strict Traced.verify hooks take_ Generator.take shared _Named.__init__ dtype.__init__ dtype.code dtype.short
+    release save save_inputs save_outputs attrs edges inputs metadata nout op outputs post_hooks pre_hooks released seq trace_ versions Node.trace
+    Node.__init__ Traced.fn Traced.strict Traced.verify hooks take_ Generator.take shared _Named.__init__ dtype.__init__ dtype.code dtype.short
     dtype.letter dtype.kind dtype.np GradientEdge.node Function.__init__ linalg.trace_ PackedSequence.__init__ share_memory_
     has_uninitialized_params becoming is_better scale_lr Traced.__init__ Traced.dynamic Traced.rewrites set_extra_state_""".split()
 )

@@ -165,14 +165,6 @@ class CopySlicesOp:
 _copy_slices = CopySlicesOp()
 
 
-def rebase(t, op, inputs, edges, attrs, save):
-    """Give `t`, just written in place by `op`, its new history. `save(node)` stores what the
-    op's backward needs."""
-    fn = Node(op, edges, attrs)
-    save(fn)
-    adopt(t, fn, fn)
-
-
 def adopt(t, fn, made, at=0):
     """Make node `fn` the history of `t`, into whose memory it wrote: `made` is `fn` or the one of
     its outputs that `t` is, `at` the number of the input that `t` was."""

@@ -164,6 +164,12 @@ class Node:
     def save(self, inputs, result, op):
         """Keep what the op's backward to its edges reads: tensors with their versions, metadata of
         the rest."""
+        self.save_inputs(inputs, op)
+        self.save_outputs(result, op)
+
+    def save_inputs(self, inputs, op):
+        """The inputs' part of it. An op that writes in place has it done before it writes: pack
+        hooks want the values that the op reads, and an input may lie in what it writes."""
         keep = op.saves
         hooks = modes.state.saved_hooks
         kept, versions = [], []
@@ -184,6 +190,10 @@ class Node:
                 kept.append(Meta(x))
                 versions.append(0)
         self.inputs, self.versions = tuple(kept), tuple(versions)
+
+    def save_outputs(self, result, op):
+        """The outputs' part of it."""
+        hooks = modes.state.saved_hooks
         if op.saves_output:
             outs, only = result if isinstance(result, tuple) else (result,), op.nondiff_outputs
             self.outputs = tuple([

@@ -16,7 +16,7 @@ import numpy as np
 from .. import declarations, dtypes, tensor_base
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
-from ..autograd.node import Shape
+from ..autograd.node import Node, Shape
 from ..cpu import entries, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
@@ -480,11 +480,10 @@ def inplace_now(op, t, args, attrs, ip, level=None):
             raise RuntimeError(
                 f"{name}: a tensor of type {t.dtype} cannot hold a result that requires grad")
         edges = tuple([registry.edge_of(x) if owned(x) else None for x in inputs])
-        kept = list(inputs)
+        node = Node(op, edges, attrs)
         # the backward reads what is about to be overwritten
-        if op.saves is None or 0 in op.saves:
-            kept[0] = _before(t)
-        kept_versions = [x._version if registry.is_tensor(x) else 0 for x in kept]
+        before = _before(t) if op.saves is None or 0 in op.saves else t
+        node.save_inputs((before, *args), op)
     if level is not None:
         level.write(op, t, args, attrs)
     elif isinstance(op, PointwiseOp):
@@ -499,11 +498,8 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         np.copyto(t._array, r, casting="unsafe")
     t._bump(name)
     if recording:
-        def save(node):
-            node.save(kept, t, op)
-            node.versions = tuple(kept_versions[i] if registry.is_tensor(x) else 0
-                                  for i, x in enumerate(node.inputs))
-        ip.rebase(t, op, inputs, edges, attrs, save)
+        node.save_outputs(t, op)
+        ip.adopt(t, node, node)
     return t
 
 

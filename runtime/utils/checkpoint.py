@@ -29,13 +29,22 @@ class _Block:
         return self.values.pop(number)
 
     def run(self):
+        got = self.saved_again()
+        if any(x._version != version for x, version in got):
+            # the block writes to what it saved: a run that copies keeps what it was
+            got = self.saved_again(copies=True)
+        self.values = {i: x for i, (x, _) in enumerate(got)}
+
+    def saved_again(self, copies=False):
+        """What the block saves, each with its version then; or copies of it."""
         now = default_generator.get_state()
         if self.rng is not None:
             default_generator.set_state(self.rng)
         got = []
 
         def keep(x):
-            got.append(x)
+            kept = x.clone() if copies else x
+            got.append((kept, kept._version))
             if len(got) == self.count:
                 raise _Again
             return x
@@ -50,7 +59,7 @@ class _Block:
             raise RuntimeError(
                 f"checkpoint: the function saved {self.count} tensors in the forward but "
                 f"{len(got)} when it was run again: it must do the same both times")
-        self.values = dict(enumerate(got))
+        return got
 
 
 def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default",

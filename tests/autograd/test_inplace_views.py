@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
+from whet.utils.checkpoint import checkpoint
 
 CASES = []
 
@@ -473,3 +474,30 @@ def test_results_that_no_backward_reads_may_be_written_to():
         expected, = whet.autograd.grad(F.relu(make()).mul(3).square().sum(), x)
         got, = whet.autograd.grad(F.relu_(make()).mul_(3).square().sum(), x)
         assert whet.equal(got, expected), name
+
+
+def written_between_two_reads(x):
+    """An operand is written to after the first of the ops that read it."""
+    y = x.sin()
+    x.mul_(3)
+    return y + x.cos()
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.mul_(x), lambda x: x.addcmul_(x, x), lambda x: x.div_(x[:1]),
+    lambda x: x[1:].mul_(x[1:]), lambda x: x.pow_(2), written_between_two_reads])
+def test_pack_hooks_and_checkpoints_keep_what_an_op_read_before_a_write(write):
+    """An operand may lie in the memory that is written, by its own op or by a later one."""
+    def f(q):
+        x = q * 2
+        return write(x).sum() + x.sum()
+    value = whet.tensor([-1.0, 2.0, 3.0], dtype=whet.float64)
+    expected = [((f(value + d) - f(value - d)).sum() / 2e-6).item()
+                for d in whet.eye(3, dtype=whet.float64) * 1e-6]
+    q = value.clone().requires_grad_()
+    with whet.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().copy(), whet.from_numpy):
+        f(q).sum().backward()
+    assert q.grad.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-5)
+    again = value.clone().requires_grad_()
+    checkpoint(f, again, use_reentrant=False).sum().backward()
+    assert whet.equal(again.grad, q.grad)
