@@ -72,6 +72,21 @@ def test_sizes_out_of_bounds_are_refused_with_them(rows):
     model.close()
 
 
+def test_a_table_is_asked_for_no_rows(tmp_path):
+    table = nn.Embedding(20, 6).eval()
+    exported = whet.export(
+        table, whet.randint(20, (4, 3)), dynamic={"input": {0: Dim("batch", max=5)}}
+    )
+    exported.compile(tmp_path / "table.so", target=["x86-64-v3"])
+    model = CALL.Model(tmp_path / "table.so")
+    for batch in (0, 1, 4, 5):
+        x = whet.randint(20, (batch, 3)).numpy()
+        assert same_arrays(model(x, sizes={"batch": batch}), exported.run([x])), batch
+    with pytest.raises(ValueError, match="go another way"):
+        model(np.full((2, 3), 20), sizes={"batch": 2})
+    model.close()
+
+
 def test_the_header_says_which_sizes_differ(rows):
     text = rows[0].with_suffix(".h").read_text()
     assert "typedef struct {\n  int64_t batch;\n  int64_t length;\n} rows_sizes;" in text

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from whet.cpu import haste, native
 from whet.cpu import taped_launches as T
-from whet.ir.graph import Graph
+from whet.ir.graph import Ask, Graph, OpNode
 from whet.ir.spans import address, span
 from whet.passes.lower_llvm.calls import launch_list as L
 
@@ -116,17 +116,33 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
         refused = [
             (s.node.op.name if s.node.op is not None else s.node.kind, s.node.line)
             for s in steps
-            if type(s) is Called and not does_nothing(b, s.node)
+            if type(s) is Called and not does_nothing(b, s.node, values)
         ]
         if refused:
             return REFUSED._replace(refused=refused)
         return Writer(b, steps, given, values, results).level()
 
 
-def does_nothing(b: ProgramBuilder, node: Any) -> bool:
-    """Does a node make only what has no elements?"""
-    may_fail = node.op is None or node.op.may_fail
-    return bool(node.outs) and not may_fail and not any(b.arrays[o].size for o in node.outs)
+def does_nothing(b: ProgramBuilder, node: Any, known: Mapping[int, Any]) -> bool:
+    """Does a node make only what has no elements, whatever it is given? What may fail does the same
+    in all calls where its operands are known or have no elements: then it is tried now."""
+    if any(b.arrays[o].size for o in node.outs):
+        return False
+    if node.outs and node.op is not None and not node.op.may_fail:
+        return True
+    given = {int(x): known[x] if x in known else b.arrays[x] for x in node.refs()}
+    if any(v not in known and a.size for v, a in given.items()):
+        return False
+    try:
+        if isinstance(node, OpNode):
+            node.forward(given, [])
+            return True
+        if isinstance(node, Ask):
+            node.run(given, None, [])
+            return True
+    except Exception:  # an op may raise anything; the caller names what is refused
+        return False
+    return False
 
 
 # ---- from entries to plain data ------------------------------------------------------------------
