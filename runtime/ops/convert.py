@@ -49,7 +49,6 @@ copy_to_format_op = Op(
 copy_to_format_op.any_sizes = True
 copy_to_format_op.moves = lambda out, x, memory_format: [(out, x)]
 copy_to_format_op.total = copy_to_format_op.as_large = True
-copy_to_format_op.moves = lambda out, x, memory_format: [(out, x)]
 
 
 def cast(t, dtype):

@@ -85,7 +85,7 @@ add_scaled = PointwiseOp("add_scaled", lambda input, other, alpha: input + alpha
                          keep=(2,), samples=(R, R, NUMBER))
 mul = f("mul", lambda input, other: input * other, alias=["multiply"], samples=PAIR)
 div_op = PointwiseOp("div", lambda input, other: input / other, promote="float", samples=(R, AWAY),
-                     vjp=lambda g, y, a, b: [g / b, -(g * (y / b))])
+                     vjp=lambda g, y, a, b: [g / b, -(g * (a / b / b))])
 div_floor = PointwiseOp("div_floor", lambda input, other: s.floordiv(input, other),
                         samples=(R, AWAY), differentiable=True, kinds="bif",
                         vjp=lambda g, y, a, b: [None, None])

@@ -403,6 +403,14 @@ def test_a_write_that_reads_the_memory_it_writes_to_makes_no_circle(write):
         gc.enable()
 
 
+def test_a_quotient_may_be_written_to():
+    """Its gradients read the operands, as in PyTorch."""
+    x = whet.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    (2 / x).mul_(3).sum().backward()
+    assert x.grad.tolist() == [-6.0, -1.5, -0.375]
+    whet.nn.functional.normalize(x, dim=0).mul_(2).sum().backward()
+
+
 def test_a_second_derivative_through_a_saved_view():
     x = whet.tensor([1.0, 2.0, 3.0], requires_grad=True)
     v = (x * 1)[1:]
