@@ -63,15 +63,19 @@ class Injector:
     """Raises at one line event of our code, counted from the beginning; or counts them."""
 
     def __init__(self, at=None):
-        self.at, self.n, self.turns, self.entering = at, 0, {}, False
+        # (the frame of an `__exit__` that begins: a finalizer may run before its first line)
+        self.at, self.n, self.turns, self.entering = at, 0, {}, None
 
     def __call__(self, frame, event, arg):
-        self.entering = frame.f_code.co_name == "__exit__"
+        if frame.f_code.co_name == "__exit__":
+            self.entering = frame
         return self.line if _is_ours(frame.f_code.co_filename) else None
 
     def line(self, frame, event, arg):
         if event == "line":
-            begins, self.entering = self.entering and frame.f_code.co_name == "__exit__", False
+            begins = frame is self.entering
+            if begins:
+                self.entering = None
             if begins or frame.f_lasti in _ends_of_withs(frame.f_code):
                 return self.line
             self.n += 1
