@@ -46,10 +46,10 @@ def often(f, seconds):
         n *= 4
 
 
-def timings(fns, seconds=0.3, rounds=15, several=False):
-    """Median seconds per call of each of {name: function}, measured in turns. With `several`
-    threads (and calls that take some time) each call is timed: one that waits for a processor
-    should not count for the others."""
+def timings(fns, seconds=0.3, rounds=15, several=False, of=statistics.median):
+    """Seconds per call of each of {name: function}, measured in turns: medians, or what `of` makes
+    of all. With `several` threads (and calls that take some time) each call is timed: one that
+    waits for a processor should not count for the others."""
     loops = {}
     for k, f in fns.items():
         if several:
@@ -69,7 +69,7 @@ def timings(fns, seconds=0.3, rounds=15, several=False):
                 for _ in range(n):
                     f()
                 got[k].append((clock() - t) / n)
-    return {k: statistics.median(v) for k, v in got.items()}
+    return {k: of(v) for k, v in got.items()}
 
 
 def statement(source, env):
@@ -104,8 +104,9 @@ class Table:
     """Rows of {contender: seconds}, or of what else `shown` makes text of; the ratio is whet /
     the best of `against`."""
 
-    def __init__(self, name, title, against, shown=None):
+    def __init__(self, name, title, against, shown=None, figures="medians"):
         self.name, self.title, self.against, self.rows = name, title, against, []
+        self.figures = figures
         self.shown = shown or _human
 
     def add(self, label, times, **extra):
@@ -126,7 +127,7 @@ class Table:
         head = ["", *names, "ratio", *extras]
         lines = [
             f"# {self.title}", "",
-            machine() + f"; medians; ratio = whet / best of {', '.join(self.against)}.", "",
+            machine() + f"; {self.figures}; ratio = whet / best of {', '.join(self.against)}.", "",
             "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         for r in self.rows:
             lines.append("| " + " | ".join([

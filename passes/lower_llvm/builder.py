@@ -181,6 +181,7 @@ class Fn:
         self.entry: list[str] = []
         self.closed = False
         self.first: dict[str, Val] = {}         # masks of the first lanes -> how many
+        self.numbers: dict[str, float] = {}        # constants, by what they are called
 
     def text(self) -> str:
         end = [] if self.closed else [" ret void"]
@@ -201,7 +202,9 @@ class Fn:
 
     def const(self, ty: str, x: float) -> Val:
         n, e = parts(ty)
-        return Val(self, f"splat ({e} {literal(e, x)})" if n else literal(e, x), ty)
+        made = Val(self, f"splat ({e} {literal(e, x)})" if n else literal(e, x), ty)
+        self.numbers[made.ref] = x
+        return made
 
     def as_val(self, x: Number, ty: str) -> Val:
         """A Python number as a constant of `ty`; a scalar Val of the element type is splatted to a vector type."""

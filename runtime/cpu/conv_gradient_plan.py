@@ -9,20 +9,14 @@ from .conv_plan import (
     DEPTHWISE_ROWS,
     DEPTHWISE_TAPS,
     ELEM,
-    Gathered,
-    Plan,
-    _band,
-    _geometry,
-    _layout,
-    _runs_bytes,
-    _shares,
     dense,
     elements,
     gathered_plan,
     same_type,
-    split,
     three,
 )
+from .depthwise_plan import depthwise_band
+from .window_parts import Gathered, Plan, geometry_of, runs_bytes, scratch_layout, shares_of, split
 
 
 def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
@@ -91,9 +85,9 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
         tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]
     offsets = (*[(0,)] * (3 - nd), *offsets)
     rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
-    layout = _layout(
-        in_at=_runs_bytes(window_tiles.KC, rowtaps + coltaps),
-        out_at=_runs_bytes(window_tiles.KC, 0),
+    layout = scratch_layout(
+        in_at=runs_bytes(window_tiles.KC, rowtaps + coltaps),
+        out_at=runs_bytes(window_tiles.KC, 0),
         y_at=(max_panels * max_tiles if image * gy.shape[0] > window_tiles.KC else 1) * rows * panel
         * size,
         b_at=max_panels * (window_tiles.KC + lanes) * panel * size,
@@ -101,7 +95,7 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     (d, h, w), (_, oh, ow), (sd, sh,
                              sw) = (three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1))
     xd, xh, xw = three(xs[2:], 0)
-    geometry = _geometry(
+    geometry = geometry_of(
         dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh,
              sw=sw, xn=xs[0], xg=xs[1] * w_shape[1], xc=xs[1], xd=xd, xh=xh, xw=xw, yn=ys[0],
              yg=ys[1] * outs, yo=ys[1], wg=outs * rows_all, wo=rows_all, rows=rows_all, outs=outs,
@@ -111,7 +105,7 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     near = sw * xw if sw * xw in (1, 2) else 0
     kernel = native.kernel(f"conv_weight_grad/{elem}/{rows}x{vectors}x{lanes}/{near}",
                            lambda m, symbol: lower.weight_grad(m, symbol, tile, near))
-    grain, parts = _shares(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes,
+    grain, parts = shares_of(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes,
                            units, threads)
     return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, w_shape)
 
@@ -129,11 +123,11 @@ def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, group
     xd, xh, xw = three(xs[2:], 0)
     r = Gathered(elem, groups, 1, w_shape[0] // groups, three(x.shape[2:], 1), (*xs[:2], xd, xh, xw), x.shape[0],
                  three(gy.shape[2:], 1), (), three(stride, 1), offsets, ())
-    band = _band(r, lanes, size, taps)
+    band = depthwise_band(r, lanes, size, taps)
     if band is None:
         return None
     (d, h, w), (_, oh, ow), (sd, sh, sw) = r.x_size, r.out, r.stride
-    geometry = _geometry(
+    geometry = geometry_of(
         dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh,
              sw=sw, xn=xs[0], xg=xs[1], xd=xd, xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0],
              steps=r.rows, rows=len(offsets[1]), rowtaps=len(offsets[0]) * len(offsets[1]),
@@ -142,5 +136,5 @@ def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, group
                                            1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes))
     kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
                            lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
-    grain, parts = _shares(taps * lanes * image * gy.shape[0], lanes, units, threads)
+    grain, parts = shares_of(taps * lanes * image * gy.shape[0], lanes, units, threads)
     return Plan(kernel, units, grain, geometry, band["scratch"] * parts, w_shape)

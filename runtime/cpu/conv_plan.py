@@ -10,10 +10,19 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
-from whet.passes.lower_llvm.calls import share_out
 
 from . import memory, native, pool, taped_launches
+from .depthwise_plan import band_run, depthwise_band, few_run, plane_line, planes_plan
 from .window import out_sizes
+from .window_parts import (
+    Gathered,
+    Plan,
+    geometry_of,
+    runs_bytes,
+    scratch_layout,
+    shares_of,
+    split,
+)
 
 ELEM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 PLANS = 4096                   # kept at most; then all are forgotten
@@ -29,23 +38,9 @@ PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads
 TRANSFORM = 14                 # such rows for the transform of pixels by Winograd's method
 # rows of a register tile whose products take as long as copying the pixels under a step's tap
 COPY = 5
-GRAIN = 1 << 15                # vector multiply-adds in about 10 us
 
 known: dict = {}                # key -> Plan or what else a call needs
 _local = threading.local()
-
-
-@dataclass(slots=True)
-class Plan:
-    """How to run one shape: a kernel over `units`, with its geometry and `scratch` bytes; first,
-    weights may have to be packed."""
-    kernel: int
-    units: int
-    grain: int
-    geometry: np.ndarray
-    scratch: int
-    out: tuple
-    pack: object = None
 
 
 def scratch(size):
@@ -63,12 +58,6 @@ def remember(key, plan):
     return plan
 
 
-def split(n, most):
-    """Cut n into the fewest nearly equal parts of at most `most`: (parts, size of the largest)."""
-    parts = max(1, -(-n // most))
-    return parts, -(-n // parts)
-
-
 def three(values, fill):
     """Spatial sizes or strides as (depth, height, width)."""
     return (*[fill] * (3 - len(values)), *values)
@@ -78,26 +67,6 @@ def elements(a):
     """Strides in elements; None where they are no multiple of one."""
     size = a.itemsize
     return None if any(s % size for s in a.strides) else tuple(s // size for s in a.strides)
-
-
-@dataclass(slots=True)
-class Gathered:
-    """One kernel run: out[n, o, p] = sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride +
-    offset of tap]."""
-    elem: str
-    groups: int
-    channels: int              # of x, per group
-    rows: int                  # of w, per group
-    x_size: tuple              # depth, height, width
-    x_strides: tuple           # n, c, depth, height, width
-    images: int
-    out: tuple                 # depth, height, width
-    out_strides: tuple         # n, o, depth, height, width
-    stride: tuple
-    offsets: tuple             # per axis, of each tap
-    # of w in elements: group, row, channel (a row's steps are channels x taps)
-    w_strides: tuple
-    taps_at: tuple = ()        # where each tap lies in the weights, if not side by side
 
 
 def _flat_pixels(r):
@@ -117,40 +86,6 @@ def _flat_pixels(r):
     r.x_size = r.out = (1, 1, n)
     r.x_strides, r.out_strides = (xn, xc, 0, 0, xs[2]), (yn, yo, 0, 0, ys[2])
     return r
-
-
-def _layout(**sizes):
-    """Byte offsets of a thread's pieces of scratch, and its size."""
-    at, total = {}, 0
-    for name, n in sizes.items():
-        at[name] = total
-        total += -(-n // 64) * 64
-    return {**at, "scratch": total}
-
-
-def _runs_bytes(limit, taps):
-    return (limit + 1) * 40 + limit * 4 * taps
-
-
-def _geometry(fields, offsets, taps_at=()):
-    from whet.passes.lower_llvm.windows.window_tiles import FIELDS
-    depth, rows, cols = offsets
-    return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows]
-                    + list(rows) * len(depth) + list(cols) + list(taps_at),
-                    np.int64)
-
-
-def shares(grain, units, threads):
-    """(grain, parts): how a launch gives units to threads (see `launch.word`), of which one takes
-    `grain` at least, and how many threads it has scratch memory for."""
-    grain = max(1, grain)
-    parts = max(1, min(threads, units // grain))
-    return share_out.word(grain, parts), parts
-
-
-def _shares(work, lanes, units, threads):
-    """`shares` for units of `work` multiply-adds: a grain is what takes about 10 us."""
-    return shares(GRAIN * lanes // max(work, 1), units, threads)
 
 
 def _cut(panels, most_panels, tiles, most_tiles, rows, others, threads, last=1.0, copy=COPY,
@@ -213,27 +148,6 @@ def _whole(pixels, lanes):
     return -(-pixels // lanes) * lanes
 
 
-def _band(r, lanes, size, taps):
-    """Fields for a depthwise kernel's bands: max_tiles rows of outputs and what they read; None
-    if that takes too much scratch."""
-    depth, height, width = r.offsets
-    _, oh, ow = r.out
-    _, sh, sw = r.stride
-    cols = (ow - 1) * sw + max(width) - min(width) + 1
-    span = max(height) - min(height) + 1                         # rows under one window
-    outputs = max(1, min(oh, (4096 // cols - span) // sh + 1))
-    rows = (outputs - 1) * sh + span
-    fields = _layout(in_at=(len(depth) * rows * cols + lanes + 4 * sw) * lanes * size,
-                     out_at=(ow + lanes + 4) * lanes * size,
-                     y_at=(taps + lanes) * lanes * size,
-                     b_at=(taps + lanes) * lanes * size)
-    if fields["scratch"] > 16 << 20:
-        return None
-    return {
-        **fields, "band_rows": rows, "band_cols": cols, "left": min(width), "top": min(height),
-        "bottom": max(height), "max_tiles": outputs}
-
-
 def gathered_plan(r, epilogue, out_shape, kept=False):
     """The plan of a `Gathered` run; an epilogue of None stores the sums. `kept`: weights are
     packed once for many calls."""
@@ -267,9 +181,12 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
                   coltaps=coltaps, steps=steps, channels=r.channels)
     how = f"{'listed' if r.taps_at else 'rows'}/{far}/{epilogue.key}"
     if r.channels == 1 and r.rows <= DEPTHWISE_ROWS and 1 <= steps <= DEPTHWISE_TAPS:
-        band = _band(r, lanes, size, steps) if 2 * fields["outs"] >= lanes else None
-        depthwise = _depthwise_band if band else _depthwise_few
-        kernel, units, work = depthwise(r, fields, band, lanes, threads, how, epilogue, near, far)
+        found = planes_plan(r, lanes, threads, epilogue, out_shape)
+        if found is not None:
+            return found
+        band = depthwise_band(r, lanes, size, steps) if 2 * fields["outs"] >= lanes else None
+        run = band_run if band else few_run
+        kernel, units, work = run(r, fields, band, lanes, threads, how, epilogue, near, far)
     else:
         rows = turned_rows(r, pixels, lanes) if kept and far == 1 and not r.taps_at else None
         if rows:
@@ -278,47 +195,9 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
         if band:
             return _planes_plan(r, band, lanes, threads, epilogue, out_shape)
         kernel, units, work = _contraction(r, fields, lanes, threads, how, epilogue, near, far)
-    grain, parts = _shares(work, lanes, units, threads)
-    return Plan(kernel, units, grain, _geometry(fields, r.offsets, r.taps_at),
+    grain, parts = shares_of(work, lanes, units, threads)
+    return Plan(kernel, units, grain, geometry_of(fields, r.offsets, r.taps_at),
                 fields["scratch"] * parts, out_shape)
-
-
-def _depthwise_band(r, fields, band, lanes, threads, how, epilogue, near, far):
-    """(kernel, units, work of one) with a vector of channels; completes the fields."""
-    from whet.passes.lower_llvm.windows import depthwise, window_tiles
-    taps, panels, oh = fields["steps"], -(-fields["outs"] // lanes), fields["oh"]
-    others = panels * r.images * r.out[0]
-    while (threads > 1 and -(-oh // band["max_tiles"]) * others < 2 * threads
-           and band["max_tiles"] > 8):
-        # a band for every thread, if there are so few units
-        band["max_tiles"] = -(-band["max_tiles"] // 2)
-    row_blocks = -(-oh // band["max_tiles"])
-    fields.update(band, steps=r.rows, rows=len(r.offsets[1]), panels=panels, row_blocks=row_blocks)
-    tile, near = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at)), int(r.x_strides[-1] == 1)
-    kernel = native.kernel(
-        f"conv_depthwise/{r.elem}/{lanes}/{taps}/{near}/{how}",
-        lambda m, symbol: depthwise.forward(m, symbol, tile, taps, epilogue, near, far))
-    return kernel, row_blocks * others, band["max_tiles"] * fields["ow"] * taps * lanes
-
-
-def _depthwise_few(r, fields, _, lanes, threads, how, epilogue, near, far):
-    """The same with a vector of neighbouring pixels, for few channels or bands of which one
-    would not fit."""
-    from whet.passes.lower_llvm.windows import depthwise, window_tiles
-    taps, outs = fields["steps"], fields["outs"]
-    tile = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))
-    panels = -(-fields["pixels"] // tile.panel)
-    pixel_blocks, max_panels = split(panels, max(1, 1024 // tile.panel))
-    row_blocks = min(outs, -(-threads * 4 // pixel_blocks))
-    limit = max_panels * tile.panel
-    fields.update(
-        _layout(in_at=_runs_bytes(limit, fields["rowtaps"] + fields["coltaps"]),
-                list_at=limit * taps * 4), panels=panels, pixel_blocks=pixel_blocks,
-        row_blocks=row_blocks, max_panels=max_panels)
-    kernel = native.kernel(
-        f"conv_depthwise_few/{r.elem}/{lanes}/{taps}/{near}/{how}",
-        lambda m, symbol: depthwise.forward_few(m, symbol, tile, taps, epilogue, near, far))
-    return kernel, pixel_blocks * row_blocks, limit * taps * -(-outs // row_blocks)
 
 
 def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
@@ -338,8 +217,8 @@ def _contraction(r, fields, lanes, threads, how, epilogue, near, far):
     max_panels, max_tiles = -(-panels // pixel_blocks), -(-tiles // row_blocks)
     limit, taps = max_panels * panel, fields["rowtaps"] + fields["coltaps"]
     fields.update(
-        _layout(
-            in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0),
+        scratch_layout(
+            in_at=runs_bytes(limit, taps), out_at=runs_bytes(limit, 0),
             list_at=window_tiles.KC * 8, tap_at=fields["rowtaps"] * fields["coltaps"] * 8, y_at=(
                 (max_panels * max_tiles if fields["steps"] > window_tiles.KC else 1) * rows * panel
                 + lanes) * size, b_at=max_panels * window_tiles.KC * panel * size), panels=panels,
@@ -375,11 +254,9 @@ def planes_band(r, lanes, threads):
 
 
 def _plane_line(r, lanes):
-    """Columns of a row of a plane. An odd number of vectors, so that rows do not meet in one set
-    of the cache."""
+    """Columns of a row of a plane."""
     *_, width = r.offsets
-    vectors = -(-r.out[2] // lanes) + -(-((max(width) - min(width)) // r.stride[2]) // lanes)
-    return (vectors | 1) * lanes
+    return plane_line(r.out[2], min(width), max(width), r.stride[2], lanes)
 
 
 def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
@@ -397,7 +274,7 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
     band = -(-oh // bands)
     band_rows, vectors = (band - 1) * sh + max(height) - top + 1, -(-ow // lanes)
     fill = -(-(ow + (max(width) - left) // sw) // lanes)
-    layout = _layout(in_at=r.channels * band_rows * sw * line * size, out_at=3 * 8 *
+    layout = scratch_layout(in_at=r.channels * band_rows * sw * line * size, out_at=3 * 8 *
                      (band * vectors + across), y_at=rows * tile.panel * size)
     fields = dict(images=r.images, oh=oh, ow=ow, h=h, w=w, sh=sh, left=left, top=top, xn=xn,
                   xg=xc * r.channels, xc=xc, xh=xh, yn=yn, yg=yo * r.rows, yo=yo, yh=yh, yw=yw,
@@ -412,7 +289,7 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
     kernel = native.kernel(
         f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{'listed' if r.taps_at else 'rows'}/{epilogue.key}",
         lambda m, symbol: few_channels.forward(m, symbol, tile, epilogue, sw, far))
-    grain, parts = _shares(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes,
+    grain, parts = shares_of(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes,
                            units, threads)
     geometry = np.concatenate([[fields[name] for name in few_channels.FIELDS],
                                away.ravel(),
@@ -444,8 +321,8 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
     limit, taps, padded = (max_panels * rows, fields["rowtaps"] + fields["coltaps"],
                            -(-fields["steps"] // lanes) * lanes)
     fields.update(
-        _layout(
-            in_at=_runs_bytes(limit, taps), out_at=_runs_bytes(limit, 0),
+        scratch_layout(
+            in_at=runs_bytes(limit, taps), out_at=runs_bytes(limit, 0),
             tap_at=fields["rowtaps"] * fields["coltaps"] * 8, a_at=lanes * lanes * size,
             y_at=(max_tiles if fields["steps"] > window_tiles.KC else 1) *
             (limit + lanes) * tile.panel * size, b_at=(limit * window_tiles.KC + lanes) * size),
@@ -460,9 +337,10 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
                          lambda m, symbol: turned_weights.weights(m, symbol, tile))
     vectors = tiles * TURNED_VECTORS
     units = r.groups * pixel_blocks * row_blocks
-    grain, parts = _shares(limit * max_tiles * tile.panel * fields["steps"], lanes, units, threads)
+    grain, parts = shares_of(limit * max_tiles * tile.panel * fields["steps"], lanes, units,
+                             threads)
     return Plan(
-        kernel, units, grain, _geometry(fields, r.offsets), fields["scratch"] * parts, out_shape,
+        kernel, units, grain, geometry_of(fields, r.offsets), fields["scratch"] * parts, out_shape,
         Pack(pack, r.groups * vectors, max(1, (1 << 14) // padded),
              (r.rows, vectors, fields["steps"], padded, row, group),
              r.groups * vectors * padded * lanes))
@@ -521,11 +399,11 @@ def winograd_plan(r, epilogue, out_shape):
                                     _last(pixels, tile), TRANSFORM)
     max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
-    layout = _layout(in_at=_runs_bytes(limit, 6) + limit * 16,
+    layout = scratch_layout(in_at=runs_bytes(limit, 6) + limit * 16,
                      a_at=panel * 16 * lanes * size,
                      y_at=(max_panels * 16 * rows * panel + lanes) * size,
                      b_at=max_panels * 16 * (r.channels + 1) * panel * size)
-    geometry = _geometry(
+    geometry = geometry_of(
         dict(pixels=pixels, image=th * tw, oh=th, ow=tw, d=1, h=h, w=w, sd=1, sh=2, sw=2, xn=xn,
              xg=xc * r.channels, xc=xc, xd=0, xh=xh, xw=1, yn=yn, yg=yo * r.rows, yo=yo, yd=0,
              yh=2 * ow, yw=2, wg=16 * tiles * rows * line, rows=r.rows, rowtaps=4, coltaps=2,
@@ -537,8 +415,8 @@ def winograd_plan(r, epilogue, out_shape):
     pack = native.kernel(f"conv_winograd_weights/{r.elem}/{rows}/{lanes}/{turned}",
                          lambda m, symbol: winograd.weights(m, symbol, tile, turned))
     units = r.groups * pixel_blocks * row_blocks
-    grain, parts = _shares(16 * rows * panel * max_panels * tiles // row_blocks * r.channels, lanes,
-                           units, threads)
+    work = 16 * rows * panel * max_panels * tiles // row_blocks * r.channels
+    grain, parts = shares_of(work, lanes, units, threads)
     group, row, step = r.w_strides
     numbers = (r.rows, tiles, r.channels, row, step, group)
     return Plan(

@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 from . import memory, native, pool, window
-from .conv_plan import ELEM, GRAIN, REFERENCE, Plan, elements, known, remember, scratch, shares, three
+from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
+from .window_parts import GRAIN, Plan, shares
 
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
 

@@ -17,8 +17,9 @@ from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.quantised import dots, gather, products
 
 from . import memory, native, pool, quantised_channels, taped_launches
-from .conv_plan import REFERENCE, known, remember, scratch, split
+from .conv_plan import REFERENCE, known, remember, scratch
 from .quantised_weights import of_features, packed_shape, padded, unpacked, unpacked_window
+from .window_parts import split
 
 ROW_BYTES = 1 << 18              # of gathered rows that a unit keeps
 UNIT_ROWS = 128

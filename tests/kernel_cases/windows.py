@@ -133,12 +133,15 @@ def kept_convolution(x, w, v):
 
 
 class Depthwise(Family):
-    generators = ("depthwise.forward", "depthwise.forward_few", "depthwise.weight_grad")
+    generators = (
+        "depthwise.forward", "depthwise.forward_few", "depthwise.weight_grad",
+        "depthwise_planes.forward",
+    )
     exact = False
 
     def cases(self):
         for c, k, size, stride in itertools.product(
-            (1, 3, 8, 17, 33), (2, 3, 5), ((5, 5), (7, 18)), (1, 2)
+            (1, 3, 8, 17, 33), (2, 3, 5), ((5, 5), (7, 18), (3, 60)), (1, 2)
         ):
             given = dict(stride=stride, padding=k // 2, groups=c)
             layout = "pixels" if (c + k) % 2 else "plain"

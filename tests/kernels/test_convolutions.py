@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from whet.cpu import conv as K
-from whet.cpu import conv_plan, native, pool
+from whet.cpu import conv_plan, native, pool, window_parts
 from whet.cpu import window as W
 from whet.ir.scalar import arg, args, where
 from whet.passes.lower_llvm import compile, targets
@@ -224,7 +224,7 @@ def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkey
     gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
     threads(1)
     want = all_three(x, w, b, gy, *at)
-    monkeypatch.setattr(conv_plan, "GRAIN", 1)                  # every unit is a part of its own
+    monkeypatch.setattr(window_parts, "GRAIN", 1)                  # every unit is a part of its own
     for n in (2, 3, 5):
         threads(n)
         for a, r in zip(all_three(x, w, b, gy, *at), want, strict=True):
@@ -233,10 +233,10 @@ def test_bits_do_not_depend_on_threads_or_parts(x, w, at, threads, fresh, monkey
 
 def test_every_thread_has_a_part_and_every_part_its_scratch():
     for units, threads in itertools.product(range(1, 60), range(1, 9)):
-        word, parts = conv_plan.shares(1, units, threads)
+        word, parts = window_parts.shares(1, units, threads)
         assert parts == share_out.room(word) == min(threads, units // share_out.grain(word)) == min(
             threads, units)
-    assert conv_plan.shares(20, 50, 4) == (share_out.word(20, 2), 2)
+    assert window_parts.shares(20, 50, 4) == (share_out.word(20, 2), 2)
 
 
 @pytest.mark.parametrize("last", [1.0, 0.5])
@@ -299,17 +299,44 @@ def test_an_image_does_not_depend_on_its_batch(x, w, at):
         assert_same_bits(K.conv_input_grad(gy[i:i + 1], w, x[i:i + 1].shape, *at), gx[i:i + 1])
 
 
-@pytest.mark.parametrize("x, w, at",
-                         [((2, 24, 10, 30), (24, 1, 3, 3), ((1, 1), (1, 1), (1, 1), 24)),
-                          ((2, 3, 9, 9), (6, 1, 3, 3), ((2, 1), (1, 1), (1, 2), 3))])
-def test_depthwise_kernels_have_the_bits_of_the_others(x, w, at, fresh, monkeypatch):
+DEPTHWISE = [
+    ((2, 24, 10, 30), (24, 1, 3, 3), ((1, 1), (1, 1), (1, 1), 24)),
+    ((2, 3, 9, 9), (6, 1, 3, 3), ((2, 1), (1, 1), (1, 2), 3)),
+    # in planes: wide rows of many channels, any rows of few
+    ((2, 17, 9, 70), (34, 1, 3, 3), ((1, 1), (1, 1), (1, 1), 17)),
+    ((1, 20, 11, 120), (20, 1, 5, 5), ((2, 2), (2, 2), (1, 1), 20)),
+    ((2, 3, 7, 5), (6, 1, 4, 2), ((1, 2), (0, 1), (1, 1), 3)),
+    ((2, 4, 200), (4, 1, 3), ((1,), (2,), (1,), 4))]
+
+
+@pytest.mark.parametrize("cpu", ["", "avx2"])
+@pytest.mark.parametrize("x, w, at", DEPTHWISE)
+def test_depthwise_kernels_have_the_bits_of_the_others(x, w, at, cpu, fresh, monkeypatch, threads):
+    if cpu and targets.current().name != "avx512":
+        pytest.skip("needs a machine with several widths")
     x, w, b = make(*x), make(*w), make(w[0])
     gy = make(x.shape[0], w.shape[0], *W.out_sizes(x.shape[2:], w.shape[2:], *at[:3]))
-    want = all_three(x, w, b, gy, *at)
-    monkeypatch.setattr(conv_plan, "DEPTHWISE_TAPS", 0)
-    K.known.clear()
-    for a, r in zip(all_three(x, w, b, gy, *at), want, strict=True):
-        assert_same_bits(a, r)
+    with monkeypatch.context() as m:
+        m.setattr(conv_plan, "DEPTHWISE_TAPS", 0)
+        want = all_three(x, w, b, gy, *at)
+    monkeypatch.setenv("WHET_CPU", cpu)
+    targets.current.cache_clear()
+    try:
+        for n in (1, 3):
+            threads(n)
+            K.known.clear()
+            for a, r in zip(all_three(x, w, b, gy, *at), want, strict=True):
+                assert_same_bits(a, r)
+    finally:
+        monkeypatch.undo()
+        targets.current.cache_clear()
+
+
+def test_wide_rows_of_channels_go_in_planes():
+    """What the test above compares is there."""
+    plans = [conv_plan.conv_plan(make(*x), make(*w), None, *at) for x, w, at in DEPTHWISE]
+    kinds = [native.by_address()[p.kernel].split("/")[0] for p in plans]
+    assert kinds == ["conv_depthwise"] + ["conv_depthwise_few"] + ["conv_depthwise_planes"] * 4
 
 
 PLANES = [

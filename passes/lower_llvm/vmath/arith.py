@@ -12,13 +12,24 @@ if TYPE_CHECKING:
 
 
 # ---- extrema: `min` and `max` give NaN where either is NaN, `fmin` and `fmax` only where both are
+def is_bound(f: Fn, b: Val) -> bool:
+    """Is it a constant that is neither NaN nor a zero? Then `b` beside NaN is never chosen, and no
+    zeros of other signs meet: one instruction does."""
+    x = f.numbers.get(b.ref, 0.0)
+    return x != 0 and x == x
+
+
 @function("min")
 def minimum(f: Fn, a: Val, b: Val) -> Val:
+    if is_bound(f, b):
+        return f.sel(f.cmp("olt", b, a), b, a)
     return f.sel(f.cmp("uno", a, a), a, f.sel(f.cmp("olt", a, b), a, b))
 
 
 @function("max")
 def maximum(f: Fn, a: Val, b: Val) -> Val:
+    if is_bound(f, b):
+        return f.sel(f.cmp("ogt", b, a), b, a)
     return f.sel(f.cmp("uno", a, a), a, f.sel(f.cmp("ogt", a, b), a, b))
 
 

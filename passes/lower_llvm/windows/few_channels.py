@@ -76,44 +76,20 @@ def forward(m, symbol, t, epilogue, step, far):
     f.loop(f.args[1], f.args[2], 1, lambda u: Band(planes, u).emit())
 
 
-class Planes:
-    """The arguments of a call, its areas of scratch memory, and how an image comes into its planes.
+class Image:
+    """The arguments of a call, and how an image comes into planes of a thread's scratch memory."""
 
-    `source`, `goal` and `lanes` say of each vector of outputs of a band where its first tap lies in
-    the planes, where it goes in y, counted from the band's first row, and which lanes it has."""
-
-    def __init__(self, f, t, epilogue, step, far, multiply):
-        self.f, self.t, self.epilogue, self.step, self.far, self.multiply = f, t, epilogue, step, far, multiply
+    def __init__(self, f, t, epilogue, step, far):
+        self.f, self.t, self.epilogue, self.step, self.far = f, t, epilogue, step, far
         args, _, _, worker = f.args
         count = OPERAND0 + len(epilogue.operands)
         self.x, self.w, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(count))
         self.g = g = Geometry(f, args, 4, FIELD)
-        mine, self.away = f.bytes_at(scratch, worker * g.scratch), f.at(g.table, len(FIELDS), "i64")
+        self.mine = f.bytes_at(scratch, worker * g.scratch)
+        self.away = f.at(g.table, len(FIELDS), "i64")
         self.places = f.at(self.away, g.steps, "i64")
-        self.planes, self.sums = g.area(mine, "in_at"), g.area(mine, "y_at")
-        column = g.band * g.vectors + t.vectors
-        self.source, self.goal, self.lanes = (f.at(g.area(mine, "out_at"), column * i, "i64") for i in range(3))
+        self.planes = g.area(self.mine, "in_at")
         self.row_size = g.line * step
-
-    def vectors_of(self, rows):
-        """List the vectors of a band of so many rows; how many panels they make. The last panel
-        is filled up with vectors of no lanes."""
-        f, t, g = self.f, self.t, self.g
-
-        def row(r):
-            def vector(v):
-                e, ox = r * g.vectors + v, v * t.lanes
-                f.store(r * g.sh * self.row_size + ox, f.at(self.source, e, "i64"))
-                f.store(r * g.yh + ox * g.yw, f.at(self.goal, e, "i64"))
-                f.store((f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1,
-                        f.at(self.lanes, e, "i64"))
-            f.loop(0, g.vectors, 1, vector)
-        f.loop(0, rows, 1, row)
-        count = rows * g.vectors
-        for j in range(t.vectors - 1):
-            for what in (self.source, self.goal, self.lanes):
-                f.store(f.const("i64", 0), f.at(what, count + j, "i64"))
-        return f.udiv(count + (t.vectors - 1), f.const("i64", t.vectors))
 
     def bring(self, src, iy0, rows):
         """Copy `rows` rows of all channels, from row iy0 of the image on (it may lie outside),
@@ -149,6 +125,40 @@ class Planes:
         whole = f.cmp("sge", ix, 0) & f.cmp("sle", ix + t.lanes * step, g.w)
         f.if_(whole, lambda: put(lambda i: f.load(t.vec, f.at(p, i * t.lanes, t.elem))),
               lambda: put(part))
+
+
+class Planes(Image):
+    """The same with lists: `source`, `goal` and `lanes` say of each vector of outputs of a band
+    where its first tap lies in the planes, where it goes in y, counted from the band's first row,
+    and which lanes it has."""
+
+    def __init__(self, f, t, epilogue, step, far, multiply):
+        super().__init__(f, t, epilogue, step, far)
+        self.multiply, g = multiply, self.g
+        self.sums = g.area(self.mine, "y_at")
+        column = g.band * g.vectors + t.vectors
+        self.source, self.goal, self.lanes = (
+            f.at(g.area(self.mine, "out_at"), column * i, "i64") for i in range(3))
+
+    def vectors_of(self, rows):
+        """List the vectors of a band of so many rows; how many panels they make. The last panel
+        is filled up with vectors of no lanes."""
+        f, t, g = self.f, self.t, self.g
+
+        def row(r):
+            def vector(v):
+                e, ox = r * g.vectors + v, v * t.lanes
+                f.store(r * g.sh * self.row_size + ox, f.at(self.source, e, "i64"))
+                f.store(r * g.yh + ox * g.yw, f.at(self.goal, e, "i64"))
+                f.store((f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1,
+                        f.at(self.lanes, e, "i64"))
+            f.loop(0, g.vectors, 1, vector)
+        f.loop(0, rows, 1, row)
+        count = rows * g.vectors
+        for j in range(t.vectors - 1):
+            for what in (self.source, self.goal, self.lanes):
+                f.store(f.const("i64", 0), f.at(what, count + j, "i64"))
+        return f.udiv(count + (t.vectors - 1), f.const("i64", t.vectors))
 
 
 class Band:

@@ -1,0 +1,81 @@
+"""What plans of convolutions are made of: one run of a kernel, how it is cut into units, and where
+a thread's pieces of scratch memory lie."""
+from dataclasses import dataclass
+
+import numpy as np
+from whet.passes.lower_llvm.calls import share_out
+
+GRAIN = 1 << 15                # vector multiply-adds in about 10 us
+
+
+@dataclass(slots=True)
+class Plan:
+    """How to run one shape: a kernel over `units`, with its geometry and `scratch` bytes; first,
+    weights may have to be packed."""
+    kernel: int
+    units: int
+    grain: int
+    geometry: np.ndarray
+    scratch: int
+    out: tuple
+    pack: object = None
+
+
+def split(n, most):
+    """Cut n into the fewest nearly equal parts of at most `most`: (parts, size of the largest)."""
+    parts = max(1, -(-n // most))
+    return parts, -(-n // parts)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """One kernel run: out[n, o, p] = sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride +
+    offset of tap]."""
+    elem: str
+    groups: int
+    channels: int              # of x, per group
+    rows: int                  # of w, per group
+    x_size: tuple              # depth, height, width
+    x_strides: tuple           # n, c, depth, height, width
+    images: int
+    out: tuple                 # depth, height, width
+    out_strides: tuple         # n, o, depth, height, width
+    stride: tuple
+    offsets: tuple             # per axis, of each tap
+    # of w in elements: group, row, channel (a row's steps are channels x taps)
+    w_strides: tuple
+    taps_at: tuple = ()        # where each tap lies in the weights, if not side by side
+
+
+def scratch_layout(**sizes):
+    """Byte offsets of a thread's pieces of scratch, and its size."""
+    at, total = {}, 0
+    for name, n in sizes.items():
+        at[name] = total
+        total += -(-n // 64) * 64
+    return {**at, "scratch": total}
+
+
+def runs_bytes(limit, taps):
+    return (limit + 1) * 40 + limit * 4 * taps
+
+
+def geometry_of(fields, offsets, taps_at=()):
+    from whet.passes.lower_llvm.windows.window_tiles import FIELDS
+    depth, rows, cols = offsets
+    return np.array([fields.get(name, 0) for name in FIELDS] + [a for a in depth for _ in rows]
+                    + list(rows) * len(depth) + list(cols) + list(taps_at),
+                    np.int64)
+
+
+def shares(grain, units, threads):
+    """(grain, parts): how a launch gives units to threads (see `launch.word`), of which one takes
+    `grain` at least, and how many threads it has scratch memory for."""
+    grain = max(1, grain)
+    parts = max(1, min(threads, units // grain))
+    return share_out.word(grain, parts), parts
+
+
+def shares_of(work, lanes, units, threads):
+    """`shares` for units of `work` multiply-adds: a grain is what takes about 10 us."""
+    return shares(GRAIN * lanes // max(work, 1), units, threads)
