@@ -160,6 +160,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value):
+        if self.grad_fn is not None:
+            raise not_a_leaf(value)
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad=True):
@@ -174,10 +176,7 @@ class Tensor:
                     "allowed.")
             self._rg |= 1
         elif self.grad_fn is not None:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+            raise not_a_leaf(requires_grad)
         else:
             self._rg &= ~1
         return self
@@ -510,6 +509,14 @@ class Tensor:
 
     def __dir__(self):
         return sorted(set(object.__dir__(self)))
+
+
+def not_a_leaf(wanted):
+    """The error of a computed tensor that was told to require a gradient, or none."""
+    return RuntimeError(
+        "you can only change requires_grad flags of leaf variables." + ("" if wanted else (
+            " If you want to use a computed variable in a subgraph that doesn't require "
+            "differentiation use var_no_grad = var.detach().")))
 
 
 def shown(t):

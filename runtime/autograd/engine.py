@@ -7,7 +7,6 @@ a topological order: no recursion, no use counts. Gradients wait in a dict keyed
 import sys
 import threading
 import warnings
-import weakref
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from ..tensor_base import Base, wrap
 from . import modes
-from .hooks import add_hook
+from .hooks import add_hook, retain_at
 from .inplace import edge_of
 from .node import Node, OutputOf, Shortcut, in_full
 
@@ -161,7 +160,8 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             return captured
     for k in list(leaves):
         leaf, g = leaves.pop(k)
-        _accumulate(leaf, _leaf_hooks(leaf, g), create)
+        if leaf._rg & 1:                 # it may have been told since to require none
+            _accumulate(leaf, _leaf_hooks(leaf, g), create)
     return captured
 
 
@@ -230,7 +230,7 @@ def _accumulate(leaf, g, create):
             a = g._array
             mine = (getrefcount(g) <= _unshared and g._cell is None and a.flags.c_contiguous
                     and a.flags.writeable)
-            leaf._grad = g if create or mine else g.detach().clone()
+            leaf._grad = g if mine else (g if create else g.detach()).clone()
         elif create:
             leaf._grad = have + g
         else:
@@ -331,11 +331,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if not inputs:
         raise RuntimeError("'inputs' argument to backward() cannot be empty.")
     targets = _targets(inputs)
+    for t in inputs:
+        retain_grad(t)
     got = run(roots, gs, keep, create_graph, targets, accumulate=False,
               level=modes.level_of(tensors))
     with modes.enable_grad() if create_graph else modes.no_grad():
         for t, k in zip(inputs, _keys(inputs)):
-            if k in got:
+            if k in got and not t.retains_grad:
                 _accumulate(t, got.pop(k), create_graph)
 
 
@@ -379,7 +381,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                 "One of the differentiated Tensors appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior." + _beyond(outputs))
         if g is None and materialize_grads:
-            g = later.zeros_like(t)
+            g = later.zeros_like(t, requires_grad=create_graph)
         result.append(g)
     return tuple(result)
 
@@ -434,29 +436,12 @@ def register_post_accumulate_hook(t, hook):
     return add_hook(t._extra.setdefault("post_accumulate", {}), hook)
 
 
-class _Keep:
-    """The hook of a tensor that retains its gradient."""
-    __slots__ = ("tensor",)
-    turn = 1
-
-    def __init__(self, t):
-        self.tensor = weakref.ref(t)
-
-    def __call__(self, g):
-        t = self.tensor()
-        if t is not None:
-            t._grad = g.detach().clone() if t._grad is None else t._grad + g
-
-
 def retain_grad(t):
     if not t.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if t.is_leaf or t.retains_grad:
         return
-    edge = in_full(edge_of(t))
-    if edge.pre_hooks is None:
-        edge.pre_hooks = {}
-    add_hook(edge.pre_hooks, _Keep(t))
+    retain_at(t, in_full(edge_of(t)))
     t._extra = t._extra or {}
     t._extra["retains_grad"] = True
 

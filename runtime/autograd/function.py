@@ -185,8 +185,7 @@ def call(cls, args, kwargs):
     recording = modes.state.flags & modes.GRAD
     tensors = [a if hasattr(a, "_array") else None for a in args]
     ctx = FunctionCtx()
-    ctx.needs_input_grad = tuple(t is not None and bool(recording) and t.requires_grad
-                                 for t in tensors)
+    ctx.needs_input_grad = tuple(t is not None and t.requires_grad for t in tensors)
     edges = tuple(edge_of(t) if t is not None and recording else None for t in tensors)
     return attach(cls, ctx, evaluate(cls, ctx, args, kwargs), args, edges)
 
@@ -248,15 +247,20 @@ def _output(t, i, node, ctx, inputs, n):
                 raise RuntimeError("mark_dirty: a tensor that was not an input of the Function")
             inplace.adopt(t, node, node if n == 1 else OutputOf(node, i), at)
         return t
+    shared = 0
     if any(t is x for x in inputs):
         kept, t = t, t._without_history()
         if any(kept is d for d in ctx._nondiff):
             return t
+        shared = inplace.OF_FUNCTION
     if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < 2:
         return t
     if t._base is not None or t._node is not None:
+        if t._base is not None and any(
+                x is not None and (t._base is x or t._base is x._base) for x in inputs):
+            shared = inplace.OF_FUNCTION
         t = t._without_history()
-    t._node, t._rg = (node if n == 1 else OutputOf(node, i)), 1
+    t._node, t._rg = (node if n == 1 else OutputOf(node, i)), 1 | shared
     return t
 
 

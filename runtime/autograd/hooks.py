@@ -1,5 +1,6 @@
-"""Handles of registered hooks."""
+"""Handles of registered hooks, and the hook that retains a gradient."""
 import itertools
+import weakref
 
 _ids = itertools.count()
 
@@ -28,3 +29,33 @@ def add_hook(hooks, fn):
     handle = RemovableHandle(hooks)
     hooks[handle.id] = fn
     return handle
+
+
+class KeepGradient:
+    """The hook of a tensor that retains its gradient."""
+    __slots__ = ("tensor",)
+    turn = 1
+
+    def __init__(self, t):
+        self.tensor = weakref.ref(t)
+
+    def __call__(self, g):
+        t = self.tensor()
+        if t is not None:
+            t._grad = g.detach().clone() if t._grad is None else t._grad + g
+
+
+def retain_at(t, edge):
+    """Let `t` keep the gradient that comes to the edge."""
+    if edge.pre_hooks is None:
+        edge.pre_hooks = {}
+    add_hook(edge.pre_hooks, KeepGradient(t))
+
+
+def move_retained(t, before, after):
+    """Let `t` keep the gradient that comes to another edge than before."""
+    hooks = before.pre_hooks or {}
+    for k, hook in list(hooks.items()):
+        if type(hook) is KeepGradient and hook.tensor() is t:
+            del hooks[k]
+    retain_at(t, after)

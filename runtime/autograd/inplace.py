@@ -11,7 +11,11 @@ from .. import tensor_base
 from ..ir.spans import address
 from ..op_table import REGISTRY
 from . import modes
-from .node import Meta, Node
+from .hooks import move_retained
+from .node import RELEASED, Meta, Node
+
+# the bit of `_rg` for a result of a custom Function that lies in the memory of an input
+OF_FUNCTION = 16
 
 
 def check_writable(t, name, part=None):
@@ -30,6 +34,8 @@ def check_writable(t, name, part=None):
             "a clone to get a normal tensor before doing inplace update.")
     if not flags & modes.GRAD:
         return
+    if t._rg & OF_FUNCTION or t._base is not None and t._base._rg & OF_FUNCTION:
+        check_not_of_function(t, name)
     if t._base is None:
         if t._rg & 1 and t._node is None:
             raise RuntimeError(
@@ -39,10 +45,23 @@ def check_writable(t, name, part=None):
     b = t._base
     if b._rg & 1:
         check_view_for_history(t, name)
-    if b._rg & 1 and b._node is None:
+    if (b._rg & 1 or t.requires_grad) and b._node is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation "
             f"({name}).")
+
+
+def check_not_of_function(t, name):
+    """A custom Function gave the memory of an input as its result. A record of the write would
+    leave out what the Function's backward says of it."""
+    if t.requires_grad:
+        raise RuntimeError(
+            f"Output 0 of {t.grad_fn.name()} is a view and is being modified inplace ({name}). "
+            "This view was created inside a custom Function (or because an input was returned "
+            "as-is) and the autograd logic to handle view+inplace would override the custom "
+            "backward associated with the custom Function, leading to incorrect gradients. This "
+            "behavior is forbidden. You can fix this by cloning the output of the custom "
+            "Function.")
 
 
 def writes_at_once(t):
@@ -118,11 +137,19 @@ def refresh_view(t):
     """Derive a view's history from its base again, after the base was rewritten."""
     base = t._base
     t._hist = t._cell.h
-    t._node = view_node(t, base._node or base) if base._rg & 1 else None
-    if t._node is not None:
-        t._rg |= 1
-    else:
+    give_history(t, view_node(t, base._node or base) if base._rg & 1 else None)
+
+
+def give_history(t, node):
+    """Let `node` be what made `t` from now on; with None, nothing did. A gradient that `t` retains
+    is that of its new value. Its hooks stay with the old value, whose gradient they were to see."""
+    before, t._node = t._node, node
+    if node is None:
         t._rg &= ~1
+        return
+    t._rg |= 1
+    if t.retains_grad and before is not None:
+        move_retained(t, before, node)
 
 
 def edge_of(t):
@@ -147,6 +174,8 @@ class CopySlicesOp:
 
     @classmethod
     def backward(cls, node, g):
+        if node.released:
+            raise RuntimeError(RELEASED)
         fn = node.attrs["fn"]
         whole, region = cls.region_of_copy(g, node.attrs["where"])
         others = list(fn.op.backward(fn, region.clone()))
@@ -165,6 +194,16 @@ class CopySlicesOp:
 _copy_slices = CopySlicesOp()
 
 
+class CopySlices(Node):
+    """The node of a base whose region was written. What the node of that write saved is its own,
+    and so is dropped with it."""
+    __slots__ = ()
+
+    def release(self):
+        self.attrs["fn"].release()
+        self.released = True
+
+
 def adopt(t, fn, made, at=0):
     """Make node `fn` the history of `t`, into whose memory it wrote: `made` is `fn` or the one of
     its outputs that `t` is, `at` the number of the input that `t` was."""
@@ -172,8 +211,7 @@ def adopt(t, fn, made, at=0):
     cell = t._shared()
     cell.h += 1
     if t._base is None:
-        t._node = made
-        t._rg |= 1
+        give_history(t, made)
         t._hist = cell.h
         return
     base = t._base
@@ -182,11 +220,17 @@ def adopt(t, fn, made, at=0):
         raise RuntimeError(
             f"{op.name}: writing in place through a view of another dtype cannot be recorded for "
             "gradients")
-    node = Node(_copy_slices, (edge_of(base), *fn.edges[:at], *fn.edges[at + 1:]),
-                dict(fn=fn, where=where, at=at))
-    base._node = node
-    base._rg |= 1
+    node = CopySlices(_copy_slices, (edge_of(base), *fn.edges[:at], *fn.edges[at + 1:]),
+                      dict(fn=fn, where=where, at=at))
+    give_history(base, node)
     base._hist = cell.h
-    t._node = view_node(t, node)
-    t._rg |= 1
+    give_history(t, view_node(t, node))
     t._hist = cell.h
+
+
+def adopt_constant(t):
+    """Give `t`, into whose memory an op without a derivative wrote, the history of a filled
+    tensor: its new values do not depend on the old ones."""
+    node = _plain_node(REGISTRY["fill"], edge_of(t), t._array)
+    node.edges, node.inputs, node.versions = (*node.edges, None), (*node.inputs, None), (0, 0)
+    adopt(t, node, node)

@@ -91,12 +91,11 @@ def _linear_vjp(g, _y, x, w, bias=None, *, needs):
     # from a sum: products and sums of it are quicker in real memory
     if 0 in g._array.strides:
         g = g.contiguous()
-    if w.dtype.kind == COMPLEX:
-        x, w = x.conj(), w.conj()
     if needs[0]:
-        gx = apply(matmul_op, (g, w), NO_ATTRS)
+        gx = apply(matmul_op, (g, w.conj() if w.dtype.kind == COMPLEX else w), NO_ATTRS)
     g2 = g if g._array.ndim == 2 else g.reshape(-1, g.shape[-1])
     if needs[1]:
+        x = x.conj() if x.dtype.kind == COMPLEX else x
         x2 = x if x._array.ndim == 2 else x.reshape(-1, x.shape[-1])
         gw = apply(matmul_op, (apply(transpose_op, (g2,), SWAP), x2), NO_ATTRS)
     if len(needs) > 2 and needs[2]:

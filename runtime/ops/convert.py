@@ -268,11 +268,14 @@ def _copy_each(op, n, inputs, batched, attrs):
     return apply(op, (a, aligned(source, a._array.ndim - 1) if batched[1] else source), attrs)
 
 
-def _copy_vjp(g, _y, _x, _src):
+def _copy_vjp(g, _y, _x, _src, needs):
     from ..autograd.engine import cast_gradient
+    gx = FUNCTIONS["zeros"](_x.shape, dtype=_x.dtype) if needs[0] else None
+    if not needs[1]:
+        return [gx, None]
     if tuple(_src.shape) != tuple(g.shape):
         g = g.sum_to_size(_src.shape)
-    return [None, cast_gradient(g, _src)]
+    return [gx, cast_gradient(g, _src)]
 
 
 copy_op = _CopyOp(
@@ -297,6 +300,7 @@ def copy_(self, src, non_blocking=False):
     """Write the values of `src`, broadcast and converted, into this tensor."""
     src = _to_tensor(src, self)
     if src is self:
+        ip.check_writable(self, "copy_")
         return self
     a, b = self._array.shape, src._array.shape
     if (a == b and ip.writes_at_once(self)

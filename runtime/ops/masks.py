@@ -182,7 +182,12 @@ def _fill_each(op, n, inputs, batched, attrs):
     return apply(op, (x, aligned(value, x._array.ndim - 1) if batched[1] else value), attrs)
 
 
-fill_op = WriteOp("fill", _fill_write, lambda g, _y, _x, _value, needs: [None, g.sum_to_size(_value.shape) if needs[1] else None],
+def _fill_vjp(g, _y, _x, _value, needs):
+    return [zeros(_x.shape, dtype=_x.dtype) if needs[0] else None,
+            g.sum_to_size(_value.shape) if needs[1] else None]
+
+
+fill_op = WriteOp("fill", _fill_write, _fill_vjp,
                   samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make()), Sample(make(2, 3), make(2, 1))], linear=(0, 1),
                   batch=_fill_each, onnx=in_onnx.filled_everywhere)
 fill_op.any_sizes = True

@@ -468,14 +468,16 @@ def inplace_now(op, t, args, attrs, ip, level=None):
     name = op.name + "_"
     inputs = (t, *args)
     owned = registry.is_tensor if level is None else level.owns
-    recording = modes.state.flags & modes.GRAD and op.differentiable and any(
-        owned(x) and (x._rg & 1 or x._base is not None and x.requires_grad) for x in inputs)
+    wanted = modes.state.flags & modes.GRAD and any(
+        owned(x) and (x._rg & 1 or x._base is not None and x.requires_grad)
+        for x in (inputs if op.differentiable else (t,)))
+    recording = wanted and op.differentiable
     ip.check_writable(t, name)
     if t.dtype.kind == COMPLEX and getattr(op, "result", None) == "real":
         raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
+    if wanted and t._base is not None:
+        ip.check_view_for_history(t, name)
     if recording:
-        if t._base is not None:
-            ip.check_view_for_history(t, name)
         if t.dtype.kind < FLOAT:
             raise RuntimeError(
                 f"{name}: a tensor of type {t.dtype} cannot hold a result that requires grad")
@@ -500,6 +502,8 @@ def inplace_now(op, t, args, attrs, ip, level=None):
     if recording:
         node.save_outputs(t, op)
         ip.adopt(t, node, node)
+    elif wanted:
+        ip.adopt_constant(t)
     return t
 
 

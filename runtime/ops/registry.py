@@ -135,8 +135,8 @@ class Op:
 
     def reads(self, i, edges):
         """Does the backward to these edges read the value of input i (-1: of the output), if
-        that was saved?"""
-        return True
+        that was saved? Each factor of a product is read by the gradient of the other alone."""
+        return i < 2 and edges[1 - i] is not None if self.product and i >= 0 else True
 
     @property
     def may_fail(self):

@@ -545,7 +545,8 @@ def reshape_now(op, t, attrs):
         ip.check_view_for_history(t, name)
         node = Node(op, (edge_of(t),), attrs)
         node.save((t,), t, op)
-        t._array, t._node = op.forward(t._array, **attrs), node
+        t._array = op.forward(t._array, **attrs)
+        ip.give_history(t, node)
     else:
         t._array = op.forward(t._array, **attrs)
     t._bump(name)

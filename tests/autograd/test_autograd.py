@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 import whet
+import whet.nn.functional as F
 from whet.autograd import detect_anomaly, grad, gradcheck, gradgradcheck
 from whet.utils.checkpoint import checkpoint, checkpoint_sequential
 
@@ -523,3 +524,67 @@ def test_threads_accumulate_into_one_leaf():
             (w * 1.0).sum().backward()
     in_threads(threads, work)
     assert w.grad.tolist() == [per * threads] * 1000
+
+
+PRODUCTS = {
+    "matmul": lambda x, w: x @ w,
+    "linear": lambda x, w: F.linear(x, w, whet.ones(3)),
+    "bmm": lambda x, w: whet.bmm(x[None], w[None]),
+    "addmm": lambda x, w: whet.addmm(whet.ones(3, 3), x, w),
+    "einsum": lambda x, w: whet.einsum("ij,kj->ik", x, w),
+    "mv": lambda x, w: x @ w[0],
+    "conv1d": lambda x, w: F.conv1d(x[None], w[:, :, None]),
+    "conv_transpose1d": lambda x, w: F.conv_transpose1d(x[None], w[:, :, None]),
+}
+
+
+@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
+@pytest.mark.parametrize("first_wants", [True, False])
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_factor_whose_partner_wants_no_gradient_may_be_written_to(product, first_wants, repeats):
+    for _ in range(repeats):                    # the third call is made by machine code
+        operands = [whet.rand(3, 3), whet.rand(3, 3)]
+        wanted, other = operands if first_wants else operands[::-1]
+        wanted.requires_grad_()
+        expected, = whet.autograd.grad(product(*operands).sum(), wanted)
+        computed = [t * 1 for t in operands]
+        y = product(*computed)
+        with whet.no_grad():
+            computed[0 if first_wants else 1].zero_()
+        y.sum().backward(retain_graph=True)
+        assert wanted.grad.tolist() == expected.tolist()
+        computed[1 if first_wants else 0].zero_()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_gradients_of_leaves_made_with_create_graph_are_tensors_of_their_own():
+    x = whet.ones(3, requires_grad=True)
+    (x * 1).sum().backward(create_graph=True)
+    x.sum().backward(create_graph=True)
+    x.sum().backward()
+    x.grad.zero_()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_unused_inputs_get_zeros_that_can_be_differentiated_where_asked():
+    x, y = (whet.ones(2, requires_grad=True) for _ in range(2))
+    unused = whet.autograd.grad(x.sum(), y, create_graph=True, materialize_grads=True)[0]
+    assert unused.tolist() == [0, 0] and unused.requires_grad
+    assert not whet.autograd.grad(x.sum(), y, materialize_grads=True)[0].requires_grad
+
+
+def test_only_leaves_are_told_whether_to_require_a_gradient():
+    y = whet.ones(2, requires_grad=True) * 2
+    for wanted in (True, False):
+        with pytest.raises(RuntimeError, match="leaf variables"):
+            y.requires_grad = wanted
+    assert y.requires_grad_() is y
+
+
+def test_a_leaf_that_requires_no_gradient_any_more_gets_none():
+    x = whet.ones(2, requires_grad=True)
+    y = (x * 2).sum()
+    x.requires_grad_(False)
+    y.backward()
+    assert x.grad is None

@@ -173,3 +173,37 @@ def test_retained_gradients_and_hooks_make_no_cycle():
         assert [r() for r in refs] == [None, None]
     finally:
         gc.enable()
+
+
+def test_a_retained_gradient_is_that_of_the_tensor_after_a_write_in_place():
+    x = leaf(1, 2)
+    y = x * 1
+    y.retain_grad()
+    seen = []
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.mul_(3)
+    y.unsqueeze_(0)
+    y.sum().backward()
+    assert y.grad.tolist() == [[1, 1]] and seen == [[3, 3]] and x.grad.tolist() == [3, 3]
+
+
+def test_gradients_retained_by_a_base_and_its_views_follow_writes_through_either():
+    x = leaf(1, 1, 1)
+    base = x * 1
+    base.retain_grad()
+    view = base[:2]
+    view.retain_grad()
+    view.mul_(3)
+    base.mul_(3)
+    (base.sum() + view.sum()).backward()
+    assert base.grad.tolist() == [2, 2, 1] and view.grad.tolist() == [1, 1]
+    assert x.grad.tolist() == [18, 18, 3]
+
+
+def test_backward_to_inputs_keeps_the_gradients_of_computed_ones():
+    x = leaf(1, 2)
+    y = x * 2
+    (y * y).sum().backward(inputs=[y], retain_graph=True)
+    assert y.retains_grad and y.grad.tolist() == [4, 8] and x.grad is None
+    y.sum().backward()
+    assert y.grad.tolist() == [5, 9]

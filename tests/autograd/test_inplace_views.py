@@ -509,3 +509,72 @@ def test_pack_hooks_and_checkpoints_keep_what_an_op_read_before_a_write(write):
     again = value.clone().requires_grad_()
     checkpoint(f, again, use_reentrant=False).sum().backward()
     assert whet.equal(again.grad, q.grad)
+
+
+def test_what_a_write_to_a_view_saved_is_dropped_by_the_backward():
+    w = whet.ones(3, requires_grad=True)
+    x = w * 1
+    factor = whet.ones(3) * 2
+    saved = weakref.ref(factor)
+    x[:].mul_(factor)
+    del factor
+    loss = x.sum()
+    loss.backward()
+    assert saved() is None
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+
+
+ERASING = {
+    "zero_": lambda y, v: y.zero_(),
+    "fill_": lambda y, v: y.fill_(v.sum()),
+    "copy_": lambda y, v: y.copy_(v),
+    "normal_": lambda y, v: y.normal_(),
+    "eq_": lambda y, v: y.eq_(v),
+    "heaviside_": lambda y, v: y.heaviside_(v.detach()),
+}
+
+
+@pytest.mark.parametrize("write", ERASING.values(), ids=ERASING)
+@pytest.mark.parametrize("part", [lambda y: y, lambda y: y[:1]], ids=["whole", "view"])
+def test_a_write_that_reads_nothing_of_a_tensor_gives_it_a_gradient_of_zero(write, part):
+    x = whet.ones(2, 3, requires_grad=True)
+    v = whet.ones(3, requires_grad=True)
+    y = x * 2
+    region = part(y)
+    write(region, v)
+    assert y.requires_grad and region.requires_grad
+    y.sum().backward()
+    left = 6 - region.numel()
+    assert x.grad.sum().item() == 2 * left
+
+
+def test_a_result_of_a_function_that_lies_in_its_input_is_not_written_to():
+    class Flat(whet.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.view(2, 3) * 5
+
+    class Same(Flat):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+    x = whet.ones(2, 3, requires_grad=True) * 1
+    for f in (Flat, Same):
+        y = f.apply(x)
+        for t in (y, y[:1]):
+            with pytest.raises(RuntimeError, match="inside a custom Function"):
+                t.mul_(2)
+            with whet.no_grad():
+                t.mul_(1)
+    Flat.apply(x).clone().mul_(2).sum().backward()
+
+
+def test_a_view_that_was_made_a_leaf_is_not_written_to():
+    x = whet.ones(3).detach()[:2].requires_grad_()
+    with pytest.raises(RuntimeError, match="view of a leaf"):
+        x.mul_(2)
