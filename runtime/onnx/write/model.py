@@ -51,7 +51,7 @@ def build(
                 b.dims.setdefault(str(n), (x, axis))
     for number, name, array in signature.constants:
         given[number] = b.initialiser(_free(b, name), np.asarray(array))
-    walk = translated(nodes, types, b, given)
+    walk = translated(nodes, types, b, given, [number for number, _ in signature.outputs])
     _name_outputs(b, walk, signature)
     return Model(_proto(b, walk, types, signature, given), walk.problems)
 

@@ -6,7 +6,7 @@ told at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from whet.ir.graph import Ask, Draw, Guard, Node, OpNode, Ref, Write
 from whet.ir.values import Type, short
@@ -16,6 +16,8 @@ from .builder import Value
 from .formulas import FormulaBuilder
 from .memory import Memory
 from .operators import Inexpressible
+from .recurrences import Recurrence, Search
+from .recurrent_nodes import Graph, Writer
 
 
 class Problem:
@@ -53,16 +55,26 @@ class Translation:
             n: Value(x.name, x.dtype, types[n].shape, x.array) if n in types else x
             for n, x in given.items()
         }
-        walk = translated(nodes, types, b, known)
+        walk = translated(nodes, types, b, known, results)
         self.problems += walk.problems
         b.line, b.label, b.results = line, label, kept
         return [walk.memory.read(v) for v in results]
 
-    def walk(self, nodes: Iterable[Node]) -> None:
-        """Write all of them."""
+    def walk(self, nodes: Sequence[Node], visible: Sequence[int]) -> None:
+        """Write all of them, of which some values are read behind them. Steps that repeat are
+        written where the last of them stands."""
+        rolled: dict[int, Recurrence | None] = {}
+        for found in Search(nodes, visible).found():
+            rolled.update((id(n), None) for step in found.steps for n in step)
+            rolled.update((id(n), None) for n, _ in found.stacks)
+            rolled[id(nodes[found.last])] = found
+        around = Graph(nodes, self.types, self.memory)
         for n in nodes:
             try:
-                self.visit(n)
+                if id(n) not in rolled:
+                    self.visit(n)
+                elif (r := rolled[id(n)]) is not None:
+                    Writer(self.b, r, around).write()
             except Inexpressible as e:
                 self._give_up(n, str(e))
 
@@ -144,13 +156,18 @@ class Translation:
 
 
 def translated(
-    nodes: Sequence[Node], types: Mapping[int, Type], b: FormulaBuilder, given: Mapping[int, Value]
+    nodes: Sequence[Node],
+    types: Mapping[int, Type],
+    b: FormulaBuilder,
+    given: Mapping[int, Value],
+    results: Sequence[int],
 ) -> Translation:
-    """The walk over some nodes, with values for what they are given."""
+    """The walk over some nodes, with values for what they are given; `results` are read behind
+    them."""
     walk = Translation(b, types)
     for number, value in given.items():
         walk.memory.define(number, value)
-    walk.walk(nodes)
+    walk.walk(nodes, results)
     return walk
 
 
