@@ -73,7 +73,8 @@ def _matmul_samples(make):
 
 
 def _as_attention_or_product(b, x, y):
-    ops = [REGISTRY[name] for name in ("softmax", "add", "matmul", "mul", "transpose")]
+    names = "softmax", "add", "where", "any", "tril", "full", "matmul", "mul", "transpose"
+    ops = {name: REGISTRY[name] for name in names}
     return in_onnx.attention(b, x, y, ops) or in_onnx.product(b, x, y)
 
 

@@ -11,28 +11,77 @@ HALF = ("f16", "bf16")
 
 def attention(b, weights, value, ops):
     """softmax(query * scale @ key.mT + mask) @ value as the operator `Attention`, from opset 23 on;
-    None for any other product. `ops` are those of which it is made."""
-    softmax, add, matmul, mul, transpose = ops
-    if not b.has("Attention") or weights.ndim != 4 or value.ndim != 4 or value.dtype != "f32":
+    None for any other product. `ops` are those of which it is made, by their names."""
+    if not b.has("Attention") or weights.ndim != 4 or value.ndim != 4:
         return None
-    made = b.made_by(weights, softmax)
+    chosen = b.made_by(weights, ops["where"])
+    if chosen and not b.made_by(chosen[0][1], ops["softmax"]):
+        return None
+    made = b.made_by(chosen[0][1] if chosen else weights, ops["softmax"])
     if not made or made[1]["dim"] != (3,):
         return None
-    scores = made[0][0]
-    masked = b.made_by(scores, add)
-    scores, mask = masked[0] if masked else (scores, None)
-    of_scores = b.made_by(scores, matmul)
-    scaled = b.made_by(of_scores[0][0], mul) if of_scores else None
-    turned = b.made_by(of_scores[0][1], transpose) if of_scores else None
+    scores, mask = _masked(b, made[0][0], ops)
+    found = _scores(b, scores, ops)
+    if not found or value.dtype not in ("f32", "f16") or chosen and not _seen(
+            b, chosen[0], mask, ops):
+        return None
+    query, key, scale = found
+    if mask is not None and _is_causal(b, mask, ops):
+        return b.Attention(query, key, value, is_causal=1, scale=scale)
+    # rows that see nothing: ours attend to nothing, others do as they like
+    seen = chosen and not (mask.array is not None and mask.array.any(-1).all())
+    if mask is not None and mask.shape[-2:] != scores.shape[-2:]:
+        mask = b.Expand(mask, b.ints((*mask.shape[:-2], *scores.shape[-2:])))
+    y = b.Attention(query, key, value, mask, scale=scale)
+    return b.Where(chosen[0][0], y, b.number(0, value.dtype)) if seen else y
+
+
+def _masked(b, scores, ops):
+    """(the scores, the mask that is added to them or chooses among them, or None)"""
+    added, chosen = b.made_by(scores, ops["add"]), b.made_by(scores, ops["where"])
+    if added:
+        scores, mask = added[0]
+        return scores, mask if mask.dtype == scores.dtype else None
+    if chosen and chosen[0][2] == -np.inf:
+        mask, scores, _ = chosen[0]
+        return scores, mask
+    return scores, None
+
+
+def _scores(b, scores, ops):
+    """(query, key, scale) of query * scale @ key.mT, or None."""
+    made = b.made_by(scores, ops["matmul"])
+    scaled = b.made_by(made[0][0], ops["mul"]) if made else None
+    turned = b.made_by(made[0][1], ops["transpose"]) if made else None
     if not scaled or not turned or set(turned[1].values()) != {2, 3}:
         return None
     (query, scale), (key,) = scaled[0], turned[0]
     if type(scale) is not float or {query.ndim, key.ndim} != {4} or query.shape[1] != key.shape[1]:
         return None
-    shape = getattr(mask, "shape", ())
-    if masked and (len(shape) < 2 or shape[-2:] != scores.shape[-2:]):
-        return None
-    return b.Attention(query, key, value, mask, scale=scale)
+    return query, key, scale
+
+
+def _seen(b, chosen, mask, ops):
+    """Are weights zero just where a mask leaves nothing? `chosen`: the operands of that choice."""
+    seen, _, other = chosen
+    if mask is None or mask.dtype != "bool" or other != 0.0:
+        return False
+    made = b.made_by(seen, ops["any"])
+    if made:
+        return made[0][0].name == mask.name and made[1]["dim"] == (mask.ndim - 1,)
+    held = mask.array, seen.array
+    return held[0] is not None and np.array_equal(held[0].any(-1, keepdims=True), held[1])
+
+
+def _is_causal(b, mask, ops):
+    """Does each place see itself and all before it?"""
+    if mask.dtype != "bool" or mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
+        return False
+    if mask.array is not None:
+        return np.array_equal(mask.array, np.tril(np.ones_like(mask.array)))
+    made = b.made_by(mask, ops["tril"])
+    ones = made and made[1]["diagonal"] == 0 and b.made_by(made[0][0], ops["full"])
+    return bool(ones) and ones[1].get("value") == 1
 
 
 def product(b, x, y):

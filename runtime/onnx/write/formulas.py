@@ -129,8 +129,8 @@ class FormulaBuilder(GraphBuilder):
     def with_numbers(self, operator: str, x: Value, **attributes: Any) -> Value | None:
         """The same with attributes, where these are numbers that are known."""
         if (
-            not self.has(operator)
-            or x.dtype not in ("f32", "f16")
+            x.dtype not in ("f32", "f16", "bf16")
+            or not self.accepts(operator, x.dtype)
             or not all(isinstance(a, int | float | str) for a in attributes.values())
         ):
             return None
