@@ -55,6 +55,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
 	$(BIN)/python -m tests.interrupts --every 20
+	$(BIN)/python -m tests.fuzz_array_api
 
 # every op as an ONNX model, in the reference evaluator and, where it is installed, in ONNX Runtime
 onnx-tests: $(STAMP)

@@ -4,19 +4,28 @@ Most names of the standard are in `whet` itself, where some have PyTorch's meani
 standard's, so that code written against the standard runs on tensors.
 """
 import builtins as _b
+import inspect as _inspect
 import math as _math
 
-from . import linalg as _linalg
 from .array_api_fft import fft as fft
+from .array_api_linalg import linalg as linalg
+from .array_api_object import Array as Array
+from .array_api_object import keeps_arrays as _keeps_arrays
+from .array_api_object import makes_arrays as _makes_arrays
+from .array_api_products import matmul as matmul
+from .array_api_products import matrix_transpose as matrix_transpose
+from .array_api_products import tensordot as tensordot
+from .array_api_products import vecdot as vecdot
 from .array_api_types import astype as astype
 from .array_api_types import can_cast as can_cast
 from .array_api_types import finfo as finfo
 from .array_api_types import iinfo as iinfo
 from .array_api_types import isdtype as isdtype
 from .array_api_types import result_type as result_type
-from .array_api_wrappers import _like, _named, _one, _pair, _two, _whole
+from .array_api_wrappers import _floor_divide, _like, _named, _one, _pair, _two, _whole
 from .devices import get_default_device as _default_device
 from .dtypes import COMPLEX as _COMPLEX
+from .dtypes import FLOAT as _FLOAT
 from .dtypes import INT as _INT
 from .dtypes import bool_ as bool  # noqa: A004
 from .dtypes import (
@@ -34,7 +43,6 @@ from .dtypes import (
     uint64,
 )
 from .dtypes import get_default_dtype as _get_default_dtype
-from .dtypes import promote_types as _promote
 from .ops.surface import FUNCTIONS as _F
 from .tensor import Tensor as _Tensor
 
@@ -75,7 +83,7 @@ def __array_namespace_info__():
 for _n in ("abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan log log1p log2 log10 logical_not negative "
            "positive real reciprocal sign signbit sin sinh square sqrt tan tanh").split():
     globals()[_n] = _one(_n)
-bitwise_invert, sign = _one("bitwise_invert", "bitwise_not"), _one("sign", "sgn")
+bitwise_invert = _one("bitwise_invert", "bitwise_not")
 ceil, floor, trunc, _round = map(_whole, ("ceil", "floor", "trunc", "round"))
 
 
@@ -84,11 +92,22 @@ def round(x, /):
     return _F["complex"](_round(x.real), _round(x.imag)) if x.dtype.kind == _COMPLEX else _round(x)
 
 
-for _n in ("add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign floor_divide greater greater_equal hypot "
+for _n in ("add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign greater greater_equal hypot "
            "less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder "
            "subtract").split():
     globals()[_n] = _two(_n)
 divide, equal = _two("divide", "true_divide"), _two("equal", "eq")
+
+
+def sign(x, /):
+    """-1, 0 or 1, of complex numbers the direction; not a number where `x` is not."""
+    r = _F["sgn"](x)
+    return _F["where"](x != x, x, r) if x.dtype.kind == _FLOAT else r
+
+
+def floor_divide(x1, x2, /):
+    """The quotient rounded down; of infinities and finite numbers an infinity."""
+    return _floor_divide(*_pair(x1, x2))
 
 
 def clip(x, /, min=None, max=None):
@@ -160,7 +179,10 @@ def _spread(name):
 
     def fn(x, /, *, axis=None, correction=0.0, keepdims=False):
         axes = _axes(x, axis)
-        return _F["zeros_like"](x) if not axes else call(x, axes, correction=correction, keepdim=keepdims)
+        r = (call(x, axes, correction=correction, keepdim=keepdims) if axes else
+             call(x.unsqueeze(-1), -1, correction=correction))
+        enough = _math.prod(x.shape[a] for a in axes) > correction
+        return r if enough else _F["full_like"](r, nan)
     return _named(name, fn)
 
 
@@ -244,14 +266,15 @@ def isin(x1, x2, /, *, invert=False):
     return _F["isin"](x1, x2, invert=invert)
 
 
-unique_all, unique_counts, unique_inverse, unique_values = (_F[_n] for _n in ("unique_all", "unique_counts", "unique_inverse", "unique_values"))
+unique_all, unique_counts, unique_inverse, unique_values = map(_one, ("unique_all", "unique_counts", "unique_inverse", "unique_values"))
 
 
 def take(x, indices, /, *, axis=None):
     """Slices along an axis."""
     if axis is None and x.ndim != 1:
         raise ValueError("take: axis is needed for more than one dimension")
-    return _F["index_select"](x, 0 if axis is None else axis, indices)
+    axis = 0 if axis is None else axis
+    return _F["index_select"](x, axis, _F["where"](indices < 0, indices + x.shape[axis], indices))
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
@@ -281,7 +304,7 @@ def unstack(x, /, *, axis=0):
     return tuple(x.unbind(axis))
 
 
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis=0):
     """A dimension of size one more (or several)."""
     if isinstance(axis, int):
         return x.unsqueeze(axis)
@@ -314,6 +337,8 @@ def roll(x, /, shift, *, axis=None):
     """Elements moved on along axes, those that leave enter again."""
     if axis is None:
         return _F["roll"](x, shift)
+    if axis == ():
+        return x.clone()
     axes, shifts = _axes(x, axis), (shift,) if isinstance(shift, int) else tuple(shift)
     return _F["roll"](x, shifts * len(axes) if len(shifts) == 1 else shifts, axes)
 
@@ -352,7 +377,7 @@ def broadcast_to(x, /, shape):
 
 def broadcast_arrays(*arrays):
     """Views of one shape."""
-    return tuple(_F["broadcast_tensors"](*arrays))
+    return list(_F["broadcast_tensors"](*arrays))
 
 
 broadcast_shapes, _meshgrid = _F["broadcast_shapes"], _F["meshgrid"]
@@ -444,89 +469,14 @@ def from_dlpack(x, /, *, device=None, copy=None):
     return r.clone() if copy else r
 
 
-# ---- products ------------------------------------------------------------------------------------------------------------------
-def _met(x1, x2):
-    t = _promote(x1.dtype, x2.dtype)
-    return x1.to(t), x2.to(t)
+# ---- arrays of the standard ------------------------------------------------------------------------------------------------------
+def _publish():
+    """Creation functions make arrays of the standard; the others give them where they are given them."""
+    creating = ("arange asarray empty empty_like eye from_dlpack full full_like linspace ones ones_like zeros zeros_like").split()
+    for name, fn in list(globals().items()):
+        if _inspect.isfunction(fn) and not name.startswith("_"):
+            globals()[name] = _makes_arrays(fn) if name in creating else _keeps_arrays(fn)
 
-
-def matmul(x1, x2, /):
-    """The matrix product."""
-    return _F["matmul"](*_met(x1, x2))
-
-
-def tensordot(x1, x2, /, *, axes=2):
-    """Products summed over axes of both."""
-    return _F["tensordot"](*_met(x1, x2), axes if isinstance(axes, int) else [list(a) for a in axes])
-
-
-def vecdot(x1, x2, /, *, axis=-1):
-    """The inner product of vectors along an axis, the first conjugated."""
-    x1, x2 = _met(x1, x2)
-    x1 = x1.conj() if x1.dtype.kind == _COMPLEX else x1
-    return sum(x1 * x2, axis=axis, dtype=x1.dtype)
-
-
-def matrix_transpose(x, /):
-    """The last two dimensions exchanged."""
-    if x.ndim < 2:
-        raise ValueError("matrix_transpose: at least two dimensions are needed")
-    return x.mT
-
-
-# ---- the extensions --------------------------------------------------------------------------------------------------------------
-class linalg:                                       # noqa: N801
-    """The standard's `linalg`."""
-
-    @staticmethod
-    def cross(x1, x2, /, *, axis=-1):
-        """The cross product of vectors of three elements."""
-        return _linalg.cross(*_F["broadcast_tensors"](*_met(x1, x2)), dim=axis)
-
-    @staticmethod
-    def diagonal(x, /, *, offset=0):
-        """The diagonals of matrices."""
-        return x.diagonal(offset, -2, -1)
-
-    @staticmethod
-    def trace(x, /, *, offset=0, dtype=None):
-        """The sums of the diagonals of matrices."""
-        return sum(x.diagonal(offset, -2, -1), axis=-1, dtype=dtype)
-
-    @staticmethod
-    def outer(x1, x2, /):
-        """The products of all pairs of two vectors' elements."""
-        return _F["outer"](*_met(x1, x2))
-
-    @staticmethod
-    def svd(x, /, *, full_matrices=True):
-        """U, S, Vh."""
-        return _linalg.svd(x, full_matrices)
-
-    @staticmethod
-    def pinv(x, /, *, rtol=None):
-        """The pseudo-inverse."""
-        return _linalg.pinv(x, rtol=rtol)
-
-    @staticmethod
-    def matrix_rank(x, /, *, rtol=None):
-        """The number of singular values that count."""
-        return _linalg.matrix_rank(x, rtol=rtol)
-
-    @staticmethod
-    def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-        """A norm of each matrix."""
-        return _linalg.matrix_norm(x, ord, keepdim=keepdims)
-
-    @staticmethod
-    def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-        """A norm of vectors along axes."""
-        return _linalg.vector_norm(x, ord, axis, keepdims) if axis != () else x.abs()
-
-
-for _n in "cholesky det eigh eigvalsh inv matrix_power qr slogdet solve svdvals".split():
-    setattr(linalg, _n, staticmethod(getattr(_linalg, _n)))
-for _n in "matmul tensordot vecdot matrix_transpose".split():
-    setattr(linalg, _n, staticmethod(globals()[_n]))
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]
+_publish()

@@ -42,8 +42,13 @@ def isdtype(dtype, kind):
 
 
 def can_cast(from_, to, /):
-    """Does every value of a type (or a tensor's) go into another?"""
+    """Do a type (or a tensor's) and another meet in the other?
+
+    Types of different kinds meet in none in the standard, but for real and complex floats.
+    """
     from_ = from_.dtype if isinstance(from_, Tensor) else from_
+    if from_.kind != to.kind and min(from_.kind, to.kind) < FLOAT:
+        return False
     try:
         return promote_types(from_, to) is to
     except RuntimeError:

@@ -1,11 +1,14 @@
 """Our functions with the signatures of the array API standard: what `array_api.py` makes its
 names with."""
 import builtins as _b
+import functools as _functools
+import math as _math
 
 from .dtypes import BOOL as _BOOL
 from .dtypes import COMPLEX as _COMPLEX
 from .dtypes import FLOAT as _FLOAT
 from .dtypes import INT as _INT
+from .dtypes import promote_types as _promote
 from .ops.surface import FUNCTIONS as _F
 from .tensor import Tensor as _Tensor
 
@@ -36,10 +39,21 @@ def _whole(name):
 
 
 def _pair(x1, x2):
-    """Two operands, one of which may be a number: it takes the other's type."""
-    if isinstance(x1, _Tensor):
-        return x1, x2 if isinstance(x2, _Tensor) else _like(x1, x2)
-    return _like(x2, x1), x2
+    """Two operands, one of which may be a number: it takes the other's type.
+
+    Tensors without dimensions count as much as others, which they do not in PyTorch's rules.
+    """
+    if not isinstance(x1, _Tensor):
+        return _like(x2, x1), x2
+    if not isinstance(x2, _Tensor):
+        return x1, _like(x1, x2)
+    return (x1, x2) if bool(x1.ndim) == bool(x2.ndim) else _met(x1, x2)
+
+
+def _met(*tensors):
+    """Tensors in the type that all of them meet in."""
+    t = _functools.reduce(_promote, [x.dtype for x in tensors])
+    return [x if x.dtype is t else x.to(t) for x in tensors]
 
 
 def _like(x, number):
@@ -61,3 +75,12 @@ def _two(name, ours=None):
     def fn(x1, x2, /):
         return call(*_pair(x1, x2))
     return _named(name, fn)
+
+
+def _floor_divide(x1, x2):
+    """The quotient rounded down. PyTorch's `//` of an infinity is not a number, the standard's is
+    the quotient."""
+    r = _F["floor_divide"](x1, x2)
+    if r.dtype.kind != _FLOAT:
+        return r
+    return _F["where"]((abs(x1) == _math.inf) & r.isnan(), x1 / x2, r)

@@ -5,6 +5,7 @@ Keys are as in `vocabulary.py`: `Class.method` or `function`, with the module in
 
 METHODS_HIDDEN = frozenset(
     """
+    Array.T Array.mT Array.size
     kind hypers numbers states elements start before after counts first_differs scalars prepare shown unpassed keyword_only dims ndims
     function cls_to_become call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs saved_outputs
     release save save_inputs save_outputs attrs edges inputs metadata nout op outputs post_hooks pre_hooks released seq trace_ versions Node.trace

@@ -64,8 +64,12 @@ def install():
 
 
 def _doc(fn, name=None):
-    """A docstring that carries the signature, as builtins have it."""
-    return f"{name or fn.__name__}{signature(fn)}\n--\n\n{fn.__doc__ or ''}"
+    """A docstring that carries the signature, as builtins have it; `$self` is left out of that of
+    a bound operator."""
+    parameters = signature(fn)
+    if name and name.startswith("__"):
+        parameters = f"($self{parameters[5:]}"
+    return f"{name or fn.__name__}{parameters}\n--\n\n{fn.__doc__ or ''}"
 
 
 def _enter(entered, name, op, attrs, count, fn):

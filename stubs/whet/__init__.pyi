@@ -302,7 +302,7 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise e
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise exp2. See also the method of the same name."""
 def exp2_(self: Tensor) -> Tensor: """`exp2`, in place."""
 def exp_(self: Tensor) -> Tensor: """`exp`, in place."""
-def expand_dims(x: Tensor, /, *, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
+def expand_dims(x: Tensor, /, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise expm1. See also the method of the same name."""
 def expm1_(self: Tensor) -> Tensor: """`expm1`, in place."""
 def export(fn: Callable[..., Any], /, *args: Any, dynamic: Mapping[str, Mapping[_int, Any]] | None = None, rewrites: Sequence[str] = (), **kwargs: Any) -> Any: """A function or module as a graph of its own: `Exported`."""

@@ -5,7 +5,7 @@ from typing import Any
 from whet.dtypes import dtype
 from whet.return_types import eigh_result, qr_result, slogdet_result, svd_result, unique_all_result, unique_counts_result, unique_inverse_result
 from whet.tensor import Size, Tensor
-from whet.types import Device, Dims, Ints, Layout, Number, Scalar, Shape
+from whet.types import Device, Dims, Ints, Number, Scalar, Shape
 
 
 bool: dtype
@@ -52,7 +52,7 @@ def bitwise_xor(x1: Tensor, x2: Tensor, /) -> Tensor: """`bitwise_xor` of the ar
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]: """Views of one shape."""
 def broadcast_shapes(*shapes: Ints) -> Size: """The shape that tensors of these shapes broadcast to."""
 def broadcast_to(x: Tensor, /, shape: Shape) -> Tensor: """A view in which dimensions of size one are repeated."""
-def can_cast(from_: dtype, to: dtype, /) -> _bool: """Does every value of a type (or a tensor's) go into another?"""
+def can_cast(from_: dtype, to: dtype, /) -> _bool: """Do a type (or a tensor's) and another meet in the other?"""
 def ceil(x: Tensor, /) -> Tensor: """`ceil` of the array API standard."""
 def clip(x: Tensor, /, min: Scalar | None = None, max: Scalar | None = None) -> Tensor: """Elements between two bounds, in the type of `x`."""
 def concat(arrays: Sequence[Tensor], /, *, axis: Dims = 0) -> Tensor: """Tensors one after the other along an axis; flattened if that is None."""
@@ -69,13 +69,13 @@ def empty(shape: Ints, *, dtype: dtype | None = None, device: Device | None = No
 def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """`empty_like` of the array API standard."""
 def equal(x1: Tensor, x2: Tensor, /) -> _bool: """`equal` of the array API standard."""
 def exp(x: Tensor, /) -> Tensor: """`exp` of the array API standard."""
-def expand_dims(x: Tensor, /, *, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
+def expand_dims(x: Tensor, /, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
 def expm1(x: Tensor, /) -> Tensor: """`expm1` of the array API standard."""
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """Ones on the k-th diagonal, zeros elsewhere."""
 def finfo(type: dtype | None, /) -> Any: """The limits of a real floating type, or of a tensor's; of a complex one, those of its parts."""
 def flip(x: Tensor, /, *, axis: Dims | None = None) -> Tensor: """In reversed order along axes."""
 def floor(x: Tensor, /) -> Tensor: """`floor` of the array API standard."""
-def floor_divide(x1: Tensor, x2: Tensor, /) -> Tensor: """`floor_divide` of the array API standard."""
+def floor_divide(x1: Tensor, x2: Tensor, /) -> Tensor: """The quotient rounded down; of infinities and finite numbers an infinity."""
 def from_dlpack(x: Tensor, /, *, device: Device | None = None, copy: _bool | None = None) -> Tensor: """A tensor over the memory of another library's."""
 def full(shape: Ints, fill_value: Number, *, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """One number everywhere."""
 def full_like(x: Tensor, /, fill_value: Number, *, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """One number everywhere, in the shape and type of another tensor."""
@@ -130,7 +130,7 @@ def result_type(*arrays_and_dtypes: Any) -> dtype: """The type that operands mee
 def roll(x: Tensor, /, shift: Ints, *, axis: Dims | None = None) -> Tensor: """Elements moved on along axes, those that leave enter again."""
 def round(x: Tensor, /) -> Tensor: """The nearest whole numbers (the even one of two), of complex numbers for each part."""
 def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str | None = 'left', sorter: Tensor | None = None) -> Tensor: """The places at which elements would keep `x1` sorted."""
-def sign(x: Tensor, /) -> Tensor: """`sign` of the array API standard."""
+def sign(x: Tensor, /) -> Tensor: """-1, 0 or 1, of complex numbers the direction; not a number where `x` is not."""
 def signbit(x: Tensor, /) -> Tensor: """`signbit` of the array API standard."""
 def sin(x: Tensor, /) -> Tensor: """`sin` of the array API standard."""
 def sinh(x: Tensor, /) -> Tensor: """`sinh` of the array API standard."""
@@ -151,10 +151,10 @@ def tile(x: Tensor, repetitions: Ints, /) -> Tensor: """The whole several times 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor: """The lower triangles, zero above the k-th diagonal."""
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor: """The upper triangles, zero below the k-th diagonal."""
 def trunc(x: Tensor, /) -> Tensor: """`trunc` of the array API standard."""
-def unique_all(x: Tensor) -> unique_all_result: ...
-def unique_counts(x: Tensor) -> unique_counts_result: """The distinct elements and how often each occurs."""
-def unique_inverse(x: Tensor) -> unique_inverse_result: """The distinct elements and which of them each element is."""
-def unique_values(x: Tensor) -> Tensor: """The distinct elements."""
+def unique_all(x: Tensor, /) -> unique_all_result: """`unique_all` of the array API standard."""
+def unique_counts(x: Tensor, /) -> unique_counts_result: """`unique_counts` of the array API standard."""
+def unique_inverse(x: Tensor, /) -> unique_inverse_result: """`unique_inverse` of the array API standard."""
+def unique_values(x: Tensor, /) -> Tensor: """`unique_values` of the array API standard."""
 def unstack(x: Tensor, /, *, axis: Dims = 0) -> tuple[Tensor, ...]: """The slices along an axis."""
 def var(x: Tensor, /, *, axis: Dims | None = None, correction: float = 0.0, keepdims: _bool = False) -> Tensor: """`var` of the array API standard."""
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: Dims = -1) -> Tensor: """The inner product of vectors along an axis, the first conjugated."""
@@ -167,7 +167,7 @@ class fft:
     @staticmethod
     def fft(x: Tensor, /, *, n: int | None = None, axis: Dims = -1, norm: str = 'backward') -> Tensor: ...
     @staticmethod
-    def fftfreq(n: int, d: float = 1.0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, out: Tensor | None = None) -> Tensor: ...
+    def fftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: Device | None = None) -> Tensor: ...
     @staticmethod
     def fftn(x: Tensor, /, *, s: Number | None = None, axes: Dims | None = None, norm: str = 'backward') -> Tensor: ...
     @staticmethod
@@ -189,32 +189,32 @@ class fft:
     @staticmethod
     def rfft(x: Tensor, /, *, n: int | None = None, axis: Dims = -1, norm: str = 'backward') -> Tensor: ...
     @staticmethod
-    def rfftfreq(n: int, d: float = 1.0, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, out: Tensor | None = None) -> Tensor: ...
+    def rfftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: Device | None = None) -> Tensor: ...
     @staticmethod
     def rfftn(x: Tensor, /, *, s: Number | None = None, axes: Dims | None = None, norm: str = 'backward') -> Tensor: ...
 
 class linalg:
     """The standard's `linalg`."""
     @staticmethod
-    def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor: ...
+    def cholesky(x: Tensor, /, *, upper: _bool = False) -> Tensor: ...
     @staticmethod
     def cross(x1: Tensor, x2: Tensor, /, *, axis: Dims = -1) -> Tensor: ...
     @staticmethod
-    def det(A: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    def det(x: Tensor, /) -> Tensor: ...
     @staticmethod
     def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor: ...
     @staticmethod
-    def eigh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> eigh_result: ...
+    def eigh(x: Tensor, /) -> eigh_result: ...
     @staticmethod
-    def eigvalsh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor: ...
+    def eigvalsh(x: Tensor, /) -> Tensor: ...
     @staticmethod
-    def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    def inv(x: Tensor, /) -> Tensor: ...
     @staticmethod
     def matmul(x1: Tensor, x2: Tensor, /) -> Tensor: ...
     @staticmethod
     def matrix_norm(x: Tensor, /, *, keepdims: _bool = False, ord: str = 'fro') -> Tensor: ...
     @staticmethod
-    def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor: ...
+    def matrix_power(x: Tensor, n: int, /) -> Tensor: ...
     @staticmethod
     def matrix_rank(x: Tensor, /, *, rtol: float | None = None) -> Tensor: ...
     @staticmethod
@@ -224,15 +224,15 @@ class linalg:
     @staticmethod
     def pinv(x: Tensor, /, *, rtol: float | None = None) -> Tensor: ...
     @staticmethod
-    def qr(A: Tensor, mode: str = 'reduced', *, out: Tensor | None = None) -> qr_result: ...
+    def qr(x: Tensor, /, *, mode: str = 'reduced') -> qr_result: ...
     @staticmethod
-    def slogdet(A: Tensor, *, out: Tensor | None = None) -> slogdet_result: ...
+    def slogdet(x: Tensor, /) -> slogdet_result: ...
     @staticmethod
-    def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None) -> Tensor: ...
+    def solve(x1: Tensor, x2: Tensor, /) -> Tensor: ...
     @staticmethod
     def svd(x: Tensor, /, *, full_matrices: _bool = True) -> svd_result: ...
     @staticmethod
-    def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+    def svdvals(x: Tensor, /) -> Tensor: ...
     @staticmethod
     def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Dims = 2) -> Tensor: ...
     @staticmethod
@@ -241,3 +241,7 @@ class linalg:
     def vecdot(x1: Tensor, x2: Tensor, /, *, axis: Dims = -1) -> Tensor: ...
     @staticmethod
     def vector_norm(x: Tensor, /, *, axis: Dims | None = None, keepdims: _bool = False, ord: int = 2) -> Tensor: ...
+
+class Array(Tensor):
+    """A tensor whose operators follow the array API standard."""
+    def to_device(self, device: Device, /, *, stream: Any = None) -> Tensor: """The array on a device: there is one."""
