@@ -195,13 +195,12 @@ _copy_slices = CopySlicesOp()
 
 
 class CopySlices(Node):
-    """The node of a base whose region was written. What the node of that write saved is its own,
-    and so is dropped with it."""
+    """The node of a base whose region was written. The node of that write is its own, and goes
+    when it is released; in a second derivative others may lead to it, and still need it."""
     __slots__ = ()
 
     def release(self):
-        self.attrs["fn"].release()
-        self.released = True
+        self.attrs, self.released = {}, True
 
 
 def adopt(t, fn, made, at=0):

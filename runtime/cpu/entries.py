@@ -103,7 +103,8 @@ def _methods(table):
 
 def _types(L, at):
     obj, i64, size = 6, 17, 19                          # Py_T_OBJECT, Py_T_LONGLONG, Py_T_PYSSIZET
-    free, see, mem = 52, 71, 72                        # Py_tp_dealloc, _traverse, _members
+    # Py_tp_dealloc, _setattro, _traverse, _members
+    free, give, see, mem = 52, 69, 71, 72
     nb = dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75, negative=30,
               absolute=6)
     T, K, N = L.T, L.C, L.N
@@ -140,7 +141,8 @@ def _types(L, at):
     slots = [(nb[n], at[f"nb_{n}"]) for n in L.SLOTS]
     base = native.make_type("whet.tensor.Tensor", T["size"], [
         (free, at["tensor_dealloc"]), (see, at["tensor_traverse"]), (mem, _members(tensor)),
-        (73, _dict_getset()), (5, at["subscript"]), *slots])
+        (give, at["tensor_setattr"]), (73, _dict_getset()), (5, at["subscript"]), *slots],
+        native.COLLECTED)
     cells = native.make_type("whet.Cell", K["size"], [(free, at["cell_dealloc"]), (mem, _members(cell))])
     nodes = native.make_type("whet.NativeNode", N["size"], [
         (free, at["node_dealloc"]), (mem, _members(node)), (73, _getset(b"edges", at["node_edges"])),

@@ -316,7 +316,11 @@ class TypeSpec(C.Structure):
                 ("flags", C.c_uint), ("slots", C.POINTER(TypeSlot))]
 
 
-def make_type(name, size, slots, flags=1 << 18 | 1 << 10):
+# flags of a type: as usual and open to subclasses; and with words for the garbage collector
+PLAIN, COLLECTED = 1 << 18 | 1 << 10, 1 << 18 | 1 << 14 | 1 << 10
+
+
+def make_type(name, size, slots, flags=PLAIN):
     """A native type of `size` bytes; `slots` are (number, address) as in CPython's typeslots.h.
     It and its code live for ever."""
     table = (TypeSlot * (len(slots) + 1))(*(TypeSlot(number, address) for number, address in slots))

@@ -41,9 +41,11 @@ PLAIN = "whet runs in plain Python, which is slower and gives the same results"
 
 
 def heads() -> bool:
-    """Objects: the type, then fields of their own."""
-    return object.__basicsize__ == L.HEAD and all(
-        field(x, L.TYPE) == id(type(x)) for x in (object(), 1.5, [], np.zeros(1))
+    """Objects: the type, then fields of their own; before them the collector's words."""
+    return (
+        object.__basicsize__ == L.HEAD
+        and all(field(x, L.TYPE) == id(type(x)) for x in (object(), 1.5, [], np.zeros(1)))
+        and all(sys.getsizeof(t()) == t().__sizeof__() + L.GC_HEAD for t in (list, dict, set))
     )
 
 

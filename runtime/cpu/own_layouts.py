@@ -5,9 +5,12 @@ members that Python sees. What the interpreter adds to a type, or to a subclass,
 """
 
 import ctypes as C
+import sys
 import types
 import weakref
 from typing import Any
+
+from whet.passes.lower_llvm.calls.python_layouts import GC_HEAD
 
 from .object_layouts import field
 
@@ -24,6 +27,7 @@ def proved(L: Any, tensors: type, cells: type, nodes: type) -> bool:
         tensors.__basicsize__ == L.T["size"]
         and cells.__basicsize__ == L.C["size"]
         and nodes.__basicsize__ == L.N["size"]
+        and sys.getsizeof(object.__new__(tensors)) == tensors.__basicsize__ + GC_HEAD
         and all(_found(object.__new__(t), named) for t in (tensors, subclass))
         and _found(object.__new__(cells), L.C)
         and _found(object.__new__(nodes), in_node)

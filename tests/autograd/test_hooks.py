@@ -207,3 +207,31 @@ def test_backward_to_inputs_keeps_the_gradients_of_computed_ones():
     assert y.retains_grad and y.grad.tolist() == [4, 8] and x.grad is None
     y.sum().backward()
     assert y.grad.tolist() == [5, 9]
+
+
+LEADING_BACK = {
+    "hook": lambda x: x.register_hook(lambda g: x * 1),
+    "post": lambda x: x.register_post_accumulate_grad_hook(lambda p: x * 1),
+    "node": lambda x: (x * 2).grad_fn.next_functions[0][0].register_hook(lambda gi, go: x * 1),
+    "attribute": lambda x: setattr(x, "me", [x]),
+}
+
+
+@pytest.mark.parametrize("lead_back", LEADING_BACK.values(), ids=LEADING_BACK)
+@pytest.mark.parametrize("make", [
+    lambda: leaf(1), lambda: whet.nn.Parameter(leaf(1)), lambda: leaf(1).detach().requires_grad_()],
+    ids=["tensor", "parameter", "detached"])
+def test_the_collector_finds_a_leaf_that_its_hooks_or_attributes_lead_back_to(make, lead_back):
+    def made():
+        x = make()
+        assert lead_back(x) is not x
+        return weakref.ref(x)
+    gone = made()
+    gc.collect()
+    assert gone() is None
+
+
+def test_tensors_without_hooks_and_attributes_are_not_tracked_by_the_collector():
+    xs = [leaf(1), leaf(1) * 2, whet.ones(3)[:2]]
+    (xs[0] * 2).sum().backward()
+    assert not any(map(gc.is_tracked, [*xs[1:], xs[0] * 2]))

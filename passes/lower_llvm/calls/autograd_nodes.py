@@ -3,6 +3,7 @@ the autograd engine asks of a node."""
 from ..builder import Val
 from .object_access import Glue, _ptr
 from .op_layouts import MAX_IN, TP_FREE, C, N, T
+from .python_layouts import GC_HEAD
 
 
 def _deallocs(m):
@@ -13,19 +14,21 @@ def _deallocs(m):
         g = Glue(f)
         o, = f.args
         tp = g.type_of(o)
+        if name == "tensor":
+            f.call("PyObject_GC_UnTrack", "void", o)
         if weak is not None:
             f.if_(f.cmp("ne", g.ld(o, weak), 0),
                   lambda: f.call("PyObject_ClearWeakRefs", "void", o))
         for off in owned:
             g.dec(g.ld(o, off))
-        # a Python subclass is tracked by the garbage collector: its memory begins earlier
+        # the interpreter made what is of a Python subclass, and frees it
         if name == "tensor":
             def free_subclass():
                 free = f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_FREE))
                 f.raw(f"call void {free.ref}(ptr {o.ref})")
 
-            f.if_(f.cmp("eq", tp, g.ctx("tensor")), lambda: f.call("PyObject_Free", "void", o),
-                  free_subclass)
+            f.if_(f.cmp("eq", tp, g.ctx("tensor")),
+                  lambda: f.call("PyObject_Free", "void", f.bytes_at(o, -GC_HEAD)), free_subclass)
         else:
             f.call("PyObject_Free", "void", o)
         g.dec(tp)
@@ -70,9 +73,8 @@ def _deallocs(m):
 
 
 def _traverse(m):
-    """tensor_traverse(tensor, visit, arg): what the collector sees of a tensor of a Python class,
-    parameters among them: its hooks and attributes, which may lead back to it. It tracks no other
-    tensors, and none of the graph."""
+    """tensor_traverse(tensor, visit, arg): what the collector sees of a tensor: its hooks and
+    attributes, which may lead back to it. It tracks nothing of the graph."""
     f = m.fn("tensor_traverse", [("ptr", "o"), ("ptr", "visit"), ("ptr", "arg")], "i32")
     g = Glue(f)
     o, visit, arg = f.args
@@ -84,6 +86,23 @@ def _traverse(m):
     f.ret(f.as_val(0, "i32"))
     f.label("stopped")
     f.ret(f.as_val(1, "i32"))
+
+
+def _set_attribute(m):
+    """tensor_setattr(tensor, name, value): as for any object. A tensor with hooks or attributes
+    is tracked by the collector from then on; others need not be."""
+    f = m.fn("tensor_setattr", [("ptr", "o"), ("ptr", "name"), ("ptr", "value")], "i32")
+    g = Glue(f)
+    o, name, value = f.args
+    done = f.call("PyObject_GenericSetAttr", "i32", o, name, value)
+    may_lead_back = f.binary("or", f.cmp("ne", g.ld(o, T["dict"]), 0),
+                             f.binary("xor", g.absent(g.ld(o, T["extra"])), True))
+
+    def track():
+        tracked = f.call("PyObject_GC_IsTracked", "i32", o)
+        f.if_(f.cmp("eq", tracked, 0), lambda: f.call("PyObject_GC_Track", "void", o))
+    f.if_(may_lead_back, track)
+    f.ret(done)
 
 
 def _edges(m):

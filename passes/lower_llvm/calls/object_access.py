@@ -1,7 +1,7 @@
 """Access to the fields of CPython's objects and of ours, for the generators of native entries."""
 from ..builder import Val
 from .op_layouts import CTX, FIELDS, T
-from .python_layouts import TYPE
+from .python_layouts import GC_HEAD, TYPE
 
 
 def _ptr(f, name):
@@ -69,11 +69,26 @@ class Glue:
         """A new object of one of our types with all its fields zero; without memory for it
         leaves for `fail`, the error set."""
         f = self.f
-        p = f.call("_PyObject_New", "ptr", self.ctx(type_name))
-        f.bail(self.null(p), fail)
+        if type_name == "tensor":
+            p = self.tensor_memory(fail)
+        else:
+            p = f.call("_PyObject_New", "ptr", self.ctx(type_name))
+            f.bail(self.null(p), fail)
         for off in FIELDS[type_name]:
             self.st(f.as_val(0, "i64"), p, off)
         return p
+
+    def tensor_memory(self, fail):
+        """A tensor without fields, behind the words by which the garbage collector tracks it once
+        it has attributes or hooks (see `_set_attribute`). An object that the interpreter made
+        would count as one that is tracked, and start collections."""
+        f = self.f
+        p = f.call("PyObject_Malloc", "ptr", f.as_val(T["size"] + GC_HEAD, "i64"))
+        f.if_(self.null(p), lambda: f.call("PyErr_NoMemory", "ptr") and [])
+        f.bail(self.null(p), fail)
+        for at in range(0, GC_HEAD, 8):
+            self.st(f.as_val(0, "i64"), p, at)
+        return f.call("PyObject_Init", "ptr", f.bytes_at(p, GC_HEAD), self.ctx("tensor"))
 
     def new_tensor(self, array, fail):
         """A leaf around an array, whose reference it takes over."""

@@ -12,7 +12,7 @@ Layouts are in 8-byte words unless said otherwise. CTX is one block of memory sh
 side.
 """
 from ..builder import Module, Val
-from .autograd_nodes import _deallocs, _nodes, _traverse
+from .autograd_nodes import _deallocs, _nodes, _set_attribute, _traverse
 from .object_access import Glue, _ptr, _thread
 from .op_layouts import CTX, DESC, MISS, SLOTS, THUNKS, UNARY
 from .op_recipes import _core, _record
@@ -206,6 +206,7 @@ def source():
     around(m)
     _deallocs(m)
     _traverse(m)
+    _set_attribute(m)
     _record(m)
     _core(m)
     _nodes(m)

@@ -6,6 +6,7 @@ interpreter before any machine code is called. No LLVM is loaded by this file.
 
 TYPE = 8                                    # of any object, behind its count of references
 HEAD = 16                                   # where an object's own fields begin
+GC_HEAD = 16                                # before an object that the collector can track
 FLOAT_VALUE = HEAD                          # the value of a float
 LENGTH = HEAD                               # of a tuple or a list
 TUPLE_ITEMS = HEAD + 8                      # the first element
