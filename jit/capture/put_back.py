@@ -3,6 +3,7 @@ state, and wherever else somebody holds one."""
 import collections
 import functools
 import gc
+import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,7 +37,8 @@ def settle(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) -> Any:
             if type(y) in HOLDS:
                 kind_of(x).__setitem__(x, k, settle(y, seen))
     elif t is tuple and any(type(y) in HOLDS for y in x):
-        made = tuple([settle(y, seen) for y in x])
+        parts = [settle(y, seen) for y in x]
+        made = tuple(parts) if any(map(operator.is_not, parts, x)) else None
     elif isinstance(x, tuple | frozenset | slice):
         made = _anew(x, lambda y: settle(y, seen))
     seen[id(x)] = x, x if made is None else made

@@ -17,10 +17,11 @@ from whet.cpu import haste
 
 from ..effects.python_state import Swapped
 from ..guards.outside_state import Search, world_of
-from ..guards.signature import Exchanged, Run
+from ..guards.signature import Run
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Large
+from .exchanged import Exchanged
 from .outside_calls import Outward
 from .purity import Watch
 from .put_back import reclaim, settle
@@ -116,9 +117,13 @@ class Session:
             world = search.world
         if world.solid and not self.learned.arrays_are_known:
             self.arrays_become_known()
-        if world.entangled(self.leaves):
+        if world.entangled(self.leaves, given.boxes):
             search = searched(frozenset())
             world = search.world
+        within = [path for path in given.numbers if len(path) > 1]
+        if within and any(id(x) in world.seen for x in given.boxes):
+            self.learned.arguments.fix(within)           # They have another name, too.
+            raise Unrecorded
         self.world = world
         self.is_searched()
         self.slots = [s.fetch(world.tensors, self.leaves) for s in world.slots]
@@ -135,26 +140,23 @@ class Session:
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
         rec.codes, rec.follows = whole.codes, self.follows_sizes
-        self.number_arguments(given.numbers)
-        stand_in = functools.partial(rec.numpys.stand_in, given=True)
-        self.exchanged = exchanged = Exchanged(stand_in)
-        run.tuples = exchanged.tuples
-        if given.arrays:
-            self.args = [exchanged(x) for x in self.args]
-            self.kwargs = {k: exchanged(x) for k, x in self.kwargs.items()}
+        self.exchange_arguments()
         self.watch = Watch(whole, rec.refuse)
         self.watch.follows = self.follows_sizes
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
 
-    def number_arguments(self, numbers: Any) -> None:
-        """A Number stands for each argument that varies."""
-        if numbers:
-            self.args = [Number(x, numbers[i], self.rec) if i in numbers else x
-                         for i, x in enumerate(self.args)]
-            self.kwargs = {k: Number(x, numbers[k], self.rec) if k in numbers else x
-                           for k, x in self.kwargs.items()}
+    def exchange_arguments(self) -> None:
+        """Numbers stand for those that vary, and something for each NumPy array."""
+        given, rec = self.call.given, self.rec
+        array = functools.partial(rec.numpys.stand_in, given=True) if given.arrays else None
+        numbers = {path: Number(t._array.item(), t, rec) for path, t in given.numbers.items()}
+        self.exchanged = exchanged = Exchanged(numbers, array)
+        self.run.tuples = exchanged.tuples
+        if numbers or array:
+            self.args = [exchanged(x, (i,)) for i, x in enumerate(self.args)]
+            self.kwargs = {k: exchanged(x, (k,)) for k, x in self.kwargs.items()}
 
     def observe(self) -> Any:
         """The result of the function, which runs under the recorder's eyes."""
@@ -198,7 +200,7 @@ class Session:
 
     def settle(self) -> None:
         """Plain numbers wherever the run left Numbers in Python's state."""
-        self.swapped.settle(self.whole)
+        self.swapped.settle(self.whole, self.exchanged.tuples)
 
     def take_back(self) -> None:
         """What is plain, wherever else the run left what stands for it. Most of that is gone once

@@ -156,7 +156,8 @@ class FirstRecording(Session):
         """Were numbers that vary only computed with? Those that Python went on from are guards from
         now on."""
         rec = self.rec
-        bound = [place for place, t in self.call.given.numbers.items() if id(t) in rec.pinned]
+        paths = [path for path, t in self.call.given.numbers.items() if id(t) in rec.pinned]
+        bound = []
         for s, t in zip(self.world.slots, self.slots):
             # A tensor of a freed graph may be exchanged for another only where the
             # run overwrites it.
@@ -165,8 +166,9 @@ class FirstRecording(Session):
             )
             if id(t) in rec.pinned or has_history and rec.values.number(t._array) is not None:
                 bound.append(s.spot.key)
+        self.learned.arguments.fix(paths)
         self.learned.fix(bound)
-        return not bound
+        return not paths and not bound
 
     def register(self, r: Recording) -> None:
         """A recording is there to be used."""

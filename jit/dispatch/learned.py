@@ -12,28 +12,26 @@ from whet.autograd import modes
 from whet.cpu import pool
 from whet.tensor_base import Base
 
-from ..capture.varying_numbers import tensor_of, varies
+from ..capture.varying_numbers import varies
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import Given
 from ..guards.slots import several
+from .varying_arguments import VaryingArguments
 
 if TYPE_CHECKING:
     from ..replay.recording import Recording
     from ..report.names import Key
     from .invocation import Args, Kwargs
 
-SEEN = 4                         # calls of which the numbers among the arguments are remembered
-
 
 class Learned:
     """Numbers that vary are taken as they come; others are part of the key of a call, or guards."""
 
     def __init__(self) -> None:
-        self.varying: set[Any] = set()       # places of arguments whose numbers vary
+        self.arguments = VaryingArguments()
         self.loose: set[Any] = set()         # places in Python's state where they do
-        self.fixed: set[Any] = set()         # of all of these, those that Python went on from
-        self.seen: list[list[Any]] = []      # the numbers among the arguments of the last new kinds
+        self.fixed: set[Any] = set()         # those of these that Python went on from
         # somebody would notice a Number: none is taken as it comes
         self.numbers_are_known = False
         self.arrays_are_known = False        # the same of what stands for a NumPy array
@@ -43,11 +41,11 @@ class Learned:
         """What tells calls apart, and what the call was given."""
         given = Given(arrays=not self.arrays_are_known) if given is None else given
         key: tuple[Hashable, Hashable]
-        if self.varying:
-            key = (tuple([self.flatten(given, i, x) for i, x in enumerate(args)]),
-                   tuple([(k, self.flatten(given, k, v)) for k, v in kwargs.items()]))
+        branches, flatten = self.arguments.branches, given.flatten
+        if branches is not None:
+            key = (tuple([flatten(x, branches.part(i), (i,)) for i, x in enumerate(args)]),
+                   tuple([(k, flatten(v, branches.part(k), (k,))) for k, v in kwargs.items()]))
         else:
-            flatten = given.flatten
             key = (tuple([flatten(x) for x in args]),
                    tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None)
         return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
@@ -55,14 +53,6 @@ class Learned:
     def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
         """What tells calls apart whose tensors may have other sizes."""
         return self.key(args, kwargs, Given(sizes=False, arrays=not self.arrays_are_known))[0]
-
-    def flatten(self, given: Given, place: Any, x: Any) -> Hashable:
-        """How an argument at a place is described, where some are numbers that vary."""
-        if place in self.varying and varies(x):
-            t = tensor_of(x)
-            given.number(place, t)
-            return type(x), t._array.dtype
-        return given.flatten(x)
 
     # ---- learning --------------------------------------------------------------------------------
     def learn(self, before: Iterable[Recording], is_new: bool, args: Args, kwargs: Kwargs) -> bool:
@@ -72,22 +62,7 @@ class Learned:
             return False
         for r in before:
             self.loosen(r.world.changes())
-        found = len(self.varying)
-        if is_new:
-            self.compare_arguments([*enumerate(args), *kwargs.items()])
-        return len(self.varying) > found
-
-    def compare_arguments(self, named: list[Any]) -> None:
-        """Arguments that are numbers vary where they alone differ from those of a call before."""
-        for other in self.seen:
-            if len(other) != len(named) or any(a != b for (a, _), (b, _) in zip(other, named)):
-                continue
-            apart = [(k, x, y) for (k, x), (_, y) in zip(other, named)
-                     if type(y) in (int, float) and (type(x) is not type(y) or x != y)]
-            if all(type(x) is type(y) for _, x, y in apart):
-                self.varying.update(k for k, _, _ in apart if k not in self.fixed)
-        self.seen.append([(k, x if type(x) in (int, float) else None) for k, x in named])
-        del self.seen[:-SEEN]
+        return is_new and self.arguments.compare([*enumerate(args), *kwargs.items()])
 
     def loosen(self, changes: Iterable[Change]) -> None:
         """Numbers and tensors that were exchanged, and lists that grew, may be any from now on."""
@@ -113,13 +88,13 @@ class Learned:
     def fix(self, places: Iterable[Any]) -> None:
         """Python went on from what was at these places: it is a guard from now on."""
         self.fixed.update(places)
-        self.varying -= self.fixed
         self.loose -= self.fixed
 
     def fix_numbers(self) -> None:
         """Somebody would notice a Number: none is taken as it comes."""
         self.numbers_are_known = True
-        self.varying, self.loose = set(), set()
+        self.arguments.fix_all()
+        self.loose = set()
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from whet.tensor_base import Base
 
 from ..guards import native_entry, table_index
+from ..guards.number_paths import positions
 from ..policy.account import Policy
 from .learned import Learned
 from .subject import Subject
@@ -57,7 +58,7 @@ class Tables:
         if native_entry.enter is None:
             return
         with self.lock:
-            index, aside = self.index, {i for i in self.learned.varying if type(i) is int}
+            index, aside = self.index, set(positions(self.learned.arguments.paths))
             if index is None or index.aside != aside:
                 index = self.index = table_index.Index(aside)
                 for other in self.policy.held:

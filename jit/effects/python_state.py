@@ -163,10 +163,10 @@ class Swapped:
                 spot.put(real)
         self.acting = []
 
-    def settle(self, whole: World) -> None:
-        """Plain numbers wherever the run left Numbers. `settled`: what was made in the place of
-        what (each thing once)."""
-        seen: dict[int, Any] = {}
+    def settle(self, whole: World, tuples: dict[int, tuple[Any, Any]]) -> None:
+        """Plain numbers wherever the run left Numbers, and the real ones of the arguments' tuples.
+        `settled`: what was made in the place of what (each thing once)."""
+        seen: dict[int, Any] = dict(tuples)
         self.settled = seen
         for s in self.world.slots:
             v = s.spot.found()
@@ -190,7 +190,7 @@ class Swapped:
         for c in whole.changes():
             if c.spot is not None and type(c.now) in HOLDS:
                 c.spot.put(settle(c.now, seen))
-            elif c.name is None and type(c.owner) in (list, dict):
+            elif c.name is None and isinstance(c.owner, list | dict):
                 settle(c.owner, seen)
 
     def forget(self) -> None:

@@ -8,7 +8,9 @@ from whet import dtypes
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
+from . import number_paths
 from .native_entry import L
+from .number_paths import Path
 from .signature import Given
 from .table_rows import Leaves, No, Rows
 from .tensor_facts import Look, named
@@ -43,7 +45,8 @@ class ArgumentRows:
         self.t, self.r, self.leaves, self.looks = t, r, leaves, looks
         self.count = 0
         self.free = free                     # the number of the next object
-        self.todo: list[tuple[int, Any]] = []
+        self.todo: list[tuple[int, Any, Path]] = []
+        self.opened: set[int] = set()        # containers, by id
         self.tensors: list[tuple[int, Any]] = []         # whose rows come last
 
     def row(self, kind: int, i: int, *words: int) -> None:
@@ -51,12 +54,14 @@ class ArgumentRows:
         self.count += 1
         self.t["rows"].extend([kind, i, len(words) + 3, *words])
 
-    def parts(self, xs: Any) -> int:
+    def parts(self, x: Any, path: Path) -> int:
         """The parts of a container become objects; the number of the first."""
-        start, self.free = self.free, self.free + len(xs)
-        if self.free > L.MAX_OBJECTS:
-            raise No
-        self.todo.extend(zip(range(start, self.free), xs))
+        start, self.free = self.free, self.free + len(x)
+        if self.free > L.MAX_OBJECTS or id(x) in self.opened:
+            raise No                         # a table does not tell two equal ones from one twice
+        self.opened.add(id(x))
+        self.todo.extend([(i, y, (*path, step))
+                          for i, (step, y) in enumerate(number_paths.parts(x), start)])
         return start
 
     def any_number(self, i: int, x: Any, leaf: Any) -> None:
@@ -66,22 +71,19 @@ class ArgumentRows:
 
     def given(self, args: Any, kwargs: Any, numbers: Any) -> None:
         """The arguments; `numbers`: those that may be any."""
-        varying = {i: numbers[i] for i in range(len(args)) if i in numbers}
         if kwargs:                           # their values are the first parts
-            names = enumerate(kwargs, self.free)
-            varying |= {i: numbers[name] for i, name in names if name in numbers}
-            self.todo.append((len(args), kwargs))
-        self.todo.extend(enumerate(args))
-        for i, x in self.todo:               # it grows meanwhile
+            self.todo.append((len(args), kwargs, ()))
+        self.todo.extend([(i, x, (i,)) for i, x in enumerate(args)])
+        for i, x, path in self.todo:         # it grows meanwhile
             if isinstance(x, Base):
                 self.tensors.append((i, x))
-            elif i in varying:
-                self.any_number(i, x, varying[i])
+            elif path in numbers:
+                self.any_number(i, x, numbers[path])
             else:
-                self.constant(i, x)
+                self.constant(i, x, path)
 
-    def constant(self, i: int, x: Any) -> None:
-        """An object that must be as it was."""
+    def constant(self, i: int, x: Any, path: Path) -> None:
+        """An object that must be as it was, the numbers in it that vary aside."""
         t, kind = self.t, type(x)
         if kind is float:
             self.row(L.FLOAT, i, *struct.unpack("<q", struct.pack("<d", x)))
@@ -89,12 +91,14 @@ class ArgumentRows:
             self.row(L.INT, i, x)
         elif kind in (str, bytes):
             self.row(L.EQUAL, i, t.id(x))
+        elif kind is tuple and not x:
+            self.row(L.SAME, i, t.id(x))
         elif kind is tuple:
-            self.row(L.TUPLE, i, len(x), self.parts(x))
+            self.row(L.TUPLE, i, len(x), self.parts(x, path))
         elif kind is list:
-            self.row(L.LIST, i, len(x), self.parts(x))
+            self.row(L.LIST, i, len(x), self.parts(x, path))
         elif kind is dict and all(type(key) is str for key in x):
-            start = self.parts(list(x.values()))
+            start = self.parts(x, path)
             self.row(L.DICT, i, len(x), start, *[t.id(key) for key in x])
         elif x is None or x is True or x is False or x is ... or isinstance(x, dtypes.dtype) \
                 or id(x) in self.r.world.seen:

@@ -15,9 +15,70 @@ _OPS: list[tuple[str, str | None, int]] = [
     (name, "name" if op in dis.hasname else
      "const" if op in dis.hasconst else "local" if op in (*dis.haslocal, *dis.hasfree) else None,
      _BITS.get(name, 0)) for op, name in enumerate(dis.opname[:256])]
+_LOADS = frozenset(name for name in dis.opmap if name.startswith(
+    ("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")))
+_CALL_NAMED = "CALL_KW"          # its last operand is the names (from 3.13 on)
+_NULL_FOLLOWS = sys.version_info >= (3, 13)  # what is called
 _CALL = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
+
+
+def is_called(found: Sequence[Instruction], i: int) -> bool:
+    """Is what instruction i of a list loads called by the code itself, not passed or looked into?
+
+        >>> from whet.jit.guards.bytecode import instructions, is_called
+        >>> found = list(instructions((lambda f, o: (len(o), o.f(o.f))).__code__))
+        >>> [(x[2], is_called(found, i)) for i, x in enumerate(found) if x[2] in ("len", "f")]
+        [('len', True), ('f', True), ('f', False)]
+    """
+    name, arg, _ = found[i]
+    by_flag = name == "LOAD_METHOD" or name in _BITS and bool(_BITS[name] and arg & 1)
+    return by_flag or i + 1 < len(found) and found[i + 1][0] == "PUSH_NULL" and _NULL_FOLLOWS
+
+
+def call_of(found: Sequence[Instruction], i: int) -> dict[int | str, Instruction | None] | None:
+    """The arguments of the call of what instruction i of a list loads, by position or name: the
+    instruction that loads one, None for one that more than an instruction makes. None where there
+    is no such call, or it is hard to say.
+
+        >>> from whet.jit.guards.bytecode import call_of, instructions
+        >>> found = list(instructions((lambda f, x: f(x, x.y, n=3)).__code__))
+        >>> i = next(i for i, (name, _, value) in enumerate(found) if value == "f")
+        >>> {k: x and x[2] for k, x in call_of(found, i).items()}
+        {0: 'x', 1: None, 'n': 3}
+    """
+    # what lies on the stack besides the function
+    stack: list[Instruction | None] = []
+    names: tuple[str, ...] = ()
+    for instruction in found[i + 1:]:
+        name, arg, value = instruction
+        op, depth = dis.opmap[name], len(stack)
+        if _NULL_FOLLOWS and name == "PUSH_NULL" and not stack:
+            continue
+        if name == "KW_NAMES":
+            names = value
+        elif name == _CALL_NAMED and arg == depth - 1:
+            last = stack.pop()
+            return _by_place(stack, last[2] if last is not None else ())
+        elif name == _CALL and arg == depth:
+            return _by_place(stack, names)
+        depth += dis.stack_effect(op, arg if op >= dis.HAVE_ARGUMENT else None)
+        if op in _JUMPS or depth < 0:
+            return None
+        if name in _LOADS:                   # (of what is called, beside a NULL)
+            stack += [instruction] if depth == len(stack) + 1 else [None, None]
+        elif name != "KW_NAMES":
+            stack = stack[:max(min(depth, len(stack)) - 1, 0)]
+            stack += [None] * (depth - len(stack))
+    return None
+
+
+def _by_place(stack: list[Instruction | None],
+              names: tuple[str, ...]) -> dict[int | str, Instruction | None]:
+    """Arguments as they lie on the stack, of which the last ones have names."""
+    plain = len(stack) - len(names)
+    return {**dict(enumerate(stack[:plain])), **dict(zip(names, stack[plain:]))}
 
 
 def second_is_constant(found: Sequence[Instruction], i: int) -> bool:
@@ -27,22 +88,13 @@ def second_is_constant(found: Sequence[Instruction], i: int) -> bool:
         >>> from whet.jit.guards.bytecode import instructions, second_is_constant
         >>> def asks(f):
         ...     found = list(instructions(f.__code__))
-        ...     return second_is_constant(found, next(i for i, (name, *_) in enumerate(found) if name == "LOAD_GLOBAL"))
-        >>> asks(lambda o: getattr(o.part, "x", o.y)), asks(lambda o, k: getattr(o.part, k)), asks(lambda o, k: getattr(o, f"lr_{k}"))
-        (True, False, False)
+        ...     at = next(i for i, (name, *_) in enumerate(found) if name == "LOAD_GLOBAL")
+        ...     return second_is_constant(found, at)
+        >>> asks(lambda o: getattr(o.part, "x", o.y)), asks(lambda o, k: getattr(o, f"lr_{k}"))
+        (True, False)
     """
-    # of what lies on the stack besides the function; is the second thing there a constant?
-    depth, constant = 0, False
-    for name, arg, value in found[i + 1:]:
-        op, before = dis.opmap[name], depth
-        if name == _CALL and arg == depth:
-            return constant
-        depth += dis.stack_effect(op, arg if op >= dis.HAVE_ARGUMENT else None)
-        if op in _JUMPS or depth < 0:
-            return False
-        if depth <= 2 and name != "KW_NAMES":
-            constant = before == 1 and depth == 2 and name == "LOAD_CONST" and type(value) is str
-    return False
+    second = (call_of(found, i) or {}).get(1)
+    return second is not None and second[0] == "LOAD_CONST" and type(second[2]) is str
 
 
 def instructions(code: CodeType) -> Iterator[Instruction]:

@@ -5,7 +5,7 @@ import types
 from typing import Any
 
 from ..capture.varying_numbers import TELLTALE
-from .bytecode import instructions, returns_a_hash, second_is_constant
+from .bytecode import call_of, instructions, is_called, returns_a_hash, second_is_constant
 
 # what looks up names that may be made at run time; ASKED takes them as a second argument
 ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))
@@ -18,6 +18,7 @@ EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", 
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
                         "LOAD_SUPER_ATTR"))
+NONE = "LOAD_CONST", 0, None     # what loads None
 FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 
 
@@ -44,6 +45,8 @@ class NamesInCode:
         self.globals: dict[tuple[str, bool], None] = {}
         self.imports: dict[tuple[str, int], None] = {}
         self._read(code)
+        if "deque" in code.co_names:
+            self.exact |= not _has_constant_length(code)
 
     def _read(self, code: types.CodeType) -> None:
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
@@ -71,12 +74,6 @@ class NamesInCode:
             self.types_itself = True
         elif last == "type":
             self.exact = self.typed = True
-        maxlen = name in ("KW_NAMES", "LOAD_CONST") and code.co_consts[arg] == ("maxlen",) \
-            or name in ("PRECALL", "CALL") and arg == 2 and before != "PRECALL" \
-            and "deque" in code.co_names
-        if maxlen and before != "LOAD_CONST" \
-                and (before != "LOAD_FAST" or code.co_name != "__init__"):
-            self.exact = True
         self.shown |= name in FORMATS
 
 
@@ -93,6 +90,22 @@ def _looks_up(code: types.CodeType) -> bool:
              if name == "LOAD_GLOBAL" and value in ASKED]
     return not (LOOKUPS - ASKED).isdisjoint(code.co_names) or not asked \
         or not all(second_is_constant(found, i) for i in asked)
+
+
+def _has_constant_length(code: types.CodeType) -> bool:
+    """Is the length that some code gives a deque a constant, or no argument at all? A deque takes
+    no other number than Python's own for it."""
+    found = list(instructions(code))
+    for i, (_, _, value) in enumerate(found):
+        if value == "deque" and is_called(found, i):
+            call = call_of(found, i)
+            if call is None:
+                return False
+            length = call.get(1, call.get("maxlen", NONE))
+            if length is None or length[0] != "LOAD_CONST" and not (
+                    length[0] == "LOAD_FAST" and code.co_name == "__init__"):
+                return False
+    return True
 
 
 def absolute(name: str, level: int, names_of: dict[str, Any]) -> str:

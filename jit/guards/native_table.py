@@ -9,6 +9,7 @@ the long way: see `dispatch`.
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +37,13 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     not do, or the world has moved on.
 
     To be made when `r` fits."""
-    if (enter is None or r.guards.shared or r.replay.left.filled
-            or len({type(x) for x in given.boxes}) < len(given.boxes) or r.returns_a_box):
-        return None                          # (which containers are one is not compared,
-    if any(like(x, y) for x in given.boxes for y in r.world.seen.values()):
-        return None                          # nor whether one of them is reached from outside, too)
+    if enter is None or r.guards.shared or r.replay.left.filled or r.returns_a_box:
+        return None
+    # which containers are one is not compared, nor whether one is reached from outside, too
+    alike = itertools.combinations(given.boxes, 2)
+    outside_too = itertools.product(given.boxes, r.world.seen.values())
+    if any(like(x, y) for x, y in itertools.chain(alike, outside_too)):
+        return None
     if not r.replay.inputs.are_arguments_like(given.looks):
         return None
     reached = r.reach(given.leaves)

@@ -61,9 +61,16 @@ class World:
         self.bare[:] = [t for t in self.bare if id(t) not in gone]
         self.grads = []
 
-    def entangled(self, leaves: Iterable[Any]) -> bool:
+    def takes_as_it_comes(self, boxes: Iterable[Any]) -> bool:
+        """Is one of these containers a list that grows, or a tuple whose parts lie in slots?"""
+        there = {id(s.spot.found()) for s in self.slots if s.item is not None}
+        return any(id(x) in self.growing or id(x) in there for x in boxes)
+
+    def entangled(self, leaves: Iterable[Any], boxes: Iterable[Any]) -> bool:
         """Are tensors of slots, or lists that grow, known by other names as well? Then they are no
         slots."""
+        if self.takes_as_it_comes(boxes):
+            return True
         found = [s.there() for s in self.slots if not s.is_number]
         known = {*self.tensors, *self.inputs, *map(id, leaves), *(id(x._array) for x in leaves)}
         return len(set(map(id, found))) < len(found) or any(id(t) in known for t in found) \

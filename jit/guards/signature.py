@@ -2,12 +2,8 @@
 from __future__ import annotations
 
 import collections
-import contextlib
-import dataclasses
-import functools
 import sys
 import threading
-import types
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +18,19 @@ from ..capture.array_parts import takes
 from ..capture.noted_call import Call
 from ..capture.refused import Refused
 from ..capture.tensor_sources import DataOf
+from ..capture.varying_numbers import tensor_of, varies
 from ..capture.writes import counters
 from ..report.reasons import Memory, Settings
 from .immutable_types import PLAIN, exact
-from .instances import attributes, not_of_c
+from .instances import attributes
+from .number_paths import Branch, Path, is_record, parts
 from .tensor_facts import Look, look, named
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
     from .outside_state import World
+
+MOST = 256                       # numbers of a call that vary: each is an input of its own
 
 
 class Given:
@@ -43,19 +43,19 @@ class Given:
 
     def __init__(self, sizes: bool = True, arrays: bool = True) -> None:
         self.sizes = sizes                   # Are sizes among what describes a tensor?
-        # numbers: of arguments that vary, as tensors
         self.leaves: list[Any] = []
         self.looks: list[Look | None] = []
         self.others: list[Any] = []
         self.boxes: list[Any] = []
-        self.numbers: dict[int | str, Any] = {}
+        self.numbers: dict[Path, Any] = {}   # that vary, as tensors, by where they are
         # id of a NumPy array -> it, of those that are inputs as tensors are
         self.arrays: dict[int, Any] | None = {} if arrays else None
         # id of a leaf or a box -> which it is (they are kept alive by being so)
         self.met: dict[int, int] = {}
 
-    def flatten(self, x: Any) -> Hashable:
-        """A hashable description of an argument."""
+    def flatten(self, x: Any, branch: Branch | None = None, path: Path = ()) -> Hashable:
+        """A hashable description of an argument, or of a part of one. `branch`: what of it varies,
+        None where nothing does, `path`: where it is."""
         t = type(x)
         if isinstance(x, Base):
             i = self.met.get(id(x))
@@ -78,14 +78,17 @@ class Given:
         if t is np.ndarray and self.arrays is not None and takes(x):
             return self.array(x, self.arrays)
         if t in PLAIN:
+            if branch is not None and branch.is_number and varies(x) and len(self.numbers) < MOST:
+                return self.number(path, x)
             return t, exact(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
             i = self.box(x) if t is not tuple or x else None         # (the empty tuple is one)
             if i is not None:
                 return t, i
             if t in (list, tuple):
-                return t, tuple([self.flatten(y) for y in x])
-            return t, tuple([(self.flatten(k), self.flatten(v)) for k, v in x.items()])
+                return t, self.parts(x, branch, path)
+            keys = [self.flatten(k) for k in x]
+            return t, tuple(zip(keys, self.parts(x, branch, path, x.values())))
         if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
             if t is Size:                    # (each look at a shape makes one)
                 return t, tuple([self.flatten(y) for y in x])
@@ -95,20 +98,31 @@ class Given:
                 return t, i
             # (a subclass may have attributes beside the fields)
             more = getattr(x, "__dict__", None)
-            return t, tuple([self.flatten(y) for y in (*x, more)[:None if more else -1]])
+            held = self.parts(x, branch, path, tuple(x))
+            return t, (*held, self.flatten(more)) if more else held
         if t is slice:
             return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
         if t is range:
             return t, x.start, x.stop, x.step
         if isinstance(x, np.generic):
             return t, x.dtype, x.tobytes()
-        if (t.__hash__ is None
-                and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))):
+        if is_record(x):
             self.others.append(t)
             i = self.box(x)
-            return t, tuple([(k, self.flatten(v)) for k, v in attributes(x)]) if i is None else i
+            if i is not None:
+                return i
+            names, held = zip(*attributes(x)) if attributes(x) else ((), ())
+            return t, tuple(zip(names, self.parts(x, branch, path, held)))
         self.others.append(x)
         return t, id(x)
+
+    def parts(self, x: Any, branch: Branch | None, path: Path,
+              held: Iterable[Any] | None = None) -> tuple[Hashable, ...]:
+        """The descriptions of what is in a container; `held`: that, where it is not what going
+        through the container gives."""
+        if branch is None:
+            return tuple([self.flatten(y) for y in (x if held is None else held)])
+        return tuple([self.flatten(y, branch.part(step), (*path, step)) for step, y in parts(x)])
 
     def array(self, x: Any, arrays: dict[int, Any]) -> tuple[Any, ...]:
         """A NumPy array: a leaf is a tensor around it."""
@@ -125,11 +139,12 @@ class Given:
         self.looks.append(seen)
         return seen if self.sizes else apart_from_sizes(seen)
 
-    def number(self, place: int | str, t: Any) -> None:
-        """Take in the tensor that stands for a number at a place of the arguments."""
-        self.numbers[place] = t
+    def number(self, path: Path, x: float) -> tuple[Any, ...]:
+        """A number that varies: a tensor stands for it."""
+        t = self.numbers[path] = tensor_of(x)
         self.leaves.append(t)
         self.looks.append(None)
+        return type(x), t._array.dtype
 
     def box(self, x: Any) -> int | None:
         """Which of the containers this is; None where it was not met before."""
@@ -138,79 +153,6 @@ class Given:
             return i
         self.boxes.append(x)
         return None
-
-
-class Exchanged:
-    """Arguments in which something stands for each array. Lists, dicts and objects are changed, and
-    put back by `end`; tuples are made anew: `tuples` has the real one by the id of the new one."""
-
-    def __init__(self, stand_in: Callable[[Any], Any]) -> None:
-        self.stand_in = stand_in
-        self.met: dict[int, Any] = {}
-        self.undo: list[tuple[Any, ...]] = []
-        self.tuples: dict[int, tuple[Any, Any]] = {}
-
-    def __call__(self, x: Any) -> Any:
-        t = type(x)
-        if t is np.ndarray:
-            return self.stand_in(x)
-        if id(x) in self.met:
-            return self.met[id(x)]
-        self.met[id(x)] = x
-        if isinstance(x, tuple) and t is not Size:
-            parts = [self(y) for y in x]
-            if any(y is not z for y, z in zip(parts, x)):
-                new = self.met[id(x)] = t(parts) if t is tuple else t._make(parts)
-                self.tuples[id(new)] = new, x
-                return new
-        elif t is list:
-            self.within(enumerate(x), x, x.__setitem__, x.__getitem__)
-        elif t in (dict, collections.OrderedDict):
-            self.within(list(x.items()), x, x.__setitem__, x.get)
-        elif (t.__hash__ is None
-              and (t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))):
-            self.within(attributes(x),
-                        x,
-                        functools.partial(object.__setattr__, x),
-                        functools.partial(getattr, x))
-        return x
-
-    def within(self, parts: Iterable[tuple[Any, Any]], x: Any, put: Callable[[Any, Any], Any],
-               get: Callable[[Any], Any]) -> None:
-        """The parts of something that can be changed."""
-        for k, y in list(parts):
-            new = self(y)
-            if new is not y:
-                put(k, new)
-                self.undo.append((put, get, k, new, y))
-
-    def given_back(self, x: Any, seen: tuple[Any, ...] = ()) -> Any:
-        """What the run returned, with the real tuples in it."""
-        if id(x) in self.tuples:
-            return self.tuples[id(x)][1]
-        if any(x is y for y in seen) or type(x) not in (list, dict, tuple):
-            return x
-        parts = {
-            k: self.given_back(y, (*seen, x))
-            for k, y in (x.items() if type(x) is dict else enumerate(x))}
-        if type(x) is tuple:
-            return tuple(parts.values()) if any(y is not z for y, z in zip(x, parts.values())) else x
-        for k, y in parts.items():
-            if x[k] is not y:
-                x[k] = y
-        return x
-
-    def end(self) -> None:
-        """All is as it was, but for what the run exchanged."""
-        for put, get, k, new, was in self.undo:
-            with contextlib.suppress(LookupError, AttributeError):
-                if get(k) is new:
-                    put(k, was)
-
-    def forget(self) -> None:
-        """Hold nothing of what stood for something else."""
-        for held in (self.met, self.undo, self.tuples):
-            held.clear()
 
 
 def apart_from_sizes(seen: Look) -> tuple[Any, ...]:

@@ -40,6 +40,7 @@ class TensorGuards:
         self.leaf_tensors = [world.tensors.get(id(t)) for t in run.leaves]
         self.leaf_arrays = [world.inputs.get(id(t._array)) for t in run.leaves]
         self.boxes = [world.seen.get(id(x)) for x in run.boxes]
+        self.may_hold_boxes = bool(world.growing) or any(s.item is not None for s in world.slots)
         self.leaf_has_grad = [had[id(t)] for t in run.leaves]
 
     def takes_the_same(self, other: TensorGuards) -> bool:
@@ -69,6 +70,8 @@ class TensorGuards:
                                       for t in leaves], self.leaf_arrays))):
             return False
         if boxes and not all(map(is_, [seen.get(id(x)) for x in boxes], self.boxes)):
+            return False
+        if boxes and self.may_hold_boxes and self.world.takes_as_it_comes(boxes):
             return False
         return all(map(is_, [known.get(id(t)) for t in leaves], self.leaf_tensors))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..guards import native_table, sized_table
 from ..guards.native_entry import MISSED, latch
+from ..guards.number_paths import positions
 from ..guards.table_index import bypass, calls, fingerprint, limit
 from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
@@ -110,7 +111,7 @@ class Recording:
                 sheet.table = self.guards, self.ready
                 if sheet.sized is None and self.unseen:
                     sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
-        self.finger = fingerprint(args, kwargs, given.numbers)
+        self.finger = fingerprint(args, kwargs, {*positions(given.numbers)})
         self.limit()
         return True
 

@@ -1,5 +1,6 @@
 """Tensors from Python's numbers and lists, from other libraries' arrays, from buffers and files."""
 import builtins
+import collections
 import math
 import numbers
 
@@ -258,14 +259,14 @@ def number(value, dtype):
 def _of_varying(data, dtype):
     """Data with numbers that vary, or with tensors of one number, as a tensor made of them; None
     where there are none, or where that would not be what `array_of` gives."""
-    leaves, shape = [], ()
-    if hasattr(data, "__whet_tensor__"):
-        leaves = [data]
-    elif (type(data) in (list, tuple) and len(data) <= _FEW
-          and all(type(x) not in (list, tuple) for x in data)):
-        leaves, shape = data, (len(data),)
+    leaves, shape = _leaves(data), ()
     if not any(hasattr(x, "__whet_tensor__") or is_tensor(x) for x in leaves):
         return None
+    if leaves[0] is data:
+        own = dtypes.of_number(data)
+    else:
+        scan = _Scan(data)
+        own, shape = scan.dtype, scan.shape
     made = []
     for x in leaves:
         if is_tensor(x):
@@ -278,16 +279,31 @@ def _of_varying(data, dtype):
             made.append(literal(np.asarray(x)))
         else:
             return None
-    own = _Scan(data).dtype if shape else dtypes.of_number(data)
     dtype = dtype or own
     if dtype.kind == FLOAT and dtype.itemsize >= 4:
         made = [x.to(dtype) for x in made]
     elif dtype is not dtypes.int64 or any(x.dtype is not dtype for x in made):
         return None
-    return FUNCTIONS["stack"](made) if shape else made[0].clone()
+    if not shape:
+        return made[0].clone()
+    t = FUNCTIONS["stack"](made)
+    return t if len(shape) == 1 else t.reshape(shape)
 
 
-_FEW = 64                                    # numbers that are worth a tensor each
+_FEW = 256                                   # numbers that are worth a tensor each
+_SEQUENCES = (list, tuple, collections.deque)
+
+
+def _leaves(data):
+    """What is in nested sequences, in order; nothing where that is too much."""
+    if type(data) not in _SEQUENCES:
+        return [data]
+    found = []
+    for x in data:
+        found += _leaves(x)
+        if len(found) > _FEW:
+            return []
+    return found
 
 
 @function(method=False)
@@ -341,6 +357,8 @@ def as_tensor(data, dtype=None, device=None):
     if is_tensor(data):
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
     t = _followed(data, dtype)
+    if t is None and modes.state.observers:
+        t = _of_varying(data, dtype)
     if t is not None:
         return t
     a, new = array_of(data, dtype)

@@ -156,10 +156,10 @@ def _position():
     return f, lambda i: (whet.ones(2), i)
 
 
-@row("a list of numbers as an argument, others at each call", refused="")
+@row("numbers in a list, a tuple or a dict among the arguments, others at each call")
 def _list():
-    def f(x, rewards): return x * sum(rewards)
-    return f, lambda i: (whet.ones(2), [i * 0.5, 1.0])
+    def f(x, rewards, rates, pair): return x * sum(rewards) * rates["lr"] + pair[1]
+    return f, lambda i: (whet.ones(2), [i * 0.5, 1.0], {"lr": 0.1 * i}, (i, 2.5 * i))
 
 
 @row("a text that another call's numbers are in, as an attribute", refused="is 'loss=")

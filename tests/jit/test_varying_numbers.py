@@ -1,10 +1,13 @@
 """Functions whose results go by values: a recording is replayed on other values, and gives what
 eager does."""
+import collections
+import types
 import warnings
 
 import pytest
 import whet
 from whet import nn, optim, tensor
+from whet.jit.guards import native_entry
 
 m, n = (tensor([[True, False, True],
                 [False, True, False]]), tensor([[True, True, False], [False, False, False]]))
@@ -260,3 +263,72 @@ def test_numbers_in_an_f_string_vary(capsys):
     assert capsys.readouterr().out == "".join(f"{k * k:.3f} or {float(k * k)} loss;"
                                               for k in range(8))
     assert step._policy.summary().replayed == 7
+
+
+# ---- numbers in containers among the arguments ---------------------------------------------------
+HYPER = collections.namedtuple("HYPER", "rate weight")
+CONTAINERS = {
+    "list": lambda a, b: [a, b], "tuple": lambda a, b: (a, b, 2),
+    "dict": lambda a, b: dict(r=a, w=b), "named": HYPER,
+    "nested": lambda a, b: {"r": [a, {"w": (b,)}]},
+    "namespace": lambda a, b: types.SimpleNamespace(r=a, w=b)}
+
+
+def flat(x):
+    if isinstance(x, types.SimpleNamespace):
+        x = vars(x)
+    if isinstance(x, dict):
+        x = x.values()
+    return [x] if isinstance(x, int | float) else [z for y in x for z in flat(y)]
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_numbers_in_a_container_vary(kind):
+    """All calls after the second are replays of one recording; what was given is as it was."""
+    make = CONTAINERS[kind]
+
+    @whet.jit.trace
+    def step(x, given):
+        a, b, *_ = flat(given)
+        return x * a + b
+    for k in range(8):
+        given = make(k + 0.5, -0.25 * k)
+        assert step(whet.ones(2), given).tolist() == [0.75 * k + 0.5] * 2
+        assert repr(given) == repr(make(k + 0.5, -0.25 * k))
+    assert step._policy.summary().replayed == 6
+
+
+def test_machine_code_looks_at_numbers_in_containers():
+    @whet.jit.trace
+    def step(x, rewards, options, pair):
+        return x * rewards[0] + rewards[1] * options["scale"] - pair[1]
+    for k in range(12):
+        step(whet.ones(2), [k + 0.5, k], {"scale": 0.5 * k, "name": "n"}, (1, float(k)))
+    r = next(r for r in step._policy.held if r.calls)
+    if native_entry.enter is not None:
+        assert r.ready is not None and not r.counted
+    assert r.calls == 10
+
+
+def test_lists_of_other_lengths_are_other_recordings_and_learn_from_each_other():
+    @whet.jit.trace
+    def step(x, rewards):
+        return x * sum(rewards)
+    for k in range(6):
+        for n in (1, 2, 3):
+            rewards = [n + k + 0.5 * i for i in range(n)]
+            assert step(whet.ones(1), rewards).item() == sum(rewards)
+    calls = step.explain(data=True)["calls"]
+    assert calls["replayed"] >= 13, calls
+
+
+def test_a_number_that_python_goes_on_from_is_a_constant_beside_ones_that_vary():
+    @whet.jit.trace
+    def step(x, options):
+        for _ in range(options["steps"]):
+            x = x - options["rate"] * x
+        return x
+    for k in range(12):
+        step(whet.ones(2), {"rate": 0.01 * k, "steps": 2 + (k == 1)})
+    calls = step.explain(data=True)["calls"]
+    assert calls["replayed"] >= 7, calls

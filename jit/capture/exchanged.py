@@ -1,0 +1,148 @@
+"""Arguments of a recorded run, in which something stands for each NumPy array and for each number
+that varies."""
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import operator
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from whet.tensor import Size
+
+from ..guards.instances import attributes
+from ..guards.number_paths import Element, Path, is_record
+from .put_back import reclaim
+
+UNHELD = 2                       # references to a tuple that only `forget` holds
+
+
+class Held:
+    """A list, a dict or an object in which something stands for others. `laid`: (step, what stands
+    there, what was there); `as_found`: what a list or dict held when the run began."""
+
+    def __init__(self, owner: Any, put: Callable[[Any, Any], Any],
+                 get: Callable[[Any], Any]) -> None:
+        self.owner, self.put, self.get = owner, put, get
+        self.laid: list[tuple[Any, Any, Any]] = []
+        self.as_found: list[Any] = []
+
+    def contents(self) -> list[Any]:
+        """All that a list or dict holds."""
+        owner = self.owner
+        return [*owner, *owner.values()] if isinstance(owner, dict) else list(owner)
+
+    def is_untouched(self) -> bool:
+        """Does a list or dict hold what the run found in it?"""
+        now = self.contents()
+        return len(now) == len(self.as_found) and all(map(operator.is_, now, self.as_found))
+
+    def has(self, step: Any, new: Any) -> bool:
+        """Is what stands for something else still there?"""
+        with contextlib.suppress(LookupError, AttributeError):
+            return self.get(step) is new
+        return False
+
+    def end(self, numbers: dict[int, Any]) -> None:
+        """Put back what was there. Numbers stay in a list or dict that the run has changed, for
+        what it holds is described as a whole: a plain one would be a constant of it."""
+        numbers_stay = isinstance(self.owner, list | dict) and not self.is_untouched()
+        for k, new, was in self.laid:
+            if self.has(k, new) and not (numbers_stay and id(new) in numbers):
+                self.put(k, was)
+
+
+class Exchanged:
+    """Arguments in which `numbers`, by their paths, stand for numbers and `array(x)` for a NumPy
+    array. Lists, dicts and objects are changed, and put back by `end`; tuples are made anew:
+    `tuples` has the real one by the id of the new one."""
+
+    def __init__(self, numbers: dict[Path, Any],
+                 array: Callable[[Any], Any] | None = None) -> None:
+        self.numbers, self.array = numbers, array
+        self.ids = {id(x): x for x in numbers.values()}
+        self.met: dict[int, Any] = {}
+        self.held: list[Held] = []
+        self.tuples: dict[int, tuple[Any, Any]] = {}
+
+    def __call__(self, x: Any, path: Path) -> Any:
+        """What the run finds in the place of an argument, or of a part of one."""
+        if path in self.numbers:
+            return self.numbers[path]
+        t = type(x)
+        if t is np.ndarray:
+            return x if self.array is None else self.array(x)
+        if id(x) in self.met:
+            return self.met[id(x)]
+        self.met[id(x)] = x
+        if isinstance(x, tuple) and t is not Size:
+            parts = [self(y, (*path, i)) for i, y in enumerate(x)]
+            if any(y is not z for y, z in zip(parts, x)):
+                made: Any = t
+                new = self.met[id(x)] = made(parts) if t is tuple else made._make(parts)
+                if hasattr(x, "__dict__"):
+                    vars(new).update(vars(x))
+                self.tuples[id(new)] = new, x
+                return new
+        elif t is list:
+            held = Held(x, x.__setitem__, x.__getitem__)
+            self.within(held, path, [(i, Element(i), y) for i, y in enumerate(x)])
+        elif t in (dict, collections.OrderedDict):
+            held = Held(x, x.__setitem__, x.__getitem__)
+            self.within(held, path, [(k, k, y) for k, y in x.items()])
+        elif is_record(x):
+            held = Held(x, functools.partial(object.__setattr__, x), functools.partial(getattr, x))
+            self.within(held, path, [(k, k, y) for k, y in attributes(x)])
+        return x
+
+    def within(self, held: Held, path: Path, parts: Iterable[tuple[Any, Any, Any]]) -> None:
+        """The parts of something that can be changed, each with its key and its step."""
+        for k, step, y in parts:
+            new = self(y, (*path, step))
+            if new is not y:
+                held.put(k, new)
+                held.laid.append((k, new, y))
+        if held.laid:
+            self.held.append(held)
+            held.as_found = held.contents() if isinstance(held.owner, list | dict) else []
+
+    def given_back(self, x: Any, seen: tuple[Any, ...] = ()) -> Any:
+        """What the run returned, with the real tuples in it."""
+        if id(x) in self.tuples:
+            return self.tuples[id(x)][1]
+        if any(x is y for y in seen) or type(x) not in (list, dict, tuple):
+            return x
+        parts = {
+            k: self.given_back(y, (*seen, x))
+            for k, y in (x.items() if type(x) is dict else enumerate(x))}
+        if type(x) is tuple:
+            same = all(map(operator.is_, x, parts.values()))
+            return x if same else tuple(parts.values())
+        for k, y in parts.items():
+            if x[k] is not y:
+                x[k] = y
+        return x
+
+    def end(self) -> None:
+        """All is as it was, but for what the run exchanged."""
+        for held in self.held:
+            held.end(self.ids)
+
+    def forget(self) -> None:
+        """Hold nothing of what stood for something else. A tuple that is still held somewhere
+        makes room for the real one."""
+        self.met.clear()
+        self.held.clear()
+        new: Any = None
+        for i in list(self.tuples):
+            new, was = self.tuples.pop(i)
+            if sys.getrefcount(new) > UNHELD:
+                reclaim([(functools.partial(_given, new), was)])
+        self.numbers, self.ids = {}, {}
+
+
+def _given(x: Any) -> Any:
+    return x

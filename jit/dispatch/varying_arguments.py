@@ -1,0 +1,57 @@
+"""Which numbers among the arguments of a function vary, as its calls have shown."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..guards.number_paths import Branch, Path, branches, numbers_within, of_all
+
+SEEN = 4                         # calls of which the numbers among the arguments are remembered
+
+Numbers = dict[Path, list[float]]
+
+
+class VaryingArguments:
+    """`paths` lead to numbers that vary; those in `fixed` do not: Python went on from them.
+    `branches`: the paths as a tree, None where there are none."""
+
+    def __init__(self) -> None:
+        self.paths: set[Path] = set()
+        self.fixed: set[Path] = set()
+        self.seen: list[Numbers] = []        # those of the last calls of new kinds
+        self.branches: Branch | None = None
+
+    def compare(self, named: Sequence[tuple[Any, Any]]) -> bool:
+        """Numbers vary where they are others than in a call before, of the same types; True where
+        some are new to that."""
+        now, before = numbers_within(named), len(self.paths)
+        for then in self.seen:
+            if now.keys() >= then.keys():
+                apart = [p for p in then if _differ(now[p], then[p])]
+                if all(set(map(type, now[p])) == set(map(type, then[p])) for p in apart):
+                    self.paths.update(apart)
+        self.seen.append(now)
+        del self.seen[:-SEEN]
+        self.settle()
+        return len(self.paths) > before
+
+    def fix(self, paths: Iterable[Path]) -> None:
+        """Python went on from the numbers at these paths: they are part of what tells calls
+        apart."""
+        self.fixed.update(map(of_all, paths))
+        self.settle()
+
+    def fix_all(self) -> None:
+        """None is taken as it comes."""
+        self.paths.clear()
+        self.settle()
+
+    def settle(self) -> None:
+        """The paths have changed."""
+        self.paths -= self.fixed
+        self.branches = branches(self.paths) if self.paths else None
+
+
+def _differ(now: list[float], then: list[float]) -> bool:
+    """Are there others, and not only more or fewer?"""
+    return any(type(a) is not type(b) or a != b for a, b in zip(now, then))

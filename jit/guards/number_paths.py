@@ -1,0 +1,105 @@
+"""Where numbers lie among the arguments of a call: paths into lists, tuples, dicts and objects that
+hold nothing but data, and which of these numbers vary.
+
+The first step of a path is an argument's position or name. The elements of a list vary together,
+as a list holds things of one kind: rewards, losses, learning rates of groups. What a tuple or a
+dict holds varies by its position or key.
+"""
+from __future__ import annotations
+
+import collections
+import dataclasses
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from ..capture.varying_numbers import varies
+from .immutable_types import PLAIN
+from .instances import attributes, not_of_c
+
+Path: TypeAlias = tuple[Any, ...]
+
+
+NOWHERE = object()               # the step to what no path leads to: its key may be any object
+
+
+class Element(NamedTuple):
+    """The step to an element of a list. In the path of all elements the class stands for it."""
+    at: int
+
+
+def of_all(path: Path) -> Path:
+    """The path that says whether a number varies: that of all elements, within lists.
+
+    >>> from whet.jit.guards.number_paths import Element, of_all
+    >>> of_all((0, Element(3), "lr")) == (0, Element, "lr")
+    True
+    """
+    return tuple([Element if type(step) is Element else step for step in path])
+
+
+def is_record(x: Any) -> bool:
+    """Is this an object that holds nothing but data, and is compared by it?"""
+    t = type(x)
+    return t.__hash__ is None and (
+        t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))
+
+
+def parts(x: Any) -> Iterable[tuple[Any, Any]]:
+    """The steps from a container to what is in it, with that."""
+    t = type(x)
+    if t is list:
+        return [(Element(i), y) for i, y in enumerate(x)]
+    if t is tuple or isinstance(x, tuple) and hasattr(t, "_fields"):
+        return enumerate(x)
+    if t in (dict, collections.OrderedDict):
+        return [(k if type(k) in PLAIN else NOWHERE, y) for k, y in x.items()]
+    return attributes(x) if is_record(x) else ()
+
+
+def numbers_within(named: Iterable[tuple[Any, Any]]) -> dict[Path, list[float]]:
+    """The numbers among arguments, by the paths of all elements."""
+    found: dict[Path, list[float]] = {}
+    met: set[int] = set()
+
+    def visit(x: Any, path: Path) -> None:
+        if varies(x):
+            found.setdefault(path, []).append(x)
+        elif type(x) not in PLAIN and id(x) not in met:
+            met.add(id(x))
+            for step, y in parts(x):
+                if step is not NOWHERE:
+                    visit(y, (*path, Element if type(step) is Element else step))
+    for place, x in named:
+        visit(x, (place,))
+    return found
+
+
+class Branch:
+    """What is known of an argument, or of a part of one: is it a number that varies, and in which
+    of its parts are there such?"""
+    __slots__ = ("is_number", "parts")
+
+    def __init__(self) -> None:
+        self.is_number = False
+        self.parts: dict[Any, Branch] = {}
+
+    def part(self, step: Any) -> Branch | None:
+        """What is known of a part; None where nothing in it varies."""
+        return self.parts.get(Element if type(step) is Element else step)
+
+
+def branches(paths: Iterable[Path]) -> Branch:
+    """What is known of all arguments, where the numbers at these paths vary."""
+    root = Branch()
+    for path in paths:
+        branch = root
+        for step in path:
+            branch = branch.parts.setdefault(step, Branch())
+        branch.is_number = True
+    return root
+
+
+def positions(paths: Iterable[Path]) -> Iterator[int]:
+    """The positions of arguments that are numbers themselves."""
+    return (path[0] for path in paths if len(path) == 1 and type(path[0]) is int)
