@@ -9,10 +9,11 @@ THREADS = os.environ.setdefault("THREADS", "1")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = THREADS
 
-SEVERAL = {"blocks", "exported"}                     # measures several numbers of threads itself
+# measures several numbers of threads itself
+SEVERAL = {"blocks", "exported", "loaders"}
 ALL = [
     "overhead", "throughput", "products", "convolutions", "start", "traced", "gradients", "calls",
-    "blocks", "exported", "mixes", "transforms", "memory"]
+    "blocks", "exported", "mixes", "transforms", "memory", "loaders"]
 
 
 def main():

@@ -3,6 +3,7 @@ import numpy as np
 
 from .. import devices, indexing
 from ..autograd import modes
+from ..cpu import shared_memory
 from ..dtypes import FROM_NUMPY
 from ..ir.spans import address, span
 from ..tensor import contiguous_format, owner, shown, wrap
@@ -210,22 +211,20 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 
 @method()
 def share_memory_(self):
-    """Move the tensor to memory that forked processes share."""
-    import mmap
-    a = self._array
-    if a.size and not is_shared(self):
-        shared = np.frombuffer(mmap.mmap(-1, a.nbytes), np.uint8).view(a.dtype).reshape(a.shape)
-        shared[...] = a
-        self._array = shared
+    """Move the tensor to memory that other processes can share: forked ones have it, and it can be
+    sent through `whet.multiprocessing`.
+
+    >>> import whet
+    >>> whet.ones(3).share_memory_().is_shared()
+    True
+    """
+    if self._array.size and not is_shared(self):
+        self._array = shared_memory.shared_copy(self._array)
         shown(self)
     return self
 
 
 @method()
 def is_shared(self):
-    """Is the memory shared with forked processes? See `share_memory_`."""
-    import mmap
-    a = self._array
-    while isinstance(a, np.ndarray | memoryview):
-        a = a.base if isinstance(a, np.ndarray) else a.obj
-    return isinstance(a, mmap.mmap)
+    """Is the memory one that processes share? See `share_memory_`."""
+    return shared_memory.mapping_of(self._array) is not None

@@ -298,7 +298,7 @@ class Tensor:
     def is_pinned(self, device: Device | None = None) -> _bool: ...
     is_quantized: _bool
     def is_same_size(self, other: Scalar) -> _bool: """Have the two tensors the same size?"""
-    def is_shared(self) -> _bool: """Is the memory shared with forked processes? See `share_memory_`."""
+    def is_shared(self) -> _bool: """Is the memory one that processes share? See `share_memory_`."""
     def is_signed(self) -> _bool: """Can elements be negative?"""
     is_sparse: _bool
     is_xpu: _bool

@@ -143,10 +143,11 @@ def test_collate():
             and out["c"][0].dtype is whet.float32 and out["c"][1] is None)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [{}, {"num_workers": 2},
+                                     {"num_workers": 2, "multiprocessing_context": "thread"}])
 def test_loader(workers):
     def load(dataset, **k):
-        return DataLoader(dataset, num_workers=workers, **k)
+        return DataLoader(dataset, **workers, **k)
     assert lists(load(Squares(5), batch_size=2)) == [[0, 1], [4, 9], [16]]
     assert lists(load(Squares(5), batch_size=2, drop_last=True)) == [[0, 1], [4, 9]]
     assert len(load(Squares(5), batch_size=2)) == 3
@@ -199,7 +200,7 @@ def test_whole_batches_may_be_fetched_at_once():
     assert lists(DataLoader(Subset(Bulk(9), [4, 5]), batch_size=2)) == [[-4, -5]]
 
 
-def test_workers():
+def test_threads():
     seen = set()
 
     class Slow(Squares):
@@ -210,13 +211,15 @@ def test_workers():
             return super().__getitem__(i)
     began = []
     assert get_worker_info() is None
-    loader = DataLoader(Slow(12), batch_size=1, num_workers=3, worker_init_fn=began.append)
+    loader = DataLoader(Slow(12), batch_size=1, num_workers=3, multiprocessing_context="thread",
+                        worker_init_fn=began.append)
     assert lists(loader) == [[i * i] for i in range(12)]
     assert (sorted(began) == [0, 1, 2] and {s[0] for s in seen} == {0, 1, 2}
             and {s[1] for s in seen} == {3})
-    loose = DataLoader(Slow(12), num_workers=3, in_order=False)
+    loose = DataLoader(Slow(12), num_workers=3, multiprocessing_context="thread", in_order=False)
     assert sorted(lists(loose)) == [[i * i] for i in range(12)]
-    keep = DataLoader(Slow(6), num_workers=2, persistent_workers=True, worker_init_fn=began.append)
+    keep = DataLoader(Slow(6), num_workers=2, multiprocessing_context="thread",
+                      persistent_workers=True, worker_init_fn=began.append)
     began.clear()
     assert lists(keep) == lists(keep) and sorted(began) == [0, 1]
 
@@ -246,9 +249,9 @@ def test_problems_in_workers_come_here():
         lists(DataLoader(Stuck(2), num_workers=1, timeout=0.05))
 
 
-def test_workers_end_when_nobody_reads_any_more():
+def test_threads_end_when_nobody_reads_any_more():
     before = set(threading.enumerate())
-    it = iter(DataLoader(Squares(100), num_workers=3))
+    it = iter(DataLoader(Squares(100), num_workers=3, multiprocessing_context="thread"))
     next(it)
     workers = set(threading.enumerate()) - before
     assert len(workers) == 3
@@ -265,18 +268,22 @@ def test_not_too_much_is_fetched_ahead():
         def __getitem__(self, i):
             fetched.append(i)
             return super().__getitem__(i)
-    it = iter(DataLoader(Noted(100), num_workers=2, prefetch_factor=3))
+    it = iter(DataLoader(Noted(100), num_workers=2, multiprocessing_context="thread",
+                         prefetch_factor=3))
     next(it)
     time.sleep(0.1)
     assert len(fetched) <= 2 * 3 + 1
 
 
 def test_options_are_checked():
-    for options, text in ((dict(num_workers=-1), "num_workers"), (dict(prefetch_factor=2), "prefetch_factor"),
+    for options, text in ((dict(num_workers=-1), "num_workers"),
+                          (dict(prefetch_factor=2), "prefetch_factor"),
                           (dict(persistent_workers=True), "persistent_workers"),
                           (dict(sampler=[1], shuffle=True), "mutually exclusive"),
-                          (dict(batch_sampler=[[1]], batch_size=2), "mutually exclusive"), (dict(timeout=-1), "timeout"),
-                          (dict(batch_size=None, drop_last=True), "auto-batching"), (dict(batch_size=0), "batch_size")):
+                          (dict(batch_sampler=[[1]], batch_size=2), "mutually exclusive"),
+                          (dict(timeout=-1), "timeout"),
+                          (dict(batch_size=None, drop_last=True), "auto-batching"),
+                          (dict(batch_size=0), "batch_size")):
         with pytest.raises(ValueError, match=text):
             DataLoader(Squares(3), **options)
     with pytest.raises(ValueError, match="IterableDataset"):

@@ -1,7 +1,7 @@
 """Datasets, samplers and loaders: `whet.utils.data`."""
 from .collate import default_collate, default_collate_fn_map, default_convert
 from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
-from .loader import DataLoader, get_worker_info
+from .loader import DataLoader
 from .sampler import (
     BatchSampler,
     DistributedSampler,
@@ -11,6 +11,7 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from .worker_info import WorkerInfo, get_worker_info
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",

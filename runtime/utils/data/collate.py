@@ -5,7 +5,8 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 import numpy as np
 import whet
 
-from ...tensor import Tensor
+from ...tensor import Tensor, wrap
+from .worker_info import room_for
 
 _UNFIT = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}")
@@ -45,7 +46,11 @@ def default_convert(data):
 
 
 def _collate_tensors(batch, *, collate_fn_map=None):
-    return whet.stack(batch, 0)
+    first, out = batch[0], None
+    if type(first) is Tensor and not any(t.requires_grad for t in batch):
+        room = room_for((len(batch), *first.shape), first.dtype.np)
+        out = None if room is None else wrap(room)
+    return whet.stack(batch, 0, out=out)
 
 
 def _collate_arrays(batch, *, collate_fn_map=None):

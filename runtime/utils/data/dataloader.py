@@ -1,7 +1,8 @@
 """PyTorch's name for the place of `DataLoader`."""
 from .collate import default_collate, default_convert
-from .loader import DataLoader, get_worker_info
+from .loader import DataLoader
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from .worker_info import get_worker_info
 
 __all__ = [
     "BatchSampler", "DataLoader", "RandomSampler", "Sampler", "SequentialSampler",

@@ -1,32 +1,19 @@
-"""DataLoader: batches of a dataset, in order, fetched here or ahead of time by worker threads."""
+"""DataLoader: batches of a dataset, in order, made here or ahead of time by workers."""
 import itertools
-import queue
-import threading
-import time
-import weakref
-from dataclasses import dataclass
 
 import whet
 
 from .collate import default_collate, default_convert
-from .dataset import IterableDataset, TensorDataset
+from .dataset import IterableDataset
+from .fetch import EndOfStream, Source
+from .prefetch import Prefetched
+from .process_workers import ProcessWorkers, context_of
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
+from .thread_workers import ThreadWorkers
+from .worker import Job
 
-_local = threading.local()
-
-
-@dataclass(frozen=True)
-class WorkerInfo:
-    """Which worker this is."""
-    id: int
-    num_workers: int
-    seed: int
-    dataset: object
-
-
-def get_worker_info():
-    """The worker that runs this code; None in the thread that uses the loader."""
-    return getattr(_local, "info", None)
+# the context of workers that are threads
+THREADS = "thread"
 
 
 class _EndlessSampler(Sampler):
@@ -39,11 +26,21 @@ class _EndlessSampler(Sampler):
 class DataLoader:
     """Iterates over a dataset in batches.
 
-    With `num_workers` > 0 that many threads fetch and collate ahead of the reader, at most
-    `prefetch_factor` batches each; batches come in order all the same (unless `in_order=False`).
-    Native kernels, NumPy and file reads leave the interpreter lock, so threads run side by side
-    where it matters, and nothing has to be pickled. They share the dataset and the default random
-    generator.
+    >>> import whet
+    >>> from whet.utils.data import DataLoader, TensorDataset
+    >>> loader = DataLoader(TensorDataset(whet.arange(5)), batch_size=2)
+    >>> [batch.tolist() for batch, in loader]
+    [[0, 1], [2, 3], [4]]
+
+    With `num_workers` > 0 that many processes make batches ahead of the reader, at most
+    `prefetch_factor` each; batches come in order all the same (unless `in_order=False`). They are
+    started as `multiprocessing_context` says ("fork", "spawn", "forkserver" or a context); with
+    "thread" they are threads, which share the dataset and the random generators. Tensors come
+    through shared memory. The random numbers of a batch depend on the loader's seed and the batch
+    alone, so they are the same for any number of worker processes; a `worker_init_fn` is called
+    after the seeds were set, and from then on nothing sets them.
+
+    `state_dict` says where an epoch is, and `load_state_dict` goes on from there.
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None,
@@ -69,14 +66,19 @@ class DataLoader:
             raise ValueError(
                 "multiprocessing_context can only be used with multi-process loading (num_workers "
                 f"> 0), but got num_workers={num_workers}")
-        self.dataset, self.num_workers, self.timeout, self.generator = dataset, num_workers, timeout, generator
+        self.dataset, self.num_workers = dataset, num_workers
+        self.timeout, self.generator = timeout, generator
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
-        self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.in_order = in_order
         self.worker_init_fn, self.persistent_workers = worker_init_fn, persistent_workers
         self.multiprocessing_context = multiprocessing_context
+        if multiprocessing_context is not None and multiprocessing_context != THREADS:
+            context_of(multiprocessing_context)
         self._is_stream = isinstance(dataset, IterableDataset)
         if self._is_stream:
-            for name, given in (("shuffle", shuffle), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+            for name, given in (("shuffle", shuffle), ("sampler", sampler),
+                                ("batch_sampler", batch_sampler)):
                 if given:
                     raise ValueError(
                         f"DataLoader with IterableDataset: expected unspecified {name} option, "
@@ -101,10 +103,16 @@ class DataLoader:
                            if shuffle else SequentialSampler(dataset))
         if batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.batch_size, self.drop_last, self.sampler, self.batch_sampler = batch_size, drop_last, sampler, batch_sampler
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.sampler, self.batch_sampler = sampler, batch_sampler
         self.collate_fn = (collate_fn
                            or (default_convert if batch_sampler is None else default_collate))
-        self._workers = None
+        # workers that no epoch uses at the moment
+        self._idle = None
+        self._epochs = 0
+        # where the generator was when the epoch began, and how many of its batches were handed out
+        self._began, self._handed = None, 0
+        self._resumed = None
 
     def __class_getitem__(cls, item):
         return cls
@@ -122,53 +130,103 @@ class DataLoader:
         return len(self.batch_sampler if self._auto_collation else self.sampler)
 
     def __iter__(self):
+        generator = self.generator or whet.default_generator
+        resumed, self._resumed = self._resumed, None
+        now = generator.get_state()
+        if resumed is not None:
+            generator.set_state(resumed["generator"])
+        self._began, self._handed = generator.get_state(), 0
+        seed = new_seed(self.generator)
+        skipped = 0 if resumed is None else resumed["batches"]
+        if resumed is None and not self.num_workers and self._whole_batches():
+            return self._counted(self._tensor_batches(), 0)
+        requests, skip_made = self._requests(), skipped
+        if resumed is not None:
+            # what the order is drawn from is drawn now, with the generator where it was
+            first = list(itertools.islice(requests, 1))
+            if self.generator is None:
+                generator.set_state(now)
+            requests = itertools.chain(first, requests)
+            if not self._is_stream:
+                requests, skip_made = itertools.islice(requests, skipped, None), 0
+                self._handed = skipped
         if self.num_workers:
-            if self.persistent_workers:
-                if self._workers is None:
-                    self._workers = _Workers(self)
-                return _Prefetched(self, self._workers)
-            return _Prefetched(self, _Workers(self))
-        if self._whole_batches():
-            return self._tensor_batches()
-        return self._batches()
+            batches = self._prefetched(requests, seed, self._handed)
+        else:
+            batches = self._batches(requests)
+        return self._counted(batches, skip_made)
+
+    def _counted(self, batches, skipped):
+        """The batches, but for the first; each that is handed out is counted."""
+        for i, batch in enumerate(batches):
+            self._handed += 1
+            if i >= skipped:
+                yield batch
+
+    def state_dict(self):
+        """Where this epoch is: for `load_state_dict` of a loader of the same data and options.
+
+        >>> from whet.utils.data import DataLoader
+        >>> loader = DataLoader(range(6), batch_size=2)
+        >>> batches = iter(loader)
+        >>> next(batches).tolist()
+        [0, 1]
+        >>> other = DataLoader(range(6), batch_size=2)
+        >>> other.load_state_dict(loader.state_dict())
+        >>> [batch.tolist() for batch in other]
+        [[2, 3], [4, 5]]
+        """
+        began = self._began
+        if began is None:
+            began = (self.generator or whet.default_generator).get_state()
+        return {"generator": began, "batches": self._handed}
+
+    def load_state_dict(self, state_dict):
+        """Go on in the midst of the epoch that `state_dict` was taken of: the next epoch begun here
+        has its order, without the batches that were handed out."""
+        self._resumed = dict(state_dict)
 
     def check_worker_number_rationality(self):
-        """Any number of threads is fine."""
+        """Any number of workers is fine."""
 
-    # ---- fetched here ----------------------------------------------------------------------------
+    # ---- made by workers -------------------------------------------------------------------------
+    def _prefetched(self, requests, seed, first):
+        workers, self._idle = self._idle, None
+        if workers is None:
+            threads = self.multiprocessing_context == THREADS
+            job = Job(self._source(), self.num_workers, seed, self.worker_init_fn,
+                      own_generators=not threads)
+            workers = (ThreadWorkers(job) if threads else
+                       ProcessWorkers(job, context_of(self.multiprocessing_context)))
+        self._epochs += 1
+        return Prefetched(workers, requests, self._epochs, seed, first, self.prefetch_factor,
+                          self.timeout, self.in_order,
+                          self._keep if self.persistent_workers else None)
+
+    def _keep(self, workers):
+        self._idle = workers
+
+    # ---- made here -------------------------------------------------------------------------------
     def _requests(self):
         """What each batch is made of."""
         return iter(self.batch_sampler if self._auto_collation else self.sampler)
 
-    def _batches(self):
-        fetch = self._fetcher()
-        for request in self._requests():
+    def _source(self):
+        return Source(self.dataset, self.collate_fn, self._is_stream, self._auto_collation,
+                      self.drop_last)
+
+    def _batches(self, requests):
+        fetch = self._source().fetcher()
+        for request in requests:
             try:
-                yield fetch(request)
-            except _End:
+                batch = fetch(request)
+            except EndOfStream:
                 return
-
-    def _fetcher(self):
-        """A function from a request to a batch; it raises _End when a stream is over."""
-        if self._is_stream:
-            return _StreamFetcher(self)
-        dataset, collate = self.dataset, self.collate_fn
-        if not self._auto_collation:
-            return lambda i: collate(dataset[i])
-        if self._fast():
-            return lambda indices: dataset.batch(whet.tensor(indices, dtype=whet.int64))
-        if callable(getattr(dataset, "__getitems__", None)):
-            return lambda indices: collate(dataset.__getitems__(indices))
-        return lambda indices: collate([dataset[i] for i in indices])
-
-    def _fast(self):
-        """Can batches be indexed instead of collated from rows?"""
-        return (type(self.dataset) is TensorDataset and self.collate_fn is default_collate
-                and self._auto_collation)
+            yield batch
 
     def _whole_batches(self):
         """Is the order known as tensors of indices, too?"""
-        return (self._fast() and type(self.batch_sampler) is BatchSampler
+        return (self._source().indexed and type(self.batch_sampler) is BatchSampler
                 and type(self.batch_sampler.sampler) in (RandomSampler, SequentialSampler))
 
     def _tensor_batches(self):
@@ -189,157 +247,3 @@ class DataLoader:
             rest = indices[whole:] if whole < indices.shape[0] else None
         if rest is not None and not drop:
             yield self.dataset.batch(rest)
-
-
-class _End(Exception):
-    """A stream is over. (Not StopIteration, which means something else inside of a generator.)"""
-
-
-class _StreamFetcher:
-    """Batches from one pass over a stream."""
-
-    def __init__(self, loader):
-        self.it, self.loader = iter(loader.dataset), loader
-
-    def __call__(self, request):
-        loader = self.loader
-        if not loader._auto_collation:
-            try:
-                return loader.collate_fn(next(self.it))
-            except StopIteration:
-                raise _End from None
-        rows = list(itertools.islice(self.it, len(request)))
-        if not rows or (len(rows) < len(request) and loader.drop_last):
-            raise _End
-        return loader.collate_fn(rows)
-
-
-# ---- workers -------------------------------------------------------------------------------------
-class _Workers:
-    """Threads that run functions given to them one by one. They end when the last reader is
-    gone."""
-
-    def __init__(self, loader):
-        self.inboxes = [queue.SimpleQueue() for _ in range(loader.num_workers)]
-        seed = new_seed(loader.generator)
-        self.infos = [
-            WorkerInfo(i, loader.num_workers, seed + i, loader.dataset)
-            for i in range(loader.num_workers)]
-        for info, inbox in zip(self.infos, self.inboxes):
-            threading.Thread(target=_work, args=(inbox, info, loader.worker_init_fn), daemon=True,
-                             name=f"DataLoader worker {info.id}").start()
-        weakref.finalize(self, _dismiss, self.inboxes)
-
-
-def _dismiss(inboxes):
-    for inbox in inboxes:
-        inbox.put(None)
-
-
-def _work(inbox, info, init):
-    _local.info = info
-    problem = None
-    if init is not None:
-        try:
-            init(info.id)
-        except Exception as e:
-            problem = e
-    while (task := inbox.get()) is not None:
-        task(problem)
-        # hold no batch while waiting for the next
-        del task
-
-
-class _Result:
-    """A batch on its way: one worker puts it, one reader takes it."""
-    __slots__ = ("value", "error", "ready", "worker", "announce")
-
-    def __init__(self, worker, announce):
-        self.value = self.error = None
-        self.ready, self.worker, self.announce = False, worker, announce
-
-    def run(self, fetch, request, problem):
-        try:
-            if problem is not None:
-                raise problem
-            self.value = fetch(request)
-        except BaseException as e:
-            self.error = e
-        with self.announce:
-            self.ready = True
-            self.announce.notify_all()
-
-
-class _Prefetched:
-    """One epoch with workers."""
-
-    def __init__(self, loader, workers):
-        self.loader, self.workers = loader, workers
-        self.requests = loader._requests()
-        self.announce = threading.Condition()
-        self.fetchers = [None] * loader.num_workers
-        self.alive = [True] * loader.num_workers
-        self.turn = 0
-        # results asked for and not yet handed out, oldest first
-        self.waiting = []
-        for _ in range(max(1, loader.prefetch_factor) * loader.num_workers):
-            self._ask()
-
-    def __iter__(self):
-        return self
-
-    def __len__(self):
-        return len(self.loader)
-
-    def _ask(self):
-        """Ask the next worker for the next batch."""
-        n = len(self.alive)
-        worker = next((w % n for w in range(self.turn, self.turn + n) if self.alive[w % n]), None)
-        if worker is None:
-            return
-        try:
-            request = next(self.requests)
-        except StopIteration:
-            return
-        self.turn = worker + 1
-        result = _Result(worker, self.announce)
-        self.waiting.append(result)
-        fetchers, loader = self.fetchers, self.loader
-
-        def task(problem):
-            def fetch(request):
-                if fetchers[worker] is None:
-                    # here, so that a stream can ask which worker it is
-                    fetchers[worker] = loader._fetcher()
-                return fetchers[worker](request)
-            result.run(fetch, request, problem)
-        self.workers.inboxes[worker].put(task)
-
-    def __next__(self):
-        while self.waiting:
-            result = self._take()
-            if isinstance(result.error, _End):
-                # this worker's share of the stream is over
-                self.alive[result.worker] = False
-                continue
-            self._ask()
-            if result.error is not None:
-                self.waiting.clear()
-                result.error.add_note(f"Caught in DataLoader worker {result.worker}.")
-                raise result.error
-            return result.value
-        raise StopIteration
-
-    def _take(self):
-        """The next result: the oldest, or with `in_order=False` the oldest that is ready."""
-        end = time.monotonic() + self.loader.timeout if self.loader.timeout else None
-        with self.announce:
-            while True:
-                for i, result in enumerate(
-                        self.waiting if not self.loader.in_order else self.waiting[:1]):
-                    if result.ready:
-                        del self.waiting[i]
-                        return result
-                if (not self.announce.wait(None if end is
-                                           None else max(0.0, end - time.monotonic()))):
-                    raise RuntimeError(f"DataLoader timed out after {self.loader.timeout} seconds")

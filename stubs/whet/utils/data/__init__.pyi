@@ -23,5 +23,5 @@ S = TypeVar("S")
 default_collate_fn_map: dict[Any, Any]
 def default_collate(batch: Any) -> Any: ...
 def default_convert(data: Any) -> Any: """NumPy arrays (also inside of containers) as tensors; everything else as it is."""
-def get_worker_info() -> Any: """The worker that runs this code; None in the thread that uses the loader."""
+def get_worker_info() -> Any: """The worker that runs this code; None where the loader is read."""
 def random_split(dataset: Dataset[S], lengths: Sequence[float], generator: Generator | None = None) -> list[Subset[S]]: """Split at random into parts of the given lengths, or of the given fractions that sum to 1."""
