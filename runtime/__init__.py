@@ -54,7 +54,7 @@ from math import e, inf, nan, pi
 newaxis = None
 
 _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils", "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft",
-         "special": ".special", "array_api": ".array_api", "jit": ".jit", "random": ".random", "cuda": ".cuda",
+         "special": ".special", "signal": ".signal", "array_api": ".array_api", "jit": ".jit", "random": ".random", "cuda": ".cuda",
          "backends": ".backends", "func": ".func", "accelerator": ".accelerator", "amp": ".amp", "distributions": ".distributions",
          "quantize": ".jit.quantize", "testing": ".testing", "compiler": ".compiler",
          "types": ".types", "return_types": ".return_types"}

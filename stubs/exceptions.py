@@ -9,6 +9,13 @@ _NUMBER = "Tensor | float"
 _GRID = "Tensor | Sequence[Tensor]"
 # where a name means something else than elsewhere
 EXACT = {
+    **{
+        f"signal.windows.{name}.M": "int"
+        for name in (
+            "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming "
+            "hann kaiser nuttall").split()},
+    "exponential.tau": "float",
+    "general_cosine.a": "Sequence[float]",
     # tensors and their making
     "Tensor.new_full.size": "Ints",
     "full.size": "Ints",

@@ -10,15 +10,16 @@ PUBLIC = """
     whet.nn whet.nn.functional whet.nn.init whet.nn.parameter whet.nn.utils whet.nn.utils.rnn whet.nn.utils.parametrize
     whet.nn.utils.parametrizations whet.nn.utils.prune whet.nn.utils.stateless whet.nn.parallel
     whet.optim whet.optim.lr_scheduler whet.optim.swa_utils whet.utils whet.utils.data whet.utils.checkpoint whet.utils.hooks
-    whet.distributions whet.distributions.constraints whet.jit
+    whet.distributions whet.distributions.constraints whet.jit whet.signal whet.signal.windows
 """.split()
 # parts that are no modules of their own, or have no stub
 PARTS = {
     "whet": ("linalg", "fft", "special", "func", "amp", "array_api", "testing", "cuda",
              "accelerator", "compiler", "autograd", "nn", "optim", "utils", "distributions", "jit",
-             "random", "types", "return_types", "backends"),
+             "random", "types", "return_types", "backends", "signal"),
     "whet.nn": ("functional", "init", "parameter", "utils", "parallel"),
     "whet.nn.utils": ("rnn", "parametrize", "parametrizations", "prune", "stateless"),
+    "whet.signal": ("windows",),
     "whet.optim": ("lr_scheduler", "swa_utils"), "whet.utils": ("data", "checkpoint", "hooks"),
     "whet.autograd": ("forward_ad", "functional", "graph"), "whet.distributions": ("constraints",)}
 # helpers that have no underscore

@@ -86,8 +86,18 @@ RESULTS = {
     **_each(
         _MANY,
         """chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unsafe_chunk unstack broadcast_tensors
+        unsafe_split unsafe_split_with_sizes
         meshgrid gradient broadcast_arrays argwhere_tuple unravel_index array_api.nonzero""",
     ),
+    **{
+        f"{pool}{n}d_with_indices": "tuple[Tensor, Tensor]"
+        for pool in ("max_pool", "adaptive_max_pool") for n in (1, 2, 3)},
+    **_each(
+        _TENSOR,
+        """bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming
+        hann kaiser nuttall""",
+    ),
+    "multi_head_attention_forward": "tuple[Tensor, Tensor | None]",
     **_each("tuple[Tensor, Tensor]", """std_mean var_mean lu_factor_ lstm_cell linalg.slogdet_"""),
     **_each("tuple[Tensor, Tensor, Tensor]", "svd_lowrank pca_lowrank lu_unpack"),
     "aminmax": "aminmax_result",
@@ -229,6 +239,8 @@ RESULTS = {
     "linearize": "tuple[Any, Callable[..., Any]]",
     "func.vjp": "Any",
     "vmap": "Callable[..., R]",
+    **_each("Module", "convert_sync_batchnorm replace_all_batch_norm_modules_"),
+    "skip_init": "M",
     "stack_module_state": "tuple[dict[str, Tensor], dict[str, Tensor]]",
     "checkpoint": "R",
     # distributions

@@ -14,10 +14,14 @@ _BY_TYPE = {
         offsets original out per_sample_weights permutation pivots pos_weight positive precision_matrix
         prepend query real scale_tril self sorted_sequence sorter source src src_key_padding_mask src_mask
         target targets tau tensor tensor1 tensor2 tgt tgt_key_padding_mask tgt_mask theta total_norm vec vec1
-        vec2 weight weights window x x1 x2 y""",
+        vec2 weight weights window x x1 x2 y mat_a mat_b offs out_proj_weight""",
+    "Tensor | None": """
+        bias_k bias_v in_proj_bias in_proj_weight k_proj_weight out_proj_bias q_proj_weight
+        static_k static_v v_proj_weight""",
     "Scalar": "other value exponent values fill_value",
     "Number": "alpha beta lambd base start stop step end s",
     "float": """
+        center
         a atol backoff_factor beta2_decay clip_value correction d dampening decay delta div_value dropout
         dropout_p dx eps eta_min gain gamma growth_factor init_scale initial_accumulator_value label_smoothing
         layer_norm_eps lower lr lr_decay margin max_norm max_val max_value maxnorm mean median min_val
@@ -33,12 +37,14 @@ _BY_TYPE = {
         num_parameters num_replicas num_samples num_workers offset out_channels out_features padding_idx quant_max quant_min
         prefetch_factor proj_size q rank reinterpreted_batch_ndims row seed segments start_dim step_size
         step_size_down step_size_up steps steps_per_epoch sz total_iters total_length total_steps
-        upscale_factor vdim win_length window_length""",
+        upscale_factor vdim win_length window_length embed_dim_to_check split_size""",
     "bool": """
         align_corners align_to_window cache_enabled copy descending drop_last foreach fused is_causal keepdims
         masked_grad onesided recompute_scale_factor reduce retain_graph return_complex shared shuffle
+        add_zero_attn
         size_average src_is_causal tgt_is_causal unbiased use_reentrant validate_args""",
     "str": """
+        adjust_lr_fn
         anneal_strategy approximate compute_mode device_type driver equation filename indexing interpolation
         line_search_fn name nonlinearity padding_mode precision prefix reason rounding_mode strategy
         tensor_name""",
@@ -50,7 +56,7 @@ _BY_TYPE = {
         dilation indices_or_sections kernel_size output_padding output_size padding repeats repetitions shift
         split_size_or_sections""",
     "float | Sequence[float]": "scale_factor output_ratio base_lr max_lr",
-    "dtype": "dtype type1 type2 to from_",
+    "dtype": "out_dtype dtype type1 type2 to from_",
     "Device": "device output_device",
     "Layout": "layout",
     "MemoryFormat": "memory_format",
@@ -59,20 +65,24 @@ _BY_TYPE = {
     "Sequence[Tensor]": "tensors arrays sequences",
     "Iterable[Tensor]": "parameters",
     "Iterable[Module]": "models modules",
+    "Callable[..., M]": "module_cls",
     "Callable[..., Any]": """
         avg_fn body_fn bwd callable closure combine_fn cond_fn context_fn distance_function false_fn fn func
         fwd hook multi_avg_fn pruning_method true_fn""",
     "Module": """
+        root
         bn conv custom_decoder custom_encoder decoder_layer encoder_layer from_module linear model module
         to_module""",
     "Optimizer": "optimizer",
     "Tensor | float": """
         concentration concentration0 concentration1 df df1 df2 high loc logits low probs rate scale
         temperature total_count zero_point""",
+    "tuple[float, float, float]": "ns_coefficients",
     "tuple[float, float]": "betas etas lims step_sizes",
     "Distribution": "component_distribution distribution base_distribution",
     "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]": "params",
     "Any": """
+        process_group
         ctx level actual args arrays_and_dtypes batch buffer data default expected ext_tensor in_dims init key kwargs
         multiprocessing_context ndarray obj operands options out_dims parameters_and_buffers primals state
         tangents v volatile xs stream""",

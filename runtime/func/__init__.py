@@ -2,7 +2,7 @@
 from ..nn.utils.stateless import functional_call
 from .forward import jvp, linearize
 from .jacobians import hessian, jacfwd, jacrev
-from .modules import stack_module_state
+from .modules import replace_all_batch_norm_modules_, stack_module_state
 from .reverse import grad, grad_and_value, vjp
 from .vmap import vmap
 
@@ -15,6 +15,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -21,3 +21,19 @@ def stack_module_state(models):
     return together([dict(m.named_parameters()) for m in models]), together(
         [dict(m.named_buffers()) for m in models]
     )
+
+
+def replace_all_batch_norm_modules_(root):
+    """Let the batch norms of a module, and it itself, keep no statistics: they write to none
+    where they run beneath `vmap`. Returns the module.
+
+    >>> import whet
+    >>> whet.func.replace_all_batch_norm_modules_(whet.nn.BatchNorm1d(2)).running_mean is None
+    True
+    """
+    from ..nn.norm import _BatchNorm
+    for m in root.modules():
+        if isinstance(m, _BatchNorm):
+            m.running_mean = m.running_var = m.num_batches_tracked = None
+            m.track_running_stats = False
+    return root

@@ -7,6 +7,7 @@ import whet
 from ..cpu import heap
 from . import functional as F
 from . import init
+from .attention_heads import Attention, Projections
 from .containers import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -17,17 +18,6 @@ from .parameter import Parameter
 __all__ = [
     "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer",
     "TransformerEncoder", "TransformerDecoder", "Transformer"]
-
-
-def _additive(mask, name, dtype):
-    """A mask as what is added to the scores: a bool mask is -inf where it is true."""
-    if mask is None:
-        return None
-    if mask.dtype == whet.bool:
-        return whet.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(mask, -math.inf)
-    if not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    return mask.to(dtype)
 
 
 class MultiheadAttention(Module):
@@ -73,111 +63,15 @@ class MultiheadAttention(Module):
             if b is not None:
                 init.xavier_normal_(b)
 
-    def _project(self, query, key, value):
-        """The three inputs, each (N, length, embed_dim) after its projection."""
-        e, w, b = self.embed_dim, self.in_proj_weight, self.in_proj_bias
-        if w is not None and query is key and key is value:
-            return F.linear(query, w, b).chunk(3, -1)
-        if w is not None and key is value:
-            k, v = F.linear(key, w[e:], None if b is None else b[e:]).chunk(2, -1)
-            return F.linear(query, w[:e], None if b is None else b[:e]), k, v
-        weights = ((self.q_proj_weight, self.k_proj_weight,
-                    self.v_proj_weight) if w is None else w.chunk(3))
-        biases = (None,) * 3 if b is None else b.chunk(3)
-        return tuple(F.linear(x, wi, bi) for x, wi, bi in zip((query, key, value), weights, biases))
-
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
                 average_attn_weights=True, is_causal=False):
         """(output, weights): the weights averaged over the heads, one a head, or None without
         `need_weights`."""
-        batched = query.ndim == 3
-        self._check(query, key, value, key_padding_mask, attn_mask, batched)
-        if is_causal and attn_mask is None:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-        same_kv, same_q = key is value, query is key
-        if not batched:
-            query, key, value = query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0)
-            key_padding_mask = (key_padding_mask
-                                if key_padding_mask is None else key_padding_mask.unsqueeze(0))
-        elif not self.batch_first:
-            query, key, value = query.transpose(0, 1), key.transpose(0, 1), value.transpose(0, 1)
-        # new views, still the same tensors: let _project see it
-        if same_kv:
-            value = key
-            query = key if same_q else query
-        n, length, _ = query.shape
-        q, k, v = self._project(query, key, value)
-        extra = 0
-        if self.bias_k is not None:
-            k = whet.cat([k, self.bias_k.expand(n, 1, -1)], 1)
-            v = whet.cat([v, self.bias_v.expand(n, 1, -1)], 1)
-            extra += 1
-        q, k, v = (x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
-                   for x in (q, k, v))
-        if self.add_zero_attn:
-            zero = k.new_zeros((n, self.num_heads, 1, self.head_dim))
-            k, v = whet.cat([k, zero], 2), whet.cat([v, zero], 2)
-            extra += 1
-        mask = self._mask(attn_mask, key_padding_mask, n, extra, q.dtype)
-        dropout = self.dropout if self.training else 0.0
-        if need_weights:
-            scores = (q * math.sqrt(1.0 / self.head_dim)) @ k.transpose(-2, -1)
-            weights = F.softmax(scores if mask is None else scores + mask, -1)
-            if dropout:
-                weights = F.dropout(weights, dropout)
-            out = weights @ v
-            weights = weights.mean(1) if average_attn_weights else weights
-        else:
-            causal = is_causal and key_padding_mask is None and not extra
-            out = F.scaled_dot_product_attention(q, k, v, None if causal else mask, dropout, causal)
-            weights = None
-        out = self.out_proj(out.transpose(1, 2).reshape(n, length, self.embed_dim))
-        if not batched:
-            return out.squeeze(0), weights if weights is None else weights.squeeze(0)
-        return (out if self.batch_first else out.transpose(0, 1)), weights
-
-    def _check(self, query, key, value, key_padding_mask, attn_mask, batched):
-        if query.ndim not in (2, 3):
-            raise AssertionError(
-                f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D "
-                "query tensor")
-        if key.ndim != query.ndim or value.ndim != query.ndim:
-            kind = "batched (3-D)" if batched else "unbatched (2-D)"
-            raise AssertionError(
-                f"For {kind} `query`, expected `key` and `value` to be "
-                f"{query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively")
-        if query.shape[-1] != self.embed_dim:
-            raise AssertionError(
-                f"was expecting embedding dimension of {self.embed_dim}, but got {query.shape[-1]}")
-        if key_padding_mask is not None and key_padding_mask.ndim != 1 + batched:
-            raise AssertionError(
-                f"For {query.ndim}-D `query`, expected `key_padding_mask` to be None or "
-                f"{1 + batched}-D but found {key_padding_mask.ndim}-D tensor instead")
-        if attn_mask is None:
-            return
-        seq = 0 if batched and not self.batch_first else -2
-        n = query.shape[0 if self.batch_first else 1] if batched else 1
-        wanted = {
-            2: (query.shape[seq], key.shape[seq]),
-            3: (n * self.num_heads, query.shape[seq], key.shape[seq])}
-        if attn_mask.ndim not in wanted:
-            raise RuntimeError(f"attn_mask's dimension {attn_mask.ndim} is not supported")
-        if tuple(attn_mask.shape) != wanted[attn_mask.ndim]:
-            raise RuntimeError(
-                f"The shape of the {attn_mask.ndim}D attn_mask is {tuple(attn_mask.shape)}, but "
-                f"should be {wanted[attn_mask.ndim]}.")
-
-    def _mask(self, attn_mask, key_padding_mask, n, extra, dtype):
-        """Both masks as one addend that broadcasts to (N, heads, L, S), with `extra` open places
-        at the end."""
-        mask = _additive(attn_mask, "attn_mask", dtype)
-        if mask is not None and mask.ndim == 3:
-            mask = mask.reshape(n, self.num_heads, *mask.shape[1:])
-        padding = _additive(key_padding_mask, "key_padding_mask", dtype)
-        if padding is not None:
-            padding = padding[:, None, None, :]
-            mask = padding if mask is None else mask + padding
-        return F.pad(mask, (0, extra)) if mask is not None and extra else mask
+        attention = Attention(
+            self.embed_dim, self.num_heads, Projections.of(self), self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout if self.training else 0.0, self.out_proj)
+        return attention(query, key, value, key_padding_mask, need_weights, attn_mask,
+                         average_attn_weights, is_causal, self.batch_first)
 
 
 def _activation(f):
@@ -232,14 +126,26 @@ class TransformerDecoderLayer(Module):
                  dtype=None):
         super().__init__()
         kind = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kind)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kind)
+        self.self_attn = MultiheadAttention(d_model,
+                                            nhead,
+                                            dropout,
+                                            bias=bias,
+                                            batch_first=batch_first,
+                                            **kind)
+        self.multihead_attn = MultiheadAttention(d_model,
+                                                 nhead,
+                                                 dropout,
+                                                 bias=bias,
+                                                 batch_first=batch_first,
+                                                 **kind)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **kind)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **kind)
         self.norm_first = norm_first
-        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, bias=bias, **kind) for _ in range(3))
-        self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
+        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, bias=bias, **kind)
+                                              for _ in range(3))
+        self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(
+            dropout)
         self.activation = _activation(activation)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
@@ -281,7 +187,8 @@ class TransformerEncoder(Module):
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True,
                  mask_check=True):
         super().__init__()
-        self.layers, self.num_layers, self.norm = _clones(encoder_layer, num_layers), num_layers, norm
+        self.layers, self.num_layers, self.norm = _clones(encoder_layer,
+                                                          num_layers), num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
@@ -296,7 +203,8 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers, self.num_layers, self.norm = _clones(decoder_layer, num_layers), num_layers, norm
+        self.layers, self.num_layers, self.norm = _clones(decoder_layer,
+                                                          num_layers), num_layers, norm
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
@@ -322,12 +230,14 @@ class Transformer(Module):
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
-            self.encoder = TransformerEncoder(TransformerEncoderLayer(*args, **kind), num_encoder_layers,
+            self.encoder = TransformerEncoder(TransformerEncoderLayer(*args, **kind),
+                                              num_encoder_layers,
                                               LayerNorm(d_model, layer_norm_eps, bias=bias, **kind))
         if custom_decoder is not None:
             self.decoder = custom_decoder
         else:
-            self.decoder = TransformerDecoder(TransformerDecoderLayer(*args, **kind), num_decoder_layers,
+            self.decoder = TransformerDecoder(TransformerDecoderLayer(*args, **kind),
+                                              num_decoder_layers,
                                               LayerNorm(d_model, layer_norm_eps, bias=bias, **kind))
         for p in self.parameters():
             if p.ndim > 1:

@@ -30,6 +30,7 @@ from ..ops.activation import (
 from ..ops.contract import bilinear, linear
 from ..ops.embedding import embedding, embedding_bag, one_hot
 from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
+from ..ops.grouped import grouped_mm
 from ..ops.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -55,6 +56,7 @@ from ..ops.loss import (
 )
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
 from ..ops.pad import pad
+from ..ops.pools_with_indices import WITH_INDICES as _WITH_INDICES
 from ..ops.softmax import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
 from ..ops.surface import guarded as _guarded
@@ -77,7 +79,7 @@ conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F[
 conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F[
     "conv_transpose2d"], _F["conv_transpose3d"]
 native_channel_shuffle = channel_shuffle
-globals().update({**_POOLS, **_FRACTIONAL_POOLS})
+globals().update({**_POOLS, **_FRACTIONAL_POOLS, **_WITH_INDICES})
 
 relu = _activation("relu", _p.relu.op)
 relu6 = _activation("relu6", _p.relu6.op)
@@ -96,6 +98,7 @@ relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(
 
 globals().update(_guarded(globals()))
 
+from .attention_heads import multi_head_attention_forward as multi_head_attention_forward
 
 __all__ = sorted(n for n, x in globals().items()
                  if not n.startswith("_") and not isinstance(x, _types.ModuleType))

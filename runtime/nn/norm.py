@@ -13,7 +13,9 @@ from .parameter import Parameter, UninitializedBuffer, UninitializedParameter, i
 __all__ = [
     f"{lazy}{kind}Norm{n}d" for lazy in ("", "Lazy") for kind in ("Batch", "Instance")
     for n in (1, 2, 3)]
-__all__ += ["GroupNorm", "LayerNorm", "RMSNorm", "LocalResponseNorm", "CrossMapLRN2d"]
+__all__ += [
+    "SyncBatchNorm", "GroupNorm", "LayerNorm", "RMSNorm", "LocalResponseNorm", "CrossMapLRN2d"
+]
 
 
 def _affine(module, shape, weight, bias, device, dtype):
@@ -119,6 +121,39 @@ class BatchNorm2d(_BatchNorm):
 class BatchNorm3d(_BatchNorm):
     """Normalise each channel of (N, C, D, H, W) over the batch."""
     ndims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Normalise each channel of (N, C, ...) over the batches of all processes: here there is one,
+    so it is batch norm of any number of dimensions.
+
+    >>> import whet
+    >>> whet.nn.SyncBatchNorm(2)(whet.ones(3, 2)).shape
+    whet.Size([3, 2])
+    """
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
+                 process_group=None, device=None, dtype=None):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """A module whose batch norms are of this class, with what they have learned."""
+        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
+            made = cls(module.num_features, module.eps, module.momentum, module.affine,
+                       module.track_running_stats, process_group)
+            made._parameters.update(module._parameters)
+            made._buffers.update(module._buffers)
+            made.training = module.training
+            return made
+        for name, child in module.named_children():
+            module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return module
 
 
 class _InstanceNorm(_Norm):

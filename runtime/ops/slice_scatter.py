@@ -66,6 +66,12 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 
 
 @function()
+def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
+    """`src`, of which `input` is a slice: a view of it."""
+    return src.view_as(src)
+
+
+@function()
 def select_scatter(input, src, dim, index):
     """A copy of `input` with one place of a dimension replaced by `src`."""
     d = dims.one(dim, input._array.ndim)

@@ -135,6 +135,18 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 
 @function()
+def unsafe_split(input, split_size, dim=0):
+    """`split`."""
+    return split(input, split_size, dim)
+
+
+@function()
+def unsafe_split_with_sizes(input, split_sizes, dim=0):
+    """`split_with_sizes`."""
+    return split_with_sizes(input, split_sizes, dim)
+
+
+@function()
 def chunk(input, chunks, dim=0):
     """Views of at most `chunks` pieces of one size (the last may be smaller) along a dimension."""
     if not input._array.ndim:

@@ -36,6 +36,7 @@ from whet import jit as jit
 from whet import random as random
 from whet import types as types
 from whet import return_types as return_types
+from whet import signal as signal
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
@@ -662,6 +663,7 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise 
 def sinc_(self: Tensor) -> Tensor: """`sinc`, in place."""
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sinh. See also the method of the same name."""
 def sinh_(self: Tensor) -> Tensor: """`sinh`, in place."""
+def slice_inverse(input: Tensor, src: Tensor, dim: Dims = 0, start: Number | None = None, end: Number | None = None, step: Number = 1) -> Tensor: """`src`, of which `input` is a slice: a view of it."""
 def slice_scatter(input: Tensor, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
 def slogdet(A: Tensor) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
 def softmax(input: Tensor, dim: Dims | None = None, _stacklevel: _int = 3, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
@@ -768,6 +770,8 @@ def unique_inverse(x: Tensor) -> unique_inverse_result: """The distinct elements
 def unique_values(x: Tensor) -> Tensor: """The distinct elements."""
 def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]: """Places of a flattened tensor of `shape` as one index tensor for each dimension."""
 def unsafe_chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk`."""
+def unsafe_split(input: Tensor, split_size: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`split`."""
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes`."""
 def unsqueeze(input: Tensor, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
 def unstack(x: Tensor, *, axis: Dims = 0) -> tuple[Tensor, ...]: ...
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None: """Ask for results that do not change from run to run."""

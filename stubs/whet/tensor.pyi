@@ -550,6 +550,7 @@ class Tensor:
     def size(self, dim: None = None) -> Size: """The sizes, or the size of one dimension."""
     @overload
     def size(self, dim: _int) -> _int: """The sizes, or the size of one dimension."""
+    def slice_inverse(self, src: Tensor, dim: Dims = 0, start: Number | None = None, end: Number | None = None, step: Number = 1) -> Tensor: """`src`, of which `input` is a slice: a view of it."""
     def slice_scatter(self, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
     def slogdet(self) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
     def softmax(self, dim: Dims | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
@@ -645,6 +646,8 @@ class Tensor:
     @overload
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any: """`input` without repetitions of an element (or slice along `dim`) right after itself."""
     def unsafe_chunk(self, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`chunk`."""
+    def unsafe_split(self, split_size: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`split`."""
+    def unsafe_split_with_sizes(self, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes`."""
     def unsqueeze(self, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
     def unsqueeze_(self, dim: Dims) -> Self: """`unsqueeze`, in place."""
     def unstack(self, dim: Dims = 0) -> tuple[Tensor, ...]: """The slices along a dimension, as a tuple."""

@@ -4,6 +4,7 @@ from . import fusion, parametrizations, parametrize, prune, rnn, stateless
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
+from .init import skip_init
 from .parametrizations import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 globals().update(_guarded(globals()))
@@ -12,5 +13,5 @@ __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
     "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "fusion",
     "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune",
-    "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless",
+    "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
     "vector_to_parameters", "weight_norm"]

@@ -144,6 +144,7 @@ from whet.nn.activation import Softmin as Softmin
 from whet.nn.activation import Softplus as Softplus
 from whet.nn.activation import Softshrink as Softshrink
 from whet.nn.activation import Softsign as Softsign
+from whet.nn.norm import SyncBatchNorm as SyncBatchNorm
 from whet.nn.activation import Tanh as Tanh
 from whet.nn.activation import Tanhshrink as Tanhshrink
 from whet.nn.activation import Threshold as Threshold

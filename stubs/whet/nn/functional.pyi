@@ -15,18 +15,21 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] |
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 1 spatial dimension."""
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """adaptive max pool over 1 spatial dimension."""
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool1d`, and the places of what it takes."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """adaptive max pool over 2 spatial dimensions."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 2 spatial dimensions."""
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """adaptive max pool over 2 spatial dimensions."""
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool2d`, and the places of what it takes."""
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[False] = False) -> Tensor: """adaptive max pool over 3 spatial dimensions."""
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """adaptive max pool over 3 spatial dimensions."""
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> Any: """adaptive max pool over 3 spatial dimensions."""
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Ints, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`adaptive_max_pool3d`, and the places of what it takes."""
 def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor: """The sampling grid of an affine map."""
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor: """Dropout that keeps mean and variance of self-normalising networks."""
 def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor: """avg pool over 1 spatial dimension."""
@@ -69,6 +72,7 @@ def gelu(input: Tensor, approximate: str = 'none') -> Tensor: """x times the nor
 def glu(input: Tensor, dim: Dims = -1) -> Tensor: """One half of the input times the sigmoid of the other."""
 def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool | None = None) -> Tensor: """Sample an image at the positions of a grid in [-1, 1]."""
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor: """Normalise groups of channels of each sample, then weight and bias per channel."""
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: dtype | None = None) -> Tensor: """A product for each group: `offs` says where the groups end in the dimension that they share."""
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: Dims = -1) -> Tensor: """A sample of a relaxed (or, with a straight-through gradient, a hard) one-hot variable."""
 def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor: """Elementwise hardshrink. See also the method of the same name."""
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor: """The activation hardsigmoid, elementwise."""
@@ -98,23 +102,27 @@ def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 1 spatial dimension."""
 @overload
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """max pool over 1 spatial dimension."""
+def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool1d`, and the places of what it takes."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 2 spatial dimensions."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 2 spatial dimensions."""
 @overload
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """max pool over 2 spatial dimensions."""
+def max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool2d`, and the places of what it takes."""
 @overload
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: Literal[False] = False) -> Tensor: """max pool over 3 spatial dimensions."""
 @overload
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: """max pool over 3 spatial dimensions."""
 @overload
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any: """max pool over 3 spatial dimensions."""
+def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Shape | None = None, padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = False) -> tuple[Tensor, Tensor]: """`max_pool3d`, and the places of what it takes."""
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: """max unpool over 1 spatial dimension."""
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: """max unpool over 2 spatial dimensions."""
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, output_size: Shape | None = None) -> Tensor: """max unpool over 3 spatial dimensions."""
 def mish(input: Tensor, inplace: bool = False) -> Tensor: """The activation mish, elementwise."""
 def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor: """The squared difference."""
+def multi_head_attention_forward(query: Tensor, key: Any, value: Scalar, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]: ...
 def multi_margin_loss(input: Tensor, target: Tensor, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor: """The hinge loss of the target class against all others."""
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor: """The hinge loss of every target class (listed up to the first -1) against every other class."""
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor: """The mean over classes of the binary cross entropy."""

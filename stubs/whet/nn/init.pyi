@@ -9,6 +9,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor: """A convolution that pas
 def eye_(tensor: Tensor) -> Tensor: """The identity matrix (as much of it as the shape shows)."""
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Generator | None = None) -> Tensor: """Normal, keeping the variance through a rectifier (He)."""
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Generator | None = None) -> Tensor: """Uniform, keeping the variance through a rectifier (He)."""
+def left_as_they_are() -> Tensor: """Tensors keep what they hold: the functions here do nothing, and draw no numbers."""
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor: """Normal with a mean and a standard deviation."""
 def ones_(tensor: Tensor) -> Tensor: """Ones."""
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor: """A (semi-)orthogonal matrix times `gain`; all but the first dimension are taken together."""

@@ -1,4 +1,5 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from typing import Any
 from whet.dtypes import dtype
 from whet.nn.module import Module
 from whet.nn.parameter import Parameter
@@ -151,6 +152,25 @@ class InstanceNorm3d(Module):
     running_var: Tensor
     num_batches_tracked: Tensor
     def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False, device: Device | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor) -> Tensor: ...
+    def reset_parameters(self) -> None: """Scale one, shift zero, no statistics."""
+    def reset_running_stats(self) -> None: """Forget all batches."""
+    def __call__(self, input: Tensor) -> Tensor: ...
+
+class SyncBatchNorm(Module):
+    num_features: int
+    eps: float
+    momentum: float
+    affine: bool
+    track_running_stats: bool
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+    process_group: Any
+    def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True, process_group: Any = None, device: Device | None = None, dtype: dtype | None = None) -> None: ...
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module: """A module whose batch norms are of this class, with what they have learned."""
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, input: Tensor) -> Tensor: ...
     def reset_parameters(self) -> None: """Scale one, shift zero, no statistics."""

@@ -7,6 +7,7 @@ from whet.optim.adam import Adam as Adam
 from whet.optim.adam import AdamW as AdamW
 from whet.optim.adam import Adamax as Adamax
 from whet.optim.lbfgs import LBFGS as LBFGS
+from whet.optim.muon import Muon as Muon
 from whet.optim.adam import NAdam as NAdam
 from whet.optim.optimizer import Optimizer as Optimizer
 from whet.optim.adam import RAdam as RAdam

@@ -22,6 +22,7 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor: """All elements of the parameters, one after the other."""
 def remove_spectral_norm(module: M, name: str = 'weight') -> M: """Undo `spectral_norm`."""
 def remove_weight_norm(module: M, name: str = 'weight') -> M: """Undo `weight_norm`."""
+def skip_init(module_cls: Callable[..., M], *args: Any, **kwargs: Any) -> M: """A module whose parameters hold whatever lay in memory: for one whose values are loaded."""
 def spectral_norm(module: M, name: str = 'weight', n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M: """Divide a weight by its largest singular value, estimated by the power method."""
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None: """Give the parameters new memory: slices of the vector."""
 def weight_norm(module: M, name: str = 'weight', dim: int = 0) -> M: """Split a weight into its length (along `dim`) and its direction."""

@@ -1,0 +1,4 @@
+"""Signals: `whet.signal`."""
+from . import windows
+
+__all__ = ["windows"]
