@@ -17,12 +17,12 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from ..capture import numpy_arrays
-from ..capture.containers import OWN
 from ..capture.outside_calls import stands
 from ..capture.stand_ins import CACHED, cached_by
 from ..report.reasons import Calls, Inspects, TooMuch
 from .array_places import ArrayLayout
-from .container_places import GROWS, Elements, Members, OtherEntries, entries
+from .container_places import GROWS, OtherEntries, entries
+from .data_in_modules import compare_data
 from .immutable_types import PLAIN, same_key
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import absolute, names_in
@@ -33,12 +33,12 @@ from .places import Place
 from .slots import Slot
 from .spots import BuiltinName, Spot
 from .standard_library import only_computes, tells_who_watches
-from .visitors import Unwatchable, Visit
-from .visitors_of_callables import CALLABLES, named_in
+from .unnamed_methods import Held, let_through
+from .visitors import MOST, Unwatchable, Visit
+from .visitors_of_callables import CALLABLES, class_, named_in
 from .visitors_of_containers import CONTAINERS
 from .visitors_of_objects import LIGHT, OBJECTS
 
-MOST = 20_000                    # things that are watched
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # what nobody asks globals() for
@@ -79,6 +79,9 @@ class Walk:
         self.codes: set[types.CodeType] = set()
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
         self.attributes: set[str] = set()    # that code names
+        # id of a class -> the methods that no code names so far, by name
+        self.held_back: dict[int, Held] = {}
+        self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
         self.frameworks: set[Any] = set()    # classes of ours that are watched
         self.abstract = False                # is it watched what abstract classes know of others?
@@ -108,11 +111,16 @@ class Walk:
         while again:
             while self.stack:
                 self.visit(self.stack.pop())
-            again = any([self.module(m, done) for m, done in list(self.modules.values())])
+            again = any([*(self.module(m, done) for m, done in list(self.modules.values())),
+                         let_through(self)])
 
     def visit(self, x: Any) -> None:
         t, i = type(x), id(x)
-        if t in PLAIN or i in self.seen or i in self.skipped or i == self.builtins_id:
+        if t in PLAIN or i in self.skipped or i == self.builtins_id:
+            return
+        if i in self.seen:
+            if i in self.of_instances:
+                class_(self, x)
             return
         visitor = self.visitors.get(t)
         if visitor is None:
@@ -125,14 +133,15 @@ class Walk:
                 self.met[i] = x
         visitor(self, x)
 
-    def add(self, place: Place) -> None:
-        """One more place, and what lies there."""
+    def add(self, place: Place, held_back: Iterable[Any] = ()) -> None:
+        """One more place, and what lies there but for what is held back."""
         self.places.append(place)
         found = place.found()
         outward = any(map(stands, found))
         if (self.loose or outward) and place.can_be_set:
             found = [x for i, x in enumerate(found) if not self.replaced(place, i, x)]
-        self.stack += found
+        aside = set(map(id, held_back))
+        self.stack += [x for x in found if id(x) not in aside] if aside else found
 
     def replaced(self, place: Place, i: int, x: Any) -> bool:
         """Does the run find something else in the place of this object? Note it."""
@@ -293,7 +302,8 @@ class Walk:
         for name in sorted(self.settings):
             self.places.append(Setting(name, SETTINGS[name]))
         if self.looks_up:
-            self.data([vars(m) for m, _ in self.modules.values() if origin_of(vars(m)) is None])
+            compare_data(self, [vars(m) for m, _ in self.modules.values()
+                                if origin_of(vars(m)) is None])
         for names_of, f, only in self.called.values() if not self.exact else ():
             if only:
                 self.stand_in_for(f, names_of, f.__name__)
@@ -361,28 +371,6 @@ class Walk:
             if not found:
                 return
             self.walk()
-
-    def data(self, found: list[Any]) -> None:
-        """Compare containers and objects that hold attributes, with those in them. The use of other
-        things in them is noticed."""
-        met: set[int] = set()
-        while found:
-            x = found.pop()
-            if id(x) in met or id(x) in self.seen or id(x) == self.builtins_id:
-                continue
-            met.add(id(x))
-            if isinstance(x, tuple(OWN)):
-                place: Place = entries(x) if isinstance(x, dict | types.MappingProxyType) \
-                    else Members(x) if isinstance(x, set | frozenset) else Elements(x)
-                self.places.append(place)
-                found += place.objects
-            elif not (isinstance(x, types.ModuleType) or callable(x)) \
-                    and users(type(x)) \
-                    and isinstance(getattr(x, "__dict__", None), dict):
-                found.append(x.__dict__)
-            if len(found) > MOST:
-                what = f"it looks up names, and reaches more than {MOST} objects in modules"
-                raise Unwatchable(TooMuch(what))
 
 
 def visitor_for(t: type) -> Visit:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..report.reasons import Explained
 
+MOST = 20_000                    # things that are watched
 Visit = Callable[[Any, Any], None]
 Test = Callable[[type], bool]
 

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import types
+from collections.abc import Set
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..report.reasons import Inspects
 from . import standard_library as known
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, origin_of_what, users
+from .unnamed_methods import hold_back, may_be_held_back
 from .visitors import Unwatchable, Visitors
 
 # of which methods may be called, unlike those of other foreign ones
@@ -138,6 +140,18 @@ def cached_property(walk: Any, x: Any) -> None:
 @CALLABLES.of(type)
 def class_(walk: Any, c: type) -> None:
     """A class of the user's: what its body and those of its bases hold."""
+    bodies(walk, c, frozenset())
+
+
+def class_of_instance(walk: Any, c: type) -> None:
+    """The class of something that is there already: without the methods that no code names."""
+    if id(c) not in walk.seen:
+        bodies(walk, c, may_be_held_back(c) if users(c) else frozenset())
+        walk.seen[id(c)] = c
+
+
+def bodies(walk: Any, c: type, aside: Set[str]) -> None:
+    """What a class and its bases hold, the functions of these names aside."""
     _what_is_known(walk, c)
     if c is type:                            # by another name
         walk.exact = walk.typed = True
@@ -146,9 +160,13 @@ def class_(walk: Any, c: type) -> None:
         walk.add(AbstractClasses())
     for b in c.__mro__:
         if b is not object and users(b):
-            walk.seen[id(b)] = b
             walk.methods.update(filter(None, map(code_of_method, vars(b).values())))
-            walk.add(ClassBody(b))
+            is_met = id(b) in walk.seen and id(b) not in walk.of_instances
+            held = hold_back(b, frozenset() if is_met else aside)
+            walk.held_back[id(b)] = held
+            (walk.of_instances.add if aside and not is_met else walk.of_instances.discard)(id(b))
+            walk.add(ClassBody(b), held.values())
+            walk.seen[id(b)] = b
             if type(b) is not type and users(type(b)):
                 walk.stack.append(type(b))
     walk.framework(c)

@@ -30,6 +30,7 @@ from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
 from .origin import origin_of_class, users
 from .visitors import Unwatchable, Visitors
+from .visitors_of_callables import class_of_instance
 
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
 # of the standard library, what nobody changes: to use it is to call it, which is seen
@@ -162,7 +163,8 @@ def partly_of_c(walk: Any, x: Any) -> None:
 def instance(walk: Any, x: Any) -> None:
     """An object by its attributes, and what its class does."""
     t = type(x)
-    walk.add(TypeOf(x))
+    walk.places.append(TypeOf(x))
+    class_of_instance(walk, t)
     walk.framework(t)
     if hasattr(x, "__dict__"):
         walk.places.append(AttributesDict(x))

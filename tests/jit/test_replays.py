@@ -162,6 +162,18 @@ def _list():
     return f, lambda i: (whet.ones(2), [i * 0.5, 1.0], {"lr": 0.1 * i}, (i, 2.5 * i))
 
 
+@row("a module whose `__init__` or `reset` draws from `numpy.random`, made outside")
+def _drawn():
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.reset()
+        def reset(self): self.by = nn.Parameter(whet.from_numpy(np.random.randn(3)))
+        def forward(self, x): return x * self.by
+    scale = Scale()
+    return scale.__call__, lambda i: (whet.ones(3) * i,)
+
+
 @row("a text that another call's numbers are in, as an attribute", refused="is 'loss=")
 def _text():
     o = Box(said="")

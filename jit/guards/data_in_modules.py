@@ -1,0 +1,33 @@
+"""What the user's modules hold, where code looks up names that are made at run time."""
+import types
+from typing import Any
+
+from ..capture.containers import OWN
+from ..report.reasons import TooMuch
+from .container_places import Elements, Members, entries
+from .origin import users
+from .places import Place
+from .visitors import MOST, Unwatchable
+
+
+def compare_data(walk: Any, found: list[Any]) -> None:
+    """Compare containers and objects that hold attributes, with those in them. The use of other
+    things in them is noticed."""
+    met: set[int] = set()
+    while found:
+        x = found.pop()
+        if id(x) in met or id(x) in walk.seen or id(x) == walk.builtins_id:
+            continue
+        met.add(id(x))
+        if isinstance(x, tuple(OWN)):
+            place: Place = entries(x) if isinstance(x, dict | types.MappingProxyType) \
+                else Members(x) if isinstance(x, set | frozenset) else Elements(x)
+            walk.places.append(place)
+            found += place.objects
+        elif not (isinstance(x, types.ModuleType) or callable(x)) \
+                and users(type(x)) \
+                and isinstance(getattr(x, "__dict__", None), dict):
+            found.append(x.__dict__)
+        if len(found) > MOST:
+            what = f"it looks up names, and reaches more than {MOST} objects in modules"
+            raise Unwatchable(TooMuch(what))
