@@ -98,7 +98,10 @@ class Passed:
 
 
 class ProgramBuilder:
-    """The work on a program. Kinds of nodes use it to say what they launch."""
+    """The work on a program. Kinds of nodes use it to say what they launch. `is_alone`: it will run
+    where NumPy is not, so that all that can be launched is."""
+
+    is_alone = False
 
     def __init__(self, passed: Passed, draws: Draws | None) -> None:
         self.passed, self.draws = passed, draws

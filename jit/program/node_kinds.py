@@ -111,17 +111,20 @@ class Call(Kind[graph.OpNode]):
             return moves.constant(b, node)
         if op.moves is not None or op.put is not None:
             return moves.moved(b, node, ins, b.places.memory(node.outs[0]))
-        return self.taped(b, node, ins) if op.memo or op.launches else None
+        if op.memo or op.launches:
+            return self.taped(b, node, ins, op.forward)
+        return self.taped(b, node, ins, op.alone) if b.is_alone and op.alone is not None else None
 
-    def taped(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any]) -> Entries | None:
-        """The launches that eager makes for it."""
+    def taped(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any],
+              forward: Callable[..., Any]) -> Entries | None:
+        """The launches that `forward` makes for it."""
         op = node.op
         made: list[Any] = []
         if op.may_fail:
             b.as_indices(ins[1:])
 
         def run() -> None:
-            r = op.forward(*ins, **node.attrs)
+            r = forward(*ins, **node.attrs)
             made.extend(r if type(r) is tuple else (r,))
         return b.take(run, ins, made, node.outs, node)
 

@@ -7,8 +7,10 @@ import math
 
 import numpy as np
 
+from ..ir.scalar import arg
 from . import memory, native, pool, window
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
+from .pointwise import Pointwise
 from .window_parts import GRAIN, Plan, shares
 
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
@@ -326,6 +328,20 @@ def fold(cols, output_size, kernel, dilation, padding, stride):
     """The transpose of `unfold`: (N, C, *output_size), every column element added where it came
     from (col2im)."""
     return window.reference_fold(cols, output_size, kernel, dilation, padding, stride)
+
+
+def fold_onto(out, cols, output_size, kernel, dilation, padding, stride):
+    """The same by kernels, onto zeros. Is it done? Halves are added in a wider type."""
+    if window.wide(cols.dtype) != cols.dtype:
+        return False
+    added = Pointwise("add", (arg(0) + arg(1),), 2)
+    sizes = window.out_sizes(output_size, kernel, stride, padding, dilation)
+    parts = cols.reshape(*out.shape[:2], *kernel, *sizes)
+    for t, o, i in window.taps(output_size, sizes, kernel, stride, padding, dilation):
+        to = out[(..., *i)]
+        if to.size:
+            added([to, parts[(slice(None), slice(None), *t, *o)]], [to])
+    return True
 
 
 def max_unpool(x, index, output_size):

@@ -28,6 +28,7 @@ class Tape:
         self.verdicts: list[np.ndarray] = []
         self.scratch: dict[int, tuple[np.ndarray, int]] = {}
         self.partial: list[np.ndarray] = []
+        self.tables: list[np.ndarray] = []
         self.thread, self.dry = threading.get_ident(), dry
 
     def need(self, array: np.ndarray, size: int) -> None:
@@ -79,6 +80,15 @@ def partial(array: np.ndarray) -> np.ndarray:
     tape = getattr(_local, "tape", None)
     if tape is not None:
         tape.partial.append(array)
+    return array
+
+
+def table(array: np.ndarray) -> np.ndarray:
+    """Say that `array`, a vector, holds what sizes and attributes alone make, and is about to be an
+    argument of launches, in whatever shape; gives it back."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.tables.append(array)
     return array
 
 
@@ -217,6 +227,9 @@ class Reader:
                 return Scratch(m, size, address(a) - address(m))
         if id(a) in self.tape.numbers:
             return GivenNumber(*self.tape.numbers[id(a)])
+        for x in self.tape.tables:
+            if address(x) == address(a):
+                return Table(x)
         return Table(a) if a.dtype == np.int64 and a.ndim == 1 and a.flags.owndata else None
 
     def operand(self, a: np.ndarray) -> Operand | None:

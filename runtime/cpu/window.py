@@ -255,10 +255,19 @@ def reference_adaptive_max_pool(x, output_size):
 def reference_unfold(x, kernel, dilation, padding, stride):
     """The windows as columns: (N, C * taps, windows), zeros where a tap lies outside."""
     out = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
-    cols = np.zeros((*x.shape[:2], *kernel, *out), x.dtype)
-    for t, o, i in taps(x.shape[2:], out, kernel, stride, padding, dilation):
-        cols[(slice(None), slice(None), *t, *o)] = x[(..., *i)]
-    return cols.reshape(x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out))
+    cols = np.empty((x.shape[0], x.shape[1] * math.prod(kernel), math.prod(out)), x.dtype)
+    for part, source in unfold_moves(cols, x, kernel, dilation, padding, stride):
+        part[...] = source
+    return cols
+
+
+def unfold_moves(cols, x, kernel, dilation, padding, stride):
+    """What goes where in `unfold`: (part of the columns, what is copied to it), in order."""
+    out = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
+    parts = cols.reshape(*x.shape[:2], *kernel, *out)
+    return [(cols, 0), *(
+        (parts[(slice(None), slice(None), *t, *o)], x[(..., *i)])
+        for t, o, i in taps(x.shape[2:], out, kernel, stride, padding, dilation))]
 
 
 def reference_fold(cols, output_size, kernel, dilation, padding, stride):

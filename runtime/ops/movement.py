@@ -1,10 +1,14 @@
 """Ops that move elements without computing: rolling, flipping, triangles and diagonals."""
 import builtins
 import itertools
+from functools import partial
 
 import numpy as np
 
+from ..cpu import pointwise, taped_launches
 from ..indexing import as_int, sizes
+from ..ir import scalar as s
+from ..ir.outline import Outline
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import native, shifted
@@ -136,6 +140,21 @@ def rot90(input, k=1, dims=(0, 1)):
 
 
 # ---- triangles -----------------------------------------------------------------------------------
+_BITS = {size: f"u{size}" for size in (1, 2, 4, 8)}
+
+
+def _choose(keep, out, a, diagonal):
+    """A triangle by one kernel: rows and columns are compared. Is it done?"""
+    if a.itemsize not in _BITS or type(a) is Outline:
+        return False
+    x, row, column = s.args(3)
+    kept = s.where(keep(column - row, diagonal), x, 0)
+    bits = _BITS[a.itemsize]
+    rows, columns = (taped_launches.table(np.arange(n)) for n in a.shape[-2:])
+    pointwise.Pointwise("triangle", (kept,), 3)([a.view(bits), rows[:, None], columns], [out.view(bits)])
+    return True
+
+
 def _triangular(name, keep):
     def forward(a, diagonal):
         mask = keep(np.arange(a.shape[-1])[None, :] - np.arange(a.shape[-2])[:, None], diagonal)
@@ -150,6 +169,7 @@ def _triangular(name, keep):
             Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native,
         onnx=in_onnx.triangle(name == "triu"))
     op.any_sizes = op.as_large = True
+    op.put = partial(_choose, keep)
 
     def check(input):
         if input._array.ndim < 2:

@@ -1,6 +1,7 @@
 """Padding: by a constant, by reflection, by the edge, around."""
 
 import builtins
+import itertools
 
 import numpy as np
 
@@ -78,6 +79,39 @@ def _pad_by_index(a, pads, mode):
     return a
 
 
+def _padded_parts(out, a, pads, mode):
+    """What goes where: a box for each run of sources along each dimension."""
+    along = []
+    for n, (before, after) in zip(a.shape, pads):
+        padded = before or after
+        along.append(
+            source_runs(pad_sources(n, before, after, mode))
+            if padded else [(builtins.slice(None), builtins.slice(None))])
+    boxes = list(itertools.product(*along))
+    return [(out[tuple([to for to, _ in box])], a[tuple([source for _, source in box])])
+            for box in boxes]
+
+
+def source_runs(sources):
+    """Runs of places that are neighbours, the same, or neighbours backwards, as slices: (where
+    they go, where they come from)."""
+    found, i, n = [], 0, len(sources)
+    while i < n:
+        step = int(sources[i + 1] - sources[i]) if i + 1 < n else 1
+        step = step if step in (-1, 0, 1) else 1
+        j = i + 1
+        while j < n and sources[j] - sources[j - 1] == step:
+            j += 1
+        first, last = int(sources[i]), int(sources[j - 1])
+        if step < 0:
+            source = builtins.slice(first, last - 1 if last else None, -1)
+        else:
+            source = builtins.slice(first, last + 1)
+        found.append((builtins.slice(i, j), source))
+        i = j
+    return found
+
+
 def _unpad_by_index(g, shape, pads, mode):
     for d in range(len(shape) - 1, -1, -1):
         before, after = pads[d]
@@ -132,6 +166,7 @@ pad_by_index_op = Op(
     batch=_pad_each,
     onnx=lambda b, x, pads, mode: in_onnx.padded_by_index(b, x, pads, mode, pad_sources),
 )
+pad_by_index_op.moves = _padded_parts
 unpad_by_index_op = Op(
     "unpad_by_index",
     _unpad_by_index,

@@ -7,6 +7,7 @@ every op (tests, docs, other targets) reads `REGISTRY`.
 """
 import inspect
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ class Op:
     # first operand, and only the others are given.
     # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number
     # to put there)
-    moves = None
+    moves: Any = None
     # Of an op that gathers from its first operand at the places that its second one, an index,
     # names along a dimension (or several along as many dimensions in a row): picks(*arrays,
     # **attrs) is (that dimension, has every element a place of its own, or every slice?, do
@@ -82,6 +83,9 @@ class Op:
     # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and
     # nothing was done
     put = None
+    # alone(*arrays, **attrs): what `forward` gives, by launches alone, for programs that run where
+    # NumPy is not; where it is, that is quicker
+    alone: Any = None
     # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or
     # None; `b` writes nodes (onnx/write/builder.py), each operator of the standard being a method
     # of it.

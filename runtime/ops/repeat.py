@@ -87,6 +87,21 @@ repeat_interleave_op = Op(
 )
 
 
+def _each_repeated(out, a, repeats, dim):
+    at = (slice(None),) * dim
+    if isinstance(repeats, int):
+        parts = out.reshape(*a.shape[: dim + 1], repeats, *a.shape[dim + 1 :])
+        return [(parts, a[(*at, slice(None), None)])]
+    ends = np.cumsum(repeats).tolist()
+    return [
+        (out[(*at, slice(end - n, end))], a[(*at, slice(i, i + 1))])
+        for i, (n, end) in enumerate(zip(repeats, ends)) if n
+    ]
+
+
+repeat_interleave_op.moves = _each_repeated
+
+
 def _check_length(have, n, dim):
     if have != n:
         raise RuntimeError(

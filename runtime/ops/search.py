@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import dtypes
+from ..cpu import sort_launches
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Tensor
 from . import dims
@@ -58,6 +59,15 @@ search_op = Op(
     "searchsorted", _search, batch=_search_each, onnx=in_onnx.searched, samples=lambda make: [
         Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
         Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
+
+
+def _search_alone(sequence, values, sorter=None, *, right, out_int32):
+    if sorter is not None or out_int32:
+        raise ValueError("searchsorted: launches know neither")
+    return sort_launches.searchsorted(sequence, values, right)
+
+
+search_op.alone = _search_alone
 
 
 @function(method=False, out=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import dtypes
 from ..cpu import sort as kernels
+from ..cpu import sort_launches
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
@@ -113,6 +114,12 @@ mode_op = PickOp(
     lambda a, dim: kernels.mode(a, dim),
     lambda make: [Sample(make(3, 5), dim=1), Sample(make(4), dim=0)],
 )
+
+
+sort_op.alone = lambda a, dim, descending: sort_launches.sort(a, dim, descending)
+topk_op.alone = lambda a, dim, k, largest: sort_launches.topk(a, k, dim, largest)
+kthvalue_op.alone = lambda a, dim, k: sort_launches.kthvalue(a, k, dim)
+median_op.alone = lambda a, dim, ignore_nan: sort_launches.median(a, dim, ignore_nan)
 
 
 def _ordered(op, input):

@@ -8,7 +8,7 @@ import numpy as np
 from ..autograd import modes
 from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
-from ..cpu import pooling
+from ..cpu import pooling, window
 from . import onnx_windows as in_onnx
 from .batching import folded, repeated
 from .registry import Op, apply, ask, is_tensor
@@ -378,6 +378,9 @@ fold_op = Op(
 max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
                    lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True,
                    onnx=in_onnx.unpooled)
+fold_op.moves = lambda out, c, *, output_size, **at: [(out, 0)]
+fold_op.put = lambda out, c, **at: pooling.fold_onto(out, c, **at)
+unfold_op.moves = lambda out, x, **at: window.unfold_moves(out, x, **at)
 _launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op,
              avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):

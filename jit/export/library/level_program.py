@@ -89,6 +89,8 @@ class Prepared(AtOnce, Steady):
 class LevelBuilder(ProgramBuilder):
     """The builder of traces' programs, for what runs without this process."""
 
+    is_alone = True
+
     def __init__(self, passed: Passed, values: Mapping[int, Any]) -> None:
         super().__init__(passed, None)
         self.steady = Prepared(self, values)
