@@ -116,6 +116,8 @@ class DynamicLinear(nn.Module):
     def forward(self, input: Tensor) -> Tensor:
         """input @ weight.T + bias, of bytes."""
         check_input(input, self.in_features)
+        if not input.numel():
+            return input.new_zeros((*input.shape[:-1], self.out_features))
         scale, zero = range_of(input.amin(), input.amax())
         q = quantize_linear(input.detach(), scale, zero)
         shift = self.sums * -zero.to(whet.int32)
@@ -140,7 +142,9 @@ class WeightOnlyLinear(nn.Module):
         super().__init__()
         self.in_features, self.out_features = layer.in_features, layer.out_features
         self.bits, self.block = bits, block
-        packed, scales = few_bits.pack(layer.weight.detach().numpy(), bits, block)
+        self.missing = -layer.in_features % (8 // bits)
+        weight = np.pad(layer.weight.detach().numpy(), ((0, 0), (0, self.missing)))
+        packed, scales = few_bits.pack(weight, bits, block)
         bias = np.zeros(scales.shape[1], "f4")
         if layer.bias is not None:
             bias[: self.out_features] = layer.bias.detach().numpy()
@@ -150,6 +154,8 @@ class WeightOnlyLinear(nn.Module):
     def forward(self, input: Tensor) -> Tensor:
         """input @ weight.T + bias"""
         check_input(input, self.in_features)
+        if self.missing:  # rows are whole bytes
+            input = F.pad(input, (0, self.missing))
         operands = (input.detach(), self.weight, self.scales, self.bias)
         attrs = {"features": self.out_features, "bits": self.bits, "block": self.block}
         found: Tensor = apply(weight_only_op, operands, attrs)
@@ -235,8 +241,8 @@ def dynamic(model: nn.Module, *, least: int = 0) -> nn.Module:
 def weight_only(model: nn.Module, *, bits: int = 8, block: int = 128, least: int = 0) -> nn.Module:
     """Let the linear layers of a model keep their weights in 8 or 4 bits, with a scale for each
     `block` of a row; all is computed in float32. It pays where few rows meet large weights, whose
-    bytes are what takes time. For inference; layers of fewer than `least` weights stay as they are,
-    and with 4 bits those whose rows are odd. The model is changed, and given back.
+    bytes are what takes time. For inference; layers of fewer than `least` weights stay as they
+    are. The model is changed, and given back.
 
     >>> import whet
     >>> from whet import nn, quantize
@@ -255,7 +261,7 @@ def weight_only(model: nn.Module, *, bits: int = 8, block: int = 128, least: int
     def change(layer: nn.Module) -> nn.Module | None:
         if type(layer) is not nn.Linear or layer.weight.numel() < least:
             return None
-        if layer.weight.dtype is not whet.float32 or layer.in_features % (8 // bits):
+        if layer.weight.dtype is not whet.float32:
             return None
         return WeightOnlyLinear(layer, bits, block)
 

@@ -26,6 +26,7 @@ from .plain_graph import PlainGraph
 from .scheme import Scheme, Weights
 
 Array = Any
+PRODUCTS = ("linear", "matmul")  # a matrix of weights, whose rows or columns are features
 THROUGH = ("max_pool_values",)  # beside views: ops that choose elements by their order alone
 
 
@@ -75,15 +76,22 @@ class Lowering:
     # ---- which values are to be bytes
     def can_be_layer(self, n: Any) -> bool:
         """Can a node be a layer of bytes?"""
-        if not isinstance(n, OpNode) or n.op.name not in ("convolution", "linear"):
+        if not self.multiplies(n):
             return False
         w, types = n.ins[1], self.plain.graph.types
         bias = n.ins[2] if len(n.ins) > 2 else None
         known = type(w) is Ref and int(w) in self.plain.known
         known = known and (bias is None or self.plain.array(bias) is not None)
         x = types.get(int(n.ins[0]))
-        wanted = 4 if n.op.name == "convolution" else max(2, 0 if x is None else len(x.shape))
-        return known and x is not None and x.dtype == np.float32 and len(x.shape) == wanted
+        if not known or x is None or x.dtype != np.float32:
+            return False
+        if n.op.name == "convolution":
+            return len(x.shape) == 4
+        return len(x.shape) >= 2 and self.plain.known[int(w)].ndim == 2
+
+    def multiplies(self, n: Any) -> bool:
+        """Does a node multiply by weights, of whatever type?"""
+        return isinstance(n, OpNode) and n.op.name in ("convolution", *PRODUCTS)
 
     def is_layer(self, n: Any) -> bool:
         """Is a node to be a layer of bytes?"""
@@ -167,7 +175,7 @@ class Lowering:
             (user,) = plain.users[v]
             cuts = isinstance(user, OpNode) and user.ins[0] == v
             bounds = cut(user, plain) if cuts else None
-            known = self.norm(user) if len(taken) == 1 else None
+            known = (self.norm(user) or self.shift(n, user)) if len(taken) == 1 else None
             if known is not None:
                 norm = known
             elif bounds is not None:
@@ -193,6 +201,23 @@ class Lowering:
         mean, invstd, weight, bias = (np.asarray(a, "f8").reshape(-1) for a in numbers)
         return invstd * weight, bias - mean * invstd * weight
 
+    def shift(self, n: OpNode, user: Any) -> tuple[Array, Array] | None:
+        """What is added to each feature of a product, as a norm that multiplies by nothing."""
+        if n.op.name not in PRODUCTS or not isinstance(user, OpNode) or user.op.name != "add":
+            return None
+        other = [a for a in map(self.plain.array, user.ins) if a is not None]
+        features = len(self.rows(n))
+        if len(user.ins) != 2 or len(other) != 1 or other[0].size != features:
+            return None
+        if other[0].shape[-1:] != (features,) or other[0].dtype != np.float32:
+            return None
+        return np.float64(1), other[0].reshape(-1).astype("f8")
+
+    def rows(self, n: OpNode) -> Array:
+        """The weights of a layer, each feature's together."""
+        w = self.plain.known[int(n.ins[1])]
+        return w.T if n.op.name == "matmul" else w
+
     def is_there(self, v: int) -> bool:
         """Has a value been made?"""
         return v in self.real or v in self.bytes
@@ -204,7 +229,7 @@ class Lowering:
         out = self.schemes.get(layer.out) if layer.out in self.wanted else None
         weights = self.weights(n)
         parameters, tail = numbers(weights, self.bias(n), self.schemes[x], out, layer, self.schemes)
-        features, linear = len(weights.numbers), n.op.name == "linear"
+        features, linear = len(weights.numbers), n.op.name in PRODUCTS
         window = None if linear else window_of(n, weights, self.schemes[x].zero)
         packed = (
             packing.pack(weights.numbers[None])
@@ -227,15 +252,14 @@ class Lowering:
 
     def weights(self, n: OpNode) -> Weights:
         """A layer's weights as bytes: those that were said, or rounded ones."""
-        w = int(n.ins[1])
-        said = self.plain.weights.get(w)
-        return Weights.of(self.plain.known[w], self.per_channel) if said is None else said
+        known = self.plain.columns if n.op.name == "matmul" else self.plain.weights
+        said = known.get(int(n.ins[1]))
+        return Weights.of(self.rows(n), self.per_channel) if said is None else said
 
     def bias(self, n: OpNode) -> Array:
         """A layer's bias, zeros where it has none."""
         bias = None if len(n.ins) < 3 or n.ins[2] is None else self.plain.array(n.ins[2])
-        features = len(self.plain.known[int(n.ins[1])])
-        return np.zeros(features) if bias is None else bias.astype("f8")
+        return np.zeros(len(self.rows(n))) if bias is None else bias.astype("f8")
 
     def through(self, n: Any) -> bool:
         """A pool or a view of bytes, if its operand is there as such and the bytes lie so that it

@@ -20,14 +20,15 @@ RANGES = {(0, 255): 0, (-128, 127): SIGNED, (-127, 127): SIGNED}
 
 class PlainGraph:
     """The nodes that are left, arrays of `known` values, `schemes` of activations and `weights` by
-    value, and by which value results go."""
+    value (of matrices whose columns are features, `columns`), and by which value results go."""
 
     def __init__(self, g: Graph, constants: dict[str, Array]) -> None:
         self.graph, self.nodes = g, list[Any]()
         self.names = {int(x.value): x.name for x in g.inputs}
         constant = [x for x in g.inputs if x.place == "constant"]
         self.known: dict[int, Array] = {int(x.value): constants[x.name] for x in constant}
-        self.schemes, self.weights = dict[int, Scheme](), dict[int, Weights]()
+        self.schemes = dict[int, Scheme]()
+        self.weights, self.columns = dict[int, Weights](), dict[int, Weights]()
         self.made: dict[int, Any] = {}
         self.stands: dict[int, int] = {}  # value -> the value in whose place it was
         for n in g.nodes:
@@ -113,12 +114,14 @@ class PlainGraph:
         return more is not None and scale.size == 1 and self.stood(n, x, scale, zero, more)
 
     def keep_weights(self, value: int, numbers: Array, scale: Array) -> None:
-        """Weights whose bytes are said, where those fit and scales go by row."""
-        rows = len(numbers) if numbers.ndim else 0
-        by_row = scale.size == 1 or scale.size == rows == scale.shape[0]
-        if rows and by_row and -128 <= numbers.min(initial=0) <= numbers.max(initial=0) <= 127:
-            scales = np.broadcast_to(scale.reshape(-1), (rows,)).astype("f4")
-            self.weights[value] = Weights(numbers.astype("i1"), scales)
+        """Weights whose bytes are said, where those fit and scales go by row, or by column."""
+        if not numbers.ndim or not -128 <= numbers.min(initial=0) <= numbers.max(initial=0) <= 127:
+            return
+        for kept, found, axis in ((self.weights, numbers, 0), (self.columns, numbers.T, -1)):
+            rows = len(found)
+            if rows and (scale.size == 1 or scale.size == rows == scale.shape[axis]):
+                scales = np.broadcast_to(scale.reshape(-1), (rows,)).astype("f4")
+                kept[value] = Weights(np.ascontiguousarray(found, "i1"), scales)
 
     def computed(self, n: OpNode) -> bool:
         """What constants alone make."""

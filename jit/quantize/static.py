@@ -3,11 +3,12 @@ a function or module becomes an exported one that computes with bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from whet import nn
+from whet.autograd.modes import warn
 from whet.ir.interpret import interpret, step
 from whet.tensor import Tensor
 
@@ -56,17 +57,31 @@ class Recording:
         env: dict[Any, Array] = dict(self.plain.known)
         given = [x for x in g.inputs if x.place != "constant"]
         for x, a in zip(given, arrays, strict=True):
-            t = g.types[x.value]
-            if (a.dtype, a.shape) != (t.dtype, t.shape):
-                raise ValueError(
-                    f"calibration data: `{x.name}` is {a.dtype}{list(a.shape)}, but was "
-                    f"{t} in the first call; batches must have one size"
-                )
             env[x.value] = a
         with np.errstate(all="ignore"):
             for n in self.plain.nodes:
                 step(n, env, g.types, [])
         return env
+
+    def calls(self, arrays: Sequence[Array]) -> Iterator[list[Array]]:
+        """Calls of the recorded sizes with such arrays. A batch of another size is cut, and a part
+        that is too small is filled up with its own first rows."""
+        g = self.plain.graph
+        given = [(x, g.types[x.value]) for x in g.inputs if x.place != "constant"]
+        for (x, t), a in zip(given, arrays, strict=True):
+            if a.dtype != t.dtype or a.shape[1:] != t.shape[1:] or a.ndim != len(t.shape):
+                raise ValueError(
+                    f"calibration data: `{x.name}` is {a.dtype}{list(a.shape)}, but was {t} in the "
+                    "first call; only the first size, that of a batch, may differ"
+                )
+        if all(a.shape == t.shape for (_, t), a in zip(given, arrays)):
+            yield list(arrays)
+            return
+        count, size = batch([a.shape for a in arrays]), batch([t.shape for _, t in given])
+        for first in range(0, count, size):
+            rows = np.arange(first, first + size)
+            rows = np.where(rows < count, rows, first + (rows - first) % (count - first))
+            yield [a[rows] for a in arrays]
 
     def quantised(self, schemes: dict[int, Scheme], lowering: Lowering) -> Quantised:
         """The exported function of bytes."""
@@ -84,6 +99,17 @@ class Recording:
         out.verify()
         out.report = report(lowering, self.values(self.sample))
         return out
+
+
+def batch(shapes: Sequence[tuple[int, ...]]) -> int:
+    """The first size that all have."""
+    found = {s[0] for s in shapes if s}
+    if len(found) != 1 or 0 in found or not all(shapes):
+        raise ValueError(
+            "calibration data: batches may differ in size where all arguments begin with that size "
+            f"alone, not {', '.join(map(str, shapes))}"
+        )
+    return found.pop()
 
 
 def arguments(item: Any) -> tuple[Any, ...]:
@@ -112,7 +138,7 @@ def static(
     are rounded now, their inputs in each call, by the ranges that they had in `data`.
 
     `data` gives the arguments of calls: tensors, or tuples of what a call takes. The first is the
-    example that is recorded, as by `whet.export`; all have its sizes. `calibrate` is "minmax",
+    example that is recorded, as by `whet.export`; others may have batches of other sizes. `calibrate` is "minmax",
     "percentile", "entropy" (see `calibrators.py`), or a function that makes a calibrator.
     `symmetric` gives zero the middle byte. `per_channel=False` rounds all rows of a weight by one
     scale. `leave` names layers that stay as they are (as `report` has them), or is a function of
@@ -139,18 +165,37 @@ def static(
     recording = Recording(model, arguments(first), ("fold_batch_norm",))
     lowering = Lowering(recording.plain, leaving(leave), per_channel)
     check_names(leave, lowering)
+    warn_of_types(recording, lowering)
     seen = {v: make() for v in lowering.observed() if v not in recording.plain.schemes}
 
     def look(arrays: Sequence[Array]) -> None:
-        env = recording.values(arrays)
-        for v, calibrator in seen.items():
-            calibrator.see(env[v])
+        for call in recording.calls(arrays):
+            env = recording.values(call)
+            for v, calibrator in seen.items():
+                calibrator.see(env[v])
 
     look(recording.sample)
     for item in calls:
         look([x._array for x in tensors(arguments(item))])
     schemes = {v: scheme_of(c, symmetric) for v, c in seen.items()}
     return recording.quantised(schemes | recording.plain.schemes, lowering)
+
+
+def warn_of_types(recording: Recording, lowering: Lowering) -> None:
+    """Warn where layers stay as they are since their numbers are not of 32 bits."""
+    types, found = recording.plain.graph.types, dict[str, str]()
+    for n in recording.plain.nodes:
+        if lowering.multiplies(n) and int(n.ins[0]) in types:
+            t = types[int(n.ins[0])]
+            if t.dtype != np.float32:
+                found[lowering.name(n)] = str(t.dtype)
+    if found:
+        told = ", ".join(f"`{name}` ({t})" for name, t in found.items())
+        warn(
+            f"static(): bytes are made of float32 alone; these stay as they are: {told}. "
+            "Call model.float() before",
+            stacklevel=3,
+        )
 
 
 def scheme_of(calibrator: Any, symmetric: bool) -> Scheme:

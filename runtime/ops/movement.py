@@ -151,7 +151,8 @@ def _choose(keep, out, a, diagonal):
     kept = s.where(keep(column - row, diagonal), x, 0)
     bits = _BITS[a.itemsize]
     rows, columns = (taped_launches.table(np.arange(n)) for n in a.shape[-2:])
-    pointwise.Pointwise("triangle", (kept,), 3)([a.view(bits), rows[:, None], columns], [out.view(bits)])
+    kernel = pointwise.Pointwise("triangle", (kept,), 3)
+    kernel([a.view(bits), rows[:, None], columns], [out.view(bits)])
     return True
 
 

@@ -13,9 +13,9 @@ WORK = [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
 
 
 def emit_sort(mod: Module, symbol: str, paired: bool) -> None:
-    """Slots: keys (rows, n), as much memory beside them, n, and if `paired` positions (rows, n) that
-    go where their keys go, and memory beside those; a unit of work is a row. Positions need not be
-    set."""
+    """Slots: keys (rows, n), as much memory beside them, n, and if `paired` positions (rows, n)
+    that go where their keys go, and memory beside those; a unit of work is a row. Positions need
+    not be set."""
     f: Any = mod.fn(symbol, WORK)
     args, begin, end, _ = f.args
     keys, spare = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
