@@ -15,7 +15,7 @@ import functools
 import re
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, overload
 
 from . import fused_multiply_add, targets
 
@@ -279,7 +279,15 @@ class Fn:
             a, b = self.splat(a, c.lanes), self.splat(b, c.lanes)
         return self.v(a.ty, f"select {c.ty} {c.ref}, {a.ty} {a.ref}, {b.ty} {b.ref}")
 
-    def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Any:
+    # "void" is the one text among all that gives nothing
+    @overload
+    def call(self, name: str, ret: Literal["void"],  # type: ignore[overload-overlap]
+             *args: Val, attrs: str = "") -> None: ...
+
+    @overload
+    def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Val: ...
+
+    def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Val | None:
         """Call a function by name, declaring it where this module does not define it. None where it gives nothing."""
         if name not in {f.name for f in self.mod.fns} and f"@{name}(" not in "".join(self.mod.tables.values()):
             self.mod.declare(name, ret, [a.ty for a in args])

@@ -1,12 +1,19 @@
 """Native entries of tensors, version cells and nodes as objects: how they are freed, and what
 the autograd engine asks of a node."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..builder import Val
 from .object_access import Glue, _ptr
 from .op_layouts import MAX_IN, TP_FREE, C, N, T
 from .python_layouts import GC_HEAD
 
+if TYPE_CHECKING:
+    from ..builder import Module
 
-def _deallocs(m):
+
+def _deallocs(m: Module) -> None:
     for name, owned, weak in (("tensor", [
             T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
                               ("cell", [C["writer"], C["aside"]], None)):
@@ -23,7 +30,7 @@ def _deallocs(m):
             g.dec(g.ld(o, off))
         # the interpreter made what is of a Python subclass, and frees it
         if name == "tensor":
-            def free_subclass():
+            def free_subclass() -> None:
                 free = f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_FREE))
                 f.raw(f"call void {free.ref}(ptr {o.ref})")
 
@@ -49,18 +56,18 @@ def _deallocs(m):
     f.store(g.ld(cur, N["op"]), head)
     f.if_(f.cmp("ne", g.ld(cur, N["weak"]), 0),
           lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
-    for off in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell"):
-        g.dec(g.ld(cur, N[off]))
+    for name in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell"):
+        g.dec(g.ld(cur, N[name]))
     for i in range(MAX_IN):
         g.dec(g.ld(cur, N["saved"] + 8 * i))
     for i in range(MAX_IN):
         child = g.ld(cur, N["edges"] + 8 * i)
 
-        def maybe(child=child):
+        def maybe(child: Val = child) -> None:
             mine = f.binary("and", g.same(g.type_of(child), tp),
                             f.cmp("eq", g.ld(child, 0, "i64"), 1))
 
-            def push():
+            def push() -> None:
                 g.dec(g.ld(child, N["op"]))
                 g.st(f.load("ptr", head), child, N["op"])
                 f.store(child, head)
@@ -72,14 +79,14 @@ def _deallocs(m):
     f.label("done")
 
 
-def _traverse(m):
+def _traverse(m: Module) -> None:
     """tensor_traverse(tensor, visit, arg): what the collector sees of a tensor: its hooks and
     attributes, which may lead back to it. It tracks nothing of the graph."""
     f = m.fn("tensor_traverse", [("ptr", "o"), ("ptr", "visit"), ("ptr", "arg")], "i32")
     g = Glue(f)
     o, visit, arg = f.args
     for x in (g.type_of(o), g.ld(o, T["extra"]), g.ld(o, T["dict"])):
-        def see(x=x):
+        def see(x: Val = x) -> None:
             stop = f.v("i32", f"call i32 {visit.ref}(ptr {x.ref}, ptr {arg.ref})")
             f.bail(f.cmp("ne", stop, 0), "stopped")
         f.if_(f.cmp("ne", x, 0), see)
@@ -88,7 +95,7 @@ def _traverse(m):
     f.ret(f.as_val(1, "i32"))
 
 
-def _set_attribute(m):
+def _set_attribute(m: Module) -> None:
     """tensor_setattr(tensor, name, value): as for any object. A tensor with hooks or attributes
     is tracked by the collector from then on; others need not be."""
     f = m.fn("tensor_setattr", [("ptr", "o"), ("ptr", "name"), ("ptr", "value")], "i32")
@@ -98,14 +105,14 @@ def _set_attribute(m):
     may_lead_back = f.binary("or", f.cmp("ne", g.ld(o, T["dict"]), 0),
                              f.binary("xor", g.absent(g.ld(o, T["extra"])), True))
 
-    def track():
+    def track() -> None:
         tracked = f.call("PyObject_GC_IsTracked", "i32", o)
         f.if_(f.cmp("eq", tracked, 0), lambda: f.call("PyObject_GC_Track", "void", o))
     f.if_(may_lead_back, track)
     f.ret(done)
 
 
-def _edges(m):
+def _edges(m: Module) -> None:
     """node_edges: a tuple of the nodes before a node, with None where nothing flows."""
     f = m.fn("node_edges", [("ptr", "o"), ("ptr", "closure")], "ptr")
     g = Glue(f)
@@ -114,7 +121,7 @@ def _edges(m):
     t = f.call("PyTuple_New", "ptr", n)
     f.bail(g.null(t), "fail")
 
-    def edge(i):
+    def edge(i: Val) -> None:
         e = f.load("ptr", f.at(f.bytes_at(o, N["edges"]), i, "i64"), 8)
         e = f.sel(g.null(e), _ptr(f, "_Py_NoneStruct"), e)
         g.inc(e)
@@ -125,7 +132,7 @@ def _edges(m):
     f.ret(t)
 
 
-def _saved_inputs(m):
+def _saved_inputs(m: Module) -> None:
     """node_saved_inputs(): the inputs if none was written since; else, and after a release, the
     Python method decides."""
     f = m.fn("node_saved_inputs", [("ptr", "o"), ("ptr", "unused")], "ptr")
@@ -135,12 +142,12 @@ def _saved_inputs(m):
     f.bail(f.cmp("ne", g.ld(o, N["released"], "i64"), 0), "slow")
     tensor_t, parameter_t = g.ctx("tensor"), g.ctx("parameter")
 
-    def current(i):
+    def current(i: Val) -> None:
         x = f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8)
         f.bail(g.null(x), "slow")
         t = g.type_of(x)
 
-        def version():
+        def version() -> None:
             cell = g.ld(x, T["cell"])
             v, = f.if_(g.absent(cell), lambda: [f.as_val(0, "i64")],
                        lambda: [g.ld(cell, C["v"], "i64")])
@@ -151,7 +158,7 @@ def _saved_inputs(m):
     t = f.call("PyTuple_New", "ptr", n)
     f.bail(g.null(t), "fail")
 
-    def saved(i):
+    def saved(i: Val) -> None:
         x = f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8)
         g.inc(x)
         f.call("PyTuple_SetItem", "i32", t, i, x)
@@ -167,7 +174,7 @@ def _saved_inputs(m):
                Val(f, "null", "ptr")))
 
 
-def _release(m):
+def _release(m: Module) -> None:
     """node_release(): drop what was saved. A number that the backward reads is used up, too: it
     has a version of 1."""
     f = m.fn("node_release", [("ptr", "o"), ("ptr", "unused")], "ptr")
@@ -176,20 +183,20 @@ def _release(m):
     n = g.ld(o, N["nin"], "i64")
     tensor_t, parameter_t = g.ctx("tensor"), g.ctx("parameter")
 
-    def drop(i):
+    def drop(i: Val) -> None:
         at = f.at(f.bytes_at(o, N["saved"]), i, "i64")
         x = f.load("ptr", at, 8)
 
-        def clear():
+        def clear() -> None:
             t = g.type_of(x)
             mine = f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t))
 
-            def tensor():
+            def tensor() -> None:
                 g.st(f.as_val(1, "i64"), o, N["released"])
                 f.store(Val(f, "null", "ptr"), at, 8)
                 g.dec(x)
 
-            def number():
+            def number() -> None:
                 read = f.load("i64", f.at(f.bytes_at(o, N["versions"]), i, "i64"), 8)
                 f.if_(f.cmp("ne", read, 0), lambda: g.st(f.as_val(1, "i64"), o, N["released"]))
             f.if_(mine, tensor, number)
@@ -197,7 +204,7 @@ def _release(m):
     f.loop(0, n, 1, drop)
     out = g.ld(o, N["out_cell"])
 
-    def outputs():
+    def outputs() -> None:
         g.st(f.as_val(1, "i64"), o, N["released"])
         arr = g.ld(o, N["out_array"])
         g.st(Val(f, "null", "ptr"), o, N["out_array"])
@@ -208,7 +215,7 @@ def _release(m):
     f.ret(g.none())
 
 
-def _nodes(m):
+def _nodes(m: Module) -> None:
     """What the engine asks of a node at every step, without the interpreter."""
     _edges(m)
     _saved_inputs(m)

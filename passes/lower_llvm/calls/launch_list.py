@@ -6,13 +6,18 @@ change from call to call. The list has launches, and among them what is said by 
 of a kernel. The records below are its layout, for this file and for
 `jit/program/launch_entries.py`, which writes lists.
 """
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from ..builder import Module, Val
 from . import share_out as launching
 from .op_layouts import C, T
 from .python_layouts import ARRAY
-from .word_records import Address, load, size
+from .word_records import Address, Word, load, size
+
+if TYPE_CHECKING:
+    from ..builder import Fn
 
 MOST = 2000                      # arguments of a launch
 MOVING = 4000                    # arrays that change from call to call
@@ -21,52 +26,52 @@ VALUE = -1                       # in the place of an array: the argument is a w
 NAMES = ["program", "run"]
 
 
-class Launch(NamedTuple):
-    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow, `count` of
-    them."""
-    kernel: Address
-    total: int
-    grain: int
-    count: int
+class Launch(NamedTuple, Generic[Word]):
+    """Run a kernel. `grain`: with the room, see share_out.py. The arguments follow, so many
+    of them."""
+    kernel: Address[Word]
+    total: Word
+    grain: Word
+    arguments: Word
 
 
-class Argument(NamedTuple):
+class Argument(NamedTuple, Generic[Word]):
     """The address `offset` bytes into an array, or with `VALUE` in the place of that, `offset`
     itself."""
-    array: int
-    offset: int
+    array: Word
+    offset: Word
 
 
-class Skip(NamedTuple):
+class Skip(NamedTuple, Generic[Word]):
     """Pass over `words` words that make what is kept from call to call, if the array that they read
     is as it was. `state` is the address of a `State`. Memory that is shown to others is never as it
     was."""
-    mark: int
-    state: Address
-    array: int
-    words: int
+    mark: Word
+    state: Address[Word]
+    array: Word
+    words: Word
 
 
-class State(NamedTuple):
+class State(NamedTuple, Generic[Word]):
     """A tensor, and of the last time its version cell, the sum of the versions with those of writes
     through `.data`, and where the array lay."""
-    tensor: Address
-    cell: Address
-    version: int
-    address: int
+    tensor: Address[Word]
+    cell: Address[Word]
+    version: Word
+    address: Word
 
 
-class Check(NamedTuple):
+class Check(NamedTuple, Generic[Word]):
     """End the list if the word at `flag`, which a launch before it wrote, is not `wanted`: the
     address is put where `told` points. So a launch that reads by indices from data follows the
     check of those."""
-    mark: int
-    flag: Address
-    wanted: int
-    told: Address
+    mark: Word
+    flag: Address[Word]
+    wanted: Word
+    told: Address[Word]
 
 
-def source():
+def source() -> str:
     """The IR text."""
     m = Module()
     launching.declare(m)
@@ -76,18 +81,18 @@ def source():
     end = f.at(words, f.load("i64", f.at(args, 1, "i64")), "i64")
     slots = f.alloca("i64", MOST)
 
-    def launch(at):
+    def launch(at: Val) -> Val:
         to, after = prepare(f, args, slots, at)
         launching.emit(f, to.kernel, slots, to.total, to.grain)
         return after
 
-    def skip(at):
-        to = load(f, at, Skip)
-        was = load(f, to.state, State)
+    def skip(at: Val) -> Val:
+        to = load(f, at, Skip[Val])
+        was = load(f, to.state, State[Val])
         mine = f.cmp("eq", f.load("ptr", f.bytes_at(was.tensor, T["cell"])), was.cell)
         here = f.load("i64", f.at(args, to.array + 2, "i64"))
 
-        def count(c, now, shown):
+        def count(c: Val, now: Val, shown: Val) -> tuple[Val, Val, Val]:
             return (f.load("ptr", f.bytes_at(c, C["aside"])),
                     now + f.load("i64", f.bytes_at(c, C["v"])),
                     shown | f.load("i64", f.bytes_at(c, C["shown"])))
@@ -99,10 +104,10 @@ def source():
         f.store(here, f.at(to.state, State._fields.index("address"), "i64"))
         return f.at(at, f.sel(same, to.words + size(Skip), size(Skip)), "i64")
 
-    def check(at):
-        to = load(f, at, Check)
+    def check(at: Val) -> list[Val]:
+        to = load(f, at, Check[Val])
 
-        def stop():
+        def stop() -> list[Val]:
             f.store(to.flag, to.told)
             return [end]
 
@@ -117,21 +122,21 @@ def source():
     return m.text()
 
 
-def prepare(f, args, slots, at):
+def prepare(f: Fn, args: Val, slots: Val, at: Val) -> tuple[Launch[Val], Val]:
     """Put the arguments of the launch at `at` into `slots`: (the launch, where the list goes
     on)."""
-    to = load(f, at, Launch)
+    to = load(f, at, Launch[Val])
 
-    def slot(i):
-        given = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument)
+    def slot(i: Val) -> None:
+        given = load(f, f.at(at, i * size(Argument) + size(Launch), "i64"), Argument[Val])
         base, = f.if_(f.cmp("slt", given.array, 0), lambda: [f.const("i64", 0)],
                       lambda: [f.load("i64", f.at(args, given.array + 2, "i64"))])
         f.store(base + given.offset, f.at(slots, i, "i64"))
-    f.loop(0, to.count, 1, slot)
-    return to, f.at(at, to.count * size(Argument) + size(Launch), "i64")
+    f.loop(0, to.arguments, 1, slot)
+    return to, f.at(at, to.arguments * size(Argument) + size(Launch), "i64")
 
 
-def compare():
+def compare() -> str:
     """The IR text of a kernel whose answer a check looks at: same(a, b, words, bytes after them,
     out): do two pieces of memory hold the same? out: 1 or 0."""
     m = Module()
@@ -139,8 +144,8 @@ def compare():
     a, b, n, rest, out = (f.load(ty, f.at(f.args[0], i, "i64"))
                           for i, ty in enumerate(("ptr", "ptr", "i64", "i64", "ptr")))
 
-    def differs(ty, count, first):
-        def one(i, bad):
+    def differs(ty: str, count: Val, first: int | Val) -> Val:
+        def one(i: Val, bad: Val) -> list[Val]:
             x, y = (f.load(ty, f.at(f.bytes_at(p, first), i, ty), 1) for p in (a, b))
             return [bad | f.cmp("ne", x, y)]
         return f.loop(0, count, 1, one, [f.const("i1", 0)])[0]
@@ -149,7 +154,7 @@ def compare():
     return m.text()
 
 
-def _run(m):
+def _run(m: Module) -> None:
     """run(list, its words, long, *arrays) for Python, that made sure of its arguments; long
     lists release the interpreter's lock."""
     m.decls["_Py_NoneStruct"] = "@_Py_NoneStruct = external global i8"
@@ -157,22 +162,22 @@ def _run(m):
     _, argv, n = f.args
     slots, none = f.alloca("i64", MOVING + 3), Val(f, "@_Py_NoneStruct", "ptr")
 
-    def number(i):
+    def number(i: int) -> Val:
         return f.call("PyLong_AsLongLong", "i64", f.load("ptr", f.at(argv, i, "i64"), 8))
     f.store(number(0), slots)
     f.store(number(1), f.at(slots, 1, "i64"))
 
-    def array(i):
+    def array(i: Val) -> None:
         a = f.load("ptr", f.at(argv, i, "i64"), 8)
         data, = f.if_(f.cmp("eq", a, none), lambda: [f.const("i64", 0)],
                       lambda: [f.load("i64", f.bytes_at(a, ARRAY["data"]))])
         f.store(data, f.at(slots, i - 1, "i64"))
     f.loop(3, n, 1, array)
 
-    def go():
+    def go() -> None:
         f.raw(f"call void @program(ptr {slots.ref}, i64 0, i64 1, i64 0)")
 
-    def away():
+    def away() -> None:
         thread = f.call("PyEval_SaveThread", "ptr")
         go()
         f.call("PyEval_RestoreThread", "void", thread)

@@ -1,71 +1,75 @@
 """Access to the fields of CPython's objects and of ours, for the generators of native entries."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..builder import Val
 from .op_layouts import CTX, FIELDS, T
 from .python_layouts import GC_HEAD, TYPE
 
+if TYPE_CHECKING:
+    from ..builder import Fn
 
-def _ptr(f, name):
+
+def _ptr(f: Fn, name: str) -> Val:
     return Val(f, f"@{name}", "ptr")
 
 
-def _word(f, p, i, ty="i64"):
+def _word(f: Fn, p: Val, i: int | Val, ty: str = "i64") -> Val:
     return f.load(ty, f.at(p, i, "i64"), 8)
 
 
-def _put(f, p, i, v):
+def _put(f: Fn, p: Val, i: int | Val, v: Val) -> None:
     f.store(v, f.at(p, i, "i64"), 8)
 
 
 class Glue:
     """CPython and field access on a builder.Fn."""
 
-    def __init__(self, f):
+    def __init__(self, f: Fn) -> None:
         self.f = f
 
-    def ld(self, p, off, ty="ptr"):
+    def ld(self, p: Val, off: int | Val, ty: str = "ptr") -> Val:
         return self.f.load(ty, self.f.bytes_at(p, off), 8 if ty != "i32" else 4)
 
-    def st(self, v, p, off):
+    def st(self, v: Val, p: Val, off: int) -> None:
         self.f.store(v, self.f.bytes_at(p, off), 8)
 
-    def ctx(self, name, ty="ptr"):
+    def ctx(self, name: str, ty: str = "ptr") -> Val:
         return self.ld(_ptr(self.f, "whet_ctx"), CTX[name], ty)
 
-    def i64(self, p):
+    def i64(self, p: Val) -> Val:
         return self.f.conv("ptrtoint", p, "i64")
 
-    def ptr(self, i):
+    def ptr(self, i: Val) -> Val:
         return self.f.conv("inttoptr", self.f.as_val(i, "i64"), "ptr")
 
-    def null(self, p):
+    def null(self, p: Val) -> Val:
         return self.f.cmp("eq", p, 0)
 
-    def same(self, p, q):
+    def same(self, p: Val, q: Val) -> Val:
         return self.f.cmp("eq", p, q)
 
-    def absent(self, p):
+    def absent(self, p: Val) -> Val:
         """NULL or None: fields that Python cleared hold None."""
         return self.f.binary("or", self.null(p), self.same(p, _ptr(self.f, "_Py_NoneStruct")))
 
-    def call(self, name, ret, *args):
-        return self.f.call(name, ret, *args)
-
-    def inc(self, p):
+    def inc(self, p: Val) -> None:
         self.f.call("Py_IncRef", "void", p)
 
-    def dec(self, p):
+    def dec(self, p: Val) -> None:
         self.f.call("Py_DecRef", "void", p)
 
-    def type_of(self, o):
+    def type_of(self, o: Val) -> Val:
         return self.ld(o, TYPE)
 
-    def none(self):
+    def none(self) -> Val:
         """A new reference to None."""
         n = _ptr(self.f, "_Py_NoneStruct")
         self.inc(n)
         return n
 
-    def new(self, type_name, fail):
+    def new(self, type_name: str, fail: str) -> Val:
         """A new object of one of our types with all its fields zero; without memory for it
         leaves for `fail`, the error set."""
         f = self.f
@@ -78,7 +82,7 @@ class Glue:
             self.st(f.as_val(0, "i64"), p, off)
         return p
 
-    def tensor_memory(self, fail):
+    def tensor_memory(self, fail: str) -> Val:
         """A tensor without fields, behind the words by which the garbage collector tracks it once
         it has attributes or hooks (see `_set_attribute`). An object that the interpreter made
         would count as one that is tracked, and start collections."""
@@ -90,18 +94,18 @@ class Glue:
             self.st(f.as_val(0, "i64"), p, at)
         return f.call("PyObject_Init", "ptr", f.bytes_at(p, GC_HEAD), self.ctx("tensor"))
 
-    def new_tensor(self, array, fail):
+    def new_tensor(self, array: Val, fail: str) -> Val:
         """A leaf around an array, whose reference it takes over."""
         t = self.new("tensor", fail)
         self.st(array, t, T["array"])
         return t
 
-    def cell_of(self, t, fail):
+    def cell_of(self, t: Val, fail: str) -> Val:
         """The version cell of a tensor, made when first needed: until then its slot holds
         nothing, or None."""
         have = self.ld(t, T["cell"])
 
-        def make():
+        def make() -> list[Val]:
             c = self.new("cell", fail)
             self.dec(have)
             self.st(c, t, T["cell"])
@@ -109,7 +113,7 @@ class Glue:
         return self.f.if_(self.absent(have), make, lambda: [have])[0]
 
 
-def _thread(f):
+def _thread(f: Fn) -> Val:
     """The number of the calling thread (its state's address may be that of a thread which
     ended)."""
     return f.call("PyThreadState_GetID", "i64", f.call("PyThreadState_Get", "ptr"))

@@ -11,6 +11,10 @@ errors.
 Layouts are in 8-byte words unless said otherwise. CTX is one block of memory shared with the Python
 side.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..builder import Module, Val
 from .autograd_nodes import _deallocs, _nodes, _set_attribute, _traverse
 from .object_access import Glue, _ptr, _thread
@@ -19,8 +23,11 @@ from .op_recipes import _core, _record
 from .python_layouts import LENGTH, TUPLE_ITEMS
 from .tensor_views import _views, around
 
+if TYPE_CHECKING:
+    from ..builder import Fn
 
-def _apply(m):
+
+def _apply(m: Module) -> None:
     """apply(op, inputs, attrs): any op."""
     f = m.fn("apply", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
@@ -38,7 +45,7 @@ def _apply(m):
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("slow"), argv, count, Val(f, "null", "ptr")))
 
 
-def _door(m):
+def _door(m: Module) -> None:
     """door(number, argv, count, kwnames): a descriptor's op on `count` positional operands."""
     f = m.fn("door", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
              "ptr",
@@ -56,7 +63,7 @@ def _door(m):
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["slow"]), argv, count, kw))
 
 
-def _binary(m):
+def _binary(m: Module) -> None:
     """binary(number, a, b): a slot of two operands, the left or the right of which is a tensor."""
     f = m.fn("binary", [("i64", "k"), ("ptr", "a"), ("ptr", "b")], "ptr", "internal")
     g = Glue(f)
@@ -72,12 +79,12 @@ def _binary(m):
     f.label("slow")
     left = f.call("PyType_IsSubtype", "i32", g.type_of(a), g.ctx("tensor"))
 
-    def direct():
+    def direct() -> list[Val]:
         return [
             f.call("PyObject_Vectorcall", "ptr", g.ld(d, DESC["slow"]), box, f.as_val(2, "i64"),
                    Val(f, "null", "ptr"))]
 
-    def swapped():
+    def swapped() -> list[Val]:
         f.store(b, box, 8)
         f.store(a, f.at(box, 1, "i64"), 8)
         return [
@@ -87,7 +94,7 @@ def _binary(m):
     f.ret(r)
 
 
-def _slots(m):
+def _slots(m: Module) -> None:
     """nb_add and the others: slots by the numbers of their descriptors."""
     for name in SLOTS:
         k = SLOTS.index(name)
@@ -103,7 +110,7 @@ def _slots(m):
             f.ret(f.call("binary", "ptr", f.as_val(k, "i64"), *f.args))
 
 
-def _methods(m):
+def _methods(m: Module) -> None:
     """method(number, self, argv, count, kwnames): a descriptor's op on `self` and the others.
 
     Each method has a function of its own, which knows its number."""
@@ -125,19 +132,19 @@ def _methods(m):
     e = f.load("ptr", _ptr(f, "PyExc_TypeError"))
     f.call("PyErr_SetString", "void", e, Val(f, "@too_many", "ptr"))
     f.ret(Val(f, "null", "ptr"))
-    for k in range(THUNKS):
-        f = m.fn(f"method{k}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
+    for i in range(THUNKS):
+        f = m.fn(f"method{i}", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
                  "ptr")
-        f.ret(f.call("method", "ptr", f.as_val(k, "i64"), *f.args))
+        f.ret(f.call("method", "ptr", f.as_val(i, "i64"), *f.args))
 
 
-def _function(m):
+def _function(m: Module) -> None:
     """function(self, ...): a function's `self` is its descriptor's number."""
     f = m.fn("function", [("ptr", "self"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")], "ptr")
     f.ret(f.call("door", "ptr", f.call("PyLong_AsSsize_t", "i64", f.args[0]), *f.args[1:]))
 
 
-def _state(m):
+def _state(m: Module) -> None:
     """next_number(): the number of the next node. set_flags(flags): the modes of the calling
     thread."""
     f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
@@ -155,7 +162,7 @@ def _state(m):
     f.ret(g.none())
 
 
-def _wrap(m):
+def _wrap(m: Module) -> None:
     """wrap(array): a leaf tensor; what is no array becomes one."""
     f = m.fn("wrap", [("ptr", "self"), ("ptr", "a")], "ptr")
     g = Glue(f)
@@ -178,7 +185,7 @@ def _wrap(m):
     f.ret(Val(f, "null", "ptr"))
 
 
-def _doors(m):
+def _doors(m: Module) -> None:
     """What Python calls."""
     _apply(m)
     _door(m)
@@ -190,12 +197,12 @@ def _doors(m):
     _wrap(m)
 
 
-def _before(f):
+def _before(f: Fn) -> str:
     """The number of the first `ok` block of this function."""
     return next(line[2:-1] for line in f.lines if line.startswith("ok"))
 
 
-def source():
+def source() -> str:
     """The IR text of the entries."""
     m = Module()
     for name in (("whet_ctx", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type",

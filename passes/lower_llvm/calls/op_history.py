@@ -1,4 +1,5 @@
 """The autograd node of a result in machine code."""
+from __future__ import annotations
 
 from ..builder import Val
 from .object_access import _ptr

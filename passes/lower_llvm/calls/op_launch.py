@@ -1,4 +1,5 @@
 """The kernel of an op's call in machine code, and whether it may write into an operand."""
+from __future__ import annotations
 
 from collections.abc import Callable
 

@@ -1,5 +1,6 @@
 """The operands of an op's call in machine code: what is known of them, hashed, and the recipe that
 was made of operands such as these."""
+from __future__ import annotations
 
 from ..builder import Fn, Val
 from .object_access import Glue, _ptr, _thread

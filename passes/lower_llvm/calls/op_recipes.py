@@ -2,6 +2,7 @@
 
 Its operands are looked up, its results made, its kernel run and its autograd node recorded.
 """
+from __future__ import annotations
 
 from ..builder import Module, Val
 from .object_access import Glue
@@ -55,7 +56,7 @@ def _core(m: Module) -> None:
     Launch(replay).emit()
     # an index is out of range: Python finds the words
     f.bail(f.cmp("ne", f.load("i64", call.verdict), 0), "refused")
-    replay.source = call.word(call.ins, 0, "ptr")
+    replay.find_source()
     f.cbr(call.writing, "written", "around")
     f.label("written")
     replay.finish_write()

@@ -1,13 +1,15 @@
 """The results of an op's call in machine code, as its recipe says."""
+from __future__ import annotations
 
 from ..builder import Val
 from .op_layouts import MAX_DIMS, MISS, NO_BASE, OUT, UNSAFE, VIEW, C, R, T
 from .op_operands import Call
-from .tensor_views import share, window
+from .tensor_views import share_for_use, window
 
 
 class Replay:
     """Code that makes the results of a call as a recipe says, and gives them back."""
+    source: Val                 # the operand that views show, and that is written in place
 
     def __init__(self, call: Call, recipe: Val) -> None:
         self.call, self.f, self.g, self.recipe = call, call.f, call.g, recipe
@@ -63,6 +65,10 @@ class Replay:
         c.put(c.outs, i, v)
         f.store(f.sel(c.writing, 0, i + 1), c.made)
 
+    def find_source(self) -> None:
+        """Where the results are finished, the first operand is looked up once."""
+        self.source = self.call.word(self.call.ins, 0, "ptr")
+
     def finish_write(self) -> None:
         """The operand gets a version, and its cell the writer's name. `Write` made the cell."""
         c, f, g = self.call, self.f, self.g
@@ -89,7 +95,7 @@ class Replay:
         c.put(c.outs, i, t)
         f.if_(
             self.view,
-            lambda: share(
+            lambda: share_for_use(
                 f,
                 g,
                 self.source,

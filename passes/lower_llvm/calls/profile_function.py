@@ -5,6 +5,8 @@ passed over, the rest goes to Python.
 framework's, which Python keeps right, and what else is compared. A call, or a call of a builtin,
 that such code makes needs no look, nor does what it returns to code of its kind.
 """
+from __future__ import annotations
+
 from ..builder import Module, Val
 from .object_access import Glue, _ptr
 
@@ -17,12 +19,12 @@ GOLDEN = -7046029254386353131
 GONE = 1
 
 
-def slot(address, mask):
+def slot(address: int, mask: int) -> int:
     """Where the search for a code object begins."""
     return (((address * GOLDEN) & (1 << 64) - 1) >> 40) & mask
 
 
-def source():
+def source() -> str:
     """The IR text of `watched(watch, frame, kind, what)`, and of `unwatched(compute, *args)`,
     during which this thread is not watched."""
     m = Module()
@@ -34,8 +36,8 @@ def source():
                count - 1, Val(f, "null", "ptr"))
     f.call("PyThreadState_LeaveTracing", "void", thread)
     f.ret(r)
-    for name in ("whet_watch", "_Py_NoneStruct"):
-        m.decls[name] = f"@{name} = external global i8"
+    for symbol in ("whet_watch", "_Py_NoneStruct"):
+        m.decls[symbol] = f"@{symbol} = external global i8"
 
     f = m.fn("known", [("ptr", "code")], "i1", "internal")
     g = Glue(f)
@@ -43,7 +45,7 @@ def source():
     words = _ptr(f, "whet_watch")
     table, mask = g.ld(words, W["table"]), g.ld(words, W["mask"], "i64")
 
-    def entry(i):
+    def entry(i: Val) -> Val:
         return f.load("i64", f.at(table, i, "i64"), 8)
     wanted = g.i64(code)
     first = f.binary("and", f.lshr(wanted * GOLDEN, 40), mask)

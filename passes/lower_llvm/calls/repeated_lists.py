@@ -3,61 +3,63 @@ memory.
 
 `fill` puts its arguments from the third on into a table: the table's address, how many.
 """
-from typing import NamedTuple
+from __future__ import annotations
 
-from ..builder import Module
-from .word_records import Address, load
+from typing import Generic, NamedTuple
+
+from ..builder import Module, Val
+from .word_records import Address, Word, load
 
 
-class Rounds(NamedTuple):
+class Rounds(NamedTuple, Generic[Word]):
     """The arguments of `rounds`."""
-    program: Address             # the machine code that runs a list
+    program: Address[Word]       # the machine code that runs a list
     # where in the table the question's arguments begin; -1: there is none, and all rounds are run
-    ask: int
-    body: int                    # the same of the body's
-    predicate: int               # the place of the answer's address in the table
-    most: int                    # rounds
-    moves: int                   # how many entries of the table change after a round
-    table: Address
-    new: Address                 # memory for the moves
-    places: Address              # which entries change,
-    sources: Address             # which ones they get,
-    steps: Address               # and what is added
+    ask: Word
+    body: Word                   # the same of the body's
+    predicate: Word              # the place of the answer's address in the table
+    most: Word                   # rounds
+    moves: Word                  # how many entries of the table change after a round
+    table: Address[Word]
+    new: Address[Word]           # memory for the moves
+    places: Address[Word]        # which entries change,
+    sources: Address[Word]       # which ones they get,
+    steps: Address[Word]         # and what is added
     # two words for the answer: how many rounds there were, and whether the predicate was false
-    out: Address
+    out: Address[Word]
 
 
-def source():
+def source() -> str:
     """The IR text."""
     m = Module()
     f = m.fn("rounds", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args = f.args[0]
-    given = load(f, args, Rounds)
+    given = load(f, args, Rounds[Val])
     table, out = given.table, given.out
 
-    def run(begin):
+    def run(begin: Val) -> None:
         f.raw(
             f"call void {given.program.ref}(ptr {f.at(table, begin, 'i64').ref}, i64 0, i64 1, "
             "i64 0)")
 
-    def asked():
+    def asked() -> list[Val]:
         run(given.ask)
         yes = f.load("i8", f.load("ptr", f.at(table, given.predicate, "i64")))
         more, = f.if_(f.cmp("ne", yes, 0), lambda: [f.const("i64", 1)], lambda: [f.const("i64", 0)])
         f.if_(f.cmp("eq", more, 0), lambda: f.store(f.const("i64", 1), f.at(out, 1, "i64")))
         return [more]
 
-    def more(k):
+    def more(k: Val) -> Val:
         answer, = f.if_(
             f.cmp("slt", k, given.most),
             lambda: f.if_(f.cmp("slt", given.ask, 0), lambda: [f.const("i64", 1)], asked),
             lambda: [f.const("i64", 0)])
         return f.cmp("ne", answer, 0)
 
-    def word(p, i):
+    def word(p: Val, i: Val) -> Val:
         return f.load("i64", f.at(p, i, "i64"))
 
-    def one(k):
+    def one(k: Val) -> list[Val]:
         run(given.body)
         f.loop(
             0, given.moves, 1, lambda i: f.store(
@@ -69,9 +71,13 @@ def source():
     k, = f.while_(more, one, [f.const("i64", 0)])
     f.store(k, out)
 
+    _fill(m)
+    return m.text()
+
+
+def _fill(m: Module) -> None:
     f = m.fn("fill", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args = f.args[0]
     table = f.load("ptr", args)
     f.loop(0, f.load("i64", f.at(args, 1, "i64")), 1,
            lambda i: f.store(f.load("i64", f.at(args, i + 2, "i64")), f.at(table, i, "i64")))
-    return m.text()

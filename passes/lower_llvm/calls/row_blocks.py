@@ -4,55 +4,58 @@ next. A unit of work is a block.
 Arguments: a table, memory for all threads, then the arguments of the launches, one after the other.
 The table: a `Blocks`, then for each launch a `Link`, and for each of its arguments a `Between`.
 """
-from typing import NamedTuple
+from __future__ import annotations
 
-from .word_records import Address, load, size
+from typing import Generic, NamedTuple
+
+from ..builder import Module, Val
+from .word_records import Address, Word, load, size
 
 MOST = 64                        # arguments of a launch
 
 
-class Blocks(NamedTuple):
+class Blocks(NamedTuple, Generic[Word]):
     """What the launches have in common."""
-    rows: int                    # of a matrix
-    blocks: int                  # of a matrix
-    high: int                    # rows of a block
-    memory: int                  # bytes for a thread
-    links: int                   # launches
+    rows: Word                   # of a matrix
+    blocks: Word                 # of a matrix
+    high: Word                   # rows of a block
+    memory: Word                 # bytes for a thread
+    links: Word                  # launches
 
 
-class Link(NamedTuple):
+class Link(NamedTuple, Generic[Word]):
     """A launch."""
-    kernel: Address
-    units: int                   # for a matrix
-    step: int                    # units for a block
-    arguments: int
+    kernel: Address[Word]
+    units: Word                  # for a matrix
+    step: Word                   # units for a block
+    arguments: Word
 
 
-class Between(NamedTuple):
+class Between(NamedTuple, Generic[Word]):
     """An argument: all zero, or if it is the address of what lies between two launches, the bytes
     of a row of that, and where in a thread's memory the rows of a block lie."""
-    row: int
-    place: int
+    row: Word
+    place: Word
 
 
-def emit(module, symbol):
+def emit(module: Module, symbol: str) -> None:
     """The kernel."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
     table, memory = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    to = load(f, table, Blocks)
+    to = load(f, table, Blocks[Val])
     slots, mine = f.alloca("i64", MOST), f.bytes_at(memory, worker * to.memory)
 
-    def unit(u):
+    def unit(u: Val) -> None:
         matrix = f.udiv(u, to.blocks)
         i = u - matrix * to.blocks
         row = matrix * to.rows + i * to.high
 
-        def launch(_, at, given):
-            link = load(f, at, Link)
+        def launch(_: Val, at: Val, given: Val) -> list[Val]:
+            link = load(f, at, Link[Val])
 
-            def slot(k):
-                about = load(f, f.at(at, k * size(Between) + size(Link), "i64"), Between)
+            def slot(k: Val) -> None:
+                about = load(f, f.at(at, k * size(Between) + size(Link), "i64"), Between[Val])
                 between = f.v(
                     "i64",
                     f"ptrtoint ptr {f.bytes_at(mine, about.place - row * about.row).ref} to i64")

@@ -4,40 +4,50 @@ A launch comes with a word, (room, grain): the units that are worth a thread, an
 how many threads there is scratch memory for, 0 where each thread needs none. However many threads
 there are by then, no more than that take part.
 """
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
 from whet.ir.extent import at_most
 
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Fn, Module, Val
+
+Word = TypeVar("Word", int, "Val")           # of a launch: a number, or one in machine code
 GRAIN_BITS = 48
 
 
-def word(grain, room=0):
+def word(grain: int, room: int = 0) -> int:
     """The word of a launch whose scratch memory is for `room` threads."""
     return at_most(grain, (1 << GRAIN_BITS) - 1) + (room << GRAIN_BITS)
 
 
-def grain(launch):
-    """The units that are worth a thread, of such a word: a number, or one in machine code."""
+def grain(launch: Word) -> Word:
+    """The units that are worth a thread, of such a word."""
     return launch & ((1 << GRAIN_BITS) - 1)
 
 
-def room(launch):
+def room(launch: Word) -> Word:
     """How many threads there is scratch memory for, of such a word; 0: each needs none."""
     return launch >> GRAIN_BITS
 
 
-def declare(m):
+def declare(m: Module) -> None:
     m.declare("whet_pool_run", "void", ["ptr", "ptr", "i64", "i64"])
 
 
-def emit(f, kernel, slots, total, launch, around=None):
+def emit(f: Fn, kernel: Val, slots: Val, total: Val, launch: Val,
+         around: Callable[[Callable[[], None]], None] | None = None) -> None:
     """Run a kernel over units 0..total. `around(run)` emits what is around a launch that may
     take long (from 5 grains on)."""
-    def alone():
+    def alone() -> None:
         f.raw(f"call void {kernel.ref}(ptr {slots.ref}, i64 0, i64 {total.ref}, i64 0)")
 
-    def run():
+    def run() -> None:
         f.call("whet_pool_run", "void", kernel, slots, total, launch)
 
-    def shared():
+    def shared() -> None:
         if around is None:
             run()
         else:

@@ -1,12 +1,19 @@
 """Native entries that make tensors around arrays, and views of tensors: by basic indices, by
 `reshape`, by a layout."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..builder import Val
 from .object_access import Glue, _ptr, _thread
 from .op_layouts import GRAD, INFERENCE, SPECIAL, A, C, T
 from .python_layouts import DTYPE_SIZE, LENGTH, SLICE_START, SLICE_STEP, SLICE_STOP, TUPLE_ITEMS
 
+if TYPE_CHECKING:
+    from ..builder import Fn, Module
 
-def around(m):
+
+def around(m: Module) -> None:
     """around(array): a leaf around an array whose reference it takes; null with an error set,
     and the array let go of."""
     f = m.fn("around", [("ptr", "a")], "ptr", "internal")
@@ -17,7 +24,8 @@ def around(m):
     f.ret(Val(f, "null", "ptr"))
 
 
-def window(f, g, arr, descr, nd, dims, strides, offset, fail):
+def window(f: Fn, g: Glue, arr: Val, descr: Val, nd: Val, dims: Val, strides: Val, offset: Val,
+           fail: str) -> Val:
     """A new array that shows the memory of another, from `offset` bytes behind its first element
     on."""
     g.inc(descr)
@@ -30,37 +38,49 @@ def window(f, g, arr, descr, nd, dims, strides, offset, fail):
     return v
 
 
-def share(f, g, src, t, fail, flags=None, unsafe=None, based=True):
-    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it follows,
-    and with `flags` what the view may be used for."""
+def share(f: Fn, g: Glue, src: Val, t: Val, fail: str) -> None:
+    """Make the new tensor `t` a view of `src`: one version cell, the base whose history it
+    follows."""
+    _share_cell(f, g, src, t, fail)
+    _share_base(f, g, src, t)
+
+
+def share_for_use(f: Fn, g: Glue, src: Val, t: Val, fail: str, flags: Val, unsafe: Val,
+                  based: Val) -> None:
+    """The same with what the view may be used for, by the thread's `flags`. One that is not
+    `based` has the version cell alone."""
+    def base() -> None:
+        bits = _share_base(f, g, src, t)
+        silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
+        g.st(bits | silent | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
+    _share_cell(f, g, src, t, fail)
+    f.if_(based, base)
+
+
+def _share_cell(f: Fn, g: Glue, src: Val, t: Val, fail: str) -> None:
     cell = g.cell_of(src, fail)
     g.inc(cell)
     g.st(cell, t, T["cell"])
     g.st(g.ld(cell, C["h"], "i64"), t, T["hist"])
 
-    def base():
-        b = g.ld(src, T["base"])
 
-        def inherit():
-            g.inc(b)
-            return [b, g.ld(src, T["rg"], "i64") & 12]
+def _share_base(f: Fn, g: Glue, src: Val, t: Val) -> Val:
+    """Gives the bits that a view of a view has from that."""
+    b = g.ld(src, T["base"])
 
-        def own():
-            g.inc(src)
-            return [src, f.as_val(0, "i64")]
-        root, bits = f.if_(g.absent(b), own, inherit)
-        g.st(root, t, T["base"])
-        if flags is None:
-            return
-        silent = f.sel(f.cmp("eq", flags & GRAD, 0), 4, f.as_val(0, "i64"))
-        g.st(bits | silent | f.sel(unsafe, 8, f.as_val(0, "i64")), t, T["rg"])
-    if based is True:
-        base()
-    else:
-        f.if_(based, base)
+    def inherit() -> list[Val]:
+        g.inc(b)
+        return [b, g.ld(src, T["rg"], "i64") & 12]
+
+    def own() -> list[Val]:
+        g.inc(src)
+        return [src, f.as_val(0, "i64")]
+    root, bits = f.if_(g.absent(b), own, inherit)
+    g.st(root, t, T["base"])
+    return bits
 
 
-def _views(m):
+def _views(m: Module) -> None:
     """Views of a tensor when nothing is recorded: of an array (view_of), by basic indices
     (subscript), in another shape (reshape)."""
     # unrecorded(tensor): its array if a view of it may be made here, else null
@@ -83,7 +103,7 @@ def _views(m):
     f.bail(f.cmp("ne", rg & 2, 0), "no")
     base = g.ld(o, T["base"])
 
-    def fresh():
+    def fresh() -> None:
         f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")),
                "no")
     f.if_(g.absent(base), lambda: [], fresh)
@@ -96,7 +116,8 @@ def _views(m):
     g = Glue(f)
     src, arr = f.args
     t = g.new_tensor(arr, "lost")
-    share(f, g, src, t, "unwind", g.ctx("flags", "i64"), f.as_val(0, "i1"), f.as_val(1, "i1"))
+    share_for_use(f, g, src, t, "unwind", g.ctx("flags", "i64"), f.as_val(0, "i1"),
+                  f.as_val(1, "i1"))
     f.ret(t)
     f.label("lost")
     g.dec(arr)
@@ -121,7 +142,7 @@ def _views(m):
     g = Glue(f)
     src, arr = f.load("ptr", f.args[1], 8), f.load("ptr", f.at(f.args[1], 1, "i64"), 8)
 
-    def sync():
+    def sync() -> None:
         r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
         f.bail(g.null(r), "error")
         g.dec(r)
@@ -134,7 +155,7 @@ def _views(m):
     _reshape(m)
 
 
-def _subscript(m):
+def _subscript(m: Module) -> None:
     """tensor[key] for ints, slices without a step, None and Ellipsis; anything else is the
     Python function's."""
     f = m.fn("subscript", [("ptr", "o"), ("ptr", "key")], "ptr")
@@ -148,20 +169,20 @@ def _subscript(m):
 class Subscript:
     """Code that makes a view by basic indices: `dims` and `strides` become those of the view."""
 
-    def __init__(self, f):
+    def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.tensor, self.key = f.args
         self.dims, self.strides, self.one, self.box = (f.alloca("i64", n) for n in (64, 64, 1, 2))
 
-    def word(self, p, i, ty="i64"):
+    def word(self, p: Val, i: Val, ty: str = "i64") -> Val:
         """A word of a table."""
         return self.f.load(ty, self.f.at(p, i, "i64"), 8)
 
-    def put(self, p, i, v):
+    def put(self, p: Val, i: int | Val, v: Val) -> None:
         """Write a word of a table."""
         self.f.store(v, self.f.at(p, i, "i64"), 8)
 
-    def begin(self):
+    def begin(self) -> None:
         """The array and the indices, of which a tuple has several."""
         f, g, key = self.f, self.g, self.key
         self.array = arr = f.call("unrecorded", "ptr", self.tensor)
@@ -178,7 +199,7 @@ class Subscript:
         f.bail(f.cmp("sgt", self.nd, 32), "slow")
         self.none, self.dots = _ptr(f, "_Py_NoneStruct"), _ptr(f, "_Py_EllipsisObject")
 
-    def count(self):
+    def count(self) -> None:
         """How many dimensions are named; nothing but the four kinds may be there."""
         f = self.f
         self.named, ellipses = f.loop(0, self.n, 1, self.kind,
@@ -186,7 +207,7 @@ class Subscript:
         f.bail(f.cmp("sgt", self.named, self.nd), "slow")
         f.bail(f.cmp("sgt", ellipses, 1), "slow")
 
-    def kind(self, i, named, ellipses):
+    def kind(self, i: Val, named: Val, ellipses: Val) -> list[Val]:
         """One index."""
         f, g = self.f, self.g
         x = self.word(self.items, i, "ptr")
@@ -198,7 +219,7 @@ class Subscript:
         f.bail(f.binary("xor", known, 1), "slow")
         return [named + f.conv("zext", is_dim, "i64"), ellipses + f.conv("zext", is_dots, "i64")]
 
-    def part(self):
+    def part(self) -> None:
         """The view: what the indices leave, then the dimensions that none names."""
         f = self.f
         zero = f.as_val(0, "i64")
@@ -206,29 +227,29 @@ class Subscript:
         d, out = self.copy(d, out, self.nd - d)
         f.ret(f.call("part", "ptr", self.tensor, self.array, out, self.dims, self.strides, offset))
 
-    def each(self, i, d, out, offset):
+    def each(self, i: Val, d: Val, out: Val, offset: Val) -> list[Val]:
         """An index at dimension `d`; gives the next one, the next of the view's, and the offset."""
         f, g = self.f, self.g
         x = self.word(self.items, i, "ptr")
         t = g.type_of(x)
 
-        def axis():
+        def axis() -> list[Val]:
             self.put(self.dims, out, f.as_val(1, "i64"))
             self.put(self.strides, out, f.as_val(0, "i64"))
             return [d, out + 1, offset]
 
-        def skip():
+        def skip() -> list[Val]:
             d2, out2 = self.copy(d, out, self.nd - self.named)
             return [d2, out2, offset]
 
-        def no_number():
+        def no_number() -> list[Val]:
             return f.if_(g.same(t, _ptr(f, "PySlice_Type")), lambda: self.slice(x, d, out, offset),
                          lambda: f.if_(g.same(x, self.none), axis, skip))
 
         return f.if_(g.same(t, _ptr(f, "PyLong_Type")), lambda: self.number(x, d, out, offset),
                      no_number)
 
-    def number(self, x, d, out, offset):
+    def number(self, x: Val, d: Val, out: Val, offset: Val) -> list[Val]:
         """An int takes its dimension away."""
         f = self.f
         v = self.integer(x)
@@ -237,7 +258,7 @@ class Subscript:
         f.bail(f.binary("or", f.cmp("slt", v, 0), f.cmp("sge", v, size)), "slow")
         return [d + 1, out, offset + v * self.word(self.old_strides, d)]
 
-    def slice(self, x, d, out, offset):
+    def slice(self, x: Val, d: Val, out: Val, offset: Val) -> list[Val]:
         """A slice without a step. Of an empty one the offset stays, as NumPy has it."""
         f, g = self.f, self.g
         f.bail(f.binary("xor", g.same(g.ld(x, SLICE_STEP), self.none), 1), "slow")
@@ -248,36 +269,36 @@ class Subscript:
         self.put(self.strides, out, step)
         return [d + 1, out + 1, offset + f.sel(f.cmp("sgt", hi, lo), lo * step, 0)]
 
-    def bound(self, x, size, default):
+    def bound(self, x: Val, size: Val, default: Val) -> Val:
         """A bound of a slice, within the size."""
         f, g = self.f, self.g
 
-        def given():
+        def given() -> list[Val]:
             f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
             v = self.integer(x)
             v = f.sel(f.cmp("slt", v, 0), v + size, v)
             return [f.imin(f.imax(v, 0), size)]
         return f.if_(g.same(x, self.none), lambda: [default], given)[0]
 
-    def integer(self, x):
+    def integer(self, x: Val) -> Val:
         """An exact int as i64; leaves for the slow path where it does not fit."""
         f = self.f
         v = f.call("PyLong_AsSsize_t", "i64", x)
 
-        def failed():
+        def failed() -> None:
             f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
         f.if_(f.cmp("eq", v, -1), failed)
         return v
 
-    def copy(self, d, out, times):
+    def copy(self, d: Val, out: Val, times: Val) -> list[Val]:
         """So many dimensions as they are."""
-        def one_dim(k, d, out):
+        def one_dim(k: Val, d: Val, out: Val) -> list[Val]:
             self.put(self.dims, out, self.word(self.old_dims, d))
             self.put(self.strides, out, self.word(self.old_strides, d))
             return [d + 1, out + 1]
         return self.f.loop(0, times, 1, one_dim, [d, out])
 
-    def ways_out(self):
+    def ways_out(self) -> None:
         """What is not known here is the Python function's."""
         f = self.f
         f.label("unset")
@@ -291,7 +312,7 @@ class Subscript:
                    f.as_val(2, "i64"), Val(f, "null", "ptr")))
 
 
-def _reshape(m):
+def _reshape(m: Module) -> None:
     """tensor.reshape(2, 3) of row-major memory to sizes that fit (one may be -1); anything else
     is the Python function's."""
     f = m.fn("reshape", [("ptr", "o"), ("ptr", "argv"), ("i64", "n"), ("ptr", "kw")], "ptr")
@@ -307,14 +328,14 @@ def _reshape(m):
     nd = f.conv("zext", g.ld(arr, A["nd"], "i32"), "i64")
     adims = g.ld(arr, A["dims"])
 
-    def word(p, i, ty="i64"):
+    def word(p: Val, i: Val, ty: str = "i64") -> Val:
         return f.load(ty, f.at(p, i, "i64"), 8)
 
     total, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, word(adims, d))],
                     [f.as_val(1, "i64")])
     f.bail(f.cmp("eq", total, 0), "slow")
 
-    def size(i, product, unknown):
+    def size(i: Val, product: Val, unknown: Val) -> list[Val]:
         x = word(argv, i, "ptr")
         f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
         v = f.call("PyLong_AsSsize_t", "i64", x)
@@ -322,7 +343,7 @@ def _reshape(m):
         f.bail(f.cmp("eq", v, 0), "slow")
         f.bail(f.cmp("sgt", v, total), "slow")
 
-        def minus():
+        def minus() -> list[Val]:
             f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
             f.bail(f.cmp("sge", unknown, 0), "slow")
             return [product, i]
@@ -332,13 +353,13 @@ def _reshape(m):
         return [p, u]
     product, unknown = f.loop(0, n, 1, size, [f.as_val(1, "i64"), f.as_val(-1, "i64")])
 
-    def infer():
+    def infer() -> None:
         f.bail(f.cmp("ne", f.srem(total, product), 0), "slow")
         f.store(f.sdiv(total, product), f.at(dims, unknown, "i64"), 8)
     f.if_(f.cmp("sge", unknown, 0), infer, lambda: f.bail(f.cmp("ne", product, total), "slow"))
     unit = g.ld(g.ld(arr, A["descr"]), DTYPE_SIZE, "i64")
 
-    def stride(k, step):
+    def stride(k: Val, step: Val) -> list[Val]:
         i = n - 1 - k
         f.store(step, f.at(strides, i, "i64"), 8)
         return [f.binary("mul", step, word(dims, i))]

@@ -2,6 +2,7 @@
 
 What becomes of blocks without launches is here, too.
 """
+from __future__ import annotations
 
 from ..builder import Fn, Val
 from .object_access import Glue, _ptr, _put, _thread, _word

@@ -13,6 +13,8 @@ function when a block was used as often as it says (`until`), which Python wants
 block for many sizes is given the words of a call's sizes first.
 `jit/guards/native_table.py` writes the blocks.
 """
+from __future__ import annotations
+
 from ..builder import Module, Val
 from .object_access import Glue, _ptr, _put, _word
 from .op_layouts import MISS, A
@@ -26,7 +28,7 @@ from .traced_layouts import INDEX, H, J
 from .traced_results import _build
 
 
-def source(tags):
+def source(tags: bool) -> str:
     """The IR text. `tags`: do dicts have versions?"""
     m = Module()
     for name in ("whet_ctx", "whet_jit", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type",
@@ -46,7 +48,7 @@ def source(tags):
     return m.text()
 
 
-def _doors(m):
+def _doors(m: Module) -> None:
     """What Python calls."""
     # all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...)
     # that fits
@@ -59,7 +61,7 @@ def _doors(m):
     miss = g.ptr(f.as_val(MISS, "i64"))
     g.inc(blocks)
 
-    def one(i, r):
+    def one(i: Val, r: Val) -> list[Val]:
         block = g.ld(_word(f, items, i, "ptr"), A["data"])
         return [
             i + 2, *f.if_(f.cmp("eq", g.ld(block, H["kind"], "i64"),
@@ -99,7 +101,7 @@ def _doors(m):
     r = f.call("all", "ptr", _word(f, argv, 0, "ptr"), _word(f, argv, 1, "ptr"), kw,
                f.as_val(1, "i64"))
 
-    def missed():
+    def missed() -> list[Val]:
         x = g.ld(_ptr(f, "whet_jit"), J["missed"])
         g.inc(x)
         return [x]
@@ -119,7 +121,7 @@ def _doors(m):
     g = Glue(f)
     self, owner, _ = f.args
 
-    def itself():
+    def itself() -> list[Val]:
         g.inc(self)
         return [self]
     r, = f.if_(g.null(owner), itself, lambda: [f.call("PyMethod_New", "ptr", self, owner)])

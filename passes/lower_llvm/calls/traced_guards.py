@@ -1,4 +1,9 @@
 """The guards of a block in machine code: dictionaries, words of memory, and arguments by their rows."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 from .object_access import Glue, _ptr, _put, _word
 from .op_layouts import A, C, T
 from .python_layouts import (
@@ -12,8 +17,11 @@ from .python_layouts import (
 )
 from .traced_layouts import ANY, ANY_FLOAT, ANY_INT, DICT, EQUAL, FLOAT, GOLDEN, INT, LIST, MOST, SAME, TENSOR, TUPLE, H
 
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
 
-def _items(m):
+
+def _items(m: Module) -> None:
     """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0 where it has others."""
     f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64", "internal")
     d, keys, n, out = f.args
@@ -21,11 +29,11 @@ def _items(m):
     f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
     f.store(f.as_val(0, "i64"), at)
 
-    def item(i):
+    def item(i: Val) -> None:
         f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
         k, want = f.load("ptr", key), _word(f, keys, i, "ptr")
 
-        def equal():
+        def equal() -> None:
             texts = f.binary("and", f.cmp("eq", _type(f, k), _ptr(f, "PyUnicode_Type")), f.cmp("eq", _type(f, want), _ptr(f, "PyUnicode_Type")))
             f.bail(f.binary("xor", texts, 1), "no")
             f.bail(f.cmp("ne", f.call("PyUnicode_Compare", "i32", k, want), 0), "no")
@@ -37,11 +45,11 @@ def _items(m):
     f.ret(f.as_val(0, "i64"))
 
 
-def _type(f, o):
+def _type(f: Fn, o: Val) -> Val:
     return f.load("ptr", f.bytes_at(o, TYPE), 8)
 
 
-def _dict(m, tags):
+def _dict(m: Module, tags: bool) -> None:
     """dict(row): does a dict hold what it held? row: dict, version, all of it?, n, then keys and values (0: no such key)."""
     f = m.fn("dict", [("ptr", "row")], "i64", "internal", "noinline")
     row, = f.args
@@ -50,24 +58,24 @@ def _dict(m, tags):
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
     tag = f.load("i64", f.bytes_at(d, DICT_VERSION), 8) if tags else None
 
-    def walk():
+    def walk() -> None:
         f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
         f.store(f.as_val(0, "i64"), at)
 
-        def item(i):
+        def item(i: Val) -> None:
             f.bail(f.cmp("eq", f.call("PyDict_Next", "i32", d, at, key, value), 0), "no")
             f.bail(f.cmp("ne", f.load("i64", key), _word(f, pairs, i << 1)), "no")
             want = _word(f, pairs, (i << 1) + 1)
             f.bail(f.cmp("ne", f.load("i64", value), want) & f.cmp("ne", want, ANY), "no")
         f.loop(0, n, 1, item)
 
-    def look():
-        def one(i):
+    def look() -> None:
+        def one(i: Val) -> None:
             x = f.call("PyDict_GetItemWithError", "ptr", d, _word(f, pairs, i << 1, "ptr"))
             f.bail(f.cmp("ne", x, _word(f, pairs, (i << 1) + 1, "ptr")), "other")
         f.loop(0, n, 1, one)
     f.if_(f.cmp("ne", _word(f, row, 2), 0), walk, look)
-    if tags:
+    if tag is not None:
         _put(f, row, 1, tag)
     f.ret(f.as_val(1, "i64"))
     f.label("other")
@@ -77,30 +85,30 @@ def _dict(m, tags):
     f.ret(f.as_val(0, "i64"))
 
 
-def _outside(m, tags):
+def _outside(m: Module, tags: bool) -> None:
     """outside(block): is what the function reaches from outside as it was?"""
     f = m.fn("outside", [("ptr", "block")], "i64", "internal")
     g = Glue(f)
     block, = f.args
 
-    def section(name):
+    def section(name: str) -> tuple[Val, Val]:
         return g.ld(block, H[name], "i64"), f.bytes_at(block, g.ld(block, H[name + "_at"], "i64"))
     zero = f.as_val(0, "i64")
 
-    def differs(i, k, at):
+    def differs(i: Val, k: int, at: Val) -> Val:
         return f.load("i64", _word(f, at, (i + k) << 1, "ptr"), 8) ^ _word(f, at, ((i + k) << 1) + 1)
 
-    def exact(bad):                                  # addresses of zeros; addresses and what they hold: four at a time
+    def exact(bad: Val) -> Val:                                  # addresses of zeros; addresses and what they hold: four at a time
         n, at = section("zeros")
         bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([f.load("i64", _word(f, at, i + k, "ptr"), 8) for k in range(4)])], [bad])
         n, at = section("words")
         return f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [bad])[0]
 
-    def dicts(name):                                 # rows of `dict`, one after the other
+    def dicts(name: str) -> None:                                 # rows of `dict`, one after the other
         n, at = section(name)
 
-        def one_dict(i, row):
-            def compare():
+        def one_dict(i: Val, row: Val) -> list[Val]:
+            def compare() -> None:
                 f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "changed")
             if tags:
                 f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), DICT_VERSION), 8), _word(f, row, 1)), compare)
@@ -111,7 +119,7 @@ def _outside(m, tags):
     n, at = section("soft")                          # what may change though it means the same: versions of dicts, gradients that are not there
     bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [exact(zero)])
 
-    def look():
+    def look() -> None:
         f.bail(f.cmp("ne", exact(zero), 0), "no")
         f.loop(0, n, 1, lambda i: _put(f, at, (i << 1) + 1, f.load("i64", _word(f, at, i << 1, "ptr"), 8)))
         count, bare = section("bare")
@@ -126,12 +134,12 @@ def _outside(m, tags):
 
     n, at = section("lists")                        # list, n, items
 
-    def one_list(i, row):
+    def one_list(i: Val, row: Val) -> list[Val]:
         x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
         f.bail(f.cmp("ne", g.ld(x, LENGTH, "i64"), size), "no")
         items = g.ld(x, LIST_ITEMS)
 
-        def item(k, bad):
+        def item(k: Val, bad: Val) -> list[Val]:
             want = _word(f, row, k + 2)
             return [bad | f.cmp("ne", _word(f, items, k), want) & f.cmp("ne", want, ANY)]
         bad, = f.loop(0, size, 1, item, [f.const("i1", 0)])
@@ -147,12 +155,12 @@ def _outside(m, tags):
     f.ret(zero)
 
 
-def _either(xs):
+def _either(xs: Sequence[Val]) -> Val:
     """All bits of some words."""
     return xs[0] if len(xs) == 1 else _either(xs[:len(xs) // 2]) | _either(xs[len(xs) // 2:])
 
 
-def _argument(m):
+def _argument(m: Module) -> None:
     """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors go to `leaves`, parts to `objects`."""
     f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")], "i64", "internal")
     argument = Argument(f)
@@ -172,21 +180,21 @@ def _argument(m):
 class Argument:
     """Code that compares one object with its row: kind, the object's number, words in all, then what the kind has."""
 
-    def __init__(self, f):
+    def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.block, self.row, self.objects, self.leaves = f.args
         self.kind, self.object = _word(f, self.row, 0), _word(f, self.objects, _word(f, self.row, 1), "ptr")
         self.type = self.g.type_of(self.object)
 
-    def must(self, ok):
+    def must(self, ok: Val) -> None:
         """Leave unless something holds."""
         self.f.bail(self.f.binary("xor", ok, 1), "no")
 
-    def is_exactly(self, name):
+    def is_exactly(self, name: str) -> None:
         """Leave unless the object's type is one of Python's own."""
         self.must(self.g.same(self.type, _ptr(self.f, name)))
 
-    def by_kind(self):
+    def by_kind(self) -> None:
         """To the code of the row's kind; a leaf that was met before is compared here, and so is an object that must be the same."""
         f, g = self.f, self.g
         self.value = _word(f, self.row, 3)
@@ -198,7 +206,7 @@ class Argument:
         f.label("same")
         f.cbr(f.cmp("eq", g.i64(self.object), self.value), "yes", "no")
 
-    def numbers(self):
+    def numbers(self) -> None:
         """Floats and ints: of one value, or any."""
         f, g, o = self.f, self.g, self.object
         f.label("float")
@@ -221,7 +229,7 @@ class Argument:
         _put(f, self.leaves, self.value, o)
         f.br("yes")
 
-    def equal(self):
+    def equal(self) -> None:
         """A text or bytes."""
         f, g = self.f, self.g
         f.label("equal")
@@ -230,7 +238,7 @@ class Argument:
         same = f.call("PyObject_RichCompareBool", "i32", self.object, other, f.as_val(2, "i32"))
         f.cbr(f.cmp("eq", same, 1), "yes", "no")
 
-    def containers(self):
+    def containers(self) -> None:
         """A tuple, list or dictionary of so many parts, which become objects of further rows."""
         f, g, o = self.f, self.g, self.object
         f.label("tuple")
@@ -244,13 +252,13 @@ class Argument:
         got = f.call("unpack", "i64", o, f.at(self.row, 5, "i64"), self.value, f.at(self.objects, _word(f, self.row, 4), "i64"))
         f.cbr(f.cmp("ne", got, 0), "yes", "no")
 
-    def parts(self, items):
+    def parts(self, items: Callable[[], Val]) -> None:
         """The parts of a tuple or a list, which lie where `items()` says."""
         f = self.f
         f.bail(f.cmp("ne", self.g.ld(self.object, LENGTH, "i64"), self.value), "no")
         start = _word(f, self.row, 4)
-        items = items()
-        f.loop(0, self.value, 1, lambda i: _put(f, self.objects, start + i, _word(f, items, i)))
+        first = items()
+        f.loop(0, self.value, 1, lambda i: _put(f, self.objects, start + i, _word(f, first, i)))
         f.br("yes")
 
 
@@ -260,11 +268,11 @@ class TensorArgument:
     Its row: leaf, type, dtype, dimensions, rg, flags of the array, has it a gradient, a node, a base, which tensor it must be, and
     size and stride of each dimension."""
 
-    def __init__(self, argument):
+    def __init__(self, argument: Argument) -> None:
         self.argument, self.f, self.g = argument, argument.f, argument.g
         self.row, self.tensor = argument.row, argument.object
 
-    def compare(self):
+    def compare(self) -> None:
         """All of it; then it is a leaf."""
         f, g, row, o = self.f, self.g, self.row, self.tensor
         self.argument.must(g.same(self.argument.type, _word(f, row, 4, "ptr")))
@@ -279,7 +287,7 @@ class TensorArgument:
         _put(f, self.argument.leaves, _word(f, row, 3), o)
         f.br("yes")
 
-    def fields(self):
+    def fields(self) -> None:
         """Its fields and those of its array, as bits that differ."""
         f, g, row, o = self.f, self.g, self.row, self.tensor
         self.array = a = g.ld(o, T["array"])
@@ -294,12 +302,12 @@ class TensorArgument:
         bad = bad | (there ^ _word(f, row, 9)) | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1)
         f.bail(f.cmp("ne", bad, 0), "no")
 
-    def current(self):
+    def current(self) -> None:
         """A view whose base was not given another history."""
         f, g, o = self.f, self.g, self.tensor
         f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
 
-    def layout(self):
+    def layout(self) -> None:
         """Sizes and strides."""
         f, g, row = self.f, self.g, self.row
         dims, strides = g.ld(self.array, A["dims"]), g.ld(self.array, A["strides"])
@@ -308,13 +316,13 @@ class TensorArgument:
             [f.as_val(0, "i64")])
         f.bail(f.cmp("ne", bad, 0), "no")
 
-    def unknown(self):
+    def unknown(self) -> None:
         """It must be none of the tensors that are known."""
         f, g, o, block = self.f, self.g, self.tensor, self.argument.block
         mask, known = g.ld(block, H["mask"], "i64"), f.bytes_at(block, g.ld(block, H["known_at"], "i64"))
         h = f.lshr(f.binary("mul", f.lshr(g.i64(o), 4), GOLDEN), 40)
 
-        def more(i):
+        def more(i: Val) -> Val:
             x = _word(f, known, i & mask, "ptr")
             f.bail(g.same(x, o), "no")
             return f.cmp("ne", x, 0)

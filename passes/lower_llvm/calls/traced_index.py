@@ -1,18 +1,25 @@
 """An index of many blocks: a fingerprint of the arguments finds those that expect arguments like
 these."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .object_access import Glue, _ptr, _word
 from .op_layouts import MISS, A, T
 from .python_layouts import LENGTH, TUPLE_ITEMS
 from .traced_layouts import GOLDEN, TRIES, TURN, H
 
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
 
-def _mixed(f, h, v):
+
+def _mixed(f: Fn, h: Val, v: Val) -> Val:
     """A fingerprint with one more word."""
     h = f.binary("mul", h ^ v, GOLDEN)
     return h ^ f.lshr(h, TURN)
 
 
-def _finger(m):
+def _finger(m: Module) -> None:
     """finger(h, object, type of tensors, do numbers count?): the fingerprint h with a tensor's
     sizes, or an int; other objects leave it as it is."""
     f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64",
@@ -21,14 +28,14 @@ def _finger(m):
     h, o, tensor, numbers = f.args
     t = g.type_of(o)
 
-    def shape():
+    def shape() -> list[Val]:
         a = g.ld(o, T["array"])
         f.bail(g.null(a), "as_it_is")
         f.bail(f.binary("xor", g.same(g.type_of(a), _ptr(f, "whet_ndarray")), 1), "as_it_is")
         dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
         return f.loop(0, nd, 1, lambda d, h: [_mixed(f, h, _word(f, dims, d))], [_mixed(f, h, nd)])
 
-    def number():
+    def number() -> list[Val]:
         over = f.alloca("i32", 1)
         v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
         return [_mixed(f, h, v)]
@@ -39,7 +46,7 @@ def _finger(m):
     f.ret(f.args[0])
 
 
-def _seek(m):
+def _seek(m: Module) -> None:
     """seek(index, args, kwargs, always): as `enter`, with the blocks of an index that expect
     arguments like these. An index has rows of a fingerprint and a block (0: none), each as near
     behind its place as there was room. Its flags: positions of ints that do not count."""
@@ -49,19 +56,19 @@ def _seek(m):
     index, args, kw, always = f.args
     tensor, aside = g.ld(index, H["type"]), g.ld(index, H["flags"], "i64")
 
-    def positional(i, h):
+    def positional(i: Val, h: Val) -> list[Val]:
         counts = f.binary("and", f.lshr(aside, f.imin(i, 63)), 1) ^ 1
         x = _word(f, f.bytes_at(args, TUPLE_ITEMS), i, "ptr")
         return [f.call("finger", "i64", h, x, tensor, counts)]
     h, = f.loop(0, g.ld(args, LENGTH, "i64"), 1, positional, [f.as_val(0, "i64")])
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
 
-    def named():
+    def named() -> list[Val]:
         f.store(f.as_val(0, "i64"), at)
         f.store(f.as_val(0, "i64"), key)
         f.store(f.as_val(0, "i64"), value)
 
-        def item(_, h):
+        def item(_: Val, h: Val) -> list[Val]:
             f.call("PyDict_Next", "i32", kw, at, key, value)
             return [f.call("finger", "i64", h, f.load("ptr", value, 8), tensor, f.as_val(0, "i64"))]
         return f.loop(0, f.call("PyDict_Size", "i64", kw), 1, item, [h])
@@ -69,12 +76,12 @@ def _seek(m):
     mask, rows = g.ld(index, H["mask"], "i64"), f.bytes_at(index, g.ld(index, H["known_at"], "i64"))
     miss = g.ptr(f.as_val(MISS, "i64"))
 
-    def there(i, tries, r):
+    def there(i: Val, tries: Val, r: Val) -> Val:
         block = _word(f, rows, ((i & mask) << 1) + 1)
         return f.binary("and", f.binary("and", f.cmp("ne", block, 0), f.cmp("slt", tries, TRIES)),
                         g.same(r, miss))
 
-    def one(i, tries, r):
+    def one(i: Val, tries: Val, r: Val) -> list[Val]:
         at = (i & mask) << 1
         return [i + 1, *f.if_(f.cmp("eq", _word(f, rows, at), h),
                               lambda: [tries + 1, f.call("enter", "ptr", _word(f, rows, at + 1, "ptr"), args, kw, always)], lambda: [tries, r])]

@@ -1,4 +1,5 @@
 """The launches of a block whose guards held, in machine code."""
+from __future__ import annotations
 
 from ..builder import Val
 from .object_access import _put, _word

@@ -1,4 +1,5 @@
 """The results of a traced call in machine code, built by the steps of its block."""
+from __future__ import annotations
 
 from ..builder import Fn, Module, Val
 from .object_access import Glue, _put, _word
@@ -35,7 +36,7 @@ from .traced_layouts import (
 )
 
 
-def _array(f, g, kind, what, leaves, fresh):
+def _array(f: Fn, g: Glue, kind: Val, what: Val, leaves: Val, fresh: Val) -> Val:
     """The array that a pair stands for."""
     return f.if_(
         f.cmp("eq", kind, FRESH),
@@ -77,6 +78,7 @@ class Objects:
 
     `made` has the tensors that views are of. `left_over` and `hidden` say, a bit for each, which
     arrays and which of these tensors are to be let go of where memory ends."""
+    unfinished: Val             # the dictionary that is being filled
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)

@@ -1,22 +1,29 @@
 """Records of 8-byte words that Python writes and machine code reads.
 
-Each is declared once, as a `NamedTuple` of `Address` and `int` in the order in which they lie:
-Python adds the tuple to its words, and a generator reads the fields by their names.
+Each is declared once, as a `NamedTuple` of `Address[Word]` and `Word` in the order in which they
+lie. A word is an `int` where Python adds the tuple to its words, and a `Val` where a generator
+reads the fields by their names.
 """
+from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-Address = Annotated[int, "ptr"]
-R = TypeVar("R", bound=tuple[Any, ...])
+if TYPE_CHECKING:
+    from ..builder import Fn, Val
+
+Word = TypeVar("Word")
+Address = Annotated[Word, "ptr"]
+R = TypeVar("R")
 
 
-def load(f: Any, at: Any, record: type[R], first: int = 0) -> R:
+def load(f: Fn, at: Val, record: Callable[..., R], first: int = 0) -> R:
     """A record of values in machine code, read from `at`, where it begins `first` words later."""
-    kinds = enumerate(record.__annotations__.values(), first)
-    return record(
-        *[f.load("ptr" if ty is Address else "i64", f.at(at, i, "i64")) for i, ty in kinds])
+    kinds = get_type_hints(getattr(record, "__origin__", record), include_extras=True)
+    types = ("ptr" if "ptr" in getattr(ty, "__metadata__", ()) else "i64" for ty in kinds.values())
+    return record(*[f.load(ty, f.at(at, i, "i64")) for i, ty in enumerate(types, first)])
 
 
-def size(record: type[R]) -> int:
+def size(record: type[tuple[Any, ...]]) -> int:
     """How many words a record takes."""
     return len(record.__annotations__)

@@ -8,19 +8,32 @@ A polynomial is a weighted least-squares fit at Chebyshev nodes (close to the mi
 coefficients rounded one by one, lowest first, to the type they are used in; each rounding is made
 good by the coefficients that are still free.
 """
+from __future__ import annotations
+
 import struct
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import mpmath as mp
 
 mp.mp.prec = 300
 
 
-def single(v):
-    return struct.unpack("f", struct.pack("f", float(v)))[0]
+# a number of mpmath, which has no types, or Python's
+Real: TypeAlias = Any
+Function: TypeAlias = Callable[[Real], Real]
+Rounding: TypeAlias = Callable[[Real], float]
+# name, function, lo, hi, degree, rounding, weight
+Polynomial: TypeAlias = tuple[str, Function, Real, Real, int, Rounding, Function | None]
 
 
-def fit(f, lo, hi, degree, rounded=float, weight=None):
+def single(v: Real) -> float:
+    return float(struct.unpack("f", struct.pack("f", float(v)))[0])
+
+
+def fit(f: Function, lo: Real, hi: Real, degree: int, rounded: Rounding = float,
+        weight: Function | None = None) -> tuple[list[float], float]:
     """(coefficients in rising powers, log2 of the error). `weight`: what the polynomial's error
     weighs in the result."""
     lo, hi = mp.mpf(lo), mp.mpf(hi)
@@ -29,9 +42,9 @@ def fit(f, lo, hi, degree, rounded=float, weight=None):
     xs = [mid + half * mp.cos(mp.pi * (2 * i + 1) / (2 * n)) for i in range(n)]
     ws = [mp.mpf(weight(x)) if weight else mp.mpf(1) for x in xs]
     rest = [mp.mpf(f(x)) for x in xs]
-    done = []
+    done: list[float] = []
 
-    def keep(c):
+    def keep(c: float) -> None:
         k = len(done)
         done.append(c)
         for i, x in enumerate(xs):
@@ -61,7 +74,7 @@ QUARTER_PI = mp.pi / 4 * mp.mpf("1.005")
 TINY = mp.mpf(10) ** -40
 
 
-def exp_tail(x):
+def exp_tail(x: Real) -> Real:
     """(e^x - 1 - x) / x^2"""
     return (mp.expm1(x) - x) / x ** 2
 
@@ -71,11 +84,11 @@ DIGAMMA_ROOT = mp.findroot(mp.digamma, 1.4616)
 FAR = mp.mpf(10) ** -16
 
 
-def of_inverse_square(f):
+def of_inverse_square(f: Function) -> Function:
     return lambda z: f(1 / mp.sqrt(z))
 
 
-def erfinv(a, w):
+def erfinv(a: Real, w: Real) -> Real:
     """For w = -log(1 - a^2), by Newton's method on log(erfc(x)), which is concave."""
     target = -w - mp.log(1 + a)
     x = mp.mpf(0)
@@ -88,12 +101,12 @@ def erfinv(a, w):
     return x
 
 
-def mills(a):
+def mills(a: Real) -> Real:
     """e^(a^2 / 2) Phi(-a)"""
     return mp.exp(a * a / 2) * mp.erfc(a / mp.sqrt(2)) / 2
 
 
-def normal_divisor(a):
+def normal_divisor(a: Real) -> Real:
     """p of 1 / (1 + a + a p(a)) = 2 mills(a)"""
     return (1 / (2 * mills(a)) - 1) / a - 1
 
@@ -102,12 +115,12 @@ def normal_divisor(a):
 NORMAL_FAR = mp.mpf("3.5")
 
 
-def two_atanh(z):
+def two_atanh(z: Real) -> Real:
     """(2 atanh(s) - 2s) / s^3, z = s^2"""
     return (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z))) / mp.sqrt(z) - 2) / z
 
 
-def of_powers():
+def of_powers() -> Iterator[Polynomial]:
     """Exponentials, logarithms and what is made of them."""
     r2 = lambda r: r * r / mp.exp(r)
     yield "exp_f32", exp_tail, -HALF_LN2, HALF_LN2, 4, single, r2
@@ -134,7 +147,7 @@ def of_powers():
         2 * r) / r, -HALF_LN2 / 2, HALF_LN2 / 2, 11, float, lambda r: r
     yield "tanh_f64", half_expm1, -HALF_LN2 / 2, HALF_LN2 / 2, 10, float, lambda r: r
     # tanhshrink(x) = x^3 (1/3 + z p(z)), z = x^2
-    shrink = lambda z: (1 - mp.tanh(mp.sqrt(z)) / mp.sqrt(z)) / z
+    shrink: Function = lambda z: (1 - mp.tanh(mp.sqrt(z)) / mp.sqrt(z)) / z
     rest = lambda z: (shrink(z) - mp.mpf(1) / 3) / z
     yield "tanhshrink_f32", rest, TINY, mp.mpf("1.0001"), 6, single, lambda z: z / shrink(z)
     yield "tanhshrink_f64", rest, TINY, mp.mpf("1.0001"), 15, float, lambda z: z / shrink(z)
@@ -150,12 +163,12 @@ def of_powers():
     yield "cbrt", lambda m: 1 / mp.cbrt(m), SQRT_HALF, 2 * SQRT_HALF, 5, float, lambda m: mp.cbrt(m)
 
 
-def of_angles():
+def of_angles() -> Iterator[Polynomial]:
     """Trigonometric functions and their inverses, and the error function of f32."""
     # erf: x + x p(x^2) up to 1.1, 1 - p(x - 2.5)^4 up to 3.93, where it rounds to 1
     yield "erf_small_f32", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(
         z) - 1, TINY, 1.1 ** 2, 6, single, None
-    root = lambda t: mp.erfc(t + 2.5) ** (mp.mpf(1) / 4)
+    root: Function = lambda t: mp.erfc(t + 2.5) ** (mp.mpf(1) / 4)
     yield "erf_large_f32", root, -1.4, 1.43, 8, single, lambda t: 4 * root(t) ** 3
     # sin(r) = r + r^3 p(r^2), cos(r) = 1 - r^2/2 + r^4 p(r^2)
     zmax = QUARTER_PI ** 2
@@ -176,14 +189,14 @@ def of_angles():
     yield "atan_f64", atan_tail, TINY, 1, 19, float, lambda z: z
 
 
-def of_distributions():
+def of_distributions() -> Iterator[Polynomial]:
     """The error function of f64, the normal distribution function and the gamma family."""
     # the error function of f64
     yield "erf_small_f64", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(
         z) - 1, TINY, .9 ** 2, 11, float, None
-    scaled = lambda q: (lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2))(2 * (1 + q) / (1 - q))
+    scaled: Function = lambda q: (lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2))(2 * (1 + q) / (1 - q))
     yield "erfc", scaled, -mp.mpf(3) / 5, mp.mpf(26) / 30, 22, float, lambda q: 1 / scaled(q)
-    inverse = lambda w: (lambda a: erfinv(a, w) / a)(mp.sqrt(1 - mp.exp(-w)))
+    inverse: Function = lambda w: (lambda a: erfinv(a, w) / a)(mp.sqrt(1 - mp.exp(-w)))
     yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf(
         "-2.9999"), 3, 24, float, lambda t: 1 / inverse(t + 3)
     yield "erfinv_tail", lambda t: inverse((t + 3.25) ** 2), mp.sqrt(6) - 3.25, .75, 20, float, None
@@ -209,14 +222,14 @@ def of_distributions():
     yield "polygamma2_tail", of_inverse_square(polygamma2_tail), FAR, mp.mpf(1) / 36, 9, float, None
 
 
-def polynomials():
-    """name: (function, lo, hi, degree, rounding, weight)"""
+def polynomials() -> Iterator[Polynomial]:
+    """What is fitted."""
     yield from of_powers()
     yield from of_angles()
     yield from of_distributions()
 
 
-def emit_module(polys):
+def emit_module(polys: Iterable[tuple[str, list[float], float]]) -> str:
     out = ['"""Polynomial coefficients in rising powers, written by `fit.py`."""', ""]
     for name, cs, err in polys:
         line, lines = "", []
@@ -244,7 +257,7 @@ def emit_module(polys):
     return "\n".join(out) + "\n"
 
 
-def main():
+def main() -> None:
     rows = []
     for name, f, lo, hi, degree, rounded, weight in polynomials():
         cs, err = fit(f, lo, hi, degree, rounded, weight)

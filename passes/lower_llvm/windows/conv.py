@@ -14,22 +14,32 @@ lanes fall inside the image depend on the tap's row and column only, and are wor
 
 What a call is made of lies in an array of i64 whose fields `Geometry` names. Offsets and strides count elements.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from ....ir import scalar
+from ....ir.scalar import Expr
 from .. import targets
 from ..builder import BYTES, Val, at_once
 from ..scalar import emit as emit_scalar
 from ..shuffles import transpose
-from .window_tiles import KC, Geometry, Runs, blocks, divmod_, gather, lane_mask, scatter, spread, table
+from .output_lanes import output_lanes
+from .window_tiles import KC, Geometry, Runs, blocks, divmod_, table
+
+if TYPE_CHECKING:
+    from ..builder import Fn, Module
+    from .window_tiles import Tile
 
 
-def lanes_for(elem):
+def lanes_for(elem: str) -> int:
     """Lanes of the host's vectors."""
     return targets.current().lanes(BYTES[elem])
 
 
-def tile_rows(n):
+def tile_rows(n: int) -> int:
     """Rows of the register tile for n rows in all, at most n: few sizes, so that kernels are shared, with few rows to spare.
 
     8 rows of two vectors keep two multiply-adders of 4 cycles busy; where there are 16 registers, 6 rows leave some for operands.
@@ -38,13 +48,13 @@ def tile_rows(n):
     return min((r for r in sizes if r <= n), key=lambda r: -(-n // r) * (r + 1))
 
 
-def fetch(f, t, p, count):
+def fetch(f: Fn, t: Tile, p: Val, count: int) -> None:
     """Fetch the lines of so many elements."""
     for at in range(0, count * BYTES[t.elem], 64):
         f.prefetch(f.bytes_at(p, at), locality=2)
 
 
-def micro(m, name, t, ahead=False):
+def micro(m: Module, name: str, t: Tile, ahead: bool = False) -> Callable[..., None]:
     """A function of (f, pixels, a, row, at, b, c, steps, first[, later]): c (+)= a b over a block of steps, b is [steps][panel], for a panel of which
     so many pixels, or more, are wanted.
 
@@ -53,13 +63,13 @@ def micro(m, name, t, ahead=False):
     """
     names = [_micro(m, f"{name}{vectors}", t, vectors, ahead) for vectors in sorted({1, t.vectors})]
 
-    def multiply(f, pixels, *args):
+    def multiply(f: Fn, pixels: Val, *args: Val) -> None:
         code = f.sel(f.cmp("sle", pixels, t.lanes), *(Val(f, f"@{x}", "ptr") for x in (names[0], names[-1])))
         f.call_helper(code, *args)
     return multiply
 
 
-def _micro(m, name, t, vectors, ahead):
+def _micro(m: Module, name: str, t: Tile, vectors: int, ahead: bool) -> str:
     """The first `vectors` vectors of each panel."""
     f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first"),
                     *[("ptr", "later")] * ahead], linkage="internal", attrs="noinline")
@@ -67,17 +77,18 @@ def _micro(m, name, t, vectors, ahead):
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
     at = [f.at(c, i * t.panel + j * t.lanes, t.elem) for i in range(t.rows) for j in range(vectors)]
 
-    def step(k, u, *acc):
+    def step(k: Val, u: int, *acc: Val) -> list[Val]:
         if u == 0:
-            for p in later:
-                fetch(f, t, f.at(p, k * t.rows, t.elem), together * t.rows)
+            for far in later:
+                fetch(f, t, f.at(far, k * t.rows, t.elem), together * t.rows)
         line = f.at(b, k * t.panel, t.elem)
         bs = [f.load(t.vec, f.at(line, u * t.panel + j * t.lanes, t.elem)) for j in range(vectors)]
         out = []
         p = f.at(a, f.load("i64", f.at(listed, k + u, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
-            x = f.splat(f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)), t.lanes)
-            p = f.at(p, row, t.elem) if t.listed else None        # one addition a row: 14 addresses would not stay in registers
+            x = f.splat(f.load(t.elem, f.at(f.at(rows[i], k, t.elem), u, t.elem) if p is None else p), t.lanes)
+            # one addition a row: 14 addresses would not stay in registers
+            p = None if p is None else f.at(p, row, t.elem)
             out += [f.fma(x, bs[j], acc[i * vectors + j]) for j in range(vectors)]
         return out
     together = at_once(t.rows * vectors)
@@ -86,13 +97,13 @@ def _micro(m, name, t, vectors, ahead):
     return name
 
 
-def add_up(f, t, sums, at, first):
+def add_up(f: Fn, t: Tile, sums: Sequence[Val], at: Sequence[Val], first: Val) -> None:
     """Add a block's sums to the totals at some places; the first block's are the totals."""
-    def put():
+    def put() -> None:
         for v, p in zip(sums, at, strict=True):
             f.store(v, p)
 
-    def add():
+    def add() -> None:
         for v, p in zip(sums, at, strict=True):
             f.store(f.load(t.vec, p) + v, p)
     f.if_(first, put, add)
@@ -104,25 +115,27 @@ class Epilogue:
 
     An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a value for all).
     """
-    root: object
-    operands: tuple = ()
+    root: Expr
+    operands: tuple[str, ...] = ()
 
-    def given(self, f, elem, operands, channel, more=0):
+    def given(self, f: Fn, elem: str, operands: Sequence[Val], channel: Val,
+              more: int | Val = 0) -> list[Val]:
         """What `writer` takes for the operands (pointers) at output channel `channel + more`: numbers, and the pointers of those that go by
         pixel."""
         return [p if kind == "pixel" else f.load(elem, f.at(f.at(p, channel, elem), more, elem) if kind == "channel" else p)
                 for p, kind in zip(operands, self.operands, strict=True)]
 
     @property
-    def key(self):
+    def key(self) -> str:
         return f"{self.root}/{','.join(self.operands)}"
 
 
 SUMS = Epilogue(scalar.arg(0))
 OPERAND0 = 5                   # x, w, y, scratch and geometry come first
+Put: TypeAlias = Callable[[Val, Sequence[Val], Val, Val], None]          # see `writer`
 
 
-def forward(m, symbol, t, epilogue, near, far):
+def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, near: int, far: int) -> None:
     """The kernel over units (group, row block, pixel block), args x, w, y, scratch, geometry, then the epilogue's operands.
 
     `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of y (see `writer`); 1 says
@@ -137,7 +150,8 @@ def forward(m, symbol, t, epilogue, near, far):
 class Convolution:
     """The arguments of a call, and its areas of scratch memory."""
 
-    def __init__(self, f, t, epilogue, near, far, multiply):
+    def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, near: int, far: int,
+                 multiply: Callable[..., None]) -> None:
         self.f, self.t, self.epilogue, self.far, self.multiply = f, t, epilogue, far, multiply
         args, _, _, worker = f.args
         count = OPERAND0 + len(epilogue.operands)
@@ -154,7 +168,7 @@ class Convolution:
 class Block:
     """One unit: a block of output pixels times a block of output channels."""
 
-    def __init__(self, convolution, u):
+    def __init__(self, convolution: Convolution, u: Val) -> None:
         self.c, self.f, self.t, self.g = convolution, convolution.f, convolution.t, convolution.g
         c, f, t, g = self.c, self.f, self.t, self.g
         self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, u, by_rows=True)
@@ -165,20 +179,20 @@ class Block:
             c.outside.build(self.panel0, panel1, g.pixels)
         self.kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
 
-    def emit(self):
+    def emit(self) -> None:
         """All blocks of steps. Once at least: without channels the sums are zeros."""
         self.f.loop(0, self.f.imax(self.g.steps, 1), KC, self.steps)
 
-    def row_of(self, i):
+    def row_of(self, i: Val) -> Val:
         """Where tile i begins: the last one begins early and repeats rows of the one before."""
         return self.f.imin(i * self.t.rows, self.g.rows - self.t.rows)
 
-    def tile_at(self, j, i):
+    def tile_at(self, j: Val, i: Val) -> Val:
         """The totals of panel j and tile i."""
         t, g = self.t, self.g
         return self.f.at(self.c.totals, (j * g.max_tiles + (i - self.tile0)) * self.kept * (t.rows * t.panel), t.elem)
 
-    def steps(self, k0):
+    def steps(self, k0: Val) -> None:
         """One block of steps: its panels are filled, then each tile of rows meets all of them."""
         c, f, t, g = self.c, self.f, self.t, self.g
         k1 = f.imin(k0 + KC, g.steps)
@@ -188,10 +202,10 @@ class Block:
         listed = self.listed(k0, steps)
         last = f.cmp("sge", k1, g.steps)
 
-        def rows(i):
+        def rows(i: Val) -> None:
             a = f.at(self.wg, self.row_of(i) * g.wo + (0 if t.listed else k0), t.elem)
 
-            def panel(j):
+            def panel(j: Val) -> None:
                 if c.far == 1:
                     f.if_(last, lambda: self.ahead(i, j))
                 c.multiply(f, g.pixels - (self.panel0 + j) * t.panel, a, g.wo, listed, f.at(c.b, j * panel_size, t.elem),
@@ -200,20 +214,20 @@ class Block:
             f.loop(0, self.panels, 1, panel)
         f.loop(self.tile0, self.tile1, 1, rows)
 
-    def listed(self, k0, steps):
+    def listed(self, k0: Val, steps: Val) -> Val:
         """Where the steps of a block lie in a row of the weights, if not side by side."""
         f, g = self.f, self.g
         listed = g.area(self.c.mine, "list_at")
         if self.t.listed:
             taps = g.rowtaps * g.coltaps
 
-            def note(k):
+            def note(k: Val) -> None:
                 c, tap = divmod_(f, k0 + k, taps)
                 f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
             f.loop(0, steps, 1, note)
         return listed
 
-    def ahead(self, i, j):
+    def ahead(self, i: Val, j: Val) -> None:
         """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
         to = self.group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
@@ -224,26 +238,26 @@ class Block:
                     f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
             to = to + g.yo
 
-    def out(self, i, j):
+    def out(self, i: Val, j: Val) -> None:
         """Store the new rows of tile i, panel j."""
         src, again, channel = self.tile_at(j, i), i * self.t.rows - self.row_of(i), self.group * self.g.rows + self.row_of(i)
         self.c.outside.each(j, lambda e: self.run(e, i, src, again, channel))
 
-    def run(self, e, i, src, again, channel):
+    def run(self, e: Val, i: Val, src: Val, again: Val, channel: Val) -> None:
         """The pixels of one run; whole vectors of a whole tile without masks."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
         to, lanes = self.group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e), outside.get(outside.lanes, e)
         acc = f.at(src, outside.get(outside.slot, e), t.elem)
 
-        def row(put, r, to):
+        def row(put: Put, r: int | Val, to: Val) -> Val:
             put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), c.epilogue.given(f, t.elem, c.operands, channel, r), c.y, to)
             return to + g.yo
 
-        def some():
+        def some() -> None:
             put = writer(f, t, c.epilogue, lanes, c.far, g)
             f.loop(again, t.rows, 1, lambda r, to: row(put, r, to), [to])
 
-        def whole():
+        def whole() -> None:
             put, at = writer(f, t, c.epilogue, None, c.far, g), to
             for r in range(t.rows):
                 at = row(put, r, at)
@@ -253,49 +267,23 @@ class Block:
             some()
 
 
-def writer(f, t, epilogue, bits, far, g):
+def writer(f: Fn, t: Tile, epilogue: Epilogue, bits: Val | None, far: int, g: Geometry) -> Put:
     """A function (sums, operands, y, at) that applies the epilogue to a vector of sums and stores it at y + at.
 
-    Its lanes are the low bits of an i64, all where that is None; they go `far` apart: 1, 2, or 0 for any distance.
+    `bits` and `far`: which lanes, and how far they are apart, see `output_lanes`.
     """
-    n = t.lanes
-    if bits is None:
-        mask = None
-    else:
-        mask = lane_mask(f, t, bits)
-        if far == 1:
-            f.first[mask.ref] = f.intr("ctpop", bits)
-    if far == 2:
-        bits = spread(f, bits)
-        mask, high = lane_mask(f, t, bits), lane_mask(f, t, f.lshr(bits, n))
-    apart = f.splat(g.yw, n) * f.iota("i64", n) if far == 0 else None
+    lanes = output_lanes(f, t, bits, far, g)
     dtype = "f32" if t.elem == "float" else "f64"
 
-    def there(p):
-        if far == 2:
-            return f.shuffle(f.mload(t.vec, p, mask), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
-        if far == 1:
-            return f.load(t.vec, p) if mask is None else f.mload(t.vec, p, mask)
-        return gather(f, t, p, apart, mask)
-
-    def put(acc, operands, y, at):
+    def put(acc: Val, operands: Sequence[Val], y: Val, at: Val) -> None:
         if epilogue.root != scalar.arg(0):
-            values = [acc] + [there(f.at(v, at, t.elem)) if v.ty == "ptr" else v for v in operands]
-            acc = emit_scalar(f, [epilogue.root], values, [dtype] * len(values), n)[0]
-        to = f.at(y, at, t.elem)
-        if far == 2:
-            f.put(mask, (f.shuffle(acc, None, [i // 2 for i in range(n)]), to))
-            f.put(high, (f.shuffle(acc, None, [(n + i) // 2 for i in range(n)]), f.at(to, n, t.elem)))
-        elif far != 1:
-            scatter(f, t, acc, to, apart, mask)
-        elif mask is None:
-            f.store(acc, to)
-        else:
-            f.put(mask, (acc, to))
+            values = [acc] + [lanes.load(f.at(v, at, t.elem)) if v.ty == "ptr" else v for v in operands]
+            acc = emit_scalar(f, [epilogue.root], values, [dtype] * len(values), t.lanes)[0]
+        lanes.store(acc, f.at(y, at, t.elem))
     return put
 
 
-def weight_grad(m, symbol, t, near):
+def weight_grad(m: Module, symbol: str, t: Tile, near: int) -> None:
     """The kernel over units (group, block of output channels, block of rows), args gy, x, gw, scratch, geometry.
 
     gw[o, k] = sum over pixels of gy[o, pixel] * x[k, pixel]: a contraction over all the images' pixels. The rows of the register
@@ -312,20 +300,20 @@ def weight_grad(m, symbol, t, near):
     outside = Runs(f, g, g.area(mine, "out_at"), t, f.const("i64", KC), KC, rows=False)
     row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel        # a run may write a vector past the last pixel
 
-    def unit(u):
+    def unit(u: Val) -> None:
         group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u)
         xg, yg, wg = f.at(x, group * g.xg, t.elem), f.at(gy, group * g.yg, t.elem), f.at(gw, group * g.wg, t.elem)
 
-        def row_of(i):
+        def row_of(i: Val) -> Val:
             return f.imin(i * t.rows, g.rows - t.rows)
 
         many = f.imax(f.udiv(g.pixels + (KC - 1), KC), 1)
         kept = f.conv("zext", f.cmp("sgt", many, 1), "i64")            # of one block, no sums are kept for another
 
-        def tile_at(j, i):
+        def tile_at(j: Val, i: Val) -> Val:
             return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * kept * (t.rows * t.panel), t.elem)
 
-        def out(i, j, v):
+        def out(i: Val, j: Val, v: Val) -> None:
             """Transpose vector v of a tile's totals to rows of gw, a square at a time."""
             src, first = f.at(tile_at(j, i), v * t.lanes, t.elem), j * t.panel + v * t.lanes
             for r in range(0, t.rows, t.lanes):
@@ -337,17 +325,17 @@ def weight_grad(m, symbol, t, near):
                     f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
                         channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
 
-        def block(n):
+        def block(n: Val) -> None:
             steps = f.imin(g.pixels - n * KC, KC)
             inside.build(n, n + 1, g.pixels)
             outside.build(n, n + 1, g.pixels)
 
-            def columns(j, v):
+            def columns(j: Val, v: Val) -> None:
                 """Turn vector v of panel j's output channels into [pixel][channel]."""
                 first, out = j * t.panel + v * t.lanes, f.at(b, (j - panel0) * panel_size + v * t.lanes, t.elem)
                 rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem) for i in range(t.lanes)]
 
-                def run(e):
+                def run(e: Val) -> None:
                     p, mask = outside.get(outside.y, e), outside.own(e)
                     to = f.at(out, outside.get(outside.slot, e) * t.panel, t.elem)
                     for i, pixel in enumerate(transpose(f, [f.mload(t.vec, f.at(row, p, t.elem), mask) for row in rows])):
@@ -355,11 +343,11 @@ def weight_grad(m, symbol, t, near):
                 outside.each(0, run)
             f.loop(panel0, panel1, 1, lambda j: f.loop(0, t.vectors, 1, lambda v: columns(j, v)))
 
-            def rows(i):
+            def rows(i: Val) -> None:
                 first = row_of(i)
                 f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
 
-                def panel(j):
+                def panel(j: Val) -> None:
                     multiply(f, g.outs - j * t.panel, a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
                              steps, f.cmp("eq", n, 0))
                     f.if_(f.cmp("eq", n, many - 1), lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)

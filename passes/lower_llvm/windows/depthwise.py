@@ -6,9 +6,19 @@ of any width: `Band` turns rows of the image that way, padding written out. With
 vector holds neighbouring pixels (`forward_few`). The orders are those of `conv.forward` and
 `conv.weight_grad`, so the bits are too.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from ..shuffles import planes_to_pixels, transpose
 from .conv import OPERAND0, writer
 from .window_tiles import KC, Geometry, Runs, divmod_, load_row, reader, share, table
+
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
+    from .conv import Epilogue
+    from .window_tiles import Tile
 
 HELD = 25                      # weights of a channel that stay in registers
 HELD_SUMS = 14                 # sums of a weight gradient that do
@@ -24,7 +34,8 @@ class Band:
     side by side if `near` is 1.
     """
 
-    def __init__(self, f, g, t, memory, x, taps, near):
+    def __init__(self, f: Fn, g: Geometry, t: Tile, memory: Val, x: Val, taps: int,
+                 near: int) -> None:
         self.f, self.g, self.t, self.memory, self.x, self.near = f, g, t, memory, x, near
         n = t.lanes
         self.size = g.band_rows * g.band_cols * n
@@ -35,18 +46,18 @@ class Band:
             self.tap_at.append(depth * self.size + (
                 (table(f, g.table, r + g.rowtaps) - g.top) * g.band_cols + across) * n)
 
-    def bring(self, image, oz, oy0, oy1, planes):
+    def bring(self, image: Val, oz: Val, oy0: Val, oy1: Val, planes: Sequence[Val]) -> None:
         """What outputs oy0..oy1 of depth oz read; `planes` are the offsets of the channels in x."""
         f, g = self.f, self.g
         y0 = oy0 * g.sh + g.top
         rows = (oy1 - 1) * g.sh + g.bottom + 1 - y0
 
-        def depth(k):
+        def depth(k: Val) -> None:
             z = oz * g.sd + table(f, g.table, k * g.rows)
             f.loop(0, rows, 1, lambda i: self._row(image, z, y0 + i, k * self.size + i * g.band_cols * self.t.lanes, planes))
         f.loop(0, f.udiv(g.rowtaps, g.rows), 1, depth)
 
-    def _row(self, image, z, v, at, planes):
+    def _row(self, image: Val, z: Val, v: Val, at: Val, planes: Sequence[Val]) -> None:
         f, g, t, n = self.f, self.g, self.t, self.t.lanes
         to = f.at(self.memory, at, t.elem)
         inside = f.cmp("ult", v, g.h) & f.cmp("ult", z, g.d)
@@ -54,10 +65,10 @@ class Band:
         high = f.sel(inside, f.imax(low, f.imin(g.band_cols, g.w - g.left)), low)
         base = image * g.xn + z * g.xd + v * g.xh
 
-        def zeros(c):
+        def zeros(c: Val) -> None:
             f.store(f.const(t.vec, 0.0), f.at(to, c * n, t.elem))
 
-        def copy():
+        def copy() -> None:
             planes_to_pixels(f, t.vec, [f.at(self.x, at + base, t.elem) for at in planes],
                              low + g.left, high + g.left, f.at(to, low * n, t.elem),
                              lambda p, c, mask: load_row(f, t, p, c, mask, self.near, g))
@@ -65,13 +76,14 @@ class Band:
         f.if_(inside, copy)
         f.loop(high, g.band_cols, 1, zeros)
 
-    def row(self, oy, oy0):
+    def row(self, oy: Val, oy0: Val) -> Val:
         """Where the windows of output row oy begin, in a band brought for oy0.."""
         return self.f.at(self.memory, (oy - oy0) * self.g.sh * self.g.band_cols * self.t.lanes,
                          self.t.elem)
 
 
-def forward(m, symbol, t, taps, epilogue, near, far):
+def forward(m: Module, symbol: str, t: Tile, taps: int, epilogue: Epilogue, near: int,
+            far: int) -> None:
     """The kernel over units (image, depth, band of rows, vector of channels), for a number of
     taps; arguments as `conv.forward`."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -84,7 +96,7 @@ def forward(m, symbol, t, taps, epilogue, near, far):
     band = Band(f, g, t, g.area(mine, "in_at"), x, taps, near)
     n = t.lanes
 
-    def unit(u):
+    def unit(u: Val) -> None:
         rest, block = divmod_(f, u, g.panels)
         rest, rows = divmod_(f, rest, g.row_blocks)
         image, oz = divmod_(f, rest, f.udiv(g.image, g.oh * g.ow))
@@ -95,8 +107,8 @@ def forward(m, symbol, t, taps, epilogue, near, far):
         band.bring(image, oz, oy0, oy1, [f.udiv(c, g.steps) * g.xg for c in channels])
         if t.listed:
             for i, c in enumerate(channels):
-                group, row = divmod_(f, c, g.steps)
-                src = f.at(w, group * g.wg + row * g.wo, t.elem)
+                group, inner = divmod_(f, c, g.steps)
+                src = f.at(w, group * g.wg + inner * g.wo, t.elem)
                 for k in range(taps):
                     at = table(f, g.table, g.rowtaps * 2 + g.coltaps + k)
                     f.store(f.load(t.elem, f.at(src, at, t.elem)), f.at(weights, k * n + i, t.elem))
@@ -105,14 +117,14 @@ def forward(m, symbol, t, taps, epilogue, near, far):
                              f.const("i64", 0), f.const("i64", taps), weights,
                              lambda p, k, mask: f.mload(t.vec, f.at(p, k, t.elem), mask))
 
-        def weight(k):
+        def weight(k: int) -> Val:
             return f.load(t.vec, f.at(weights, k * n, t.elem))
         held = [weight(k) for k in range(taps)] if taps <= HELD else None
 
-        def row(oy):
+        def row(oy: Val) -> None:
             src = band.row(oy, oy0)
 
-            def pixels(ox):
+            def pixels(ox: Val) -> None:
                 at, sums = f.at(src, ox * g.sw * n, t.elem), [f.const(t.vec, 0.0)] * PIXELS
                 starts = [f.at(at, g.sw * (i * n) if i else 0, t.elem) for i in range(PIXELS)]
                 for k in range(taps):
@@ -125,12 +137,12 @@ def forward(m, symbol, t, taps, epilogue, near, far):
             f.loop(0, g.ow, PIXELS, pixels)
             base = image * g.yn + oz * g.yd + oy * g.yh
 
-            def out(ox):
+            def out(ox: Val) -> None:
                 put = writer(f, t, epilogue, (f.const("i64", 1) << f.imin(g.ow - ox, n)) - 1, far,
                              g)
                 lines = [f.load(t.vec, f.at(line, (ox + i) * n, t.elem)) for i in range(n)]
                 for i, v in enumerate(transpose(f, lines)):
-                    def store(v=v, c=first + i):
+                    def store(v: Val = v, c: Val = first + i) -> None:
                         given = epilogue.given(f, t.elem, operands, c)
                         put(v, given, y, base + c * g.yo + ox * g.yw)
                     f.if_(f.cmp("slt", first + i, g.outs), store)
@@ -139,7 +151,8 @@ def forward(m, symbol, t, taps, epilogue, near, far):
     f.loop(begin, end, 1, unit)
 
 
-def forward_few(m, symbol, t, taps, epilogue, near, far):
+def forward_few(m: Module, symbol: str, t: Tile, taps: int, epilogue: Epilogue, near: int,
+                far: int) -> None:
     """The same over units (block of pixels, block of channels), with a vector of neighbouring
     pixels."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -156,7 +169,7 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
     weight_at = [
         table(f, g.table, g.rowtaps * 2 + g.coltaps + k) if t.listed else k for k in range(taps)]
 
-    def unit(u):
+    def unit(u: Val) -> None:
         pixel_block, channel_block = divmod_(f, u, g.row_blocks)
         panel0, panel1 = share(f, pixel_block, g.panels,
                                g.pixel_blocks), share(f, pixel_block + 1, g.panels, g.pixel_blocks)
@@ -165,12 +178,12 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
         runs.build(panel0, panel1, g.pixels)
         count = runs.get(runs.first, panel1 - panel0)
 
-        def note(e):
+        def note(e: Val) -> None:
             for k, (r, q) in enumerate(places):
                 f.store(runs.inside(e, r, q), f.at(masks, e * taps + k, "i32"))
         f.loop(0, count, 1, note)
 
-        def channel(o):
+        def channel(o: Val) -> None:
             group, row = divmod_(f, o, g.rows)
             xo, wo = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg + row * g.wo, t.elem)
             given = [
@@ -178,11 +191,11 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
                 for v in epilogue.given(f, t.elem, operands, o)]
             base = o * g.yo
 
-            def weight(k):
+            def weight(k: int) -> Val:
                 return f.splat(f.load(t.elem, f.at(wo, weight_at[k], t.elem)), t.lanes)
             held = [weight(k) for k in range(taps)] if taps <= HELD else None
 
-            def run(e):
+            def run(e: Val) -> None:
                 p, acc = f.at(xo, runs.get(runs.x, e), t.elem), f.const(t.vec, 0.0)
                 for k in range(taps):
                     bits = f.load("i32", f.at(masks, e * taps + k, "i32"))
@@ -195,7 +208,7 @@ def forward_few(m, symbol, t, taps, epilogue, near, far):
     f.loop(begin, end, 1, unit)
 
 
-def weight_grad(m, symbol, t, taps, near):
+def weight_grad(m: Module, symbol: str, t: Tile, taps: int, near: int) -> None:
     """The kernel over vectors of output channels, args gy, x, gw, scratch, geometry."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
@@ -208,14 +221,14 @@ def weight_grad(m, symbol, t, taps, near):
     parts = -(-taps // HELD_SUMS)
     cuts = [taps * i // parts for i in range(parts + 1)]
 
-    def unit(u):
+    def unit(u: Val) -> None:
         first = u * n
         channels = [f.imin(first + i, g.outs - 1) for i in range(n)]
         x_at = [f.udiv(c, g.steps) * g.xg for c in channels]
         for k in range(taps):
             f.store(f.const(t.vec, 0.0), f.at(sums, k * n, t.elem))
 
-        def output_row(image, oz, oy, oy0):
+        def output_row(image: Val, oz: Val, oy: Val, oy0: Val) -> None:
             pixel0 = (oz * g.oh + oy) * g.ow
             base = image * g.yn + pixel0
             planes_to_pixels(f, t.vec, [f.at(gy, base + c * g.yo, t.elem) for c in channels],
@@ -224,12 +237,12 @@ def weight_grad(m, symbol, t, taps, near):
             src = moved.row(oy, oy0)
             start = image * g.image + pixel0
 
-            def part(p):
+            def part(p: Val) -> Val:
                 """Pixels up to the end of the row or of the block of KC, whichever comes first."""
                 block, inside = divmod_(f, start + p, f.const("i64", KC))
                 stop = f.imin(g.ow, p + (KC - inside))
                 for low, high in zip(cuts, cuts[1:]):
-                    def pixel(i, *acc):
+                    def pixel(i: Val, *acc: Val) -> list[Val]:
                         v, at = f.load(t.vec, f.at(line, i * n, t.elem)), f.at(src, i * g.sw * n, t.elem)
                         return [
                             f.fma(f.load(t.vec, f.at(at, tap_at[k], t.elem)), v, a)
@@ -240,7 +253,7 @@ def weight_grad(m, symbol, t, taps, near):
                         f.store(a, q)
                 last = f.cmp("eq", start + stop, g.pixels) | f.cmp("eq", inside + (stop - p), KC)
 
-                def flush():
+                def flush() -> None:
                     for k in range(taps):
                         q, a = f.at(totals, k * n, t.elem), f.load(t.vec, f.at(sums, k * n, t.elem))
                         f.store(f.sel(f.cmp("eq", block, 0), a, f.load(t.vec, q) + a), q)
@@ -249,8 +262,8 @@ def weight_grad(m, symbol, t, taps, near):
                 return stop
             f.while_(lambda p: f.cmp("slt", p, g.ow), lambda p: [part(p)], [f.const("i64", 0)])
 
-        def bands(image, oz):
-            def some(oy0):
+        def bands(image: Val, oz: Val) -> None:
+            def some(oy0: Val) -> None:
                 oy1 = f.imin(oy0 + g.max_tiles, g.oh)
                 moved.bring(image, oz, oy0, oy1, x_at)
                 f.loop(oy0, oy1, 1, lambda oy: output_row(image, oz, oy, oy0))
@@ -258,7 +271,7 @@ def weight_grad(m, symbol, t, taps, near):
         images, out_depth = f.udiv(g.pixels, g.image), f.udiv(g.image, g.oh * g.ow)
         f.loop(0, images, 1, lambda image: f.loop(0, out_depth, 1, lambda oz: bands(image, oz)))
 
-        def put(i):
+        def put(i: Val) -> None:
             for k in range(taps):
                 f.store(f.load(t.elem, f.at(totals, k * n + i, t.elem)),
                         f.at(gw, (first + i) * taps + k, t.elem))

@@ -8,12 +8,19 @@ in the order of the taps, as in `conv.forward`, and so are the bits.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .. import targets
 from .conv import writer
 from .few_channels import Image
 from .window_tiles import divmod_, share
+
+if TYPE_CHECKING:
+    from ..builder import Module, Val
+    from .conv import Epilogue
+    from .window_tiles import Tile
 
 REGISTERS = {"avx512": 32, "neon": 32}       # of vectors; others have 16
 MOST_ROWS = 4
@@ -30,27 +37,27 @@ class Taps:
     turned: bool = False
 
     @property
-    def key(self):
+    def key(self) -> str:
         """What tells them from others."""
         return f"{self.rows}x{self.columns}/{self.down}x{self.across}{'/turned' * self.turned}"
 
-    def row(self, i):
+    def row(self, i: int) -> int:
         """The row, from the upper one on, of the i-th row of taps."""
         return self.rows - 1 - i if self.turned else i
 
-    def column(self, i):
+    def column(self, i: int) -> int:
         """The same of a column."""
         return self.columns - 1 - i if self.turned else i
 
     @property
-    def together(self):
+    def together(self) -> int:
         """How many output rows are computed side by side: all their sums, the weights and a few
         operands of the epilogue are in registers."""
         free = REGISTERS.get(targets.current().name, 16) - self.rows * self.columns - 4
         return max(1, min(MOST_ROWS, free))
 
 
-def forward(m, symbol, t, taps, epilogue, far):
+def forward(m: Module, symbol: str, t: Tile, taps: Taps, epilogue: Epilogue, far: int) -> None:
     """The kernel over units (channel, image, band of rows); arguments as `conv.forward`, the
     geometry as `few_channels` has it. `far` is the step along a row of y (see `writer`)."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -61,7 +68,7 @@ def forward(m, symbol, t, taps, epilogue, far):
 class Channel:
     """One unit: a band of output rows of all outputs of a channel of one image."""
 
-    def __init__(self, plane, taps, u):
+    def __init__(self, plane: Image, taps: Taps, u: Val) -> None:
         self.p, self.f, self.t, self.g, self.taps = plane, plane.f, plane.t, plane.g, taps
         f, g = self.f, self.g
         rest, band = divmod_(f, u, g.bands)
@@ -71,16 +78,16 @@ class Channel:
         plane.bring(source, self.first * taps.down + g.top,
                     (self.end - self.first - 1) * taps.down + taps.rows)
 
-    def emit(self):
+    def emit(self) -> None:
         """All outputs of the channel."""
         self.f.loop(0, self.g.rows, 1, self.output)
 
-    def output(self, o):
+    def output(self, o: Val) -> None:
         """The band of one output: some rows at a time, then those that are left one by one."""
         p, f, t, g = self.p, self.f, self.t, self.g
         w = f.at(p.w, self.group * g.wg + o * g.wo, t.elem)
 
-        def weight(k):
+        def weight(k: int) -> Val:
             return f.splat(f.load(t.elem, f.at(w, f.load("i64", f.at(p.places, k, "i64")), t.elem)),
                            t.lanes)
         weights = [weight(k) for k in range(self.taps.rows * self.taps.columns)]
@@ -91,16 +98,17 @@ class Channel:
         _, left = divmod_(f, self.end - self.first, f.const("i64", n))
         rest = self.end - left
         for low, high, count in ((self.first, rest, n), (rest, self.end, 1)):
-            def some(oy, count=count):
+            def some(oy: Val, count: int = count) -> None:
                 self.rows(oy, count, weights, given, y)
             f.loop(low, high, count, some)
 
-    def rows(self, oy, count, weights, given, y):
+    def rows(self, oy: Val, count: int, weights: Sequence[Val], given: Sequence[Val],
+             y: Val) -> None:
         """So many output rows from oy on, a vector of columns at a time."""
         p, f, t, g = self.p, self.f, self.t, self.g
         row0 = f.at(p.planes, (oy - self.first) * self.taps.down * p.row_size, t.elem)
 
-        def vector(v):
+        def vector(v: Val) -> None:
             ox = v * t.lanes
             sums = self.sums(f.at(row0, ox, t.elem), count, weights)
             lanes = (f.const("i64", 1) << f.imin(g.ow - ox, t.lanes)) - 1
@@ -109,7 +117,7 @@ class Channel:
                 put(acc, given, p.y, y + (oy + r) * g.yh + ox * g.yw)
         f.loop(0, g.vectors, 1, vector)
 
-    def sums(self, at, count, weights):
+    def sums(self, at: Val, count: int, weights: Sequence[Val]) -> list[Val]:
         """The sums of a vector of columns in so many rows, whose windows begin at `at`."""
         f, t, g, taps = self.f, self.t, self.g, self.taps
         sums = [f.const(t.vec, 0.0)] * count

@@ -13,10 +13,20 @@ micro kernel loads the distance and, from there, its vectors. The order of each 
 A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register
 tile's panel.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 from .. import targets
 from ..builder import at_once
 from .conv import OPERAND0, add_up, writer
 from .window_tiles import KC, Geometry, divmod_, share
+
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
+    from .conv import Epilogue
+    from .window_tiles import Tile
 
 # After these come the distances of all steps, then (for `Tile.listed`) where each lies in a row of
 # the weights.
@@ -27,7 +37,7 @@ FIELD = {name: i for i, name in enumerate(FIELDS)}
 TOGETHER = 4                   # panels that a tile of weights meets before the next one
 
 
-def registers_for(rows):
+def registers_for(rows: int) -> tuple[int, int]:
     """(rows, vectors) of the register tile for so many rows. Few rows go with many vectors, that
     multiply-adds are not short of operands."""
     registers = 32 if targets.current().name in ("avx512", "neon") else 16
@@ -36,7 +46,7 @@ def registers_for(rows):
     return high, 4 if 4 * high + 5 <= registers else 2
 
 
-def micro(m, name, t):
+def micro(m: Module, name: str, t: Tile) -> str:
     """name(a, row, at, places, c, steps, first, *b): c (+)= a b over a block of steps. Step k of
     vector j of b lies at b[j] + at[k]; that of a row of a at k or, with `t.listed`, at
     places[k]."""
@@ -47,15 +57,14 @@ def micro(m, name, t):
     a, row, listed, places, c, steps, first, *b = f.args
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
 
-    def step(k, u, *acc):
+    def step(k: Val, u: int, *acc: Val) -> list[Val]:
         away, out = f.load("i64", f.at(f.at(listed, k, "i64"), u, "i64")), []
         bs = [f.load(t.vec, f.at(p, away, t.elem)) for p in b]
         p = f.at(a, f.load("i64", f.at(places, k + u, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
-            x = f.splat(
-                f.load(t.elem, p if t.listed else f.at(f.at(rows[i], k, t.elem), u, t.elem)),
-                t.lanes)
-            p = f.at(p, row, t.elem) if t.listed else None             # as in `conv.micro`
+            at = f.at(f.at(rows[i], k, t.elem), u, t.elem) if p is None else p
+            x = f.splat(f.load(t.elem, at), t.lanes)
+            p = None if p is None else f.at(p, row, t.elem)             # as in `conv.micro`
             out += [f.fma(x, bs[j], acc[i * t.vectors + j]) for j in range(t.vectors)]
         return out
 
@@ -66,7 +75,7 @@ def micro(m, name, t):
     return name
 
 
-def forward(m, symbol, t, epilogue, step, far):
+def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, step: int, far: int) -> None:
     """The kernel over units (group, image, band of rows, block of output channels); arguments as
     `conv.forward`. `step` is the stride along a row of x, 1 or 2, `far` that of y (see
     `writer`)."""
@@ -79,11 +88,12 @@ def forward(m, symbol, t, epilogue, step, far):
 class Image:
     """The arguments of a call, and how an image comes into planes of a thread's scratch memory."""
 
-    def __init__(self, f, t, epilogue, step, far):
+    def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, step: int, far: int) -> None:
         self.f, self.t, self.epilogue, self.step, self.far = f, t, epilogue, step, far
         args, _, _, worker = f.args
         count = OPERAND0 + len(epilogue.operands)
-        self.x, self.w, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(count))
+        self.x, self.w, self.y, scratch, _, *self.operands = (
+            f.load("ptr", f.at(args, i, "i64")) for i in range(count))
         self.g = g = Geometry(f, args, 4, FIELD)
         self.mine = f.bytes_at(scratch, worker * g.scratch)
         self.away = f.at(g.table, len(FIELDS), "i64")
@@ -91,34 +101,40 @@ class Image:
         self.planes = g.area(self.mine, "in_at")
         self.row_size = g.line * step
 
-    def bring(self, src, iy0, rows):
+    def bring(self, src: Val, iy0: Val, rows: Val) -> None:
         """Copy `rows` rows of all channels, from row iy0 of the image on (it may lie outside),
         to the planes."""
         f, t, g, step = self.f, self.t, self.g, self.step
         zero = f.const(t.vec, 0.0)
 
-        def channel(c):
-            def row(r):
+        def blank(to: Val, n: Val) -> None:
+            for i in range(step):
+                f.store(zero, f.at(to, g.line * i + n * t.lanes, t.elem))
+
+        def channel(c: Val) -> None:
+            def row(r: Val) -> None:
                 iy, to = iy0 + r, f.at(self.planes, (c * g.band_rows + r) * self.row_size, t.elem)
+
+                def copy(n: Val) -> None:
+                    self.line(f.at(src, c * g.xc + iy * g.xh + g.left, t.elem), to, n)
                 f.if_(f.cmp("ult", iy, g.h),
-                      lambda: f.loop(0, g.fill, 1, lambda n: self.line(f.at(src, c * g.xc + iy * g.xh + g.left, t.elem), to, n)) and None,
-                      lambda: f.loop(0, g.fill, 1, lambda n: [f.store(zero, f.at(to, g.line * i + n * t.lanes, t.elem))
-                                                              for i in range(step)] and None) and None)
+                      lambda: f.loop(0, g.fill, 1, copy),
+                      lambda: f.loop(0, g.fill, 1, lambda n: blank(to, n)))
             f.loop(0, rows, 1, row)
         f.loop(0, g.channels, 1, channel)
 
-    def line(self, src, to, n):
+    def line(self, src: Val, to: Val, n: Val) -> None:
         """Vector n of each phase of a row, from pointers to its first columns: src[left], to."""
         f, t, g, step = self.f, self.t, self.g, self.step
         ix, p, q = g.left + n * (t.lanes * step), f.at(src, n * (t.lanes * step), t.elem), f.at(to, n * t.lanes, t.elem)
 
-        def put(load):
+        def put(load: Callable[[int], Val]) -> None:
             vs = [load(i) for i in range(step)]
             for i in range(step):
-                f.store(vs[0] if step == 1 else f.shuffle(*vs, range(i, 2 * t.lanes, 2)),
+                f.store(vs[0] if step == 1 else f.shuffle(vs[0], vs[1], range(i, 2 * t.lanes, 2)),
                         f.at(q, g.line * i if i else 0, t.elem))
 
-        def part(i):
+        def part(i: int) -> Val:
             first = ix + i * t.lanes
             inside = f.lanes_below(g.w - first, t.lanes) & ~f.lanes_below(0 - first, t.lanes)
             return f.mload(t.vec, f.at(p, i * t.lanes, t.elem), inside)
@@ -132,7 +148,8 @@ class Planes(Image):
     where its first tap lies in the planes, where it goes in y, counted from the band's first row,
     and which lanes it has."""
 
-    def __init__(self, f, t, epilogue, step, far, multiply):
+    def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, step: int, far: int,
+                 multiply: str) -> None:
         super().__init__(f, t, epilogue, step, far)
         self.multiply, g = multiply, self.g
         self.sums = g.area(self.mine, "y_at")
@@ -140,13 +157,13 @@ class Planes(Image):
         self.source, self.goal, self.lanes = (
             f.at(g.area(self.mine, "out_at"), column * i, "i64") for i in range(3))
 
-    def vectors_of(self, rows):
+    def vectors_of(self, rows: Val) -> Val:
         """List the vectors of a band of so many rows; how many panels they make. The last panel
         is filled up with vectors of no lanes."""
         f, t, g = self.f, self.t, self.g
 
-        def row(r):
-            def vector(v):
+        def row(r: Val) -> None:
+            def vector(v: Val) -> None:
                 e, ox = r * g.vectors + v, v * t.lanes
                 f.store(r * g.sh * self.row_size + ox, f.at(self.source, e, "i64"))
                 f.store(r * g.yh + ox * g.yw, f.at(self.goal, e, "i64"))
@@ -164,7 +181,7 @@ class Planes(Image):
 class Band:
     """One unit: a band of output rows of one image, for a block of output channels."""
 
-    def __init__(self, planes, u):
+    def __init__(self, planes: Planes, u: Val) -> None:
         self.p, self.f, self.t, self.g = planes, planes.f, planes.t, planes.g
         p, f, g = self.p, self.f, self.g
         rest, row_block = divmod_(f, u, g.row_blocks)
@@ -176,7 +193,7 @@ class Band:
         self.panels = p.vectors_of(oy1 - oy0)
         self.begin(n, oy0, oy1)
 
-    def begin(self, n, oy0, oy1):
+    def begin(self, n: Val, oy0: Val, oy1: Val) -> None:
         """The rows that the band reads come into the planes."""
         p, f, t, g = self.p, self.f, self.t, self.g
         p.bring(f.at(p.x, n * g.xn + self.group * g.xg, t.elem), oy0 * g.sh + g.top,
@@ -184,24 +201,24 @@ class Band:
         self.wg, self.base = (f.at(p.w, self.group * g.wg,
                                    t.elem), n * g.yn + self.group * g.yg + oy0 * g.yh)
 
-    def emit(self):
+    def emit(self) -> None:
         """Some panels at a time meet all tiles of weights."""
         self.f.loop(0, self.panels, TOGETHER, self.some)
 
-    def some(self, j0):
+    def some(self, j0: Val) -> None:
         """The panels from j0 on."""
         f = self.f
         j1 = f.imin(j0 + TOGETHER, self.panels)
         f.loop(self.tile0, self.tile1, 1, lambda i: self.tile(i, j0, j1))
 
-    def tile(self, i, j0, j1):
+    def tile(self, i: Val, j0: Val, j1: Val) -> None:
         """One tile of weights. The last one begins early and repeats rows of the one before."""
         f, t, g = self.f, self.t, self.g
         row0 = f.imin(i * t.rows, g.rows - t.rows)
         a, again = f.at(self.wg, row0 * g.wo, t.elem), i * t.rows - row0
         f.loop(j0, j1, 1, lambda j: self.panel(j, a, row0, again))
 
-    def panel(self, j, a, row0, again):
+    def panel(self, j: Val, a: Val, row0: Val, again: Val) -> None:
         """A tile times a panel: all steps, then the epilogue, from row `again` of the tile on."""
         p, f, t, g = self.p, self.f, self.t, self.g
         at = [j * t.vectors + v for v in range(t.vectors)]
@@ -209,7 +226,7 @@ class Band:
         to = [self.base + f.load("i64", f.at(p.goal, e, "i64")) for e in at]
         self.ahead(row0, to)
 
-        def block(k0):
+        def block(k0: Val) -> None:
             f.call(p.multiply, "void", a if t.listed else f.at(a, k0, t.elem), g.wo,
                    f.at(p.away, k0, "i64"), f.at(p.places, k0, "i64"), p.sums,
                    f.imin(g.steps - k0, KC), f.cmp("eq", k0, 0), *b)
@@ -217,7 +234,7 @@ class Band:
         puts = [
             writer(f, t, p.epilogue, f.load("i64", f.at(p.lanes, e, "i64")), p.far, g) for e in at]
 
-        def out(r, away):
+        def out(r: Val, away: Val) -> Val:
             given = p.epilogue.given(f, t.elem, p.operands, self.group * g.rows + row0 + r)
             for v, put in enumerate(puts):
                 put(f.load(t.vec, f.at(p.sums, r * t.panel + v * t.lanes, t.elem)), given, p.y,
@@ -225,12 +242,12 @@ class Band:
             return away + g.yo
         f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])
 
-    def ahead(self, row0, to):
+    def ahead(self, row0: Val, to: Sequence[Val]) -> None:
         """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in
         another page."""
         p, f, t, g = self.p, self.f, self.t, self.g
 
-        def row(r, away):
+        def row(r: Val, away: Val) -> Val:
             for q, write in ([(p.y, 1)] + [
                 (q, 0) for q, kind in zip(p.operands, p.epilogue.operands) if kind == "pixel"]):
                 for at in to:

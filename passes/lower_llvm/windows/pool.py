@@ -11,11 +11,19 @@ What windows are is told by tables: along each axis, the first tap of output i, 
 distance of taps. So plain, dilated and adaptive pools are one kernel; and the gradient of an
 average is a sum over the windows of the outputs that an input is in.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ..builder import vec
 from ..shuffles import planes_to_pixels, transpose
 from .conv import lanes_for
 from .window_tiles import Geometry, divmod_, load_row, table_at
+
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
+    from .window_tiles import Tile
 
 CHUNK = 4096  # pixels of an input chunk and of an output block, at most (a row of pixels at least)
 FIELDS = (
@@ -26,7 +34,7 @@ FIELDS = (
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 
 
-def emit(m, symbol, t, kind, near):
+def emit(m: Module, symbol: str, t: Tile, kind: str, near: int) -> None:
     """The kernel, args x, y, index, scratch, geometry, divisors; units (vector of planes, depth,
     block of rows, block of columns).
 
@@ -42,7 +50,7 @@ def emit(m, symbol, t, kind, near):
 class Pool:
     """The arguments of a call, its areas of scratch memory, and what all units do with them."""
 
-    def __init__(self, f, t, kind, near):
+    def __init__(self, f: Fn, t: Tile, kind: str, near: int) -> None:
         self.f, self.t, self.kind, self.near = f, t, kind, near
         args, _, _, worker = f.args
         self.x, self.y, self.index, scratch, _, self.divisors = (
@@ -58,23 +66,23 @@ class Pool:
         image = g.oh * g.ow
         self.size = g.od * image
 
-    def entry(self, at, axis_size, column, i):
+    def entry(self, at: Val, axis_size: Val, column: int, i: Val) -> Val:
         """An entry of an axis' tables."""
         return table_at(self.f, self.g.table, at + axis_size * column + i)
 
-    def divisor(self, i):
+    def divisor(self, i: Val) -> Val:
         """One of the divisors."""
         return self.f.load("double", self.f.at(self.divisors, i, "double"))
 
-    def rounded(self, by):
+    def rounded(self, by: Val) -> Val:
         """A divisor in the type of the elements."""
         return self.f.conv("fptrunc", by, self.t.elem) if self.t.elem == "float" else by
 
-    def bring(self, z, y0, y1, x0, x1):
+    def bring(self, z: Val, y0: Val, y1: Val, x0: Val, x1: Val) -> None:
         """Rows y0..y1, columns x0..x1 of the planes at depth z into `block`."""
         self.f.loop(y0, y1, 1, lambda v: self.line(z, v, y0, x0, x1))
 
-    def line(self, z, v, y0, x0, x1):
+    def line(self, z: Val, v: Val, y0: Val, x0: Val, x1: Val) -> None:
         """Row v of them; where x is divided, by its place."""
         f, t, g, n = self.f, self.t, self.g, self.n
         rows = []
@@ -85,7 +93,7 @@ class Pool:
         if spread:
             across = self.divisor(z) * self.divisor(v + g.d)
 
-        def divided(pixels, c, mask):
+        def divided(pixels: Sequence[Val], c: Val, mask: Val) -> list[Val]:
             by = (
                 f.mload(vec("double", n), f.at(self.divisors, c + g.d + g.h, "double"), mask)
                 * across
@@ -104,7 +112,7 @@ class Pool:
             divided if spread else None,
         )
 
-    def first_tap(self, lo, start, step):
+    def first_tap(self, lo: Val, start: Val, step: Val) -> Val:
         """The first of lo, lo + step, ... that is not below start."""
         f = self.f
         return lo + f.udiv(f.imax(start - lo, 0) + step - 1, step) * step
@@ -113,7 +121,7 @@ class Pool:
 class Unit:
     """One unit of work: a vector of planes and a block of their outputs."""
 
-    def __init__(self, pool, u):
+    def __init__(self, pool: Pool, u: Val) -> None:
         self.pool, self.f, self.t, self.g, self.n = pool, pool.f, pool.t, pool.g, pool.n
         f, g = self.f, self.g
         rest, col_block = divmod_(f, u, g.col_blocks)
@@ -127,7 +135,7 @@ class Unit:
         self.oy1, self.ox1 = f.imin(self.oy0 + g.rows, g.oh), f.imin(self.ox0 + g.cols, g.ow)
         self.count = (self.oy1 - self.oy0) * (self.ox1 - self.ox0)
 
-    def emit(self):
+    def emit(self) -> None:
         """The outputs begin, go on through all chunks of the input, and leave."""
         f, pool = self.f, self.pool
         f.loop(0, self.count, 1, self.clear)
@@ -148,7 +156,7 @@ class Unit:
                 ),
             )
 
-    def clear(self, i):
+    def clear(self, i: Val) -> None:
         """What an output is before its first tap."""
         f, pool = self.f, self.pool
         start = float("-inf") if pool.is_max else 0.0
@@ -156,14 +164,14 @@ class Unit:
         if pool.has_index:
             f.store(f.const(pool.ints, -1), f.at(pool.picks, i * self.n, "i32"))
 
-    def chunks(self):
+    def chunks(self) -> None:
         """The part of the input that the block touches, chunk by chunk."""
         f, g, entry = self.f, self.g, self.pool.entry
         y0, y1 = self.clipped(g.y_table, g.oh, self.oy0, self.oy1, g.h)
         x0, x1 = self.clipped(g.x_table, g.ow, self.ox0, self.ox1, g.w)
 
-        def depth(z):
-            def rows(v):
+        def depth(z: Val) -> None:
+            def rows(v: Val) -> None:
                 v1 = f.imin(v + g.chunk_rows, y1)
                 first = f.udiv(x0, g.chunk_cols) * g.chunk_cols
                 f.loop(
@@ -181,18 +189,18 @@ class Unit:
             entry(g.z_table, g.od, 0, self.oz), entry(g.z_table, g.od, 1, self.oz), g.step_d, depth
         )
 
-    def clipped(self, at, size, first, last, limit):
+    def clipped(self, at: Val, size: Val, first: Val, last: Val, limit: Val) -> tuple[Val, Val]:
         """The part of the axis that outputs first..last - 1 may touch."""
         f, entry = self.f, self.pool.entry
         low = f.imin(f.imax(entry(at, size, 2, first), 0), limit)
         return low, f.imax(low, f.imin(entry(at, size, 3, last - 1), limit))
 
-    def divide(self, oy):
+    def divide(self, oy: Val) -> None:
         """Sums to means, in a row of outputs."""
         f, g, pool = self.f, self.g, self.pool
         across = pool.divisor(self.oz) * pool.divisor(g.od + oy)
 
-        def one(ox):
+        def one(ox: Val) -> None:
             p = f.at(
                 pool.outs,
                 ((oy - self.oy0) * (self.ox1 - self.ox0) + (ox - self.ox0)) * self.n,
@@ -204,13 +212,13 @@ class Unit:
 
         f.loop(self.ox0, self.ox1, 1, one)
 
-    def back(self, src, elem, put):
+    def back(self, src: Val, elem: str, put: Callable[[Val, Val, Val], None]) -> None:
         """Turn [output][plane] into planes. A block of several rows has whole rows, so its
         outputs follow each other."""
         f, g, n = self.f, self.g, self.n
         at = (self.oz * g.oh + self.oy0) * g.ow + self.ox0
 
-        def outputs(i):
+        def outputs(i: Val) -> None:
             mask = f.lanes_below(self.count - i, n)
             rows = [f.load(vec(elem, n), f.at(src, (i + k) * n, elem)) for k in range(n)]
             for k, row in enumerate(transpose(f, rows)):
@@ -225,17 +233,17 @@ class Unit:
 class Chunk:
     """One chunk of the input: rows y0..y1, columns x0..x1 at depth z."""
 
-    def __init__(self, unit, z, y0, y1, x0, x1):
+    def __init__(self, unit: Unit, z: Val, y0: Val, y1: Val, x0: Val, x1: Val) -> None:
         self.unit, self.pool, self.f, self.t, self.g = unit, unit.pool, unit.f, unit.t, unit.g
         self.z, self.y0, self.y1, self.x0, self.x1 = z, y0, y1, x0, x1
 
-    def emit(self):
+    def emit(self) -> None:
         """It is brought in, and all outputs go on."""
         self.pool.bring(self.z, self.y0, self.y1, self.x0, self.x1)
         self.width = self.x1 - self.x0
         self.f.loop(self.unit.oy0, self.unit.oy1, 1, self.row)
 
-    def row(self, oy):
+    def row(self, oy: Val) -> None:
         """The outputs of a row whose windows have rows in the chunk."""
         f, g, unit = self.f, self.g, self.unit
         self.oy = oy
@@ -267,7 +275,7 @@ class Chunk:
             ),
         )
 
-    def out(self, ox):
+    def out(self, ox: Val) -> None:
         """One output's chain over the taps that are here."""
         f, g, t, unit, pool, n = self.f, self.g, self.t, self.unit, self.pool, self.unit.n
         at = (self.oy - unit.oy0) * (unit.ox1 - unit.ox0) + (ox - unit.ox0)
@@ -282,18 +290,18 @@ class Chunk:
         if pool.has_index:
             f.store(held[1], q)
 
-    def taps(self, v, left, right, acc):
+    def taps(self, v: Val, left: Val, right: Val, acc: Sequence[Val]) -> list[Val]:
         """The taps of one row."""
         f, g, t, pool, n = self.f, self.g, self.t, self.pool, self.unit.n
         src = f.at(pool.block, ((v - self.y0) * self.width - self.x0) * n, t.elem)
         number = f.conv("trunc", (self.z * g.h + v) * g.w, "i32") if pool.has_index else None
 
-        def tap(c, best, *pick):
+        def tap(c: Val, best: Val, *pick: Val) -> tuple[Val, Val] | Val:
             new = f.load(t.vec, f.at(src, c * n, t.elem))
             if not pool.is_max:
                 return best + new
             better = f.cmp("ogt", new, best) | f.cmp("uno", new, new)
-            if pick:
+            if number is not None:
                 better = better | f.cmp("slt", pick[0], 0)
                 here = f.splat(number + f.conv("trunc", c, "i32"), n)
                 return f.sel(better, new, best), f.sel(better, here, pick[0])
@@ -302,7 +310,7 @@ class Chunk:
         return f.loop(left, right, g.step_w, tap, acc)
 
 
-def max_grad(m, symbol, elem):
+def max_grad(m: Module, symbol: str, elem: str) -> None:
     """The kernel over planes, args gy, index, gx, outputs, inputs: each output's gradient to its
     index, in order. An index outside the plane (a window without taps has -1) gives nothing."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -311,7 +319,7 @@ def max_grad(m, symbol, elem):
     gy, index, gx = (f.load("ptr", f.at(args, i, "i64")) for i in range(3))
     outputs, inputs = (f.load("i64", f.at(args, i, "i64")) for i in (3, 4))
 
-    def plane(p):
+    def plane(p: Val) -> None:
         g, at, to = (
             f.at(gy, p * outputs, elem),
             f.at(index, p * outputs, "i64"),
@@ -326,7 +334,7 @@ def max_grad(m, symbol, elem):
             ),
         )
 
-        def add(i):
+        def add(i: Val) -> None:
             where = f.load("i64", f.at(at, i, "i64"))
             q = f.at(to, where, elem)
             f.if_(

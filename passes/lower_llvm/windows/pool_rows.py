@@ -2,20 +2,28 @@
 and windows at equal distances.
 
 A unit is a plane, a depth and some rows of outputs. An output's chain is the one of `pool`: its
-taps in row-major order, sums from
-+0. Taps outside the row are masked; where no lane can have one, four vectors go side by side without masks.
+taps in row-major order, sums from +0. Taps outside the row are masked; where no lane can have one,
+four vectors go side by side without masks.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..builder import vec
 from .window_tiles import Geometry, divmod_, table_at
 
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
+
 SIDE = 4  # vectors side by side
-FIELDS = "channels xn xc xd xh h w od oh ow step_d step_h step_w taps stride first left whole rows row_blocks z_at y_at".split(
-)
+FIELDS = (
+    "channels xn xc xd xh h w od oh ow step_d step_h step_w taps stride first left whole rows "
+    "row_blocks z_at y_at").split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 
 
-def emit(m, symbol, elem, lanes, kind, stride, taps):
+def emit(m: Module, symbol: str, elem: str, lanes: int, kind: str, stride: int, taps: int) -> None:
     """The kernel, args x, y, index, scratch (unused), geometry, divisors, as `pool` has them; units
     (plane, depth, block of rows).
 
@@ -34,7 +42,7 @@ def emit(m, symbol, elem, lanes, kind, stride, taps):
 class Taps:
     """How a vector of taps is read, and how it goes into the chains of its outputs."""
 
-    def __init__(self, f, g, elem, lanes, kind, stride):
+    def __init__(self, f: Fn, g: Geometry, elem: str, lanes: int, kind: str, stride: int) -> None:
         self.f, self.g, self.elem, self.lanes, self.kind, self.stride = (
             f,
             g,
@@ -49,7 +57,7 @@ class Taps:
         self.nothing = f.const(self.vec, 0.0 if kind == "mean" else float("-inf"))
         self.step = f.const("i64", stride) if stride else g.stride
 
-    def read(self, row, column, left):
+    def read(self, row: Val, column: Val, left: Val | None) -> Val:
         """The taps at `column` and every `step` of the row; of the first `left` outputs, if it
         is given: the rest are anything."""
         f, t, lanes = self.f, self.vec, self.lanes
@@ -72,12 +80,12 @@ class Taps:
             None if left is None else f.lanes_below(left, lanes),
         )
 
-    def below(self, columns):
+    def below(self, columns: Val) -> Val:
         """Are columns in the row?"""
         f = self.f
         return f.cmp("ult", columns, f.splat(f.conv("trunc", self.g.w, "i32"), self.lanes))
 
-    def inside(self, column, left):
+    def inside(self, column: Val, left: Val) -> list[Val]:
         """Masks of what a tap of the first `left` outputs reads in the row: of its lanes and,
         with a stride of 2, of its two vectors."""
         lanes_ = self.below(self.columns_from(column, "i32")) & self.f.lanes_below(left, self.lanes)
@@ -90,7 +98,7 @@ class Taps:
             ),
         ]
 
-    def read_inside(self, row, column, masks):
+    def read_inside(self, row: Val, column: Val, masks: Sequence[Val]) -> Val:
         """The taps that are in the row; in place of the others, what changes no chain (a sum
         that began at +0 never is -0)."""
         f, t = self.f, self.vec
@@ -109,42 +117,42 @@ class Taps:
             self.nothing,
         )
 
-    def every_second(self, pair):
+    def every_second(self, pair: Sequence[Val]) -> Val:
         """Of two vectors, the second of which begins with the last element of the first."""
+        first, second = pair
         return self.f.shuffle(
-            *pair, [*range(0, self.lanes, 2), *range(self.lanes + 1, 2 * self.lanes, 2)]
+            first, second, [*range(0, self.lanes, 2), *range(self.lanes + 1, 2 * self.lanes, 2)]
         )
 
-    def columns_from(self, column, ints="i64", step=None):
+    def columns_from(self, column: Val, ints: str = "i64", step: int | None = None) -> Val:
         """`column` and every `step` from there."""
         f, lanes = self.f, self.lanes
-        step = self.step if step is None else step
-        column, step = (
-            f.conv("trunc", f.as_val(x, "i64"), "i32") if ints == "i32" else x
-            for x in (column, step)
-        )
-        return f.splat(column, lanes) + f.splat(step, lanes) * f.iota(ints, lanes)
+        apart = self.step if step is None else f.const("i64", step)
+        if ints == "i32":
+            column, apart = f.conv("trunc", column, "i32"), f.conv("trunc", apart, "i32")
+        return f.splat(column, lanes) + f.splat(apart, lanes) * f.iota(ints, lanes)
 
-    def places(self, row, columns):
+    def places(self, row: Val, columns: Val) -> Val:
         """The addresses of columns."""
         return self.f.v(
             vec("ptr", self.lanes),
             f"getelementptr {self.elem}, ptr {row.ref}, {columns.ty} {columns.ref}",
         )
 
-    def start(self):
+    def start(self) -> list[Val]:
         """The state of a chain before its first tap: the sum, or the best and, if asked for,
         which tap it is."""
         return [self.nothing] + ([self.f.const(self.ints, -1)] if self.picks else [])
 
-    def joined(self, state, new, column, number, inside):
+    def joined(self, state: Sequence[Val], new: Val, column: Val, number: Val | None,
+               inside: Val | None) -> list[Val]:
         """A tap in a chain; `inside`: the lanes that have it."""
         f = self.f
         if self.kind == "mean":
             return [state[0] + new]
         best, *pick = state
         larger, nan = f.cmp("ogt", new, best), f.cmp("uno", new, new)
-        if not self.picks:
+        if number is None:
             return [
                 f.sel(nan, new, f.sel(larger, new, best))
             ]  # the inner one is an instruction, maximum
@@ -158,15 +166,15 @@ class Taps:
 class RowPool:
     """The arguments of a call, and its loops over rows and outputs."""
 
-    def __init__(self, taps, pointers, count):
+    def __init__(self, taps: Taps, pointers: Sequence[Val], count: int) -> None:
         self.taps, self.f, self.g, self.lanes, self.count = taps, taps.f, taps.g, taps.lanes, count
         self.x, self.y, self.index, _, _, self.divisors = pointers
 
-    def entry(self, at, size, column, i):
+    def entry(self, at: Val, size: Val, column: int, i: Val) -> Val:
         """An entry of an axis' tables."""
         return table_at(self.f, self.g.table, at + size * column + i)
 
-    def unit(self, u):
+    def unit(self, u: Val) -> None:
         """A plane, a depth and a block of rows."""
         f, g = self.f, self.g
         rest, row_block = divmod_(f, u, g.row_blocks)
@@ -181,7 +189,7 @@ class RowPool:
 class Row:
     """A row of outputs."""
 
-    def __init__(self, pool, oy):
+    def __init__(self, pool: RowPool, oy: Val) -> None:
         self.pool, self.taps, self.f, self.g, self.lanes = (
             pool,
             pool.taps,
@@ -197,7 +205,7 @@ class Row:
                 "double", f.at(pool.divisors, g.od + oy, "double")
             )
 
-    def emit(self):
+    def emit(self) -> None:
         """Outputs with taps before the row, groups of vectors without masks, then what is left."""
         f, g, lanes = self.f, self.g, self.lanes
         at = f.imin(g.left, g.ow)
@@ -209,14 +217,14 @@ class Row:
             at = to
         all_inside = f.cmp("sge", g.whole, g.ow)
 
-        def rest():  # a whole vector makes some of them again
+        def rest() -> None:  # a whole vector makes some of them again
             f.if_(
                 all_inside & f.cmp("sge", g.ow - lanes, g.left),
                 lambda: self.outputs(g.ow - lanes, 1),
                 few,
             )
 
-        def few():
+        def few() -> None:
             f.if_(
                 all_inside,
                 lambda: self.outputs(at, 1, g.ow - at),
@@ -225,15 +233,15 @@ class Row:
 
         f.if_(f.cmp("slt", at, g.ow), rest)
 
-    def edge(self, ox):
+    def edge(self, ox: Val) -> None:
         """A vector of outputs whose taps may lie outside of the row."""
-        self.outputs(ox, 1, self.g.ow - ox, check=True)
+        self.outputs(ox, 1, edge=self.g.ow - ox)
 
-    def outputs(self, ox, side, left=None, check=False):
-        """`side` vectors of outputs from ox on, or the first `left` of one; `check`: not all
-        taps may be in the row."""
+    def outputs(self, ox: Val, side: int, left: Val | None = None, edge: Val | None = None) -> None:
+        """`side` vectors of outputs from ox on, or the first `left` of one, or the first `edge`
+        of one whose taps may not all be in the row."""
         f, pool = self.f, self.pool
-        chains = Chains(self, ox, side, left, check)
+        chains = Chains(self, ox, side, left, edge)
         state = f.loop(pool.z0, pool.z1, self.g.step_d, chains.depth, chains.start * side)
         chains.store(state)
 
@@ -241,7 +249,8 @@ class Row:
 class Chains:
     """The chains of some vectors of outputs, side by side."""
 
-    def __init__(self, row, ox, side, left, check):
+    def __init__(self, row: Row, ox: Val, side: int, left: Val | None,
+                 edge: Val | None) -> None:
         self.row, self.pool, self.taps, self.f, self.g, self.lanes = (
             row,
             row.pool,
@@ -250,25 +259,19 @@ class Chains:
             row.g,
             row.lanes,
         )
-        self.ox, self.side, self.left, self.check = ox, side, left, check
+        self.ox, self.side, self.edge, self.left = ox, side, edge, left if edge is None else edge
         self.start = self.taps.start()
         self.each, self.column = len(self.start), self.g.first + ox * self.taps.step
-        self.masks = (
-            [
-                self.taps.inside(self.column + self.g.step_w * k, left)
-                for k in range(self.pool.count)
-            ]
-            if check
-            else []
-        )
+        self.masks = [] if edge is None else [
+            self.taps.inside(self.column + self.g.step_w * k, edge) for k in range(self.pool.count)]
 
-    def depth(self, z, *state):
+    def depth(self, z: Val, *state: Val) -> list[Val]:
         """The taps of one depth."""
         return self.f.loop(
             self.row.y0, self.row.y1, self.g.step_h, lambda v, *state: self.line(z, v, state), state
         )
 
-    def line(self, z, v, state):
+    def line(self, z: Val, v: Val, state: Sequence[Val]) -> Sequence[Val]:
         """The taps of one row."""
         f, g = self.f, self.g
         source = f.at(self.pool.base, z * g.xd + v * g.xh, self.taps.elem)
@@ -285,25 +288,23 @@ class Chains:
             state = self.tap(k, g.step_w * k, source, number, state)
         return state
 
-    def tap(self, k, shift, source, number, state):
+    def tap(self, k: int | Val, shift: Val, source: Val, number: Val | None,
+            state: Sequence[Val]) -> list[Val]:
         """One tap of all vectors."""
         after, each, taps = [], self.each, self.taps
         for s in range(self.side):
             at = self.column + shift + taps.step * (s * self.lanes)
-            mine = (
-                (self.masks[k] if self.pool.count else taps.inside(at, self.left))
-                if self.check
-                else [None]
-            )
-            new = (
-                taps.read_inside(source, at, mine)
-                if self.check
-                else taps.read(source, at, self.left)
-            )
-            after += taps.joined(state[s * each : s * each + each], new, at, number, mine[0])
+            mine = state[s * each : s * each + each]
+            if self.edge is None:
+                new = taps.read(source, at, self.left)
+                after += taps.joined(mine, new, at, number, None)
+            else:
+                masks = self.masks[k] if isinstance(k, int) else taps.inside(at, self.edge)
+                new = taps.read_inside(source, at, masks)
+                after += taps.joined(mine, new, at, number, masks[0])
         return after
 
-    def store(self, state):
+    def store(self, state: Sequence[Val]) -> None:
         """The outputs, as means where they are sums."""
         f, g, taps, lanes, each = self.f, self.g, self.taps, self.lanes, self.each
         everywhere = (

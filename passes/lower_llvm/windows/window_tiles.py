@@ -1,9 +1,18 @@
 """What window kernels are made of: the geometry of a call, the register tile, and runs of
 neighbouring pixels."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
-from ..builder import BYTES, Val, vec
+from ..builder import BYTES as BYTES  # plans of calls ask for it here
+from ..builder import Val, vec
 
+if TYPE_CHECKING:
+    from ..builder import Fn
+
+Read = TypeVar("Read")         # what is read at once: a vector, or those of a panel
 KC = 256                       # steps in a block of the canonical order
 
 FIELDS = (
@@ -27,11 +36,11 @@ class Tile:
     listed: bool = False       # the steps of a weight row lie where a list says, not side by side
 
     @property
-    def panel(self):
+    def panel(self) -> int:
         return self.lanes * self.vectors
 
     @property
-    def vec(self):
+    def vec(self) -> str:
         return vec(self.elem, self.lanes)
 
 
@@ -39,47 +48,48 @@ class Geometry:
     """The fields of the geometry that argument `slot` points to; each is loaded once, in the
     function's entry block."""
 
-    def __init__(self, f, args, slot, fields=FIELD):
+    def __init__(self, f: Fn, args: Val, slot: int, fields: dict[str, int] = FIELD) -> None:
         self._f, self._fields = f, fields
         p = self._entry("ptr", f"getelementptr i64, ptr {args.ref}, i64 {slot}")
         self.table = self._entry("ptr", f"load ptr, ptr {p.ref}, align 8")
 
-    def _entry(self, ty, expr):
+    def _entry(self, ty: str, expr: str) -> Val:
         name = self._f.new()
         self._f.entry.append(f" {name} = {expr}")
         return Val(self._f, name, ty)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Val:
         p = self._entry("ptr", f"getelementptr i64, ptr {self.table.ref}, i64 {self._fields[name]}")
         value = self.__dict__[name] = self._entry("i64", f"load i64, ptr {p.ref}, align 8")
         return value
 
-    def area(self, mine, name):
+    def area(self, mine: Val, name: str) -> Val:
         """The piece of a thread's scratch memory, which begins at `mine`, of this name: up to
         where the next one begins."""
-        f, at = self._f, getattr(self, name)
+        f = self._f
+        at: Val = getattr(self, name)
 
-        def size():
+        def size() -> Val:
             end = self.scratch
             for other in self._fields:
                 if other.endswith("_at") and other != name:
-                    start = getattr(self, other)
+                    start: Val = getattr(self, other)
                     end = f.sel(f.cmp("sgt", start, at), f.imin(end, start), end)
             return end - at
         return f.within(f.bytes_at(mine, at), size)
 
 
-def table_at(f, geo, i):
+def table_at(f: Fn, geo: Val, i: Val) -> Val:
     """Entry i of the geometry."""
     return f.load("i64", f.at(geo, i, "i64"))
 
 
-def table(f, geo, i):
+def table(f: Fn, geo: Val, i: Val) -> Val:
     """Entry i of the tables behind the fields."""
     return table_at(f, geo, i + TABLES)
 
 
-def divmod_(f, a, b):
+def divmod_(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
     q = f.udiv(a, b)
     return q, a - q * b
 
@@ -94,22 +104,23 @@ class Runs:
     output row, and the masks exist; without, in an image whose pixels are neighbours in y.
     """
 
-    def __init__(self, f, g, memory, tile, limit, panel, near=1, rows=True):
-        self.f, self.g, self.geo, self.t, self.limit, self.panel, self.rows = f, g, g.table, tile, limit, panel, rows
-        self.near = near
+    def __init__(self, f: Fn, g: Geometry, memory: Val, tile: Tile, limit: Val, panel: int,
+                 near: int = 1, rows: bool = True) -> None:
+        self.f, self.g, self.geo, self.t = f, g, g.table, tile
+        self.limit, self.panel, self.near, self.rows = limit, panel, near, rows
         self.first, self.x, self.y, self.slot, self.lanes = (
             f.within(f.bytes_at(memory, (limit + 1) * (8 * i)), (limit + 1) * 8) for i in range(5))
         self.rowmask = f.bytes_at(memory, (limit + 1) * 40)
         self.colmask = f.bytes_at(self.rowmask, g.rowtaps * limit * 4)
 
-    def get(self, column, i, ty="i64"):
+    def get(self, column: Val, i: int | Val, ty: str = "i64") -> Val:
         return self.f.load(ty, self.f.at(column, i, ty))
 
-    def build(self, panel0, panel1, pixels):
+    def build(self, panel0: Val, panel1: Val, pixels: Val) -> None:
         """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs."""
         self.walk(panel0 * self.panel, self.f.imin(panel1 * self.panel, pixels))
 
-    def walk(self, start, end):
+    def walk(self, start: Val, end: Val) -> None:
         """Cut pixels start..end into runs; panels begin at `start`.
 
         Goes along the coordinates (image, depth, row, column): divisions would cost more than the
@@ -122,7 +133,8 @@ class Runs:
         zero = f.const("i64", 0)
         f.store(zero, self.first)
 
-        def run(p, e, panel, slot, n, q, oz, oy, ox):
+        def run(p: Val, e: Val, panel: Val, slot: Val, n: Val, q: Val, oz: Val, oy: Val,
+                ox: Val) -> tuple[Val, ...]:
             room = f.imin(t.lanes, f.imin(end - p, self.panel - slot))
             count = f.imin(room, g.ow - ox if self.rows else g.image - q)
             if self.rows:
@@ -152,17 +164,17 @@ class Runs:
         f.while_(lambda p, *_: f.cmp("slt", p, end),
                  run, [start, zero, zero, zero, n, q, oz, oy, ox])
 
-    def _masks(self, e, oz, oy, ox, count):
+    def _masks(self, e: Val, oz: Val, oy: Val, ox: Val, count: Val) -> None:
         f, g = self.f, self.g
 
-        def row(r):
+        def row(r: Val) -> None:
             iz, iy = (oz * g.sd + table(f, self.geo, r),
                       oy * g.sh + table(f, self.geo, r + g.rowtaps))
             inside = f.cmp("ult", iz, g.d) & f.cmp("ult", iy, g.h)
             f.store(f.conv("sext", inside, "i32"), f.at(self.rowmask, r * self.limit + e, "i32"))
         f.loop(0, g.rowtaps, 1, row)
 
-        def col(q):
+        def col(q: Val) -> None:
             low, high = self._column_bits(ox * g.sw + table(f, self.geo, q + g.rowtaps * 2), count)
             one = f.const("i64", 1)
             bits = ((one << high) - 1) & ~((one << low) - 1)
@@ -172,10 +184,10 @@ class Runs:
                 f.at(self.colmask, q * self.limit + e, "i32"))
         f.loop(0, g.coltaps, 1, col)
 
-    def _more(self, e, oy, ox, count):
+    def _more(self, e: Val, oy: Val, ox: Val, count: Val) -> None:
         """For what else a kernel wants to know of a run."""
 
-    def _column_bits(self, ix, count):
+    def _column_bits(self, ix: Val, count: Val) -> tuple[Val, Val]:
         """The first lane inside the image and the first after it, where the run's first lane
         lies at column ix."""
         f, g = self.f, self.g
@@ -187,37 +199,37 @@ class Runs:
             low, high = f.sdiv(g.sw - 1 - ix, g.sw), f.sdiv(g.w - 1 - ix + g.sw, g.sw)
         return f.imax(0, f.imin(32, low)), f.imax(0, f.imin(count, high))
 
-    def each(self, j, body):
+    def each(self, j: int | Val, body: Callable[[Val], None]) -> None:
         """body(run) for the runs of panel j (counted from the first)."""
         self.f.loop(self.get(self.first, j), self.get(self.first, j + 1), 1, body)
 
-    def tap_at(self, r, q):
+    def tap_at(self, r: Val, q: Val) -> Val:
         """How far the tap in row r, column q lies from the first pixel of the window."""
         f, g, geo = self.f, self.g, self.geo
         return (table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh
                 + table(f, geo, q + g.rowtaps * 2) * g.xw)
 
-    def own(self, e):
+    def own(self, e: Val) -> Val:
         """The lanes of run e."""
         return lane_mask(self.f, self.t, self.get(self.lanes, e, "i64"))
 
-    def inside(self, e, r, q):
+    def inside(self, e: Val, r: Val, q: Val) -> Val:
         """Bits of those lanes of run e that lie inside the image under the tap."""
         return (self.get(self.rowmask, r * self.limit + e, "i32")
                 & self.get(self.colmask, q * self.limit + e, "i32"))
 
-    def list_taps(self, memory):
+    def list_taps(self, memory: Val) -> None:
         """Note where each tap lies, for `fill`; once, before anything else."""
         f, g = self.f, self.g
         self.taps = memory
 
-        def row(r):
+        def row(r: Val) -> None:
             f.loop(0,
                    g.coltaps,
                    1, lambda q: f.store(self.tap_at(r, q), f.at(memory, r * g.coltaps + q, "i64")))
         f.loop(0, g.rowtaps, 1, row)
 
-    def fill(self, j, src, k0, k1, out):
+    def fill(self, j: Val, src: Val, k0: Val, k1: Val, out: Val) -> None:
         """Copy panel j's values of steps k0..k1 to `out`, [step][pixel]; `src` is x at the group's
         first channel.
 
@@ -225,7 +237,7 @@ class Runs:
         """
         Fill(self, j, src, k0, k1, out).emit()
 
-    def clear(self, e):
+    def clear(self, e: Val) -> Val:
         """Do all lanes of run e lie inside the image under every tap?"""
         f, g = self.f, self.g
         bits = f.const("i32", -1)
@@ -234,14 +246,14 @@ class Runs:
                            lambda i, bits: bits & self.get(mask, i * self.limit + e, "i32"), [bits])
         return f.cmp("eq", bits, all_lanes(self.t, self.near))
 
-    def fill_row(self, src, k, out):
+    def fill_row(self, src: Val, k: Val, out: Val) -> None:
         """Copy all the pixels' values of step k to `out`, side by side."""
         f, g, t = self.f, self.g, self.t
         c, tap = divmod_(f, k, g.rowtaps * g.coltaps)
         r, q = divmod_(f, tap, g.coltaps)
         p = f.at(src, self.tap_at(r, q) + c * g.xc, t.elem)
 
-        def run(e):
+        def run(e: Val) -> None:
             v = (reader(f, t, self.near, self.inside(e, r, q),
                         g)(f.at(p, self.get(self.x, e), t.elem)))
             f.put(self.own(e), (v, f.at(out, self.get(self.slot, e), t.elem)))
@@ -251,7 +263,7 @@ class Runs:
 class Fill:
     """Copies one panel's values of some steps."""
 
-    def __init__(self, runs, j, src, k0, k1, out):
+    def __init__(self, runs: Runs, j: Val, src: Val, k0: Val, k1: Val, out: Val) -> None:
         self.runs, self.f, self.g, self.t, self.near = runs, runs.f, runs.g, runs.t, runs.near
         self.j, self.src, self.k0, self.k1, self.out = j, src, k0, k1, out
         g = self.g
@@ -259,7 +271,7 @@ class Fill:
         self.whole, self.channels = self.f.cmp("sle", g.steps, KC), g.channels
         self.stride = self.count * runs.panel
 
-    def emit(self):
+    def emit(self) -> None:
         """Run by run; as one where the panel's runs are neighbours in x, too, and only one tap
         is there."""
         f, t, runs = self.f, self.t, self.runs
@@ -271,22 +283,22 @@ class Fill:
                     & f.cmp("eq",
                             runs.get(runs.first, self.j + 1) - first, t.vectors))
 
-        def check():
+        def check() -> list[Val]:
             found = f.const("i1", True)
             for v in range(t.vectors):
                 found = found & runs.clear(first + v) & f.cmp(
                     "eq", runs.get(runs.x, first + v), runs.get(runs.x, first) + v * t.lanes)
             return [found]
 
-        f.if_(*f.if_(adjacent, check, lambda: [f.const("i1", False)]),
-              lambda: self.side_by_side(first), lambda: runs.each(self.j, self.run))
+        clear, = f.if_(adjacent, check, lambda: [f.const("i1", False)])
+        f.if_(clear, lambda: self.side_by_side(first), lambda: runs.each(self.j, self.run))
 
-    def side_by_side(self, first):
+    def side_by_side(self, first: Val) -> None:
         """The panel's runs as one: a channel's pixels are lines of the cache, which may not stay
         until the next run wants its part."""
         f, t = self.f, self.t
 
-        def put(values, to):
+        def put(values: Sequence[Val], to: Val) -> None:
             for v, x in enumerate(values):
                 f.store(x, f.at(to, v * t.lanes, t.elem))
         c0, c1 = self.channels_of(0)
@@ -294,7 +306,7 @@ class Fill:
                   lambda p: [f.load(t.vec, f.at(p, v * t.lanes, t.elem)) for v in range(t.vectors)],
                   put)
 
-    def run(self, e):
+    def run(self, e: Val) -> None:
         """One run: without masks where all of it lies inside the image under every tap."""
         f, runs = self.f, self.runs
         own = runs.own(e)
@@ -304,19 +316,19 @@ class Fill:
         else:
             self.with_masks(e, own)
 
-    def with_masks(self, e, own):
+    def with_masks(self, e: Val, own: Val) -> None:
         """Tap by tap."""
         f, g = self.f, self.g
         f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: self.tap(e, own, r, q)))
 
-    def tap(self, e, own, r, q):
+    def tap(self, e: Val, own: Val, r: Val, q: Val) -> None:
         """One tap, in all channels."""
         f, g, t, near = self.f, self.g, self.t, self.near
         tap = r * g.coltaps + q
         c0, c1 = self.channels_of(tap)
         bits, at = self.runs.inside(e, r, q), self.places(e, tap, c0)
 
-        def some():
+        def some() -> None:
             self.copy(c0, c1, *at, reader(f, t, near, bits, g), lambda x, at: f.put(own, (x, at)))
         if near:
             f.if_(f.cmp("eq", bits, all_lanes(t, near)),
@@ -324,13 +336,13 @@ class Fill:
         else:
             some()
 
-    def without_masks(self, e):
+    def without_masks(self, e: Val) -> None:
         """Channel by channel, all taps of each."""
         f, g, t, runs = self.f, self.g, self.t, self.runs
         read = whole_reader(f, t, self.near)
 
-        def channel(_, p, to):
-            def step(k):
+        def channel(_: Val, p: Val, to: Val) -> tuple[Val, Val]:
+            def step(k: Val) -> None:
                 away = f.load("i64", f.at(runs.taps, k, "i64"))
                 f.store(read(f.at(p, away, t.elem)), f.at(to, k * runs.panel, t.elem))
             f.loop(0, self.count, 1, step)
@@ -339,25 +351,26 @@ class Fill:
             f.at(self.src, runs.get(runs.x, e), t.elem),
             f.at(self.out, runs.get(runs.slot, e), t.elem)])
 
-    def copy(self, c0, c1, p, to, read, put):
+    def copy(self, c0: Val, c1: Val, p: Val, to: Val, read: Callable[[Val], Read],
+             put: Callable[[Read, Val], None]) -> None:
         """Channels c0..c1 of a tap: from p to `to`."""
         f, g, t, stride = self.f, self.g, self.t, self.stride
         even = c0 + ((c1 - c0) & -2)
 
-        def two(_, p, to):
+        def two(_: Val, p: Val, to: Val) -> tuple[Val, Val]:
             put(read(p), to)
             put(read(f.at(p, g.xc, t.elem)), f.at(to, stride, t.elem))
             return f.at(p, g.xc * 2, t.elem), f.at(to, stride * 2, t.elem)
         last, at = f.loop(c0, even, 2, two, [p, to])
         f.if_(f.cmp("slt", even, c1), lambda: put(read(last), at))
 
-    def channels_of(self, tap):
+    def channels_of(self, tap: int | Val) -> list[Val]:
         """The channels whose steps of this tap are wanted."""
         f, count = self.f, self.count
         return f.if_(self.whole, lambda: [f.const("i64", 0), self.channels], lambda: [
             f.udiv(self.k0 - tap + count - 1, count), f.udiv(self.k1 - tap + count - 1, count)])
 
-    def places(self, e, tap, c0):
+    def places(self, e: Val, tap: int | Val, c0: Val) -> tuple[Val, Val]:
         """Where run e begins in x and in `out`, of channel c0."""
         f, g, t, runs = self.f, self.g, self.t, self.runs
         p = f.at(self.src, runs.get(runs.x, e), t.elem)
@@ -367,19 +380,19 @@ class Fill:
                 f.at(to, c0 * self.stride + (tap - self.k0) * runs.panel, t.elem))
 
 
-def spread(f, bits):
+def spread(f: Fn, bits: Val) -> Val:
     """Bit i of 16 at place 2 * i."""
     for shift, keep in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
         bits = (bits | bits << shift) & keep
     return bits
 
 
-def lane_mask(f, t, bits):
+def lane_mask(f: Fn, t: Tile, bits: Val) -> Val:
     """The low bits of an integer as a mask."""
     return f.bitcast(f.conv("trunc", bits, f"i{t.lanes}"), vec("i1", t.lanes))
 
 
-def reader(f, t, near, bits, g):
+def reader(f: Fn, t: Tile, near: int, bits: Val, g: Geometry) -> Callable[[Val], Val]:
     """A function that loads a vector of x in the lanes of an i32. They lie `near` apart: 1, 2
     (bits too), or 0 for any distance."""
     lanes = lane_mask(f, t, bits)
@@ -387,18 +400,20 @@ def reader(f, t, near, bits, g):
         return lambda p: f.mload(t.vec, p, lanes)
     if near == 2:
         high, n = lane_mask(f, t, f.lshr(bits, t.lanes)), t.lanes
-        return lambda p: f.shuffle(f.mload(t.vec, p, lanes), f.mload(t.vec, f.at(p, n, t.elem), high), range(0, 2 * n, 2))
+        return lambda p: f.shuffle(
+            f.mload(t.vec, p, lanes), f.mload(t.vec, f.at(p, n, t.elem), high),
+            range(0, 2 * n, 2))
     apart = f.splat(g.sw * g.xw, t.lanes) * f.iota("i64", t.lanes)
     return lambda p: gather(f, t, p, apart, lanes)
 
 
-def all_lanes(t, near):
+def all_lanes(t: Tile, near: int) -> int:
     """The bits of a run that lies inside the image as a whole: see `reader`."""
     bits = 0x55555555 & (1 << 2 * t.lanes) - 1 if near == 2 else (1 << t.lanes) - 1
     return bits - (bits >> 31 << 32)
 
 
-def whole_reader(f, t, near):
+def whole_reader(f: Fn, t: Tile, near: int) -> Callable[[Val], Val]:
     """A function that loads all lanes of a vector of x, 1 or 2 apart, and reads no element
     beyond the last."""
     n = t.lanes
@@ -408,7 +423,7 @@ def whole_reader(f, t, near):
         *range(0, n, 2), *range(n + 1, 2 * n, 2)])
 
 
-def gather(f, t, p, stride, mask):
+def gather(f: Fn, t: Tile, p: Val, stride: Val, mask: Val) -> Val:
     """Lanes `stride` elements apart, zeros where the mask is off."""
     ptrs = vec("ptr", t.lanes)
     at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
@@ -420,7 +435,7 @@ def gather(f, t, p, stride, mask):
         f"{t.vec} zeroinitializer)")
 
 
-def load_row(f, t, row, i, mask, near, g):
+def load_row(f: Fn, t: Tile, row: Val, i: Val, mask: Val, near: int, g: Geometry) -> Val:
     """Elements i.. of a row of x, which lie side by side (`near` 1) or g.xw apart."""
     if near == 1:
         return f.mload(t.vec, f.at(row, i, t.elem), mask)
@@ -428,7 +443,7 @@ def load_row(f, t, row, i, mask, near, g):
                   f.splat(g.xw, t.lanes) * f.iota("i64", t.lanes), mask)
 
 
-def scatter(f, t, x, p, stride, mask):
+def scatter(f: Fn, t: Tile, x: Val, p: Val, stride: Val, mask: Val) -> None:
     """Lanes `stride` elements apart, where the mask is on."""
     ptrs = vec("ptr", t.lanes)
     at = f.v(ptrs, f"getelementptr {t.elem}, ptr {p.ref}, {vec('i64', t.lanes)} {stride.ref}")
@@ -439,7 +454,8 @@ def scatter(f, t, x, p, stride, mask):
         f"{mask.ref})")
 
 
-def blocks(f, g, unit, by_rows=False):
+def blocks(f: Fn, g: Geometry, unit: Val,
+           by_rows: bool = False) -> tuple[Val, tuple[Val, Val], tuple[Val, Val]]:
     """A unit's group, and its (first, end) panels and tiles of rows. With `by_rows` the units of a
     block of tiles follow each other, which differ in their panels alone; else those of a block of
     panels do."""
@@ -449,11 +465,13 @@ def blocks(f, g, unit, by_rows=False):
     else:
         rest, down = divmod_(f, unit, g.row_blocks)
         group, across = divmod_(f, rest, g.pixel_blocks)
-    return group, *(tuple(share(f, block + i, n, of) for i in range(2))
-                    for block, n, of in ((across, g.panels, g.pixel_blocks),
-                                         (down, g.tiles, g.row_blocks)))
+
+    def part(block: Val, n: Val, of: Val) -> tuple[Val, Val]:
+        return share(f, block, n, of), share(f, block + 1, n, of)
+    panels, tiles = g.panels, g.tiles
+    return group, part(across, panels, g.pixel_blocks), part(down, tiles, g.row_blocks)
 
 
-def share(f, i, total, parts):
+def share(f: Fn, i: Val, total: Val, parts: Val) -> Val:
     """Where part i begins when `total` things are cut into `parts` nearly equal ones."""
     return f.udiv(i * total, parts)

@@ -11,25 +11,35 @@ Tiles of all images follow each other in panels, as pixels do in `conv.forward`.
 panels, output channels) brings its tiles' V into scratch for all channels, then goes through the
 output channels a register tile at a time.
 """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 from ..builder import vec
 from ..shuffles import transpose
 from .conv import OPERAND0, micro, writer
 from .window_tiles import KC, Geometry, Runs, blocks, divmod_, lane_mask
 
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
+    from .conv import Epilogue
+    from .window_tiles import Tile
+
 PAD = 16                       # elements
 
 
-def transform_in(d):
+def transform_in(d: Sequence[Val]) -> list[Val]:
     """One dimension of V."""
     return [d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]]
 
 
-def transform_out(m):
+def transform_out(m: Sequence[Val]) -> list[Val]:
     """One dimension of the outputs."""
     return [m[0] + m[1] + m[2], m[1] - m[2] - m[3]]
 
 
-def transform_weight(w):
+def transform_weight(w: Sequence[Val]) -> list[Val]:
     """One dimension of U."""
     even, odd = (w[0] + w[2]) * 0.5, w[1] * 0.5
     return [w[0], even + odd, even - odd, w[2]]
@@ -43,23 +53,23 @@ class TileRuns(Runs):
     (band_rows x band_cols of them).
     """
 
-    def __init__(self, f, g, memory, tile, limit, panel):
+    def __init__(self, f: Fn, g: Geometry, memory: Val, tile: Tile, limit: Val, panel: int) -> None:
         super().__init__(f, g, memory, tile, limit, panel)
         self.widths = [f.bytes_at(self.colmask, limit * (8 + 8 * i)) for i in range(2)]
 
-    def _more(self, e, oy, ox, count):
+    def _more(self, e: Val, oy: Val, ox: Val, count: Val) -> None:
         f, g = self.f, self.g
         bits = (f.const("i64", 1) << f.imin(count * 2, g.band_cols - ox * 2)) - 1
         f.store(bits, f.at(self.widths[0], e, "i64"))
         f.store(f.sel(f.cmp("slt", oy * 2 + 1, g.band_rows), bits, 0),
                 f.at(self.widths[1], e, "i64"))
 
-    def _column_bits(self, ix, count):
+    def _column_bits(self, ix: Val, count: Val) -> tuple[Val, Val]:
         f, g = self.f, self.g
         return f.imax(0, f.imin(32, 0 - ix)), f.imax(0, f.imin(count * 2, g.w - ix))
 
 
-def weights(m, symbol, t, turned):
+def weights(m: Module, symbol: str, t: Tile, turned: bool) -> None:
     """The kernel over the rows of all tiles of w, args w, u, rows, tiles, steps, then the strides
     of rows, steps and groups in w.
 
@@ -76,14 +86,14 @@ def weights(m, symbol, t, turned):
     order = range(8, -1, -1) if turned else range(9)
     line = steps + PAD
 
-    def row(i):
+    def row(i: Val) -> None:
         rest, r = divmod_(f, i, f.const("i64", t.rows))
         group, tile = divmod_(f, rest, tiles)
         source = f.imin(tile * t.rows, rows - t.rows) + r
         src = f.at(w, group * group_stride + source * row_stride, t.elem)
         dst = f.at(u, (rest * (16 * t.rows) + r) * line, t.elem)
 
-        def some(k):
+        def some(k: Val) -> None:
             mask = f.lanes_below(steps - k, n)
             lines = [f.at(src, f.imin(k + j, steps - 1) * step_stride, t.elem) for j in range(n)]
             taps = []
@@ -103,7 +113,7 @@ def weights(m, symbol, t, turned):
     f.loop(begin, end, 1, row)
 
 
-def forward(m, symbol, t, epilogue):
+def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue) -> None:
     """The kernel over units (group, block of panels, block of output channels); arguments as
     `conv.forward`, w being U."""
     multiply = micro(m, symbol + "_micro", t, ahead=True)
@@ -115,7 +125,8 @@ def forward(m, symbol, t, epilogue):
 class Winograd:
     """The arguments of a call, and its areas of scratch memory."""
 
-    def __init__(self, f, t, epilogue, multiply):
+    def __init__(self, f: Fn, t: Tile, epilogue: Epilogue,
+                 multiply: Callable[..., None]) -> None:
         self.f, self.t, self.epilogue, self.multiply = f, t, epilogue, multiply
         args, _, _, worker = f.args
         count = OPERAND0 + len(epilogue.operands)
@@ -133,7 +144,7 @@ class Winograd:
 class Unit:
     """One unit: the tiles of some panels, for a block of output channels."""
 
-    def __init__(self, winograd, number):
+    def __init__(self, winograd: Winograd, number: Val) -> None:
         self.w, self.f, self.t, self.g, self.runs = winograd, winograd.f, winograd.t, winograd.g, winograd.runs
         f, t, g = self.f, self.t, self.g
         self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, number)
@@ -142,12 +153,12 @@ class Unit:
                                 t.elem), f.at(winograd.u, self.group * g.wg, t.elem)
         self.runs.build(self.panel0, panel1, g.pixels)
 
-    def emit(self):
+    def emit(self) -> None:
         """V of all panels; then the output channels, a register tile at a time."""
         self.f.loop(0, self.panels, 1, self.bring)
         self.f.loop(self.tile0, self.tile1, 1, self.rows)
 
-    def bring(self, j):
+    def bring(self, j: Val) -> None:
         """V of panel j. Channel by channel, so that a line of it is written while it is in the
         cache; a run stores whole vectors, of which the next one overwrites what is not its own."""
         w, f, t, g, runs = self.w, self.f, self.t, self.g, self.runs
@@ -155,7 +166,7 @@ class Unit:
         start = runs.tap_at(f.const("i64", 0), f.const("i64", 0))
         f.loop(self.first, last, 1, self.prepare)
 
-        def channel(_, p, to):
+        def channel(_: Val, p: Val, to: Val) -> tuple[Val, Val]:
             f.loop(self.first, last, 1, lambda e: self.transform(e, p, to))
             return f.at(p, g.xc, t.elem), f.at(to, t.panel, t.elem)
 
@@ -163,11 +174,11 @@ class Unit:
                [f.at(self.xg, start, t.elem),
                 f.at(w.values, j * w.panel_size, t.elem)])
 
-    def mask_at(self, e, i):
+    def mask_at(self, e: Val, i: int) -> Val:
         """Where the mask of a vector of run e lies."""
         return self.f.at(self.w.masks, ((e - self.first) * 16 + i) * self.w.n, self.w.word)
 
-    def prepare(self, e):
+    def prepare(self, e: Val) -> None:
         """The masks of a run's vectors of pixels, which all channels have."""
         w, f, t, runs = self.w, self.f, self.t, self.runs
         for r in range(4):
@@ -177,7 +188,7 @@ class Unit:
                     lanes = f.conv("sext", lane_mask(f, t, f.lshr(bits, half * w.n)), w.word)
                     f.store(lanes, self.mask_at(e, 4 * r + 2 * q + half))
 
-    def transform(self, e, p, to):
+    def transform(self, e: Val, p: Val, to: Val) -> None:
         """V of a run in one channel."""
         w, f, t, g, runs, n = self.w, self.f, self.t, self.g, self.runs, self.w.n
         here, there, d = (f.at(p, runs.get(runs.x, e),
@@ -195,7 +206,7 @@ class Unit:
             for b, v in enumerate(transform_in([down[q][a] for q in range(4)])):
                 f.store(v, f.at(there, w.plane * (4 * a + b), t.elem))
 
-    def rows(self, i):
+    def rows(self, i: Val) -> None:
         """A register tile of output channels: the products of all 16 frequencies, then the
         outputs."""
         f, t, g = self.f, self.t, self.g
@@ -203,12 +214,12 @@ class Unit:
         f.loop(0, 16, 1, lambda z: self.frequency(z, i))
         f.loop(0, self.panels, 1, lambda j: self.out(j, row0, i * t.rows - row0))
 
-    def frequency(self, z, i):
+    def frequency(self, z: Val, i: Val) -> None:
         """The products of one frequency."""
         w, f, t, g = self.w, self.f, self.t, self.g
         a = f.at(self.ug, (i * 16 + z) * t.rows * w.line, t.elem)
 
-        def block(k):
+        def block(k: Val) -> None:
             steps, first = f.imin(g.steps - k, KC), f.cmp("eq", k, 0)
             f.loop(
                 0, self.panels, 1, lambda j: w.multiply(
@@ -218,18 +229,18 @@ class Unit:
                     f.at(a, (w.line + k) * t.rows, t.elem)))
         f.loop(0, g.steps, KC, block)
 
-    def out(self, j, row0, again):
+    def out(self, j: Val, row0: Val, again: Val) -> None:
         """Turn the products of panel j into outputs, from row `again` of the tile on."""
         self.runs.each(j, lambda e: self.run(e, j, row0, again))
 
-    def run(self, e, j, row0, again):
+    def run(self, e: Val, j: Val, row0: Val, again: Val) -> None:
         """The outputs of one run."""
         w, f, t, g, runs, n = self.w, self.f, self.t, self.g, self.runs, self.w.n
         src = f.at(w.products, j * 16 * w.tile_size + runs.get(runs.slot, e), t.elem)
         lanes = [f.lshr(runs.get(width, e), half * n) for width in runs.widths for half in range(2)]
         puts = [writer(f, t, w.epilogue, bits, 1, g) for bits in lanes]
 
-        def row(r, to):
+        def row(r: Val, to: Val) -> Val:
             given = w.epilogue.given(f, t.elem, w.operands, self.group * g.rows + row0 + r)
             p = f.at(src, r * t.panel, t.elem)
             m = [[f.load(t.vec, f.at(p, (4 * a + b) * w.tile_size, t.elem)) for b in range(4)]
