@@ -143,7 +143,9 @@ def _epilogue(b: ProgramBuilder, node: Node, ins: Sequence[Array], root: Expr,
     root, operands = _with_bias(root, operands, bias)
     kinds = tuple(k for a in operands if (k := _kind(a, out.shape, x.dtype)) is not None)
     t = FROM_NUMPY[x.dtype].short
-    if len(kinds) < len(operands) or not out.flags.c_contiguous or S.typeof(root, [t] * (1 + len(kinds))) != t:
+    if len(kinds) < len(operands) or not out.flags.c_contiguous:
+        return None
+    if S.typeof(root, [t] * (1 + len(kinds))) != t:
         return None
     return Epilogue(root, kinds) if kinds or root is not S.arg(0) else SUMS, operands
 

@@ -98,13 +98,14 @@ def _outside(m: Module, tags: bool) -> None:
     def differs(i: Val, k: int, at: Val) -> Val:
         return f.load("i64", _word(f, at, (i + k) << 1, "ptr"), 8) ^ _word(f, at, ((i + k) << 1) + 1)
 
-    def exact(bad: Val) -> Val:                                  # addresses of zeros; addresses and what they hold: four at a time
+    # addresses of zeros; addresses and what they hold: four at a time
+    def exact(bad: Val) -> Val:
         n, at = section("zeros")
         bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([f.load("i64", _word(f, at, i + k, "ptr"), 8) for k in range(4)])], [bad])
         n, at = section("words")
         return f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [bad])[0]
 
-    def dicts(name: str) -> None:                                 # rows of `dict`, one after the other
+    def dicts(name: str) -> None:                    # rows of `dict`, one after the other
         n, at = section(name)
 
         def one_dict(i: Val, row: Val) -> list[Val]:

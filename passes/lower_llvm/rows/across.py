@@ -4,31 +4,50 @@ different rows.
 A vector holds the same element of neighbouring rows, so row scalars are vectors and nothing is
 folded across lanes; sums keep the 32 partial sums of `ir.rows` in memory. The bits are those of
 `contiguous.py`. """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, SUMS, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.column_sums import ColumnSums
 from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
-from whet.passes.lower_llvm.rows.lanes import SIZE, Extreme, lanes_for, load, reduction, store, types_in, values
+from whet.passes.lower_llvm.rows.lanes import (
+    SIZE,
+    Extreme,
+    Reduction,
+    lanes_for,
+    load,
+    reduction,
+    store,
+    types_in,
+    values,
+)
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
+
+if TYPE_CHECKING:
+    from whet.ir.expressions import Expr
+    from whet.ir.rows import Pass, Program
+    from whet.passes.lower_llvm.builder import Fn, Module, Val
 
 
 class Best(Extreme):
     """max_index, min_index with the position in a second vector; elements come in order, so the
     first of equals stays."""
 
-    def start(self, f, lanes):
+    def start(self, f: Fn, lanes: int) -> list[Val]:
         return [f.const(vec(self.ty, lanes), self.worst), f.const(vec("i32", lanes), 0)]
 
-    def step_at(self, f, state, x, i):
+    def step_at(self, f: Fn, state: Sequence[Val], x: Val, i: Val) -> list[Val]:
         up = f.cmp(self.better, x, state[0])
         if self.float:
             up = up | (f.cmp("uno", x, x) & f.cmp("ord", state[0], state[0]))
         return [f.sel(up, x, state[0]), f.sel(up, f.splat(i, x.lanes), state[1])]
 
 
-def most_vectors(program):
+def most_vectors(program: Program) -> int:
     """How many vectors of columns a panel may have at most: what the registers hold, and wide
     enough for memory to stream."""
     exprs = [s.expr for s in program.stages]
@@ -37,7 +56,7 @@ def most_vectors(program):
     return (16 if only_sums else 8) if weight <= 6 else 4 if weight <= 12 else 2
 
 
-def panel_lanes(program):
+def panel_lanes(program: Program) -> int:
     """Columns in a vector."""
     return lanes_for(types_in([s.expr for s in program.stages], [v[0] for v in program.values]))
 
@@ -58,30 +77,36 @@ class ColKernel(Kernel):
     read for a vector. `masked`: the last panel may reach beyond the columns. Else there are columns
     enough for a panel, and the last one overlaps the one before it, which is right where nothing
     that is stored is read again."""
+    spans: Val                          # spans of a row, if partial
+    span: Val                           # elements of a span
+    part: Val                           # which span a unit is
 
-    def __init__(self, program, vectors, mode="lanes", masked=False, partial=False, still=()):
-        self.program, self.partial, self.mode, self.masked, self.still = program, partial, mode, masked, still
+    def __init__(self, program: Program, vectors: int, mode: str = "lanes", masked: bool = False,
+                 partial: bool = False, still: Sequence[int] = ()) -> None:
+        self.program, self.partial, self.mode = program, partial, mode
+        self.masked, self.still = masked, still
         self.plan, self.vectors = Plan(program), vectors
         self.W = panel_lanes(program)
 
-    def emit(self, mod, symbol):
+    def emit(self, mod: Module, symbol: str) -> None:
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.spans, self.span = ((self.slot("i64"), self.slot("i64")) if self.partial else
-                                 (None, None))
+        if self.partial:
+            self.spans, self.span = self.slot("i64"), self.slot("i64")
         self.columns = self.slot("i64")
         full = 3 if self.mode == "apart" else 2
         self.strides = [[self.slot("i64") for _ in range({"full": full, "row": 1}.get(o.kind, 0))]
                         for o in program.operands]
         self.out_strides = [[self.slot("i64") for _ in range(full)] if self.has_stride(k) else []
                             for k, _ in self.outs]
-        self.scratch = {}
+        self.scratch: dict[tuple[tuple[str, int], str, int], Val] = {}
         width = self.W * self.vectors
         panels = f.sdiv(self.columns + (width - 1), width)
 
-        def unit(u):
-            self.part = f.urem(u, self.spans) if self.partial else None
-            rest = f.udiv(u, self.spans) if self.partial else u
+        def unit(u: Val) -> None:
+            rest = u
+            if self.partial:
+                self.part, rest = f.urem(u, self.spans), f.udiv(u, self.spans)
             a = f.udiv(rest, panels)
             c = (rest - a * panels) * width
             if self.masked:
@@ -92,30 +117,35 @@ class ColKernel(Kernel):
                 self.panel(a, f.imin(c, self.columns - width), [None] * self.vectors)
         f.loop(f.args[1], f.args[2], 1, unit)
 
-    def memory(self, what, ty, count):
+    def memory(self, what: tuple[str, int], ty: str, count: int) -> Val:
         """Scratch memory of this name, reserved once."""
         key = (what, ty, count)
         if key not in self.scratch:
             self.scratch[key] = self.f.alloca(ty, count)
         return self.scratch[key]
 
-    def panel(self, a, c, masks):
+    def panel(self, a: Val, c: Val, masks: Sequence[Val | None]) -> None:
         """All walks over the columns from c on."""
         f, program, W = self.f, self.program, self.W
         self.masks, self.a, self.c = masks, a, c
         apart = self.mode == "apart"
 
-        def begin(p, strides, size, full):
+        def begin(p: Val, strides: Sequence[Val], size: int, full: bool) -> Val:
             return f.bytes_at(p, a * strides[0] + c * (strides[2] if full and apart else size))
-        self.base = [begin(p, st, 0 if i in self.still else SIZE[o.dtype], o.kind == "full") if st else p
-                     for i, (o, p, st) in enumerate(zip(program.operands, self.address, self.strides, strict=True))]
+        self.base = dict(self.address)
+        for i, o in enumerate(program.operands):
+            if self.strides[i]:
+                self.base[i] = begin(self.address[i], self.strides[i],
+                                     0 if i in self.still else SIZE[o.dtype], o.kind == "full")
         lines = a * self.spans + self.part if self.partial else a
-        self.out_base = [begin(p, st, SIZE[t], True) if st else f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
-                         for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
-        if apart:
-            self.hops, self.out_hops = ([
-                f.splat(st[2], W) * f.iota("i64", W) if len(st) == 3 else None for st in strides]
-                                        for strides in (self.strides, self.out_strides))
+        self.out_base = [
+            begin(p, st, SIZE[t], True) if st else
+            f.bytes_at(p, (lines * self.columns + c) * SIZE[t])
+            for (_, t), p, st in zip(self.outs, self.out_address, self.out_strides, strict=True)]
+        # from a column to those of a vector, of each full operand and output where they are apart
+        self.hops, self.out_hops = ({
+            i: f.splat(st[2], W) * f.iota("i64", W) for i, st in enumerate(strides) if len(st) == 3}
+                                    for strides in (self.strides, self.out_strides))
         self.known = [{
             i: self.address[i]
             if o.kind == "scalar" else self.one(o.dtype, self.base[i]) if i in self.still else load(
@@ -128,17 +158,18 @@ class ColKernel(Kernel):
                 j, dtype = self.out_of(k)
                 for v, mask in enumerate(masks):
                     x, = self.uniforms([program.stages[k].expr], v)
-                    store(f, dtype, f.splat(x, W), f.bytes_at(self.out_base[j], v * W * SIZE[dtype]), mask)
+                    store(f, dtype, f.splat(x, W),
+                          f.bytes_at(self.out_base[j], v * W * SIZE[dtype]), mask)
 
-    def uniforms(self, exprs, v):
+    def uniforms(self, exprs: Sequence[Expr], v: int) -> list[Val]:
         defined = self.program.values
         known = [self.known[v].get(i) for i in range(len(defined))]
         return values(self.f, exprs, known, [d[0] for d in defined], self.W) if exprs else []
 
-    def walk(self, p):
+    def walk(self, p: Pass) -> None:
         f, program = self.f, self.program
         stages = [k for k in p.stages if self.plan.work(k)]
-        kinds = {k: program.stages[k].kind for k in stages if isinstance(program.stages[k], Reduce)}
+        kinds = {k: s.kind for k in stages if isinstance(s := program.stages[k], Reduce)}
         sums = [k for k in stages if kinds.get(k) in SUMS]
         others = [k for k in stages if k in kinds and k not in sums]
         writes = [k for k in stages if k not in kinds]
@@ -151,23 +182,23 @@ class ColKernel(Kernel):
         if sums:
             ColumnSums(self, sums + writes, sums, lo, hi).emit()
 
-    def prepare(self, stages):
+    def prepare(self, stages: Sequence[int]) -> dict[int, Reduction]:
         """What the loop over elements reads: expressions with row scalars taken out."""
         self.roots, uniform, self.dtypes = self.plan.roots(stages)
         self.used = sc.uses(*self.roots)
         self.hoisted = [self.uniforms(uniform, v) for v in range(self.vectors)]
-        reds = {}
+        reds: dict[int, Reduction] = {}
         for k in stages:
             s = self.program.stages[k]
             if isinstance(s, Reduce):
-                reds[k] = (Best if s.kind in INDEXED else reduction)(
-                    s.kind, self.program.values[self.program.results[k]][0])
+                dtype, indexed = self.program.values[self.program.results[k]][0], s.kind in INDEXED
+                reds[k] = Best(s.kind, dtype) if indexed else reduction(s.kind, dtype)
         return reds
 
-    def element(self, i, v):
+    def element(self, i: Val, v: int) -> list[Val]:
         """The stages' values for element i of the rows in vector v."""
         f, program = self.f, self.program
-        xs = [None] * len(program.values) + self.hoisted[v]
+        xs: list[Val | None] = [*[None] * len(program.values), *self.hoisted[v]]
         for arg in self.used:
             if arg >= len(program.values):
                 continue
@@ -179,43 +210,45 @@ class ColKernel(Kernel):
             elif kind == "kept":
                 j = self.plan.kept[arg]
                 xs[arg] = self.get(dtype, self.out_base[j], self.out_strides[j],
-                                   self.mode == "apart" and self.out_hops[j], i, v)
+                                   self.out_hops.get(j), i, v)
             elif arg in self.still:
                 xs[arg] = self.one(dtype, f.bytes_at(self.base[arg], i * self.strides[arg][1]))
             else:
-                xs[arg] = self.get(dtype, self.base[arg], self.strides[arg], self.mode == "apart"
-                                   and self.hops[arg], i, v)
+                xs[arg] = self.get(dtype, self.base[arg], self.strides[arg], self.hops.get(arg),
+                                   i, v)
         return [f.splat(x, self.W) for x in values(f, self.roots, xs, self.dtypes, self.W)]
 
-    def spots(self, base, strides, hops, i, v):
+    def spots(self, base: Val, strides: Sequence[Val], hops: Val, i: Val, v: int) -> Val:
         """The addresses of element i in the rows of vector v, where columns are apart."""
         f = self.f
         p = f.bytes_at(base, i * strides[1] + (v * self.W) * strides[2])
         return f.v(vec("ptr", self.W), f"getelementptr i8, ptr {p.ref}, {hops.ty} {hops.ref}")
 
-    def one(self, dtype, p):
+    def one(self, dtype: str, p: Val) -> Val:
         """A number for all lanes."""
         return self.f.splat(load(self.f, dtype, p, 0), self.W)
 
-    def get(self, dtype, base, strides, hops, i, v):
-        f, W = self.f, self.W
-        if self.mode == "apart":
-            return widen(f, f.gather(vec(MEMORY[dtype], W), self.spots(base, strides, hops, i, v), self.masks[v]), dtype)
-        return load(f, dtype, f.bytes_at(base, i * strides[1] + v * W * SIZE[dtype]), W, self.masks[v])
+    def get(self, dtype: str, base: Val, strides: Sequence[Val], hops: Val | None, i: Val,
+            v: int) -> Val:
+        f, W, mask = self.f, self.W, self.masks[v]
+        if hops is None:
+            return load(f, dtype, f.bytes_at(base, i * strides[1] + v * W * SIZE[dtype]), W, mask)
+        spots = self.spots(base, strides, hops, i, v)
+        return widen(f, f.gather(vec(MEMORY[dtype], W), spots, mask), dtype)
 
-    def write(self, k, i, v, x):
+    def write(self, k: int, i: Val, v: int, x: Val) -> None:
         j, dtype = self.out_of(k)
-        f, W = self.f, self.W
-        if self.mode == "apart":
-            f.scatter(narrow(f, x, dtype),
-                      self.spots(self.out_base[j], self.out_strides[j], self.out_hops[j], i, v),
-                      self.masks[v])
-        else:
+        f, W, hops = self.f, self.W, self.out_hops.get(j)
+        if hops is None:
             store(f, dtype, x,
                   f.bytes_at(self.out_base[j], i * self.out_strides[j][1] + v * W * SIZE[dtype]),
                   self.masks[v])
+        else:
+            f.scatter(narrow(f, x, dtype),
+                      self.spots(self.out_base[j], self.out_strides[j], hops, i, v),
+                      self.masks[v])
 
-    def define(self, k, v, *xs):
+    def define(self, k: int, v: int, *xs: Val) -> None:
         f, program = self.f, self.program
         for j, x in enumerate(xs):
             a = program.results[k] + j
@@ -225,14 +258,15 @@ class ColKernel(Kernel):
                 store(f, dtype, x, f.bytes_at(self.out_base[out], v * self.W * SIZE[dtype]),
                       self.masks[v])
 
-    def in_order(self, stages, lo, hi):
+    def in_order(self, stages: Sequence[int], lo: Val, hi: Val) -> None:
         """Exact reductions, and stores: element after element."""
         f = self.f
         reds = self.prepare(stages)
         sizes = {k: len(reds[k].start(f, self.W)) for k in reds}
 
-        def step(i, *flat):
-            flat, new = list(flat), []
+        def step(i: Val, *flat: Val) -> list[Val]:
+            states = iter(flat)
+            new: list[Val] = []
             got = [self.element(i, v) for v in range(self.vectors)]
             for q, k in enumerate(stages):
                 for v in range(self.vectors):
@@ -240,7 +274,7 @@ class ColKernel(Kernel):
                     if k not in reds:
                         self.write(k, i, v, x)
                         continue
-                    state = [flat.pop(0) for _ in range(sizes[k])]
+                    state = [next(states) for _ in range(sizes[k])]
                     red = reds[k]
                     new += (red.step_at(f, state, x, f.conv("trunc", i, "i32")) if isinstance(
                         red, Best) else red.step(f, state, x))

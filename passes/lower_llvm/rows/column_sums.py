@@ -1,12 +1,19 @@
 """Sums of rows that run across memory: 32 interleaved partial sums a block, folded by halves,
 blocks combined in pairs."""
+from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from whet.ir.rows import BLOCK, LANES
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, Pairwise, load, values
 from whet.passes.lower_llvm.scalar import COMPUTE
+
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.rows.across import ColKernel
 
 AHEAD = 2  # elements (of one lane) that are fetched before they are needed
 DENSE = 8  # vectors of a line that are added up at once
@@ -16,7 +23,8 @@ class ColumnSums:
     """The sums of one walk of a `ColKernel`, in a panel of columns. `stages` are the sums, then
     what is stored on the way."""
 
-    def __init__(self, kernel, stages, sums, lo, hi):
+    def __init__(self, kernel: ColKernel, stages: Sequence[int], sums: Sequence[int], lo: Val,
+                 hi: Val) -> None:
         self.kernel, self.f, self.stages, self.sums, self.lo, self.hi = (
             kernel,
             kernel.f,
@@ -50,7 +58,7 @@ class ColumnSums:
         )
         self.ahead = kernel.mode == "lanes" and kernel.masks[0] is None
 
-    def emit(self):
+    def emit(self) -> None:
         """Block by block; then the results."""
         f = self.f
         if self.one_block:
@@ -59,15 +67,23 @@ class ColumnSums:
             f.loop(self.lo, self.hi, BLOCK, self.block)
         for k in self.sums:
             if not self.one_block:
-                self.each_vector(k, lambda x, v, k=k: self.total(k, v))
+                self.total(k)
             for v in range(self.vectors):
                 self.kernel.define(k, v, f.load(self.types[k], self.spot(k, 0, v)))
 
-    def total(self, k, v):
-        """The sum of all blocks."""
-        return self.stacks[k].total(self.f.sdiv(self.hi - self.lo + (BLOCK - 1), BLOCK), v)
+    def total(self, k: int) -> None:
+        """The sums of all blocks, in the place of block results."""
+        def one(x: Val, v: Val) -> Val:
+            return self.stacks[k].total(self.f.sdiv(self.hi - self.lo + (BLOCK - 1), BLOCK), v)
+        self.each_vector(k, one)
 
-    def block(self, b):
+    def push(self, k: int, b: Val) -> None:
+        """The results of the block from b on to those of the other blocks."""
+        def one(x: Val, v: Val) -> None:
+            self.stacks[k].push(self.f.sdiv(b - self.lo, BLOCK), x, v)
+        self.each_vector(k, one)
+
+    def block(self, b: Val) -> None:
         """The elements from b on into the partial sums, and these into one."""
         f = self.f
         end = f.imin(b + BLOCK, self.hi)
@@ -80,20 +96,18 @@ class ColumnSums:
             else:
                 self.fold(k, count, self.vectors * self.W)
             if not self.one_block:
-                self.each_vector(
-                    k, lambda x, v, k=k: self.stacks[k].push(f.sdiv(b - self.lo, BLOCK), x, v)
-                )
+                self.push(k, b)
 
-    def spot(self, k, lane, v):
+    def spot(self, k: int, lane: int | Val, v: int) -> Val:
         """Where a partial sum lies."""
         f = self.f
         return f.at(self.lanes[k], f.as_val(lane, "i64") * self.vectors + v, self.types[k])
 
-    def start(self, k):
+    def start(self, k: int) -> Val:
         """A partial sum of nothing."""
         return self.reds[k].start(self.f, self.W)[0]
 
-    def visit(self, i, acc):
+    def visit(self, i: Val, acc: dict[int, list[Val]]) -> None:
         """Element i into the accumulators (a list per sum); stores on the way."""
         got = [self.kernel.element(i, v) for v in range(self.vectors)]
         for q, k in enumerate(self.stages):
@@ -103,17 +117,17 @@ class ColumnSums:
                 else:
                     self.kernel.write(k, i, v, got[v][q])
 
-    def lane_by_lane(self, b, end, count):
+    def lane_by_lane(self, b: Val, end: Val, count: Val) -> None:
         """Mode "lanes": the elements of one partial sum after the other's, in registers."""
         f, vectors = self.f, self.vectors
 
-        def step(i, *flat):
+        def step(i: Val, *flat: Val) -> list[Val]:
             self.fetch(i)
             acc = {k: list(flat[q * vectors : (q + 1) * vectors]) for q, k in enumerate(self.sums)}
             self.visit(i, acc)
             return [x for k in self.sums for x in acc[k]]
 
-        def lane(l):
+        def lane(l: Val) -> None:
             flat = f.loop(
                 b + l, end, LANES, step, [self.start(k) for k in self.sums for _ in range(vectors)]
             )
@@ -123,12 +137,12 @@ class ColumnSums:
 
         f.loop(0, count, 1, lane)
 
-    def fetch(self, i):
+    def fetch(self, i: Val) -> None:
         """Fetch what will be read some elements later."""
         f, kernel = self.f, self.kernel
         for arg in kernel.used if self.ahead else ():
             if (
-                arg < len(kernel.base)
+                arg < len(self.program.operands)
                 and self.program.operands[arg].kind == "full"
                 and arg not in kernel.still
             ):
@@ -136,18 +150,18 @@ class ColumnSums:
                 for v in range(self.vectors):
                     f.prefetch(f.bytes_at(there, v * self.W * SIZE[kernel.dtypes[arg]]))
 
-    def in_memory_order(self, b, end, count):
+    def in_memory_order(self, b: Val, end: Val, count: Val) -> None:
         """Mode "sequential": element after element, the partial sums in memory."""
         f, vectors = self.f, self.vectors
 
-        def clear(l):
+        def clear(l: Val) -> None:
             for k in self.sums:
                 for v in range(vectors):
                     f.store(self.start(k), self.spot(k, l, v))
 
         f.loop(0, count, 1, clear)
 
-        def step(i):
+        def step(i: Val) -> None:
             l = i & (LANES - 1)
             acc = {
                 k: [f.load(self.types[k], self.spot(k, l, v)) for v in range(vectors)]
@@ -160,7 +174,7 @@ class ColumnSums:
 
         f.loop(b, end, 1, step)
 
-    def dense(self, b, end, count):
+    def dense(self, b: Val, end: Val, count: Val) -> None:
         """Mode "dense": add up long lines of 32 elements x columns, chunk by chunk in registers."""
         f, W, kernel = self.f, self.W, self.kernel
         (arg,) = kernel.used
@@ -170,14 +184,14 @@ class ColumnSums:
         f.loop(0, whole, DENSE * W, lambda c: lines.chunk(c, DENSE))
         f.loop(whole, lines.line, W, lambda c: lines.chunk(c, 1))
 
-    def fold(self, k, count, size):
+    def fold(self, k: int, count: Val, size: int | Val) -> None:
         """The first `count` lanes of `size` elements each into the first."""
         f, red, ty, lanes, elem = self.f, self.reds[k], self.types[k], self.lanes[k], self.elem[k]
 
-        def level(h, left):
+        def level(h: Val, left: Val) -> list[Val]:
             half = h * size
 
-            def add(i):
+            def add(i: Val) -> None:
                 p = f.bytes_at(lanes, i * elem)
                 x = red.merge(f, [f.load(ty, p)], [f.load(ty, f.bytes_at(p, half * elem))])[0]
                 f.store(x, p)
@@ -187,12 +201,12 @@ class ColumnSums:
 
         f.while_(lambda h, left: f.cmp("sgt", h, 0), level, [f.const("i64", LANES // 2), count])
 
-    def each_vector(self, k, body):
+    def each_vector(self, k: int, body: Callable[[Val, Val], Val | None]) -> None:
         """body(result, v) for every vector of block results, in a loop; what it gives replaces
         the result."""
         f, ty = self.f, self.types[k]
 
-        def one(v):
+        def one(v: Val) -> None:
             p = f.at(self.lanes[k], v, ty)
             x = body(f.load(ty, p), v)
             if x is not None:
@@ -204,7 +218,7 @@ class ColumnSums:
 class Lines:
     """A block without gaps as lines of 32 elements x columns, the last of which may be shorter."""
 
-    def __init__(self, sums, start, b, end, arg):
+    def __init__(self, sums: ColumnSums, start: Val, b: Val, end: Val, arg: int) -> None:
         self.sums, self.f, self.W, self.start, self.arg = sums, sums.f, sums.W, start, arg
         (self.k,) = sums.sums
         columns = sums.kernel.columns
@@ -212,7 +226,7 @@ class Lines:
         self.lines = self.f.udiv(size, self.line)
         self.rest = size - self.lines * self.line
 
-    def chunk(self, c, many):
+    def chunk(self, c: Val, many: int) -> None:
         """`many` vectors of all lines, from element c of each on."""
         f, sums = self.f, self.sums
         state = f.loop(
@@ -230,7 +244,8 @@ class Lines:
         for v, x in enumerate(state):
             f.store(x, f.bytes_at(sums.lanes[self.k], (c + v * self.W) * sums.elem[self.k]))
 
-    def add(self, g, c, state, masked=False, last=False):
+    def add(self, g: Val, c: Val, state: Sequence[Val], masked: bool = False,
+            last: bool = False) -> list[Val]:
         """Line g. `masked`: the vector may reach beyond the line; `last`: the line may be
         shorter."""
         f, W, kernel, program = self.f, self.W, self.sums.kernel, self.sums.program
@@ -246,8 +261,8 @@ class Lines:
             )
             p = f.bytes_at(self.start, (g * self.line + at) * SIZE[dtype])
             xs = [
-                a if o.kind == "scalar" else None
-                for a, o in zip(kernel.address, program.operands, strict=True)
+                kernel.address[i] if o.kind == "scalar" else None
+                for i, o in enumerate(program.operands)
             ]
             xs[self.arg] = load(f, dtype, p, W, mask)
             found = values(f, kernel.roots, xs, kernel.dtypes, W)[0]

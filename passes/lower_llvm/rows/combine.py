@@ -1,12 +1,19 @@
 """Results of spans combined in pairs, where the spans were computed by different threads."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from whet.ir.rows import LANES
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, reduction
 from whet.passes.lower_llvm.scalar import COMPUTE
 
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Module, Val
 
-def emit_combine(mod, symbol, kind, dtype, wide):
+
+def emit_combine(mod: Module, symbol: str, kind: str, dtype: str, wide: bool) -> None:
     """Combine x[a, spans, columns] over spans, level by level and in place, into y[a, columns]; a
     unit of work is one a.
 
@@ -20,21 +27,21 @@ def emit_combine(mod, symbol, kind, dtype, wide):
     W = min(LANES, targets.current().lanes(size)) if wide else 0
     ty = vec(elem, W)
 
-    def unit(a):
-        def column(c):
+    def unit(a: Val) -> None:
+        def column(c: Val) -> None:
             mask = f.lanes_below(columns - c, W) if wide else None
             first = f.bytes_at(x, (a * spans * columns + c) * size)
 
-            def at(b):
+            def at(b: Val) -> Val:
                 return f.bytes_at(first, b * columns * size)
 
-            def get(b):
-                return f.mload(ty, at(b), mask) if wide else f.load(ty, at(b))
+            def get(b: Val) -> Val:
+                return f.load(ty, at(b)) if mask is None else f.mload(ty, at(b), mask)
 
-            def put(v, p):
-                f.put(mask, (v, p)) if wide else f.store(v, p)
+            def put(v: Val, p: Val) -> None:
+                f.store(v, p) if mask is None else f.put(mask, (v, p))
 
-            def level(left):
+            def level(left: Val) -> list[Val]:
                 half = left >> 1
                 f.loop(0, half, 1,
                        lambda b: put(red.merge(f, [get(b + b)], [get(b + b + 1)])[0], at(b)))

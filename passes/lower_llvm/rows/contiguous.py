@@ -4,11 +4,34 @@ lanes, block by block.
 One generator for every program: a walk's stages become one loop whose body is the stages'
 expressions on vectors; what depends on row scalars only is computed once a row, before the loop.
 `across.py` is the same for rows that run across memory. """
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 from whet.ir import scalar as sc
 from whet.ir.rows import BLOCK, EXACT, INDEXED, LANES, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
-from whet.passes.lower_llvm.rows.lanes import SIZE, Pairwise, first_lane, group_of, lanes_for, load, reduction, scalar_slot, store, types_in, values
+from whet.passes.lower_llvm.rows.lanes import (
+    SIZE,
+    IndexedGroup,
+    Pairwise,
+    first_lane,
+    group_of,
+    lanes_for,
+    load,
+    reduction,
+    scalar_slot,
+    store,
+    types_in,
+    values,
+)
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
+
+if TYPE_CHECKING:
+    from whet.ir.expressions import Expr
+    from whet.ir.rows import Pass, Program
+    from whet.passes.lower_llvm.builder import Module, Val
 
 # bytes by which reading a long row for a reduction runs ahead: memory is farther than the machine
 # looks
@@ -20,14 +43,15 @@ class Plan:
     """A program's walks with the kept values resolved: stored in an output that is written later
     anyway, or computed again."""
 
-    def __init__(self, program, store=True):
+    def __init__(self, program: Program, store: bool = True) -> None:
         self.program, self.passes = program, program.passes
         self.walk_of = {k: w for w, p in enumerate(self.passes) for k in p.stages}
         # arg of a kept value -> the output that holds it meanwhile
-        self.kept = {}
+        self.kept: dict[int, int] = {}
         again = {}                              # arg of a kept value -> its expression
-        stages, kept_by = program.stages, {}
-        reads = []                              # what each stage reads, also through kept values
+        stages = program.stages
+        kept_by: dict[int, int] = {}            # arg of a kept value -> its stage
+        reads: list[set[int]] = []              # what each stage reads, also through kept values
         for k, s in enumerate(stages):
             used = set(sc.uses(s.expr))
             reads.append(used.union(*(reads[kept_by[a]] for a in used if a in kept_by)))
@@ -43,28 +67,33 @@ class Plan:
                     break
             again[a] = stages[k].expr
         self.again, self.kept_by = again, kept_by
+        self.stored = set(self.kept)            # the kept values that are not computed again
 
-    def expression(self, k):
+    def expression(self, k: int) -> Expr:
         """Stage k's expression, with kept values that this walk cannot read replaced by their
         own expressions."""
         walk, e = self.walk_of[k], self.program.stages[k].expr
         while True:
             gone = {a: self.again[a] for a in sc.uses(e) if a in self.again and not (
-                a in self.kept and self.walk_of[self.kept_by[a]] < walk)}
+                a in self.stored and self.walk_of[self.kept_by[a]] < walk)}
             if not gone:
                 return e
             e = sc.substitute(e, gone)
 
-    def work(self, k):
+    def work(self, k: int) -> bool:
         """Does stage k do anything in its walk? A kept value that is computed again does not."""
         s = self.program.stages[k]
-        return not isinstance(s, Keep) or self.program.results[k] in self.kept
+        return not isinstance(s, Keep) or self.program.results[k] in self.stored
 
-    def hoist(self, roots):
+    def hoist(self, roots: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
         """(roots, uniform): the roots with every part that depends on row scalars only replaced
         by a new argument."""
-        values, uniform, found = self.program.values, [], {}
-        types, varies, done = sc.types(roots, [v[0] for v in values]), {}, {}
+        values = self.program.values
+        uniform: list[Expr] = []
+        found: dict[Expr, Expr] = {}
+        types = sc.types(roots, [v[0] for v in values])
+        varies: dict[Expr, bool] = {}
+        done: dict[Expr, Expr | None] = {}
         for e in sc.walk(*roots):
             varies[e] = (values[e.value][1] not in ("row", "scalar") if e.op == "arg" else any(
                 varies[a] for a in e.args))
@@ -78,16 +107,18 @@ class Plan:
                                 for a in e.args), e.value) if e.args else e)
         return [self._lift(r, done, uniform, found) for r in roots], uniform
 
-    def roots(self, stages):
+    def roots(self, stages: Sequence[int]) -> tuple[list[Expr], list[Expr], list[str]]:
         """(expressions of stages of a walk without the parts that depend on row scalars only,
         those parts, the types of all arguments)"""
         roots, uniform = self.hoist([self.expression(k) for k in stages])
         dtypes = [v[0] for v in self.program.values]
         return roots, uniform, dtypes + [sc.typeof(e, dtypes) for e in uniform]
 
-    def _lift(self, e, done, uniform, found):
-        if done[e] is not None:
-            return done[e]
+    def _lift(self, e: Expr, done: dict[Expr, Expr | None], uniform: list[Expr],
+              found: dict[Expr, Expr]) -> Expr:
+        known = done[e]
+        if known is not None:
+            return known
         if e not in found:
             found[e] = sc.arg(len(self.program.values) + len(uniform))
             uniform.append(e)
@@ -105,27 +136,30 @@ class Kernel:
     With `partial` (programs of one walk) a unit of work is one span (2**k blocks) of what it is
     otherwise, and the outputs are, in order of stages, what is stored and the reductions' results
     of each span."""
+    program: Program
+    plan: Plan
+    partial: bool
 
-    def start(self, mod, symbol):
+    def start(self, mod: Module, symbol: str) -> None:
         f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
                                      ("i64", "worker")])
         self.at = 0
         program = self.program
-        self.address = []
-        for o in program.operands:
-            scalar = o.kind == "scalar"
-            self.address.append(None if o.kind == "index" else
-                                scalar_slot(f, o.dtype, self.slot) if scalar else self.slot("ptr"))
-        self.outs = program.outputs if not self.partial else program.block_outputs()
+        # the address of each operand, or its number; the index has none
+        self.address = {
+            i: scalar_slot(f, o.dtype, self.slot) if o.kind == "scalar" else self.slot("ptr")
+            for i, o in enumerate(program.operands) if o.kind != "index"}
+        self.outs: Sequence[tuple[int, str]] = (
+            program.block_outputs() if self.partial else program.outputs)
         self.out_address = [self.slot("ptr") for _ in self.outs]
         self.n = self.slot("i64")
 
-    def slot(self, ty):
+    def slot(self, ty: str) -> Val:
         p = self.f.at(self.f.args[0], self.at, "i64")
         self.at += 1
         return self.f.load(ty, p)
 
-    def out_of(self, k, result=0):
+    def out_of(self, k: int, result: int = 0) -> tuple[int, str]:
         """The output that stage k writes, and its type."""
         program = self.program
         if isinstance(program.stages[k], Keep):
@@ -134,7 +168,7 @@ class Kernel:
             j = next(j for j, o in enumerate(self.outs) if o[0] == k) + result
         return j, self.outs[j][1]
 
-    def has_stride(self, k):
+    def has_stride(self, k: int) -> bool:
         """Is output stage k a full one, with strides?"""
         return isinstance(self.program.stages[k], Store)
 
@@ -148,18 +182,26 @@ class RowKernel(Kernel):
     With `pieces` (programs without positions) a row is made of pieces of equal length, anywhere:
     that length comes before the strides and each full operand or output has a last stride, from
     piece to piece. A block that lies in several pieces is first brought together."""
+    spans: Val                          # spans of a row, if partial
+    span: Val                           # elements of a span
+    inner: Val                          # the size of the inner dimension, for rank 2
+    piece: Val                          # elements of a piece, with `pieces`
+    one_piece: Val | None               # does the block lie in one piece?
 
-    def __init__(self, program, rank, partial=False, pieces=False):
+    def __init__(self, program: Program, rank: int, partial: bool = False,
+                 pieces: bool = False) -> None:
         self.program, self.rank, self.partial, self.pieces = program, rank, partial, pieces
         self.plan = Plan(program, store=not pieces)
 
-    def emit(self, mod, symbol):
+    def emit(self, mod: Module, symbol: str) -> None:
         self.start(mod, symbol)
         f, program = self.f, self.program
-        self.spans, self.span = ((self.slot("i64"), self.slot("i64")) if self.partial else
-                                 (None, None))
-        self.inner = self.slot("i64") if self.rank == 2 else None
-        self.piece = self.slot("i64") if self.pieces else None
+        if self.partial:
+            self.spans, self.span = self.slot("i64"), self.slot("i64")
+        if self.rank == 2:
+            self.inner = self.slot("i64")
+        if self.pieces:
+            self.piece = self.slot("i64")
         count = {"full": self.rank + self.pieces, "row": self.rank}
         self.strides = [[self.slot("i64") for _ in range(count.get(o.kind, 0))]
                         for o in program.operands]
@@ -177,14 +219,14 @@ class RowKernel(Kernel):
             for k, s in enumerate(program.stages) if isinstance(s, Reduce) and s.kind in SUMS}
         f.loop(f.args[1], f.args[2], 1, self.unit)
 
-    def unit(self, u):
+    def unit(self, u: Val) -> None:
         f = self.f
         self.row = f.udiv(u, self.spans) if self.partial else u
         self.unit_no = u
         if self.rank == 2:
             self.outer = f.udiv(self.row, self.inner)
             self.rest = self.row - self.outer * self.inner
-        self.base = [self.start_of(p, st) for p, st in zip(self.address, self.strides, strict=True)]
+        self.base = {i: self.start_of(p, self.strides[i]) for i, p in self.address.items()}
         self.out_base = [
             self.start_of(p, st) for p, st in zip(self.out_address, self.out_strides, strict=True)]
         self.known = {i: load(f, o.dtype, self.base[i], 0) if o.kind == "row" else self.address[i]
@@ -196,7 +238,7 @@ class RowKernel(Kernel):
                 x, = self.emit_scalars([self.program.stages[k].expr])
                 store(f, dtype, x, f.bytes_at(self.out_address[j], self.row * SIZE[dtype]))
 
-    def start_of(self, address, strides):
+    def start_of(self, address: Val, strides: Sequence[Val]) -> Val:
         """Where this row of an operand begins."""
         if not strides:
             return address
@@ -204,49 +246,52 @@ class RowKernel(Kernel):
               + self.rest * strides[1])
         return self.f.bytes_at(address, at)
 
-    def emit_scalars(self, exprs):
+    def emit_scalars(self, exprs: Sequence[Expr]) -> list[Val]:
         defined = self.program.values
         return (values(self.f, exprs, [self.known.get(i) for i in range(len(defined))],
                        [v[0] for v in defined], 0) if exprs else [])
 
-    def walk(self, p):
+    def walk(self, p: Pass) -> None:
         """One walk: its stages become one loop, block by block."""
         stages = [k for k in p.stages if self.plan.work(k)]
         if stages:
             self.prepare(stages)
             Walk(self).emit()
 
-    def prepare(self, stages):
+    def prepare(self, stages: Sequence[int]) -> None:
         """What the loop reads and reduces."""
         program = self.program
         self.roots, uniform, self.dtypes = self.plan.roots(stages)
         self.W = lanes_for(types_in(self.roots, self.dtypes))
         self.used = sc.uses(*self.roots)
         self.hoisted = [self.f.splat(x, self.W) for x in self.emit_scalars(uniform)]
-        kinds = {k: program.stages[k].kind for k in stages if isinstance(program.stages[k], Reduce)}
-        self.whole, self.indexed, self.sums = ([k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
+        kinds = {k: s.kind for k in stages if isinstance(s := program.stages[k], Reduce)}
+        self.whole, indexed, self.sums = (
+            [k for k in kinds if kinds[k] in group] for group in (EXACT, INDEXED, SUMS))
         self.chunks = max(2, LANES // self.W if self.sums else 4 if kinds else 2)
         self.group, self.stages = self.chunks * self.W, stages
         self.reds = {
             k: group_of(kinds[k], program.values[program.results[k]][0], self.W, self.chunks)
-            for k in self.whole + self.sums + self.indexed}
+            for k in self.whole + self.sums + indexed}
+        self.indexed = {k: red for k, red in self.reds.items() if isinstance(red, IndexedGroup)}
 
-    def define(self, k, *xs):
-        if self.partial:
-            for j, x in enumerate(xs):
+    def define(self, k: int, *xs: Val | None) -> None:
+        """The results of stage k, without those that nobody wants."""
+        found = {j: x for j, x in enumerate(xs) if x is not None}
+        for j, x in found.items():
+            if self.partial:
                 self.put(k, j, x)
-        for j, x in enumerate(xs):
             self.known[self.program.results[k] + j] = x
 
-    def put(self, k, j, x):
+    def put(self, k: int, j: int, x: Val) -> None:
         """A block's result to its place."""
         out, dtype = self.out_of(k, j)
         store(self.f, dtype, x, self.f.bytes_at(self.out_address[out], self.unit_no * SIZE[dtype]))
 
-    def inputs(self, i, mask):
+    def inputs(self, i: Val, mask: Val | None) -> list[Val | None]:
         """The vectors that expressions read, for the elements from i on."""
         f, program = self.f, self.program
-        xs = [None] * len(program.values) + self.hoisted
+        xs: list[Val | None] = [*[None] * len(program.values), *self.hoisted]
         for a in self.used:
             if a >= len(program.values):
                 continue
@@ -255,57 +300,66 @@ class RowKernel(Kernel):
                 xs[a] = (f.splat(f.conv("trunc", i, COMPUTE[dtype]), self.W)
                          + f.iota(COMPUTE[dtype], self.W))
             else:
-                p = (self.out_base[self.plan.kept[a]] if kind == "kept" else self.at_block.get(
-                    a, self.base[a]))
+                p = (self.out_base[self.plan.kept[a]] if kind == "kept" else
+                     self.at_block[a] if a in self.at_block else self.base[a])
                 p = f.bytes_at(p, i * SIZE[dtype])
                 if self.reds and mask is None:
                     f.prefetch(f.bytes_at(p, AHEAD))
                 xs[a] = load(f, dtype, p, self.W, mask)
         return xs
 
-    def bring_together(self, b, end):
+    def bring_together(self, b: Val, end: Val) -> None:
         """Before a block: `at_block` and `out_block` say where rows would begin if this block's
         elements lay as in a row of one piece."""
-        self.at_block, self.out_block = {}, {}
+        self.at_block: dict[int, Val] = {}
+        self.out_block: dict[int, Val] = {}
+        self.one_piece = None
         if not self.pieces:
             return
         f, operands = self.f, self.program.operands
-        self.one_piece = (f.cmp("sle", b - f.udiv(b, self.piece) * self.piece +
-                                (end - b), self.piece) if self.reds else None)
+        if self.reds:
+            first = b - f.udiv(b, self.piece) * self.piece
+            self.one_piece = f.cmp("sle", first + (end - b), self.piece)
         for a in self.used:
             if a in self.together:
                 dtype, stride = operands[a].dtype, self.strides[a][-1]
-                self.at_block[a] = self.begin(self.base[a], stride, dtype, self.together[a], b, end, copy=True)
+                self.at_block[a] = self.begin(
+                    self.base[a], stride, dtype, self.together[a], b, end, copy=True)
         for k in self.stages:
             if self.has_stride(k):
                 j, dtype = self.out_of(k)
-                self.out_block[j] = self.begin(self.out_base[j], self.out_strides[j][-1], dtype, self.out_together[j], b, end)
+                self.out_block[j] = self.begin(self.out_base[j], self.out_strides[j][-1], dtype,
+                                               self.out_together[j], b, end)
 
-    def begin(self, base, stride, dtype, together, b, end, copy=False):
+    def begin(self, base: Val, stride: Val, dtype: str, together: Val, b: Val, end: Val,
+              copy: bool = False) -> Val:
         f, size = self.f, SIZE[dtype]
 
-        def inside():
+        def inside() -> list[Val]:
             number = f.udiv(b, self.piece)
             return [f.bytes_at(base, number * stride - number * self.piece * size)]
 
-        def several():
+        def several() -> list[Val]:
             if copy:
                 self.move(base, stride, dtype, together, b, end, lambda p, q: (p, q))
             return [f.bytes_at(together, 0 - b * size)]
-        return f.if_(self.one_piece, inside, several)[0] if self.reds else inside()[0]
+        return (inside() if self.one_piece is None else f.if_(self.one_piece, inside, several))[0]
 
-    def put_apart(self, b, end):
+    def put_apart(self, b: Val, end: Val) -> None:
         """After a block: what was stored, to its pieces."""
-        for j in self.out_block if self.reds else ():
+        if self.one_piece is None:
+            return
+        for j in self.out_block:
             place = self.out_base[j], self.out_strides[j][-1], self.outs[j][1], self.out_together[j]
             self.f.if_(~self.one_piece, lambda: self.move(*place, b, end, lambda p, q: (q, p)))
 
-    def move(self, base, stride, dtype, together, b, end, ways):
+    def move(self, base: Val, stride: Val, dtype: str, together: Val, b: Val, end: Val,
+             ways: Callable[[Val, Val], tuple[Val, Val]]) -> None:
         """Elements b to end between pieces and the memory that brings them together;
         `ways(piece, memory)` is (from, to)."""
         f, size, ty = self.f, SIZE[dtype], vec(MEMORY[dtype], self.W)
 
-        def piece(at):
+        def piece(at: Val) -> list[Val]:
             number = f.udiv(at, self.piece)
             first = at - number * self.piece
             count = f.imin(self.piece - first, end - at)
@@ -315,14 +369,14 @@ class RowKernel(Kernel):
             f.loop(0, whole, self.W,
                    lambda i: f.store(f.load(ty, f.bytes_at(p, i * size)), f.bytes_at(q, i * size)))
 
-            def rest(i):
+            def rest(i: Val) -> None:
                 mask = f.lanes_below(count - i, self.W)
                 f.put(mask, (f.mload(ty, f.bytes_at(p, i * size), mask), f.bytes_at(q, i * size)))
             f.loop(whole, count, self.W, rest)
             return [at + count]
         f.while_(lambda at: f.cmp("slt", at, end), piece, [b])
 
-    def group_at(self, i, states, b, end):
+    def group_at(self, i: Val, states: dict[int, list[Val]], b: Val, end: Val | None) -> None:
         """One group of elements through all stages; `end` is given for the last, partly filled
         one."""
         f = self.f
@@ -341,21 +395,22 @@ class RowKernel(Kernel):
                 store(f, dtype, x,
                       f.bytes_at(self.out_block.get(j, self.out_base[j]), at * SIZE[dtype]), mask)
 
-    def root_at(self, k, i, mask):
+    def root_at(self, k: int, i: Val, mask: Val) -> Val:
         """The vector that stage k reduces, from element i on."""
         return values(self.f, [self.roots[self.stages.index(k)]], self.inputs(i, mask), self.dtypes,
                       self.W)[0]
 
-    def element_at(self, k, i):
+    def element_at(self, k: int, i: Val) -> Val:
         """What stage k reduces, at element i; in an empty row the worst there is."""
-        f, red = self.f, self.reds[k].red
+        f, red = self.f, self.indexed[k].red
         x = self.root_at(k, i, f.lanes_below(f.imin(self.n, 1), self.W))
         return f.sel(f.cmp("sgt", self.n, 0), f.extract(x, 0), red.worst)
 
-    def find(self, k, lo, b, end, found, best):
+    def find(self, k: int, lo: Val, b: Val, end: Val, found: Sequence[Val],
+             best: Sequence[Val]) -> list[Val]:
         """After a block: (best, position, was there a NaN?) of all blocks so far. The position of a
         NaN is searched for when one comes."""
-        f, red = self.f, self.reds[k].red
+        f, red = self.f, self.indexed[k].red
         top, at, nan = found
         at = b + f.conv("zext", at, "i64")
         update = f.cmp(red.better, top, best[0]) | f.cmp("eq", b, lo)
@@ -363,8 +418,8 @@ class RowKernel(Kernel):
             return [f.sel(update, top, best[0]), f.sel(update, at, best[1]), best[2]]
         at = f.sel(update & ~best[2], at, best[1])
 
-        def search():
-            def step(i, hit):
+        def search() -> list[Val]:
+            def step(i: Val, hit: Val) -> list[Val]:
                 mask = f.lanes_below(end - i, self.W)
                 x = self.root_at(k, i, mask)
                 return [i + self.W, f.cmp("uno", x, x) & mask]
@@ -381,13 +436,14 @@ class Walk:
     """The loop of one walk over the blocks of a row. Exact reductions and positions are carried
     from block to block; sums have a stack."""
 
-    def __init__(self, kernel):
+    def __init__(self, kernel: RowKernel) -> None:
         self.kernel, self.f = kernel, kernel.f
-        self.reds, self.whole, self.indexed, self.sums = kernel.reds, kernel.whole, kernel.indexed, kernel.sums
+        self.reds, self.whole = kernel.reds, kernel.whole
+        self.indexed, self.sums = kernel.indexed, kernel.sums
         self.starts = {k: self.reds[k].start(self.f) for k in self.reds}
         self.light = len(sc.walk(*kernel.roots)) <= 3 and kernel.chunks <= 4
 
-    def emit(self):
+    def emit(self) -> None:
         """The blocks; then what the walk defines."""
         f, kernel = self.f, self.kernel
         self.lo, self.hi = f.const("i64", 0), kernel.n
@@ -395,12 +451,12 @@ class Walk:
             self.lo = f.urem(kernel.unit_no, kernel.spans) * kernel.span
             self.hi = f.imin(self.lo + kernel.span, kernel.n)
         carry = [x for k in self.whole for x in self.starts[k]]
-        for k in self.indexed:
-            red = self.reds[k].red
+        for group in self.indexed.values():
+            red = group.red
             carry += [f.const(red.ty, red.worst), f.const("i64", 0), f.const("i1", 0)]
         self.finish(list(self.blocks(carry)))
 
-    def blocks(self, carry):
+    def blocks(self, carry: Sequence[Val]) -> list[Val]:
         """All blocks. Where nothing is summed, a row is one; of pieces, each is one where it
         lies."""
         f, kernel = self.f, self.kernel
@@ -409,7 +465,7 @@ class Walk:
         if not kernel.pieces:
             return self.block(self.lo, end=self.hi)
 
-        def piece(at):
+        def piece(at: Val) -> list[Val]:
             left = kernel.piece - (at - f.udiv(at, kernel.piece) * kernel.piece)
             end = at + f.imin(left, self.hi - at)
             self.block(at, end=end)
@@ -417,7 +473,7 @@ class Walk:
         f.while_(lambda at: f.cmp("slt", at, self.hi), piece, [self.lo])
         return []
 
-    def split(self, flat):
+    def split(self, flat: Sequence[Val]) -> dict[int, list[Val]]:
         """A flat list of values as the states of the reductions."""
         flat, states = list(flat), {}
         for k in self.reds:
@@ -425,7 +481,7 @@ class Walk:
             states[k], flat = flat[:size], flat[size:]
         return states
 
-    def block(self, b, *carried, end=None):
+    def block(self, b: Val, *carried: Val, end: Val | None = None) -> list[Val]:
         """The elements from b on; gives what is carried on."""
         f, kernel, starts = self.f, self.kernel, self.starts
         end = f.imin(b + BLOCK, self.hi) if end is None else end
@@ -444,7 +500,7 @@ class Walk:
         kernel.put_apart(b, end)
         return [x for k in self.whole for x in states[k]] + found
 
-    def groups(self, b, end, flat):
+    def groups(self, b: Val, end: Val, flat: Sequence[Val]) -> list[Val]:
         """The groups of a block: of light work several at a time, then single ones, then one
         that is partly filled."""
         f, size = self.f, self.kernel.group
@@ -455,18 +511,18 @@ class Walk:
             at = to
         return f.loop(at, end, size, self.steps(1, b, end), flat)
 
-    def steps(self, times, b, end=None):
+    def steps(self, times: int, b: Val, end: Val | None = None) -> Callable[..., list[Val]]:
         """The body of a loop over `times` groups; `end` is given for partly filled ones."""
         kernel = self.kernel
 
-        def step(i, *acc):
+        def step(i: Val, *acc: Val) -> list[Val]:
             now = self.split(acc)
             for t in range(times):
                 kernel.group_at(i + t * kernel.group, now, b, end)
             return [x for k in self.reds for x in now[k]]
         return step
 
-    def finish(self, last):
+    def finish(self, last: Sequence[Val]) -> None:
         """The results of the reductions, from what the last block carried on."""
         f, kernel, program = self.f, self.kernel, self.kernel.program
         for k in self.whole:

@@ -4,6 +4,11 @@ A vector holds the same element of neighbouring rows, as in `across.py`, and the
 are so few that nothing is a loop. Where rows lie one after the other, several vectors are read as
 they lie in memory and their lanes sorted into columns; what is stored goes the other way. The bits
 are those of `contiguous.py`. """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, LANES, SUMS, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
@@ -13,6 +18,11 @@ from whet.passes.lower_llvm.rows.lanes import SIZE, load, reduction, store, valu
 from whet.passes.lower_llvm.rows.short import ShortPlan
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 from whet.passes.lower_llvm.shuffles import consecutive, load_columns
+
+if TYPE_CHECKING:
+    from whet.ir.expressions import Expr
+    from whet.ir.rows import Pass, Program
+    from whet.passes.lower_llvm.builder import Module, Val
 
 # how an array's rows lie: all the same one; each element next to its neighbours'. Else how many
 # elements apart
@@ -32,12 +42,12 @@ class NarrowKernel(Kernel):
     are a-major without gaps."""
     partial = False
 
-    def __init__(self, program, size, pieces, how):
+    def __init__(self, program: Program, size: int, pieces: int, how: Sequence[int]) -> None:
         self.program, self.size, self.pieces, self.how = program, size, pieces, how
         self.plan = ShortPlan(program)
         self.W = panel_lanes(program)
 
-    def emit(self, mod, symbol):
+    def emit(self, mod: Module, symbol: str) -> None:
         self.start(mod, symbol)
         f, program, W = self.f, self.program, self.W
         count = self.slot("i64")
@@ -46,37 +56,38 @@ class NarrowKernel(Kernel):
         self.out_strides = [[self.slot("i64") for _ in range(3 * self.has_stride(k))]
                             for k, _ in self.outs]
         how = iter(self.how)
-        self.at_operand = [next(how) if st else None for st in self.strides]
+        self.at_operand = {i: next(how) for i, st in enumerate(self.strides) if st}
         self.at_out = [next(how) if st else BESIDE for st in self.out_strides]
         panels = f.udiv(count + (W - 1), W)
         first = f.udiv(f.args[1], panels)
 
-        def unit(_, a, panel):
+        def unit(_: Val, a: Val, panel: Val) -> list[Val]:
             self.panel(a, f.imin(panel * W, count - W), count)
             last = f.cmp("eq", panel + 1, panels)
             return [f.sel(last, a + 1, a), f.sel(last, f.const("i64", 0), panel + 1)]
         f.loop(f.args[1], f.args[2], 1, unit, [first, f.args[1] - first * panels])
 
-    def panel(self, a, c, count):
+    def panel(self, a: Val, c: Val, count: Val) -> None:
         """All walks over a vector of columns."""
         f, program, W = self.f, self.program, self.W
 
-        def begin(p, how, strides, size):
+        def begin(p: Val, how: int, strides: Sequence[Val], size: int) -> Val:
             apart = {STILL: 0, BESIDE: 1}.get(how, how) * size
             return f.bytes_at(p, a * strides[0] + c * apart)
-        self.base = [
-            begin(p, how, st, SIZE[o.dtype]) if st else p for o, p, how, st in zip(
-                program.operands, self.address, self.at_operand, self.strides, strict=True)]
+        self.base = dict(self.address)
+        for i, how in self.at_operand.items():
+            self.base[i] = begin(
+                self.address[i], how, self.strides[i], SIZE[program.operands[i].dtype])
         self.out_base = [
             begin(p, how, st or [count * SIZE[t]], SIZE[t]) for (_, t), p, how, st in zip(
                 self.outs, self.out_address, self.at_out, self.out_strides, strict=True)]
-        self.pieces_of, self.kept = {}, {}
-        self.known = [
-            a if o.kind == "scalar" else None
-            for a, o in zip(self.address, program.operands, strict=True)]
-        self.known += [None] * (len(program.values) - len(program.operands))
+        self.pieces_of: dict[tuple[int, int], list[Val]] = {}
+        self.kept: dict[int, Sequence[Val]] = {}
+        self.known: list[Val | None] = [None] * len(program.values)
         for i, o in enumerate(program.operands):
-            if o.kind == "row":
+            if o.kind == "scalar":
+                self.known[i] = self.address[i]
+            elif o.kind == "row":
                 self.known[i], = self.read(o.dtype, self.base[i], self.at_operand[i], 1)
         for p in self.plan.passes:
             self.walk(p)
@@ -85,12 +96,12 @@ class NarrowKernel(Kernel):
                 x, = self.of_rows([program.stages[k].expr])
                 store(f, dtype, f.splat(x, W), self.out_base[j])
 
-    def of_rows(self, exprs):
+    def of_rows(self, exprs: Sequence[Expr]) -> list[Val]:
         return (values(self.f, exprs, self.known, [v[0] for v in self.program.values], self.W)
                 if exprs else [])
 
     # ---- elements
-    def read(self, dtype, p, how, m, step=None):
+    def read(self, dtype: str, p: Val, how: int, m: int, step: int | Val = 0) -> list[Val]:
         """The first m elements of the rows from p on, as expressions see them."""
         f, W = self.f, self.W
         if how == STILL:
@@ -101,7 +112,7 @@ class NarrowKernel(Kernel):
             return [load(f, dtype, f.bytes_at(p, step * e) if e else p, W) for e in range(m)]
         return [widen(f, x, dtype) for x in load_columns(f, vec(MEMORY[dtype], W), p, how, m)]
 
-    def element(self, a, e):
+    def element(self, a: int, e: int) -> Val:
         """Element e of argument a of the program."""
         f = self.f
         dtype, kind = self.program.values[a]
@@ -118,7 +129,7 @@ class NarrowKernel(Kernel):
             self.pieces_of[a, piece] = self.read(dtype, p, self.at_operand[a], self.size, step)
         return self.pieces_of[a, piece][e]
 
-    def write(self, k, xs):
+    def write(self, k: int, xs: Sequence[Val]) -> None:
         """All elements of output stage k."""
         f, W, size = self.f, self.W, self.size
         j, dtype = self.out_of(k)
@@ -131,7 +142,7 @@ class NarrowKernel(Kernel):
                 f.store(x, f.bytes_at(p, step * e if beside else e * W * SIZE[dtype]) if e else p)
 
     # ---- a walk
-    def walk(self, p):
+    def walk(self, p: Pass) -> None:
         f, program, W = self.f, self.program, self.W
         stages = [k for k in p.stages if self.plan.work(k)]
         if not stages:
@@ -145,17 +156,17 @@ class NarrowKernel(Kernel):
                 if program.values[a][1] not in ("row", "scalar"):
                     xs[a] = self.element(a, e)
             got.append([f.splat(x, W) for x in values(f, roots, xs, dtypes, W)])
-        for k, xs in zip(stages, zip(*got, strict=True), strict=True):
+        for k, found in zip(stages, zip(*got, strict=True), strict=True):
             s, at = program.stages[k], program.results[k]
             if isinstance(s, Reduce):
                 self.known[at:at + 1 + (s.kind in INDEXED)] = self.reduced(
-                    s.kind, program.values[at][0], xs)
+                    s.kind, program.values[at][0], found)
             elif isinstance(s, Keep):
-                self.kept[at] = xs
+                self.kept[at] = found
             elif isinstance(s, Store):
-                self.write(k, xs)
+                self.write(k, found)
 
-    def reduced(self, kind, dtype, xs):
+    def reduced(self, kind: str, dtype: str, xs: Sequence[Val]) -> list[Val]:
         """A reduction's results: sums as `ir.rows` folds the lanes that have elements."""
         f = self.f
         if kind in INDEXED:

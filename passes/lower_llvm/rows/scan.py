@@ -7,13 +7,20 @@ the carry becomes carry + the last of the group. The base of the first block is 
 result is base + local, and the next base is base + the last local result of the block. So 16
 additions are under way at once, blocks can be computed apart, and the error grows with n / 4096,
 not with n. For extrema (exact) the order does not matter. """
-import math
+from __future__ import annotations
 
-from whet.ir.rows import BLOCK
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from whet.ir.rows import BLOCK, SUMS
 from whet.passes.lower_llvm import targets, vmath
 from whet.passes.lower_llvm.builder import Val, vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, Extreme, load, store
 from whet.passes.lower_llvm.scalar import COMPUTE, convert
+
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Fn, Module
 
 GROUP = 16
 RESULTS = {"sum": 1, "prod": 1, "max": 2, "min": 2, "logsumexp": 1}
@@ -22,65 +29,65 @@ RESULTS = {"sum": 1, "prod": 1, "max": 2, "min": 2, "logsumexp": 1}
 class Plain:
     """sum, prod"""
 
-    def __init__(self, kind, dtype, acc):
+    def __init__(self, kind: str, dtype: str, acc: str) -> None:
         self.kind, self.dtype, self.acc = kind, dtype, acc
 
-    def identity(self, f, lanes):
+    def identity(self, f: Fn, lanes: int) -> list[Val]:
         return [f.const(vec(COMPUTE[self.acc], lanes), 0 if self.kind == "sum" else 1)]
 
-    def element(self, f, x, i):
+    def element(self, f: Fn, x: Val, i: Val) -> list[Val]:
         return [convert(f, x, self.dtype, self.acc)]
 
-    def join(self, f, a, b):
+    def join(self, f: Fn, a: Sequence[Val], b: Sequence[Val]) -> list[Val]:
         return [a[0] + b[0] if self.kind == "sum" else a[0] * b[0]]
 
-    def results(self, f, state, out):
+    def results(self, f: Fn, state: Sequence[Val], out: str) -> list[tuple[str, Val]]:
         return [(out, convert(f, state[0], self.acc, out))]
 
 
 class Best(Extreme):
     """max, min with positions: the last of equals; a NaN wins, the last one."""
 
-    def __init__(self, kind, dtype, acc):
+    def __init__(self, kind: str, dtype: str) -> None:
         super().__init__(kind, dtype)
         self.better = {"gt": "ge", "lt": "le"}[self.better[-2:]]
         self.better = ("o" if self.float else "u" if dtype[0] in "ub" else "s") + self.better
 
-    def identity(self, f, lanes):
+    def identity(self, f: Fn, lanes: int) -> list[Val]:
         return [f.const(vec(self.ty, lanes), self.worst), f.const(vec("i32", lanes), 0)]
 
-    def element(self, f, x, i):
+    def element(self, f: Fn, x: Val, i: Val) -> list[Val]:
         return [x, i]
 
-    def later(self, f, a, b):
+    def later(self, f: Fn, a: Sequence[Val], b: Sequence[Val]) -> Val:
         """Does b, which comes after a, take its place?"""
         later = f.cmp(self.better, b[0], a[0])
         return ((later & f.cmp("ord", a[0], a[0]))
                 | f.cmp("uno", b[0], b[0]) if self.float else later)
 
-    def join(self, f, a, b):
+    def join(self, f: Fn, a: Sequence[Val], b: Sequence[Val]) -> list[Val]:
         later = self.later(f, a, b)
         return [f.sel(later, y, x) for x, y in zip(a, b, strict=True)]
 
-    def results(self, f, state, out):
+    def results(self, f: Fn, state: Sequence[Val], out: str) -> list[tuple[str, Val]]:
         return [(out, state[0]), ("i64", f.conv("sext", state[1], "i64"))]
 
 
 class LogSumExp:
     """(m, s) stands for m + log(s), m being the greatest element so far."""
 
-    def __init__(self, kind, dtype, acc):
+    def __init__(self, dtype: str, acc: str) -> None:
         self.dtype, self.acc = dtype, acc
 
-    def identity(self, f, lanes):
+    def identity(self, f: Fn, lanes: int) -> list[Val]:
         ty = vec(COMPUTE[self.acc], lanes)
         return [f.const(ty, -math.inf), f.const(ty, 0.0)]
 
-    def element(self, f, x, i):
+    def element(self, f: Fn, x: Val, i: Val) -> list[Val]:
         x = convert(f, x, self.dtype, self.acc)
         return [x, f.const(x.ty, 1.0)]
 
-    def join(self, f, a, b):
+    def join(self, f: Fn, a: Sequence[Val], b: Sequence[Val]) -> list[Val]:
         (m, s), (n, t) = a, b
         first = f.cmp("oge", m, n)
         top = f.sel(f.cmp("uno", m, n), math.nan, f.sel(first, m, n))
@@ -88,16 +95,17 @@ class LogSumExp:
         e = vmath.FUNCTIONS["exp"](f, low)
         return [top, f.sel(first, s + t * e, s * e + t)]
 
-    def results(self, f, state, out):
+    def results(self, f: Fn, state: Sequence[Val], out: str) -> list[tuple[str, Val]]:
         return [(out, convert(f, state[0] + vmath.FUNCTIONS["log"](f, state[1]), self.acc, out))]
 
 
-def operator(kind, dtype, acc):
-    return {"sum": Plain, "prod": Plain, "max": Best, "min": Best,
-            "logsumexp": LogSumExp}[kind](kind, dtype, acc)
+def operator(kind: str, dtype: str, acc: str) -> Best | LogSumExp | Plain:
+    if kind in SUMS:
+        return Plain(kind, dtype, acc)
+    return LogSumExp(dtype, acc) if kind == "logsumexp" else Best(kind, dtype)
 
 
-def emit_rows(mod, symbol, kind, dtype, acc, out):
+def emit_rows(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: str) -> None:
     """Along contiguous rows. Slots: x (rows, n), the results likewise, n; a unit of work is a
     row."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -108,7 +116,7 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
     op = operator(kind, dtype, acc)
     one = op.identity(f, GROUP)
 
-    def grown(state, d):
+    def grown(state: Sequence[Val], d: int) -> list[Val]:
         """Lanes from d on joined with the one d before them."""
         before = [f.shuffle(s, None, [(l - d) % GROUP for l in range(GROUP)]) for s in state]
         late = Val(f,
@@ -116,37 +124,37 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
                    vec("i1", GROUP))
         return [f.sel(late, j, s) for j, s in zip(op.join(f, before, state), state, strict=True)]
 
-    def last(state):
+    def last(state: Sequence[Val]) -> list[Val]:
         return [f.shuffle(s, None, [GROUP - 1] * GROUP) for s in state]
 
-    def row(r):
+    def row(r: Val) -> None:
         src = f.bytes_at(x, r * n * SIZE[dtype])
 
-        def block(b, *base):
+        def block(b: Val, *base: Val) -> list[Val]:
             stop = f.imin(b + BLOCK, n)
 
-            def group(i, *carry, tail=False):
+            def group(i: Val, *carry: Val, tail: bool = False) -> list[Val]:
                 mask = f.lanes_below(stop - i, GROUP) if tail else None
                 position = f.splat(f.conv("trunc", i, "i32"), GROUP) + f.iota("i32", GROUP)
                 state = op.element(f,
                                    load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), GROUP, mask),
                                    position)
-                if tail:
+                if mask is not None:
                     state = [f.sel(mask, s, e) for s, e in zip(state, one, strict=True)]
 
-                def whole(state=state):
+                def whole(state: Sequence[Val] = state) -> list[Val]:
                     for d in (1, 2, 4, 8):
                         state = grown(state, d)
                     return [*op.join(f, carry, state), *op.join(f, carry, last(state))]
-                if kind in ("max", "min"):            # most groups hold nothing new
+                if isinstance(op, Best):              # most groups hold nothing new
                     both = f.if_(f.any(op.later(f, carry, state)), whole, lambda: [*carry, *carry])
                 else:
                     both = whole()
-                local, carry = both[:len(one)], both[len(one):]
+                local, after = both[:len(one)], both[len(one):]
                 for (t, y), p in zip(op.results(f, op.join(f, base, local), out), outs,
                                      strict=True):
                     store(f, t, y, f.bytes_at(p, (r * n + i) * SIZE[t]), mask)
-                return carry
+                return after
             full = b + ((stop - b) & -GROUP)
             carry = f.loop(b, full, GROUP, group, one)
             f.loop(full, stop, GROUP, lambda i: group(i, *carry, tail=True) and None)
@@ -155,7 +163,8 @@ def emit_rows(mod, symbol, kind, dtype, acc, out):
     f.loop(begin, end, 1, row)
 
 
-def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
+def emit_columns(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: str,
+                 vectors: int = 4) -> None:
     """Across memory. Slots: x (a, n, columns), the results likewise, n, columns; a unit of work
     is a panel of columns of one a."""
     f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -171,32 +180,32 @@ def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
     bases = [f.alloca(s.ty, vectors) for s in one]
     panels = f.sdiv(columns + (width - 1), width)
 
-    def get(memory, v):
+    def get(memory: Sequence[Val], v: Val) -> list[Val]:
         return [f.load(s.ty, f.at(p, v, s.ty)) for p, s in zip(memory, one, strict=True)]
 
-    def put(memory, v, state):
+    def put(memory: Sequence[Val], v: Val, state: Sequence[Val]) -> None:
         for p, s in zip(memory, state, strict=True):
             f.store(s, f.at(p, v, s.ty))
 
-    def panel(u):
+    def panel(u: Val) -> None:
         a = f.udiv(u, panels)
         c = (u - a * panels) * width
         used = f.sdiv(f.imin(columns - c, width) + (W - 1), W)
         f.loop(0, used, 1, lambda v: put(bases, v, one))
 
-        def group(i):
+        def group(i: Val) -> None:
             """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read
             again; what is then stored in its place is stored before its own result."""
             lines = [a * n + f.imin(i + k, n - 1) for k in range(GROUP)]
 
-            def vector(v):
+            def vector(v: Val) -> None:
                 at = c + v * W
                 mask = f.lanes_below(columns - at, W)
 
-                def place(k, t):
+                def place(k: int, t: str) -> Val:
                     return (lines[k] * columns + at) * SIZE[t]
 
-                def element(k):
+                def element(k: int) -> list[Val]:
                     x_k = load(f, dtype, f.bytes_at(x, place(k, dtype)), W, mask)
                     return op.element(f, x_k, f.splat(f.conv("trunc", i + k, "i32"), W))
                 carry, base = get(carries, v), get(bases, v)
@@ -211,7 +220,7 @@ def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
                 put(carries, v, op.join(f, carry, states[-1]))
             f.loop(0, used, 1, vector)
 
-        def block(b):
+        def block(b: Val) -> None:
             f.loop(0, used, 1, lambda v: put(carries, v, one))
             f.loop(b, f.imin(b + BLOCK, n), GROUP, group)
             f.loop(0, used, 1, lambda v: put(bases, v, op.join(f, get(bases, v), get(carries, v))))
@@ -219,5 +228,5 @@ def emit_columns(mod, symbol, kind, dtype, acc, out, vectors=4):
     f.loop(begin, end, 1, panel)
 
 
-def panel_lanes():
+def panel_lanes() -> int:
     return targets.current().lanes(4)

@@ -194,7 +194,8 @@ def of_distributions() -> Iterator[Polynomial]:
     # the error function of f64
     yield "erf_small_f64", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(
         z) - 1, TINY, .9 ** 2, 11, float, None
-    scaled: Function = lambda q: (lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2))(2 * (1 + q) / (1 - q))
+    scaled_at: Function = lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2)
+    scaled: Function = lambda q: scaled_at(2 * (1 + q) / (1 - q))
     yield "erfc", scaled, -mp.mpf(3) / 5, mp.mpf(26) / 30, 22, float, lambda q: 1 / scaled(q)
     inverse: Function = lambda w: (lambda a: erfinv(a, w) / a)(mp.sqrt(1 - mp.exp(-w)))
     yield "erfinv_middle", lambda t: inverse(t + 3), mp.mpf(

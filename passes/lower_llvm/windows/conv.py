@@ -86,7 +86,8 @@ def _micro(m: Module, name: str, t: Tile, vectors: int, ahead: bool) -> str:
         out = []
         p = f.at(a, f.load("i64", f.at(listed, k + u, "i64")), t.elem) if t.listed else None
         for i in range(t.rows):
-            x = f.splat(f.load(t.elem, f.at(f.at(rows[i], k, t.elem), u, t.elem) if p is None else p), t.lanes)
+            from_ = f.at(f.at(rows[i], k, t.elem), u, t.elem) if p is None else p
+            x = f.splat(f.load(t.elem, from_), t.lanes)
             # one addition a row: 14 addresses would not stay in registers
             p = None if p is None else f.at(p, row, t.elem)
             out += [f.fma(x, bs[j], acc[i * vectors + j]) for j in range(vectors)]
@@ -277,7 +278,8 @@ def writer(f: Fn, t: Tile, epilogue: Epilogue, bits: Val | None, far: int, g: Ge
 
     def put(acc: Val, operands: Sequence[Val], y: Val, at: Val) -> None:
         if epilogue.root != scalar.arg(0):
-            values = [acc] + [lanes.load(f.at(v, at, t.elem)) if v.ty == "ptr" else v for v in operands]
+            values = [acc, *(lanes.load(f.at(v, at, t.elem)) if v.ty == "ptr" else v
+                             for v in operands)]
             acc = emit_scalar(f, [epilogue.root], values, [dtype] * len(values), t.lanes)[0]
         lanes.store(acc, f.at(y, at, t.elem))
     return put
