@@ -15,9 +15,12 @@ import functools
 import re
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 from . import fused_multiply_add, targets
+
+if TYPE_CHECKING:
+    from .operations import Operations
 
 FLOATS = ("half", "bfloat", "float", "double")
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
@@ -82,7 +85,7 @@ class Val:
     """An SSA value. Arithmetic picks the float or the integer instruction by type; `>>` is arithmetic, `f.lshr` is not."""
     __slots__ = ("f", "ref", "ty")
 
-    def __init__(self, f: Fn, ref: str, ty: str) -> None:
+    def __init__(self, f: Operations, ref: str, ty: str) -> None:
         self.f, self.ref, self.ty = f, ref, ty
 
     def __repr__(self) -> str:
@@ -151,7 +154,7 @@ class Module:
         """A constant array; its address is the Val `@name`. Alignment 64."""
         body = ", ".join(f"{elem} {literal(elem, v) if elem in BITS else v}" for v in values)
         self.tables.setdefault(name, f"@{name} = internal unnamed_addr constant [{len(values)} x {elem}] [{body}], align 64")
-        return Val(cast("Fn", None), f"@{name}", "ptr")  # an address: nothing is computed with it
+        return Val(cast("Operations", None), f"@{name}", "ptr")  # nothing is computed with it
 
     def raw(self, name: str, text: str) -> None:
         """A helper written as IR text, kept once."""
@@ -164,7 +167,7 @@ class Module:
         return f
 
     def text(self) -> str:
-        fns = [f.text() for f in self.fns]                   # (what ends a function may need more declarations)
+        fns = [f.text() for f in self.fns]      # (what ends a function may need more declarations)
         return "\n".join([*self.decls.values(), *self.tables.values(), *fns]) + "\n"
 
 
@@ -205,6 +208,10 @@ class Fn:
         made = Val(self, f"splat ({e} {literal(e, x)})" if n else literal(e, x), ty)
         self.numbers[made.ref] = x
         return made
+
+    def number_of(self, x: Val) -> float | None:
+        """The number that a constant is; None of other values."""
+        return self.numbers.get(x.ref)
 
     def as_val(self, x: Number, ty: str) -> Val:
         """A Python number as a constant of `ty`; a scalar Val of the element type is splatted to a vector type."""
@@ -283,10 +290,8 @@ class Fn:
     @overload
     def call(self, name: str, ret: Literal["void"],  # type: ignore[overload-overlap]
              *args: Val, attrs: str = "") -> None: ...
-
     @overload
     def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Val: ...
-
     def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Val | None:
         """Call a function by name, declaring it where this module does not define it. None where it gives nothing."""
         if name not in {f.name for f in self.mod.fns} and f"@{name}(" not in "".join(self.mod.tables.values()):
@@ -317,6 +322,9 @@ class Fn:
     def rint(self, a: Val) -> Val: return self.intr("roundeven", a)
     def copysign(self, a: Number, b: Val) -> Val:
         return self.intr("copysign", *self._same(a, b))
+
+    def reduce_far(self, x: Val, r: Val, lo: Val, u: Val) -> None:
+        """There is no way of this target's own: `vmath.trig` goes over the lanes."""
 
     def from_memory(self, x: Val) -> Val:
         """A vector constant as an operand that an instruction takes from memory, where registers are few: code generation would load it
@@ -382,8 +390,7 @@ class Fn:
         i = self.as_val(i, "i64")
         return self.v("ptr", f"getelementptr {elem}, ptr {p.ref}, i64 {i.ref}")
 
-    def bytes_at(self, p: Val, i: int | Val) -> Val:
-        return self.at(p, i, "i8")
+    def bytes_at(self, p: Val, i: int | Val) -> Val: return self.at(p, i, "i8")
 
     def within(self, p: Val, size: Callable[..., Any] | Val) -> Val:
         """Say that the memory of a pointer ends `size` bytes (or what that gives, if it is a function) after it."""
@@ -396,9 +403,8 @@ class Fn:
         tag = ", !nontemporal !{i32 1}" if nontemporal else ""
         self.raw(f"store {x.ty} {x.ref}, ptr {p.ref}, align {align or BYTES[x.elem]}{tag}")
 
-    def mload(
-        self, ty: str, p: Val, mask: Val, align: int | None = None, other: Val | None = None
-    ) -> Val:
+    def mload(self, ty: str, p: Val, mask: Val, align: int | None = None,
+              other: Val | None = None) -> Val:
         """Load the lanes of `mask`; the rest are `other` (zero)."""
         n, e = parts(ty)
         name = f"llvm.masked.load.{suffix(ty)}.p0"
@@ -443,9 +449,8 @@ class Fn:
             x, p = rest
             self.store_first(x, p, n)
 
-    def gather(
-        self, ty: str, addresses: Val, mask: Val | None = None, align: int | None = None
-    ) -> Val:
+    def gather(self, ty: str, addresses: Val, mask: Val | None = None,
+               align: int | None = None) -> Val:
         """Load a lane from each address of a vector of `ptr`; where the mask does not hold, 0."""
         n, e = parts(ty)
         mask = self.const(vec("i1", n), True) if mask is None else mask
@@ -454,9 +459,8 @@ class Fn:
         at = f"{addresses.ty} align {align or BYTES[e]} {addresses.ref}"
         return self.v(ty, f"call {ty} @{name}({at}, {mask.ty} {mask.ref}, {ty} zeroinitializer)")
 
-    def scatter(
-        self, x: Val, addresses: Val, mask: Val | None = None, align: int | None = None
-    ) -> None:
+    def scatter(self, x: Val, addresses: Val, mask: Val | None = None,
+                align: int | None = None) -> None:
         """Store each lane to its address, in lane order."""
         mask = self.const(vec("i1", x.lanes), True) if mask is None else mask
         name = f"llvm.masked.scatter.{suffix(x.ty)}.v{x.lanes}p0"
@@ -490,8 +494,7 @@ class Fn:
         self.lines.append(f"{name}:")
         self.block = name
 
-    def br(self, name: str) -> None:
-        self.raw(f"br label %{name}")
+    def br(self, name: str) -> None: self.raw(f"br label %{name}")
 
     def cbr(self, c: Val, a: str, b: str) -> None:
         self.raw(f"br i1 {c.ref}, label %{a}, label %{b}")

@@ -16,7 +16,8 @@ from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 
 from . import targets
-from .builder import Fn, Val, vec
+from .builder import Val, vec
+from .operations import Operations
 
 MEMORY = {"bool": "i8", "u8": "i8", "i8": "i8", "u16": "i16", "i16": "i16", "u32": "i32", "i32": "i32", "u64": "i64", "i64": "i64",
           "f16": "i16", "bf16": "i16", "f32": "float", "f64": "double"}
@@ -42,7 +43,7 @@ def is_signed(t: str) -> bool:
 
 
 # ---- memory and computation ------------------------------------------------------------------------------------------
-def widen(f: Fn, x: Val, t: str) -> Val:
+def widen(f: Operations, x: Val, t: str) -> Val:
     """From the form in memory to the form to compute in; exact."""
     if t == "bool":
         return f.cmp("ne", x, 0)
@@ -53,7 +54,7 @@ def widen(f: Fn, x: Val, t: str) -> Val:
     return x
 
 
-def narrow(f: Fn, x: Val, t: str) -> Val:
+def narrow(f: Operations, x: Val, t: str) -> Val:
     """From the form to compute in to the form in memory: halves are rounded to nearest even."""
     if t == "bool":
         return f.conv("zext", x, "i8")
@@ -64,7 +65,7 @@ def narrow(f: Fn, x: Val, t: str) -> Val:
     return x
 
 
-def _f32_to_bf16(f: Fn, x: Val) -> Val:
+def _f32_to_bf16(f: Operations, x: Val) -> Val:
     """With integers: the machine's own instruction flushes subnormals."""
     u = f.conv("bitcast", x, "i32")
     near = u + 0x7FFF + (f.lshr(u, 16) & 1)
@@ -76,7 +77,7 @@ def _has_f16c() -> bool:
     return bool(targets.current().name != "baseline")
 
 
-def _f16_to_f32(f: Fn, h: Val) -> Val:
+def _f16_to_f32(f: Operations, h: Val) -> Val:
     if _has_f16c():
         return f.conv("fpext", f.conv("bitcast", h, "half"), "float")
     u = f.conv("zext", h, "i32")
@@ -86,7 +87,7 @@ def _f16_to_f32(f: Fn, h: Val) -> Val:
     return f.conv("bitcast", f.sel(f.cmp("uge", body, 0x7C00), special, scaled) | (u & 0x8000) << 16, "float")
 
 
-def _f32_to_f16(f: Fn, x: Val) -> Val:
+def _f32_to_f16(f: Operations, x: Val) -> Val:
     if _has_f16c():
         return f.conv("bitcast", f.conv("fptrunc", x, "half"), "i16")
     u = f.conv("bitcast", x, "i32")
@@ -100,7 +101,7 @@ def _f32_to_f16(f: Fn, x: Val) -> Val:
     return f.conv("trunc", h | f.lshr(u, 16) & 0x8000, "i16")
 
 
-def _f64_to_f32_odd(f: Fn, x: Any) -> Any:
+def _f64_to_f32_odd(f: Operations, x: Any) -> Any:
     """Round so that a second rounding gives what one rounding would: an inexact result gets an odd last bit."""
     y = f.conv("fptrunc", x, "float")
     back = f.conv("fpext", y, "double")
@@ -110,7 +111,7 @@ def _f64_to_f32_odd(f: Fn, x: Any) -> Any:
 
 
 # ---- casts -----------------------------------------------------------------------------------------------------------
-def convert(f: Fn, x: Val, src: str, dst: str) -> Val:
+def convert(f: Operations, x: Val, src: str, dst: str) -> Val:
     """A cast between computed forms. A float outside of the integer's range gives the integer's least value, as x86 has it; types
     narrower than 32 bits are cut from that i32, u32 from the i64."""
     if src == dst and src not in HALF:
@@ -140,13 +141,13 @@ def convert(f: Fn, x: Val, src: str, dst: str) -> Val:
     return f.conv("trunc", _to_signed(f, x, bits), d)
 
 
-def _to_signed(f: Fn, x: Val, bits: int) -> Val:
+def _to_signed(f: Operations, x: Val, bits: int) -> Val:
     inside = f.cmp("olt", f.fabs(x), 2.0 ** (bits - 1))
     return f.sel(inside, f.conv("fptosi", f.sel(inside, x, 0.0), f"i{bits}"), -2 ** (bits - 1))
 
 
 # ---- integers --------------------------------------------------------------------------------------------------------
-def _divide(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _divide(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     """The quotient towards zero; 0 where b is 0, and wrapping where the quotient does not fit. Nothing traps."""
     bits = _INT[a.elem]
     zero = f.cmp("eq", b, 0)
@@ -164,7 +165,7 @@ def _divide(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     return f.sel(zero, f.const(a.ty, 0), q)
 
 
-def _long_divide(f: Fn, a: Val, d: Val) -> Val:
+def _long_divide(f: Operations, a: Val, d: Val) -> Val:
     """Vectors do not divide integers: below 2^52 a double's quotient is cut as the exact one is, since that is further than a rounding from the
     next whole number (by 1 / d, while a / d is rounded by less than (|a| + |d|) / d 2^-53)."""
     large = f.cmp("uge", a + (1 << 52), 1 << 53) | f.cmp("uge", d + (1 << 52), 1 << 53)
@@ -173,7 +174,7 @@ def _long_divide(f: Fn, a: Val, d: Val) -> Val:
     return q
 
 
-def _by_powers_of_two(f: Fn, b: Val, signed: bool, bits: int, quick: Callable[[], Val],
+def _by_powers_of_two(f: Operations, b: Val, signed: bool, bits: int, quick: Callable[[], Val],
                       ordinary: Callable[[], Val]) -> Val:
     """A quotient or remainder rounded down: quickly where all divisors are powers of two, as most that programs have are."""
     if bits < 32:
@@ -183,18 +184,18 @@ def _by_powers_of_two(f: Fn, b: Val, signed: bool, bits: int, quick: Callable[[]
     return r
 
 
-def _remainder(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _remainder(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     """With the sign of a; 0 where b is 0."""
     return f.sel(f.cmp("eq", b, 0), f.const(a.ty, 0), a - _divide(f, a, b, signed) * b)
 
 
-def _floor_divide(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _floor_divide(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     bits = _INT[a.elem]
     shift = lambda: f.binary("ashr" if signed else "lshr", a, f.intr("ctpop", b - 1))
     return _by_powers_of_two(f, b, signed, bits, shift, lambda: _floored(f, a, b, signed))
 
 
-def _floored(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _floored(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     q = _divide(f, a, b, signed)
     if not signed:
         return q
@@ -203,18 +204,18 @@ def _floored(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     return q - f.conv("zext", low, a.elem)
 
 
-def _modulo(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _modulo(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     return _by_powers_of_two(f, b, signed, _INT[a.elem], lambda: a & (b - 1), lambda: _modulo_any(f, a, b, signed))
 
 
-def _modulo_any(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _modulo_any(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     r = _remainder(f, a, b, signed)
     if not signed:
         return r
     return f.sel(f.cmp("ne", r, 0) & f.cmp("slt", r ^ b, 0), r + b, r)
 
 
-def _shift(f: Fn, op: str, a: Val, b: Val) -> Val:
+def _shift(f: Operations, op: str, a: Val, b: Val) -> Val:
     """A count that is negative or not less than the width shifts everything out."""
     bits = _INT[a.elem]
     out = f.cmp("uge", b, bits)
@@ -223,7 +224,7 @@ def _shift(f: Fn, op: str, a: Val, b: Val) -> Val:
     return f.sel(out, f.const(a.ty, 0), f.binary(op, a, f.sel(out, f.const(b.ty, 0), b)))
 
 
-def _int_power(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _int_power(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     """By squaring, modulo 2^bits. A negative exponent gives the quotient 1 / a^-b cut towards zero."""
     one, zero = f.const(a.ty, 1), f.const(a.ty, 0)
     left = f.sel(f.cmp("slt", b, 0), zero, b) if signed else b
@@ -238,7 +239,7 @@ def _int_power(f: Fn, a: Val, b: Val, signed: bool) -> Val:
     return f.sel(f.cmp("slt", b, 0), low, r)
 
 
-def _gcd(f: Fn, a: Val, b: Val, signed: bool) -> Val:
+def _gcd(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     if signed:
         a, b = (f.sel(f.cmp("slt", x, 0), 0 - x, x) for x in (a, b))
     step = lambda a, b: (f.sel(f.cmp("eq", b, 0), a, b), _remainder(f, a, b, False))
@@ -246,7 +247,7 @@ def _gcd(f: Fn, a: Val, b: Val, signed: bool) -> Val:
 
 
 # ---- floats ----------------------------------------------------------------------------------------------------------
-def _half_next_after(f: Fn, x: Val, y: Val, t: str) -> Val:
+def _half_next_after(f: Operations, x: Val, y: Val, t: str) -> Val:
     """On x's own bits: one step away from zero is +1, towards it -1; from zero to the least subnormal of y's sign."""
     x, y = (widen(f, narrow(f, v, t), t) for v in (x, y))
     u = narrow(f, x, t)
@@ -257,7 +258,7 @@ def _half_next_after(f: Fn, x: Val, y: Val, t: str) -> Val:
     return f.sel(f.cmp("uno", x, y), x + y, f.sel(f.cmp("oeq", x, y), y, moved))
 
 
-def _sign(f: Fn, x: Val) -> Val:
+def _sign(f: Operations, x: Val) -> Val:
     one = f.const(x.ty, 1)
     r = f.sel(f.cmp("olt", x, 0), f.const(x.ty, -1), f.sel(f.cmp("oeq", x, 0), f.const(x.ty, 0), x))
     return f.sel(f.cmp("ogt", x, 0), one, r)
@@ -269,7 +270,7 @@ _PREDICATES = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": (
 
 
 def _compare(op: str) -> Emit:
-    def emit(f: Fn, t: str, a: Val, b: Val) -> Val:
+    def emit(f: Operations, t: str, a: Val, b: Val) -> Val:
         return f.cmp(_PREDICATES[op][0 if is_float(t) else 1 if is_signed(t) else 2], a, b)
     return emit
 
@@ -277,7 +278,7 @@ def _compare(op: str) -> Emit:
 def _by_kind(floats: Emit | None = None, ints: Emit | None = None,
              bools: Emit | None = None) -> Emit:
     """One emitter from those of the kinds; `ints` is told whether the type is signed."""
-    def emit(f: Fn, t: str, *xs: Val) -> Val:
+    def emit(f: Operations, t: str, *xs: Val) -> Val:
         kind = floats if is_float(t) else bools if t == "bool" else ints
         if kind is None:
             raise Unsupported(t)
@@ -286,7 +287,7 @@ def _by_kind(floats: Emit | None = None, ints: Emit | None = None,
     return emit
 
 
-def _same(f: Fn, t: bool | str, x: Val) -> Val:
+def _same(f: Operations, t: bool | str, x: Val) -> Val:
     return x
 
 
@@ -295,7 +296,7 @@ def _always(v: bool) -> Emit:
 
 
 def _arithmetic(op: str, bools: str | None = None) -> Emit:
-    def emit(f: Fn, t: str, a: Val, b: Val) -> Val:
+    def emit(f: Operations, t: str, a: Val, b: Val) -> Val:
         if t == "bool":
             if bools is None:
                 raise Unsupported(op)
@@ -305,7 +306,7 @@ def _arithmetic(op: str, bools: str | None = None) -> Emit:
 
 
 def _bitwise(op: str) -> Emit:
-    def emit(f: Fn, t: str, a: Val, b: Val) -> Val:
+    def emit(f: Operations, t: str, a: Val, b: Val) -> Val:
         if is_float(t):
             raise Unsupported(op)
         return f.binary(op, a, b)
@@ -318,7 +319,7 @@ def _rounding(name: str) -> Emit:
 
 def _math(name: str) -> Emit:
     """A function of the vector math library; float types only."""
-    def emit(f: Fn, t: str, *xs: Val) -> Val:
+    def emit(f: Operations, t: str, *xs: Val) -> Val:
         from . import vmath
         if not is_float(t) or name not in vmath.FUNCTIONS or not vmath.FUNCTIONS[name].supports(COMPUTE[t]):
             raise Unsupported(name)
@@ -330,12 +331,12 @@ def _int_extremum(name: str) -> Emit:
     return lambda f, s, a, b: f.intr(("s" if s else "u") + name, a, b)
 
 
-def _int_sign(f: Fn, s: bool, x: Val) -> Val:
+def _int_sign(f: Operations, s: bool, x: Val) -> Val:
     positive = f.conv("zext", f.cmp("ne", x, 0), x.elem)
     return f.sel(f.cmp("slt", x, 0), f.const(x.ty, -1), positive) if s else positive
 
 
-def _negative_bit(f: Fn, t: str, x: Val) -> Val:
+def _negative_bit(f: Operations, t: str, x: Val) -> Val:
     bits = "i64" if x.elem == "double" else "i32"
     return f.cmp("slt", f.conv("bitcast", x, bits), 0)
 
@@ -380,7 +381,7 @@ PRIMITIVES: dict[str, Emit] = {
 
 
 # ---- expressions -----------------------------------------------------------------------------------------------------
-def primitive(f: Fn, op: str, t: str, *xs: Val) -> Val:
+def primitive(f: Operations, op: str, t: str, *xs: Val) -> Val:
     """One primitive on operands of type t."""
     if op not in PRIMITIVES:
         raise Unsupported(op)
@@ -388,8 +389,8 @@ def primitive(f: Fn, op: str, t: str, *xs: Val) -> Val:
     return found
 
 
-def compute(f: Fn, roots: Sequence[Expr], values: Sequence[Val | None], dtypes: Sequence[str],
-            lanes: int, primitive: Emit = primitive,
+def compute(f: Operations, roots: Sequence[Expr], values: Sequence[Val | None],
+            dtypes: Sequence[str], lanes: int, primitive: Emit = primitive,
             convert: Callable[..., Any] = convert,
             pick: Callable[..., Any] | None = None) -> tuple[list[Val], list[str]]:
     """The roots' values in the form they are computed in, from the arguments' values in theirs; with the roots' types.
@@ -433,7 +434,7 @@ def compute(f: Fn, roots: Sequence[Expr], values: Sequence[Val | None], dtypes: 
             raise Unsupported(t)
         if e.op == "arg":
             v = values[e.value]
-            v = f.splat(v, lanes) if lanes and not v.lanes else v
+            v = f.as_val(v, vec(v.ty, lanes)) if lanes and not v.lanes else v
         elif e.op == "cast":
             src = known[id(e.args[0])]
             v = convert(f, done[id(e.args[0])], src, t) if src else operand(e.args[0], t)
@@ -463,7 +464,7 @@ def fold(e: Expr) -> float:
     return found
 
 
-def number(f: Fn, v: float, t: str, lanes: int) -> Val:
+def number(f: Operations, v: float, t: str, lanes: int) -> Val:
     """A plain number as a constant of type t: integers wrap, a half is rounded only where it is a result."""
     if t == "bool":
         v = bool(v)
@@ -475,7 +476,8 @@ def number(f: Fn, v: float, t: str, lanes: int) -> Val:
     return f.const(vec(COMPUTE[t], lanes), v)
 
 
-def results(f: Fn, roots: Sequence[Expr], values: Sequence[Val], dtypes: Sequence[str], lanes: int,
+def results(f: Operations, roots: Sequence[Expr], values: Sequence[Val],
+            dtypes: Sequence[str], lanes: int,
             pick: Callable[..., Any] | None = None) -> list[Val]:
     """As `compute`, with the results in memory form, each half rounded once."""
     known = S.types(roots, dtypes)
@@ -484,7 +486,7 @@ def results(f: Fn, roots: Sequence[Expr], values: Sequence[Val], dtypes: Sequenc
     return [narrow(f, v, r.value if once else t) for v, t, r, once in zip(values, kinds, roots, rounds)]
 
 
-def emit(f: Fn, roots: Sequence[Expr], inputs: Sequence[Val], dtypes: Sequence[str],
+def emit(f: Operations, roots: Sequence[Expr], inputs: Sequence[Val], dtypes: Sequence[str],
          lanes: int) -> list[Val]:
     """The roots' values in memory form, from the arguments' values in memory form (a scalar stands for equal lanes).
 

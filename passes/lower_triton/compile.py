@@ -6,13 +6,15 @@
 Products and sums are never contracted (a fused multiply-add is where the source says so) and
 subnormals are kept, as on the CPU.
 """
+from __future__ import annotations
+
 import functools
 import linecache
 import os
 import re
 import subprocess
 import tempfile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .source import Source
 
@@ -29,7 +31,7 @@ class Compiled(NamedTuple):
     ptx: str
 
 
-def function(source):
+def function(source: Source) -> Any:
     """The Triton function of a Source. Its text is found by the name of a file that there is
     not."""
     import triton
@@ -46,7 +48,7 @@ compile_text = compile
 
 
 @functools.lru_cache(1024)
-def compile(source: Source, capability: int = 90, aligned: tuple = ()):
+def compile(source: Source, capability: int = 90, aligned: tuple[str, ...] = ()) -> Compiled:
     """The Source for NVIDIA GPUs of a compute capability. `aligned`: the parameters that are
     multiples of 16, numbers or addresses."""
     import triton
@@ -66,7 +68,7 @@ def compile(source: Source, capability: int = 90, aligned: tuple = ()):
                     stack, made.asm["ptx"])
 
 
-def usage(cubin):
+def usage(cubin: bytes) -> tuple[int, int]:
     """(registers, bytes of stack) of a thread, as `cuobjdump` has it, which comes with Triton."""
     import triton
     tool = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin", "cuobjdump")
@@ -76,4 +78,6 @@ def usage(cubin):
         text = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True,
                               check=True).stdout
     found = re.search(r"REG:(\d+) STACK:(\d+)", text)
+    if found is None:
+        raise RuntimeError(f"{tool} says nothing of registers: {text}")
     return int(found[1]), int(found[2])

@@ -17,7 +17,11 @@ dimension; then strides in elements: of a along m and k, of b along k and n, of 
 of each operand of the epilogue along m and n, each followed by those of the outer and the inner
 batch dimension. Operands of the epilogue that stand still along m or n have strides of 0.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from whet.ir import scalar as S
 from whet.passes.lower_llvm.builder import Val
@@ -27,6 +31,9 @@ from whet.passes.lower_llvm.products.one_row import BLOCK, CHAINS
 from . import scalar
 from .builder import TYPE, Code, Module
 from .source import source
+
+if TYPE_CHECKING:
+    from .source import Source
 
 HALVES = ("f16", "bf16")
 
@@ -40,14 +47,16 @@ class Contract:
     a: S.Expr = S.arg(0)
     b: S.Expr = S.arg(0)
     epilogue: S.Expr = S.arg(0)
-    operands: tuple = ()        # dtypes
+    operands: tuple[str, ...] = ()          # dtypes
 
     @property
-    def result(self):
-        return S.typeof(self.epilogue, (self.dtype, *self.operands))
+    def result(self) -> str:
+        dtype: str = S.typeof(self.epilogue, (self.dtype, *self.operands))
+        return dtype
 
 
-def lower(contract, kind="chains", ones=(), wide=False):
+def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
+          wide: bool = False) -> Source:
     """The Source of a contraction: kind "chains", "one" or "tensor". `ones` names strides that are
     known to be 1, which makes rows of memory known to be rows: they are no parameters."""
     for t in (contract.dtype, *contract.operands):
@@ -59,7 +68,7 @@ def lower(contract, kind="chains", ones=(), wide=False):
 
 
 class _Contract:
-    def __init__(self, contract, kind, ones, wide):
+    def __init__(self, contract: Contract, kind: str, ones: Sequence[str], wide: bool) -> None:
         self.contract, self.kind, self.ones, self.number = contract, kind, ones, "i64" if wide else "i32"
         self.ty = scalar.COMPUTE[contract.dtype]
         self.f = Code(Module())
@@ -69,7 +78,7 @@ class _Contract:
         if kind == "tensor":
             self.m, self.n, self.k = 128, 128, 64
 
-    def source(self):
+    def source(self) -> Source:
         f, c = self.f, self.contract
         named = [("a", "mk"), ("b", "kn"), ("c", "mn"),
                  *((f"e{i}", "mn") for i in range(len(c.operands)))]
@@ -103,12 +112,12 @@ class _Contract:
                       warps=4 if self.kind == "one" else 8,
                       stages=3 if self.kind == "tensor" else 2)
 
-    def place(self, which, **indices):
+    def place(self, which: str, **indices: str) -> str:
         """Where an element is, given its indices along dimensions."""
         return " + ".join(i if f"{which}_{d}" in self.ones else f"{i} * {which}_{d}"
                           for d, i in indices.items())
 
-    def element(self, which, at, mask):
+    def element(self, which: str, at: str, mask: str) -> Val:
         """Elements of a or b, seen through their expression, in the form to compute in."""
         f, c = self.f, self.contract
         x = scalar.load(f, c.dtype, f"tl.load({which}_at + {at}, {mask})")
@@ -117,7 +126,7 @@ class _Contract:
         return (scalar.rounded(f, x, c.dtype)
                 if c.dtype in HALVES and e.op not in ("arg", "cast") else x)
 
-    def factor(self, which, at, mask, none):
+    def factor(self, which: str, at: str, mask: str, none: float) -> str:
         """Text of a block of a or b as `tl.dot` takes it: `none` where there is no element."""
         c = self.contract
         half = TYPE[scalar.MEMORY[c.dtype]] if self.kind == "tensor" else None
@@ -125,11 +134,10 @@ class _Contract:
         if getattr(c, which).op == "arg":
             load = f"tl.load({which}_at + {at}, {mask}, other={none})"
             return load if half or c.dtype == "f32" else f"{load}.to(tl.float32)"
-        x = self.element(which, at, mask)
-        x = f"tl.where({mask}, {x.ref}, {none})"
-        return f"{x}.to({half})" if half else x
+        text = f"tl.where({mask}, {self.element(which, at, mask).ref}, {none})"
+        return f"{text}.to({half})" if half else text
 
-    def chains(self):
+    def chains(self) -> None:
         """One chain for each block of K."""
         f, ty = self.f, TYPE[self.ty]
         f.line(f"total = tl.zeros([{self.m}, {self.n}], {ty})")
@@ -154,10 +162,10 @@ class _Contract:
         f.line("total = tl.where(k0 == 0, chain, total + chain)")
         f.depth -= 1
 
-    def multiply_add(self, a, b, c):
+    def multiply_add(self, a: str, b: str, c: str) -> str:
         return f"tl.fma({a}, {b}, {c})" if self.ty in ("float", "double") else f"{a} * {b} + {c}"
 
-    def one(self):
+    def one(self) -> None:
         """16 chains, over every 16th step of blocks of 4096."""
         f, ty, shape = self.f, TYPE[self.ty], f"[{self.n}, {CHAINS}]"
         f.line(f"q = tl.reshape(tl.arange(0, {CHAINS}), [1, {CHAINS}])")
@@ -183,7 +191,8 @@ class _Contract:
         f.line(f"total = tl.reshape(sums, [1, {self.n}])")
 
 
-def numbers(shape, strides, batch=(1, 1)):
+def numbers(shape: Sequence[int], strides: Sequence[list[int]],
+            batch: Sequence[int] = (1, 1)) -> dict[str, int]:
     """The integer parameters: shape (m, n, k); strides in elements of a, b, c and the epilogue's
     operands, each (two of the matrix, outer batch, inner batch); the batch's two sizes."""
     out = dict(zip("mnk", shape, strict=True)) | {"inner": batch[1], "batches": batch[0] * batch[1]}

@@ -1,13 +1,22 @@
 """Angles beyond the reach of `vmath.trig.reduce` (Payne and Hanek), for whole blocks:
 `vmath.trig.far_function` in 64-bit words."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from whet.passes.lower_llvm.vmath import coefficients as C
 from whet.passes.lower_llvm.vmath.core import INF, TOP_BIT, bits, fast_two_sum, floating, two_prod
 from whet.passes.lower_llvm.vmath.trig import LIMIT, PI_2
 
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Val
+
+    from .builder import Code
+
 WORDS = {"float": 3, "double": 17}          # how far into the table the largest exponent begins
 
 
-def reduce_far(f, x, r, lo, u):
+def reduce_far(f: Code, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     """(r, lo, u) as they are, but for elements beyond LIMIT: |x| = M 2^e; a window of 2/pi times
     M is |x| 2/pi mod 4."""
     elem = x.ty
@@ -20,7 +29,7 @@ def reduce_far(f, x, r, lo, u):
     word, shift = start >> 6, start & 63
     ws = []
     for i in range(4):
-        w = f.const("i64", C.TWO_OVER_PI_WORDS[i])
+        w: Val = f.const("i64", C.TWO_OVER_PI_WORDS[i])
         for k in range(1, WORDS[elem]):
             w = f.sel(f.cmp("eq", word, k), C.TWO_OVER_PI_WORDS[k + i], w)
         ws.append(w)
@@ -36,7 +45,7 @@ def reduce_far(f, x, r, lo, u):
     negative = f.cmp("slt", high, 0)
     high = f.sel(negative, ~high + f.conv("zext", f.cmp("eq", low, 0), "i64"), high)
     low = f.sel(negative, 0 - low, low)
-    zeros = f.const("i64", 0)
+    zeros: Val = f.const("i64", 0)
     for step in (32, 16, 8, 4, 2, 1, 32, 16, 8, 4, 2, 1):          # up to 126 zeros in front
         empty = f.cmp("eq", f.lshr(high, 64 - step), 0)
         high = f.sel(empty, (high << step) | f.lshr(low, 64 - step), high)

@@ -6,16 +6,26 @@ other spaces a program computes a tile of rows and of the inner dimension, and t
 number of rows, the sizes of all outer dimensions but the outermost, and strides in elements: of
 each operand those that its access does not tell.
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from whet.ir import scalar as S
 
 from . import scalar
 from .builder import Code, Module
 from .source import source
 
+if TYPE_CHECKING:
+    from whet.ir.kernel import Pointwise, Walk
+
+    from .source import Source
+
 TILE = 1024
 
 
-def lower(kernel, dims=0, wide=False):
+def lower(kernel: Pointwise, dims: int = 0, wide: bool = False) -> Source:
     """The Source of a kernel over `dims` dimensions (of the Walk's shape; no matter if flat).
     `wide`: places need 64 bits."""
     for t in S.types(kernel.roots, kernel.dtypes).values():
@@ -24,14 +34,15 @@ def lower(kernel, dims=0, wide=False):
     return _flat(kernel, wide) if kernel.space == "flat" else _tiled(kernel, dims, wide)
 
 
-def operands(kernel):
+def operands(kernel: Pointwise) -> list[tuple[str, str, str]]:
     """(name, type, access) of each operand."""
     names = ([f"x{i}"
               for i in range(len(kernel.dtypes))] + [f"y{i}" for i in range(len(kernel.results))])
     return list(zip(names, (*kernel.dtypes, *kernel.results), kernel.access, strict=True))
 
 
-def _finish(kernel, f, parameters, places, mask, grid):
+def _finish(kernel: Pointwise, f: Code, parameters: Sequence[tuple[str, str]],
+            places: Sequence[str], mask: Sequence[str], grid: str) -> Source:
     """Load from the places, compute, store to them; `places` has text and mask for each operand."""
     ops, nin = operands(kernel), len(kernel.dtypes)
     values = [
@@ -42,7 +53,7 @@ def _finish(kernel, f, parameters, places, mask, grid):
     return source(scalar.title(*kernel.roots), f.mod, parameters, f.lines, grid)
 
 
-def _flat(kernel, wide):
+def _flat(kernel: Pointwise, wide: bool) -> Source:
     f = Code(Module())
     f.line(
         f"at = tl.program_id(0){'.to(tl.int64)' if wide else ''} * {TILE} + tl.arange(0, {TILE})")
@@ -55,7 +66,7 @@ def _flat(kernel, wide):
     return _finish(kernel, f, parameters, places, mask, f"cdiv(n, {TILE})")
 
 
-def _tiled(kernel, dims, wide):
+def _tiled(kernel: Pointwise, dims: int, wide: bool) -> Source:
     f, ops = Code(Module()), operands(kernel)
     outer = dims - 1
     rows, cols = (32, 32) if kernel.space == "tiles" else (4, 256) if outer else (1, 1024)
@@ -84,13 +95,13 @@ def _tiled(kernel, dims, wide):
     return _finish(kernel, f, parameters, places, mask, f"cdiv(rows, {rows}) * cdiv(n, {cols})")
 
 
-def _strided(outer, access):
+def _strided(outer: int, access: str) -> list[int | str]:
     """The dimensions along which an operand moves by a stride that is a parameter."""
     turned = [] if access != "t" else [outer - 1]
     return [d for d in range(outer) if d not in turned] + (["n"] if access in "gt" else [])
 
 
-def numbers(kernel, walk, sizes):
+def numbers(kernel: Pointwise, walk: Walk, sizes: Sequence[int]) -> dict[str, int]:
     """The integer parameters of a kernel for a Walk, `sizes` being the bytes of each operand's
     elements."""
     if walk.space == "flat":
@@ -102,6 +113,6 @@ def numbers(kernel, walk, sizes):
     out = {"n": walk.shape[-1], "rows": rows, **{f"n{d}": outer[d] for d in range(1, len(outer))}}
     for (name, _, access), strides, size in zip(operands(kernel), walk.strides, sizes, strict=True):
         out |= {
-            f"{name}_{d}": strides[-1 if d == "n" else d] // size
+            f"{name}_{d}": strides[-1 if isinstance(d, str) else d] // size
             for d in _strided(len(outer), access)}
     return out

@@ -13,10 +13,14 @@ positions as the least among equals.
 The parameters are the operands (a pointer, or a number), the outputs, n and the number of rows;
 then strides in elements as `Layout` says. Kept values are computed again.
 """
+from __future__ import annotations
+
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from whet.ir import scalar as S
 from whet.ir.rows import BLOCK, IDENTITY, INDEXED, LANES, SUMS, Reduce, Store
@@ -27,6 +31,12 @@ from whet.passes.lower_llvm.scalar import is_float, is_signed
 from . import scalar
 from .builder import TYPE, Code, Module
 from .source import source
+
+if TYPE_CHECKING:
+    from whet.ir.expressions import Expr
+    from whet.ir.rows import Pass, Program
+
+    from .source import Source
 
 STEPS = BLOCK // LANES
 
@@ -53,22 +63,23 @@ class Tile:
     width: int
 
 
-def tile(rows, n, adjacent=True):
+def tile(rows: int, n: int, adjacent: bool = True) -> Tile:
     """The tile for so many rows of n elements."""
-    up = lambda x: 1 << max(0, x - 1).bit_length()
+    def up(x: int) -> int:
+        return 1 << max(0, x - 1).bit_length()
     blocks = min(up(-(-n // BLOCK)), 8)
     chunks = up(-(-n // (blocks * BLOCK)))
     many = min(32 // blocks, up(rows))
     return Tile(many, blocks, chunks, max(LANES, min(up(n), 1024 // many)) if adjacent else LANES)
 
 
-def lower(program, layout, tile, wide=False):
+def lower(program: Program, layout: Layout, tile: Tile, wide: bool = False) -> Source:
     """The Source of a program."""
     return _Rows(program, layout, tile, wide).source()
 
 
 class _Rows:
-    def __init__(self, program, layout, tile, wide):
+    def __init__(self, program: Program, layout: Layout, tile: Tile, wide: bool) -> None:
         for o in program.operands:
             if o.dtype not in scalar.COMPUTE:
                 raise scalar.Unsupported(o.dtype)
@@ -76,7 +87,7 @@ class _Rows:
         self.plan = Plan(program, store=False)
         self.f, self.index = Code(Module()), "i"
 
-    def source(self):
+    def source(self) -> Source:
         f, program, t = self.f, self.program, self.tile
         parameters = [
             (f"x{i}",
@@ -96,7 +107,7 @@ class _Rows:
             steps = ([f"row * {name}_r"] if self.layout.rank == 1 else [
                 f"outer * {name}_o", f"rest * {name}_r"])
             f.line(f"{name}_row = {' + '.join([name, *steps])}")
-        self.known = {}
+        self.known: dict[int, Val] = {}
         for i, o in enumerate(program.operands):
             if o.kind == "row":
                 self.known[i] = scalar.load(f, o.dtype, f"tl.load(x{i} + row, live)", f"a{i}")
@@ -112,10 +123,11 @@ class _Rows:
             re.sub(r"\W", "_", program.name) + "_kernel", f.mod, parameters, f.lines,
             f"cdiv(rows, {t.rows})")
 
-    def output(self, k):
+    def output(self, k: int) -> int:
         return next(j for j, o in enumerate(self.program.outputs) if o[0] == k)
 
-    def expressions(self, roots, values, more=()):
+    def expressions(self, roots: Sequence[Expr], values: Mapping[int, Val],
+                    more: Sequence[str] = ()) -> list[Val]:
         """Values of expressions, those of a half type rounded as if they had been stored."""
         defined = [v[0] for v in self.program.values] + list(more)
         xs, types = scalar.compute(self.f, roots, [values.get(i) for i in range(len(defined))],
@@ -125,7 +137,7 @@ class _Rows:
             for x, t, r in zip(xs, types, roots)]
 
     # ---- one walk
-    def walk(self, p):
+    def walk(self, p: Pass) -> None:
         f, program, t = self.f, self.program, self.tile
         stages = [k for k in p.stages if self.plan.work(k)]
         if not stages:
@@ -136,12 +148,12 @@ class _Rows:
         self.hoisted = dict(
             enumerate(self.expressions(uniform, self.known) if uniform else [], len(dtypes)))
         reduced = {
-            k: _reduction(self, k, root) for k, root in zip(stages, roots, strict=True)
-            if isinstance(program.stages[k], Reduce)}
-        summed = [k for k in reduced if program.stages[k].kind in SUMS]
+            k: _reduction(self, k, s.kind, root) for k, root in zip(stages, roots, strict=True)
+            if isinstance(s := program.stages[k], Reduce)}
+        summed = {k: red for k, red in reduced.items() if isinstance(red, _Sum)}
         shape = [t.rows, t.blocks, LANES] if summed else [t.rows, 1, t.width]
 
-        def step(mask):
+        def step(mask: str) -> None:
             """What is done with the elements `i` of each row."""
             values = self.inputs(roots, mask)
             for k, x in zip(stages, self.expressions(roots, values, self.more), strict=True):
@@ -152,7 +164,7 @@ class _Rows:
                     f.line(
                         f"tl.store(y{j}_row + {self.place(f'y{j}')}, "
                         f"{scalar.stored(x, program.outputs[j][1])}, {mask})")
-        several = summed and t.chunks > 1
+        several = len(summed) > 0 and t.chunks > 1
         for k in reduced:
             if not several or k not in summed:
                 reduced[k].start(shape)
@@ -161,27 +173,27 @@ class _Rows:
                 f"lane = tl.arange(0, {t.blocks})[None, :, None] * {BLOCK} + tl.arange(0, "
                 f"{LANES})[None, None, :]")
             if several:
-                for k in summed:
-                    reduced[k].start_chunks()
+                for red in summed.values():
+                    red.start_chunks()
                 f.line(f"chunks = tl.cdiv(n, {t.blocks * BLOCK})")
                 f.line("for chunk in range(0, chunks):")
                 f.depth += 1
-                for k in summed:
-                    reduced[k].start(shape)
+                for red in summed.values():
+                    red.start(shape)
             f.line(f"for s in range(0, tl.minimum(tl.cdiv(n, {LANES}), {STEPS})):")
             f.depth += 1
             f.line(f"i = {f'chunk * {t.blocks * BLOCK} + ' if several else ''}s * {LANES} + lane")
             f.line("here = live & (i < n)")
             step("here")
             f.depth -= 1
-            for k in summed:
-                reduced[k].fold()
+            for red in summed.values():
+                red.fold()
             if several:
-                for k in summed:
-                    reduced[k].put_chunk()
+                for red in summed.values():
+                    red.put_chunk()
                 f.depth -= 1
-                for k in summed:
-                    reduced[k].fold_chunks()
+                for red in summed.values():
+                    red.fold_chunks()
         else:
             f.line(f"for first in range(0, n, {t.width}):")
             f.depth += 1
@@ -189,10 +201,11 @@ class _Rows:
             f.line("here = live & (i < n)")
             step("here")
             f.depth -= 1
-        for k, red in reduced.items():
-            self.known |= dict(enumerate(red.end(shape), program.results[k]))
+        for k, reduction in reduced.items():
+            found = enumerate(reduction.end(shape), program.results[k])
+            self.known |= {at: x for at, x in found if x is not None}
 
-    def place(self, name):
+    def place(self, name: str) -> str:
         """Where element i is, counted from the beginning of its row."""
         i = self.index
         if self.layout.pieces:
@@ -200,11 +213,13 @@ class _Rows:
             return f"{i} // piece * {name}_p + {inside}"
         return i if self.layout.adjacent else f"{i} * {name}_i"
 
-    def inputs(self, roots, mask):
+    def inputs(self, roots: Sequence[Expr], mask: str) -> dict[int, Val]:
         """What expressions read, for the elements i."""
         f, program, i = self.f, self.program, self.index
         values = self.known | self.hoisted
-        name = lambda a: f"a{a}" if i == "i" else None
+
+        def name(a: int) -> str | None:
+            return f"a{a}" if i == "i" else None
         for a in S.uses(*roots):
             if a in values:
                 continue
@@ -219,7 +234,7 @@ class _Rows:
                 values[a] = scalar.load(f, dtype, f"tl.load(x{a} + {i}, {i} < n)", name(a))
         return values
 
-    def element(self, root, at):
+    def element(self, root: Expr, at: str) -> Val:
         """The expression at one place of each row."""
         self.index = at
         x, = self.expressions([root], self.inputs([root], f"live & ({at} < n)"), self.more)
@@ -227,13 +242,13 @@ class _Rows:
         return x
 
 
-def full(program):
+def full(program: Program) -> list[str]:
     """The names of operands and outputs that have an element at every place."""
     return [f"x{i}" for i, o in enumerate(program.operands) if o.kind == "full"] + \
            [f"y{j}" for j, (k, _) in enumerate(program.outputs) if isinstance(program.stages[k], Store)]
 
 
-def strides(program, layout):
+def strides(program: Program, layout: Layout) -> list[str]:
     """The names of the parameters after n and rows."""
     out = (["inner"] if layout.rank == 2 else []) + (["piece"] if layout.pieces else [])
     for name in full(program):
@@ -244,33 +259,46 @@ def strides(program, layout):
 
 
 # ---- reductions ----------------------------------------------------------------------------------
-def _reduction(rows, k, root):
-    kind = rows.program.stages[k].kind
-    return (_Sum if kind in SUMS else _Position if kind in INDEXED else _Extreme)(rows, k, kind, root)
+def _reduction(rows: _Rows, k: int, kind: str, root: Expr) -> _Reduction:
+    if kind in SUMS:
+        return _Sum(rows, k, kind, root)
+    return (_Position if kind in INDEXED else _Extreme)(rows, k, kind, root)
 
 
 class _Reduction:
-    def __init__(self, rows, k, kind, root):
+    def __init__(self, rows: _Rows, k: int, kind: str, root: Expr) -> None:
         self.rows, self.f, self.k, self.kind, self.root = rows, rows.f, k, kind, root
         self.dtype = rows.program.values[rows.program.results[k]][0]
         self.ty, self.name = scalar.COMPUTE[self.dtype], f"r{rows.program.results[k]}"
 
+    def start(self, shape: Sequence[int]) -> None:
+        """The state of no elements."""
+        raise NotImplementedError
+
+    def step(self, x: Val, mask: str) -> None:
+        """The state after more elements."""
+        raise NotImplementedError
+
+    def end(self, shape: Sequence[int]) -> list[Val | None]:
+        """The results, None for one that nobody wants."""
+        raise NotImplementedError
+
 
 class _Sum(_Reduction):
     """sum, prod"""
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, rows: _Rows, k: int, kind: str, root: Expr) -> None:
+        super().__init__(rows, k, kind, root)
         self.none = self.f.const(self.ty, IDENTITY[self.kind])
 
-    def start(self, shape):
+    def start(self, shape: Sequence[int]) -> None:
         self.f.line(f"{self.name} = tl.full({shape}, {self.none.value}, {TYPE[self.ty]})")
 
-    def step(self, x, mask):
+    def step(self, x: Val, mask: str) -> None:
         self.f.line(
             f"{self.name} {'+' if self.kind == 'sum' else '*'}= tl.where({mask}, {x.ref}, "
             f"{self.none.ref})")
 
-    def two(self, x, shape, axis):
+    def two(self, x: str, shape: Sequence[int], axis: int) -> str:
         """Pairs along an axis of two, combined."""
         x = f"tl.reshape({x}, {shape})"
         if self.kind == "sum":
@@ -278,7 +306,7 @@ class _Sum(_Reduction):
         self.f.mod.helpers.setdefault("times", (self.ty, "def times(a, b):\n    return a * b\n"))
         return f"tl.reduce({x}, {axis}, times)"
 
-    def fold(self):
+    def fold(self) -> None:
         """Lanes by halves, then blocks in pairs."""
         f, t, h, total = self.f, self.rows.tile, LANES // 2, f"{self.name}_sum"
         f.line(f"{total} = {self.two(self.name, [t.rows, t.blocks, 2, h], 2)}")
@@ -294,19 +322,19 @@ class _Sum(_Reduction):
 
     # ---- chunks: level l holds the result of 2^l of them, in the order of a binary counter
     @property
-    def levels(self):
+    def levels(self) -> list[str]:
         return [f"{self.name}_{l}" for l in range(self.rows.tile.chunks.bit_length())]
 
-    def join(self, a, b):
+    def join(self, a: str, b: str) -> str:
         return f"{a} {'+' if self.kind == 'sum' else '*'} {b}"
 
-    def start_chunks(self):
+    def start_chunks(self) -> None:
         for level in self.levels:
             self.f.line(
                 f"{level} = tl.full([{self.rows.tile.rows}, 1, 1], {self.none.value}, "
                 f"{TYPE[self.ty]})")
 
-    def put_chunk(self):
+    def put_chunk(self) -> None:
         f, total = self.f, f"{self.name}_sum"
         for l, level in enumerate(self.levels):
             mask, free = (2 << l) - 1, (1 << l) - 1
@@ -314,7 +342,7 @@ class _Sum(_Reduction):
             f.line(
                 f"{total} = tl.where(chunk & {mask} == {mask}, {self.join(level, total)}, {total})")
 
-    def fold_chunks(self):
+    def fold_chunks(self) -> None:
         f, (total, *levels) = self.f, self.levels
         for l, level in enumerate(levels, 1):
             both = f.v(
@@ -323,14 +351,14 @@ class _Sum(_Reduction):
             total = f.v(self.ty, f"tl.where(chunks & {1 << l} != 0, {both}, {total})").ref
         f.line(f"{self.name}_sum = {total}")
 
-    def end(self, shape):
+    def end(self, shape: Sequence[int]) -> list[Val | None]:
         return [Val(self.f, f"{self.name}_sum", self.ty)]
 
 
 class _Extreme(_Reduction):
     """max, min, any, all: of integers in the same order."""
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, rows: _Rows, k: int, kind: str, root: Expr) -> None:
+        super().__init__(rows, k, kind, root)
         self.max = self.kind in ("max", "any", "max_index")
         self.int = "i64" if self.ty in ("double", "i64") else "i32"
         # to the order of the signed integers of its size
@@ -338,7 +366,7 @@ class _Extreme(_Reduction):
         self.top = -1 << int(self.int[1:]) - 1
         self.suffix = {"i1": "bool", "float": "f32", "double": "f64"}.get(self.ty, self.dtype)
 
-    def key(self, x):
+    def key(self, x: Val) -> Val:
         """An integer for an element."""
         if not is_float(self.dtype):
             wide = self.f.conv("sext" if is_signed(self.dtype) else "zext", x, self.int)
@@ -351,14 +379,14 @@ class _Extreme(_Reduction):
                            partial(_order, nan=~self.top if self.max else self.top),
                            x)
 
-    def value(self, x):
+    def value(self, x: Val) -> Val:
         if not is_float(self.dtype):
             x = x ^ self.top if self.flip else x
             return self.f.cmp("ne", x, 0) if self.ty == "i1" else self.f.conv("trunc", x, self.ty)
         return scalar.call(self.f, f"unorder_{self.suffix}", _unorder, x)
 
     @property
-    def worst(self):
+    def worst(self) -> int:
         """The key of the least (or greatest) number of the type."""
         if is_float(self.dtype):
             return _ordered_infinity(self.ty, self.max)
@@ -367,42 +395,42 @@ class _Extreme(_Reduction):
             low, high = self.top, ~self.top
         return low if self.max else high
 
-    def start(self, shape):
+    def start(self, shape: Sequence[int]) -> None:
         self.f.line(f"{self.name} = tl.full({shape}, {self.worst}, {TYPE[self.int]})")
 
-    def masked(self, x, mask):
+    def masked(self, x: Val, mask: str) -> Val:
         return self.f.sel(Val(self.f, mask, "i1"), self.key(x), self.worst)
 
-    def step(self, x, mask):
+    def step(self, x: Val, mask: str) -> None:
         self.f.line(
             f"{self.name} = tl.{'max' if self.max else 'min'}imum({self.name}, "
             f"{self.masked(x, mask).ref})")
 
-    def best(self, x, shape, least=False):
+    def best(self, x: str, shape: Sequence[int], least: bool = False) -> str:
         rows = shape[0]
         return (
             f"tl.reshape(tl.{'min' if least or not self.max else 'max'}(tl.reshape({x}, [{rows}, "
             f"{math.prod(shape[1:])}]), 1), [{rows}, 1, 1])")
 
-    def end(self, shape):
+    def end(self, shape: Sequence[int]) -> list[Val | None]:
         return [self.value(self.f.v(self.int, self.best(self.name, shape)))]
 
 
 class _Position(_Extreme):
     """max_index, min_index: the best of each place in the tile and where it came first."""
-    def start(self, shape):
+    def start(self, shape: Sequence[int]) -> None:
         super().start(shape)
         self.f.line(
             f"{self.name}_at = tl.full({shape}, 0, "
             f"{'tl.int64' if self.rows.number == 'i64' else 'tl.int32'})")
 
-    def step(self, x, mask):
+    def step(self, x: Val, mask: str) -> None:
         f, key = self.f, self.masked(x, mask)
         better = f.v("i1", f"{key.ref} {'>' if self.max else '<'} {self.name}")
         f.line(f"{self.name} = tl.where({better.ref}, {key.ref}, {self.name})")
         f.line(f"{self.name}_at = tl.where({better.ref}, i, {self.name}_at)")
 
-    def end(self, shape):
+    def end(self, shape: Sequence[int]) -> list[Val | None]:
         f, rows = self.f, self.rows
         f.line(f"{self.name}_best = {self.best(self.name, shape)}")
         none = f.const(rows.number, (1 << int(rows.number[1:]) - 1) - 1).ref
@@ -421,7 +449,7 @@ class _Position(_Extreme):
         return [value, f.v("i64", f"{at.ref}.to(tl.int64)")]
 
 
-def _range(t):
+def _range(t: str) -> tuple[int, int]:
     """The least and the greatest integer of a type."""
     if t == "bool":
         return 0, 1
@@ -429,7 +457,7 @@ def _range(t):
     return (-1 << bits - 1, (1 << bits - 1) - 1) if is_signed(t) else (0, (1 << bits) - 1)
 
 
-def _order(f, x, nan):
+def _order(f: Code, x: Val, nan: int) -> Val:
     """Bits as an integer that orders floats: negative ones turned, NaN at the end."""
     elem = {"float": "i32", "double": "i64"}[x.ty]
     bits = f.conv("bitcast", x, elem)
@@ -437,11 +465,11 @@ def _order(f, x, nan):
     return f.sel(f.cmp("uno", x, x), nan, key)
 
 
-def _unorder(f, key):
+def _unorder(f: Code, key: Val) -> Val:
     bits = key ^ ((key >> int(key.ty[1:]) - 1) & (1 << int(key.ty[1:]) - 1) - 1)
     return f.conv("bitcast", bits, {"i32": "float", "i64": "double"}[key.ty])
 
 
-def _ordered_infinity(ty, negative):
+def _ordered_infinity(ty: str, negative: bool) -> int:
     high = {"float": 0x7F800000, "double": 0x7FF0000000000000}[ty]
     return -high - 1 if negative else high

@@ -6,14 +6,21 @@ Programs run one after the other. The interpreter as it comes wants torch tensor
 pointers are addresses with a type, and what is patched for a run is taken back after it. It is also put right: halves are rounded to
 nearest even, products of matrices are chains of fused multiply-adds, and every address is checked against the arrays given.
 """
+from __future__ import annotations
+
 import contextlib
 import functools
 import threading
 import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .compile import function
+
+if TYPE_CHECKING:
+    from .source import Source
 
 _lock = threading.RLock()           # the interpreter's state is global
 
@@ -25,14 +32,15 @@ class OutOfBounds(RuntimeError):
 class Pointer:
     """An address as the interpreter takes it."""
 
-    def __init__(self, address, dtype):
+    def __init__(self, address: int, dtype: str) -> None:
         self.address, self.dtype = address, dtype
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         return self.address
 
 
-def run(source, arrays, numbers):
+def run(source: Source, arrays: Sequence[np.ndarray[Any, Any]],
+        numbers: Mapping[str, float]) -> None:
     """Run all programs of a kernel, the last one first: `arrays` for its pointers in order, `numbers` by name."""
     given, starts = iter(arrays), {}
     for name, ty in source.parameters:
@@ -49,40 +57,42 @@ def run(source, arrays, numbers):
             body(**args)
 
 
-def _number(ti, ty, value):
+def _number(ti: Any, ty: str, value: float) -> Any:
     """A number in the type of its parameter."""
     import triton.language as tl
     own, numpy = {"i32": (tl.int32, "i4"), "i64": (tl.int64, "i8"), "fp32": (tl.float32, "f4"), "fp64": (tl.float64, "f8")}[ty]
     return tl.tensor(ti.TensorHandle(np.array([value], numpy), own), own)
 
 
-def _start(a):
-    return a.__array_interface__["data"][0]
+def _start(a: np.ndarray[Any, Any]) -> int:
+    address: int = a.__array_interface__["data"][0]
+    return address
 
 
-def _reach(a):
+def _reach(a: np.ndarray[Any, Any]) -> tuple[int, int]:
     """Bytes before and behind the first element that an array occupies."""
     ends = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)] if a.size else []
     return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + (a.itemsize if a.size else 0)
 
 
 @functools.lru_cache(256)
-def _function(source):
+def _function(source: Source) -> Any:
     return function(source)
 
 
 @functools.lru_cache(4096)
-def _rewritten(fn):
+def _rewritten(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A Python function as the interpreter wants it."""
     from triton.runtime import interpreter as ti
-    return ti.InterpretedFunction(fn).rewrite()
+    rewritten: Callable[..., Any] = ti.InterpretedFunction(fn).rewrite()
+    return rewritten
 
 
-def _to_f32(u):
+def _to_f32(u: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return (np.ascontiguousarray(u).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(np.shape(u))
 
 
-def _to_bf16(x):
+def _to_bf16(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """To nearest even; NaN stays NaN."""
     x = np.ascontiguousarray(x, np.float32)
     b = x.view(np.uint32)
@@ -91,7 +101,7 @@ def _to_bf16(x):
 
 
 @contextlib.contextmanager
-def _simulation(regions):
+def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     """The interpreter with our patches, which are all taken back."""
     import triton.compiler.code_generator  # noqa: F401  (it keeps what is patched below: it must be loaded before)
     import triton.language as tl
@@ -100,12 +110,12 @@ def _simulation(regions):
     from triton.runtime.jit import JITFunction
     B, H, undo = ti.InterpreterBuilder, ti.TensorHandle, []
 
-    def put(obj, name, value):
+    def put(obj: type[Any], name: str, value: Callable[..., Any]) -> None:
         undo.append((obj, name, vars(obj).get(name), name in vars(obj)))
         setattr(obj, name, value)
 
-    def cast(old):
-        def new(self, src, dst, *rest):
+    def cast(old: Callable[..., Any]) -> Callable[..., Any]:
+        def new(self: Any, src: Any, dst: Any, *rest: Any) -> Any:
             s, d = src.dtype.scalar, dst.scalar
             if s == tl.bfloat16 and d != tl.bfloat16:
                 return H(_to_f32(src.data).astype(ti._get_np_dtype(d)), d)
@@ -116,7 +126,7 @@ def _simulation(regions):
             return old(self, src, dst, *rest)
         return new
 
-    def dot(self, a, b, d, *rest):
+    def dot(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
         x, y = (_to_f32(h.data) if h.dtype.scalar == tl.bfloat16 else h.data.astype(d.data.dtype) for h in (a, b))
         acc = d
         for k in range(x.shape[-1]):
@@ -124,11 +134,11 @@ def _simulation(regions):
             acc = B.create_fma(self, *(H(np.ascontiguousarray(p), d.dtype.scalar) for p in part), acc)
         return acc
 
-    def splat(self, ty, x):
+    def splat(self: Any, ty: Any, x: Any) -> Any:
         """A comparison of scalars says that it has the type of what is compared: the type wanted is right."""
         return H(np.full(ty.shape, np.asarray(x.data).reshape(-1)[0], ti._get_np_dtype(ty.scalar)), ty.scalar)
 
-    def reduce(self, input):
+    def reduce(self: Any, input: Sequence[Any]) -> tuple[Any]:
         """Element by element along the axis, all rows at once."""
         rows = [np.moveaxis(x.handle.data, self.axis, 0) for x in input]
         acc = tuple(self.to_tensor(r[0], x.dtype) for r, x in zip(rows, input, strict=True))
@@ -139,10 +149,10 @@ def _simulation(regions):
 
     check = _checked(regions)
 
-    def checked(name, what):
+    def checked(name: str, what: str) -> None:
         old = getattr(B, name)
 
-        def new(self, pointer, *args):
+        def new(self: Any, pointer: Any, *args: Any) -> Any:
             mask = args[1 if name.endswith("store") else 0]
             check(what, pointer.data, mask.data, max(1, pointer.get_element_ty().primitive_bitwidth // 8))
             return old(self, pointer, *args)
@@ -168,10 +178,11 @@ def _simulation(regions):
             setattr(obj, name, value) if had else delattr(obj, name)
 
 
-def _checked(regions):
+def _checked(regions: Sequence[tuple[int, int]]) -> Callable[..., Any]:
     starts, ends = (np.array([r[i] for r in regions], np.uint64) for i in (0, 1))
 
-    def check(what, pointers, mask, size):
+    def check(what: str, pointers: np.ndarray[Any, Any], mask: np.ndarray[Any, Any],
+              size: int) -> None:
         shape = np.broadcast_shapes(np.shape(pointers), np.shape(mask))
         p = np.broadcast_to(pointers, shape)[np.broadcast_to(mask, shape)].ravel()
         inside = np.zeros(p.shape, bool)

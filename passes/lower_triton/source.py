@@ -1,6 +1,13 @@
 """What a lowering gives: the text of a kernel and what its parameters are."""
+from __future__ import annotations
+
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .builder import Module
 
 
 @dataclass(frozen=True)
@@ -9,22 +16,24 @@ class Source:
     `i64`, `fp32`, `fp64`. Sizes of blocks are part of the text."""
     name: str
     text: str
-    parameters: tuple
+    parameters: tuple[tuple[str, str], ...]
     grid: str               # the number of programs, as an expression of the parameters
     warps: int = 4
     stages: int = 2         # of loads under way, in loops around products of matrices
 
     @property
-    def key(self):
+    def key(self) -> str:
         """Names the text, for caches."""
         return f"{self.name}-{hashlib.sha256(self.text.encode()).hexdigest()[:16]}"
 
-    def programs(self, numbers):
+    def programs(self, numbers: Mapping[str, float]) -> int:
         """How many programs to launch for these values of the parameters, by name."""
-        return max(1, eval(self.grid, {"cdiv": lambda a, b: -(-a // b)}, dict(numbers)))
+        count: int = eval(self.grid, {"cdiv": lambda a, b: -(-a // b)}, dict(numbers))
+        return max(1, count)
 
 
-def source(name, module, parameters, lines, grid, **options):
+def source(name: str, module: Module, parameters: Sequence[tuple[str, str]], lines: Sequence[str],
+           grid: str, **options: int) -> Source:
     """The helpers of a module and a kernel of these lines as one Source."""
     head = f"@triton.jit\ndef {name}({', '.join(n for n, _ in parameters)}):\n"
     helpers = module.text()

@@ -7,11 +7,12 @@ from .core import INF, NAN, clamp, fast_two_sum, function, power
 from .explog import EXP_LOW, VANISHES, exp_parts, exp_parts_of_sum, over_one_more, unless_far
 
 if TYPE_CHECKING:
-    from whet.passes.lower_llvm.builder import Fn, Val
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.operations import Operations
 
 
 @function("mish")
-def mish(f: Fn, x: Val) -> Val:
+def mish(f: Operations, x: Val) -> Val:
     """x tanh(log(1 + e^x)). With m = e^-|x| it is x N / D: N = 1 + 2m and D = N + 2m^2 above zero,
     N = 2m + m^2 and D = N + 2 below. As C has the product, not a number at -inf."""
     edge, shift = EXP_LOW[x.elem]
@@ -59,7 +60,7 @@ GELU_RANGE = {"float": (9.0, -10.9, 6.0), "double": (20.0, -21.6, 8.0)}
 
 
 @function("gelu_tanh")
-def gelu_tanh(f: Fn, x: Val) -> Val:
+def gelu_tanh(f: Operations, x: Val) -> Val:
     """x (1 + tanh(y)) / 2 = x / (1 + e^-2y), 2y = x (SLOPE + CUBIC x^2) in two parts; as C has
     the product, not a number at -inf."""
     edge, least, most = GELU_RANGE[x.elem]

@@ -8,55 +8,56 @@ from .core import BIAS, INF, NAN, TOP_BIT, bits, floating, function, nearest, po
 from .explog import mantissa
 
 if TYPE_CHECKING:
-    from whet.passes.lower_llvm.builder import Fn, Val
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.operations import Operations
 
 
 # ---- extrema: `min` and `max` give NaN where either is NaN, `fmin` and `fmax` only where both are
-def is_bound(f: Fn, b: Val) -> bool:
+def is_bound(f: Operations, b: Val) -> bool:
     """Is it a constant that is neither NaN nor a zero? Then `b` beside NaN is never chosen, and no
     zeros of other signs meet: one instruction does."""
-    x = f.numbers.get(b.ref, 0.0)
-    return x != 0 and x == x
+    x = f.number_of(b)
+    return x is not None and x != 0 and x == x
 
 
 @function("min")
-def minimum(f: Fn, a: Val, b: Val) -> Val:
+def minimum(f: Operations, a: Val, b: Val) -> Val:
     if is_bound(f, b):
         return f.sel(f.cmp("olt", b, a), b, a)
     return f.sel(f.cmp("uno", a, a), a, f.sel(f.cmp("olt", a, b), a, b))
 
 
 @function("max")
-def maximum(f: Fn, a: Val, b: Val) -> Val:
+def maximum(f: Operations, a: Val, b: Val) -> Val:
     if is_bound(f, b):
         return f.sel(f.cmp("ogt", b, a), b, a)
     return f.sel(f.cmp("uno", a, a), a, f.sel(f.cmp("ogt", a, b), a, b))
 
 
 @function("fmin")
-def fmin(f: Fn, a: Val, b: Val) -> Val:
+def fmin(f: Operations, a: Val, b: Val) -> Val:
     return f.sel(f.cmp("uno", b, b), a, f.sel(f.cmp("olt", a, b), a, b))
 
 
 @function("fmax")
-def fmax(f: Fn, a: Val, b: Val) -> Val:
+def fmax(f: Operations, a: Val, b: Val) -> Val:
     return f.sel(f.cmp("uno", b, b), a, f.sel(f.cmp("ogt", a, b), a, b))
 
 
 @function("copysign")
-def copysign(f: Fn, a: Any, b: Any) -> Any:
+def copysign(f: Operations, a: Any, b: Any) -> Any:
     return f.copysign(a, b)
 
 
 # ---- remainders ----------------------------------------------------------------------------------
-def reduce_by(f: Fn, r: Val, d: Val) -> Val:
+def reduce_by(f: Operations, r: Val, d: Val) -> Val:
     """r minus a multiple of d, smaller by 2^50 or below |d|. Exact: n is r/d rounded, and such a
     remainder is a float."""
     n = f.rint(r / d)
     return f.sel(f.cmp("oge", f.fabs(r), d), f.fma(-n, d, r), r)
 
 
-def remainder_far(f: Fn, r: Val, d: Val, single: bool) -> list[Val]:
+def remainder_far(f: Operations, r: Val, d: Val, single: bool) -> list[Val]:
     """r mod d for any quotient. f64 goes by the multiples 2^1400 d, 2^700 d and d, so that no
     quotient overflows."""
     low, middle = f.cmp("olt", d, 2.0 ** -400), f.cmp("olt", d, 2.0 ** 300)
@@ -69,7 +70,7 @@ def remainder_far(f: Fn, r: Val, d: Val, single: bool) -> list[Val]:
     return [r]
 
 
-def fmod_in_double(f: Fn, x: Val, y: Val, single: bool) -> Val:
+def fmod_in_double(f: Operations, x: Val, y: Val, single: bool) -> Val:
     """The remainder with the sign of x, exact for every quotient; `single`: both are f32 values,
     a quotient is below 2^278."""
     d = f.fabs(y)
@@ -85,7 +86,7 @@ def fmod_in_double(f: Fn, x: Val, y: Val, single: bool) -> Val:
 
 
 @function("fmod")
-def fmod(f: Fn, x: Val, y: Val) -> Val:
+def fmod(f: Operations, x: Val, y: Val) -> Val:
     if x.elem == "double":
         return fmod_in_double(f, x, y, False)
     return f.conv(
@@ -94,20 +95,20 @@ def fmod(f: Fn, x: Val, y: Val) -> Val:
         "float")
 
 
-def opposite(f: Fn, r: Val, y: Val) -> Val:
+def opposite(f: Operations, r: Val, y: Val) -> Val:
     """r is not zero and has the other sign than y."""
     return f.cmp("slt", bits(f, r) ^ bits(f, y), 0) & f.cmp("one", r, 0.0)
 
 
 @function("mod")
-def mod(f: Fn, x: Val, y: Val) -> Val:
+def mod(f: Operations, x: Val, y: Val) -> Val:
     """Python's remainder: the sign of y."""
     r = fmod(f, x, y)
     return f.sel(f.cmp("oeq", r, 0.0), f.copysign(r, y), f.sel(opposite(f, r, y), r + y, r))
 
 
 @function("floordiv")
-def floordiv(f: Fn, x: Val, y: Val) -> Val:
+def floordiv(f: Operations, x: Val, y: Val) -> Val:
     """The integer that goes with `mod`, as NumPy forms it."""
     r = fmod(f, x, y)
     q = (x - r) / y
@@ -120,12 +121,12 @@ def floordiv(f: Fn, x: Val, y: Val) -> Val:
 
 # ---- roots ---------------------------------------------------------------------------------------
 @function("rsqrt")
-def rsqrt(f: Fn, x: Val) -> Val:
+def rsqrt(f: Operations, x: Val) -> Val:
     return 1.0 / f.sqrt(x)
 
 
 @function("cbrt")
-def cbrt(f: Fn, x: Val) -> Val:
+def cbrt(f: Operations, x: Val) -> Val:
     """|x| = 2^(3n + i) m. z = (2^i m)^(-1/3) by a polynomial and one step of second order (f64:
     fourth), y = 2^i m z^2, and a Newton step."""
     e = x.elem
@@ -149,7 +150,7 @@ def cbrt(f: Fn, x: Val) -> Val:
 
 
 @function("hypot", "double")
-def hypot(f: Fn, x: Val, y: Val) -> Val:
+def hypot(f: Operations, x: Val, y: Val) -> Val:
     x, y = f.fabs(x), f.fabs(y)
     swap = f.cmp("olt", x, y)
     a, b = f.sel(swap, y, x), f.sel(swap, x, y)
@@ -162,7 +163,7 @@ def hypot(f: Fn, x: Val, y: Val) -> Val:
 
 
 @function("hypot", "float")
-def hypot_f32(f: Fn, x: Val, y: Val) -> Val:
+def hypot_f32(f: Operations, x: Val, y: Val) -> Val:
     """In f64, where no square of an f32 overflows or vanishes."""
     a, b = f.conv("fpext", x, "double"), f.conv("fpext", y, "double")
     r = f.conv("fptrunc", f.sqrt(f.fma(a, a, b * b)), "float")
@@ -171,7 +172,7 @@ def hypot_f32(f: Fn, x: Val, y: Val) -> Val:
 
 # ---- neighbours ----------------------------------------------------------------------------------
 @function("nextafter")
-def nextafter(f: Fn, x: Val, y: Val) -> Val:
+def nextafter(f: Operations, x: Val, y: Val) -> Val:
     """Floats of one sign are ordered like their bits."""
     u = bits(f, x)
     away = f.cmp("ogt", f.fabs(y), f.fabs(x)) & f.cmp("sge", u ^ bits(f, y), 0)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..builder import Fn, Val, vec
+from ..builder import Val, vec
+from ..operations import Operations
 from . import coefficients
 
 FUNCTIONS: dict[str, _Function] = {}
@@ -44,7 +45,7 @@ class _Function:
     def supports(self, elem: str) -> bool:
         return elem in self.by_type
 
-    def __call__(self, f: Fn, *vals: Val) -> Val:
+    def __call__(self, f: Operations, *vals: Val) -> Val:
         elem = next(v.elem for v in vals if isinstance(v, Val))
         lanes = max(v.lanes for v in vals if isinstance(v, Val))
         found: Val = self.by_type[elem](f, *(f.as_val(v, vec(elem, lanes)) for v in vals))
@@ -53,14 +54,14 @@ class _Function:
 
 def through_double(name: str) -> None:
     """Register the f32 version of `name` as its f64 version, rounded once."""
-    def narrow(f: Fn, *vals: Val) -> Val:
+    def narrow(f: Operations, *vals: Val) -> Val:
         return f.conv("fptrunc",
                       _by_type[name]["double"](f, *(f.conv("fpext", v, "double") for v in vals)),
                       "float")
     function(name, "float")(narrow)
 
 
-def poly(f: Fn, x: Val, cs: Sequence[float], chains: int = 1) -> Val:
+def poly(f: Operations, x: Val, cs: Sequence[float], chains: int = 1) -> Val:
     """cs[0] + cs[1] x + ... by Horner's rule in fma; in 2 or 4 chains side by side where one
     would be the longest wait."""
     if chains > 1:
@@ -73,7 +74,7 @@ def poly(f: Fn, x: Val, cs: Sequence[float], chains: int = 1) -> Val:
     return r
 
 
-def fitted(f: Fn, x: Val, name: str, chains: int = 1) -> Val:
+def fitted(f: Operations, x: Val, name: str, chains: int = 1) -> Val:
     """The polynomial `name`_F32 or `name`_F64 of `coefficients`; the f64 one, being longer, in
     `chains`."""
     if x.elem == "float":
@@ -81,22 +82,22 @@ def fitted(f: Fn, x: Val, name: str, chains: int = 1) -> Val:
     return poly(f, x, getattr(coefficients, name + "_F64"), chains)
 
 
-def bits(f: Fn, x: Val) -> Val:
+def bits(f: Operations, x: Val) -> Val:
     return f.conv("bitcast", x, INT[x.elem])
 
 
-def floating(f: Fn, u: Val) -> Val:
+def floating(f: Operations, u: Val) -> Val:
     """The float whose bits are u."""
     return f.conv("bitcast", u, {"i32": "float", "i64": "double"}[u.elem])
 
 
-def clamp(f: Fn, x: Val, lo: float, hi: float) -> Val:
+def clamp(f: Operations, x: Val, lo: float, hi: float) -> Val:
     """NaN passes through."""
     x = f.sel(f.cmp("olt", x, lo), lo, x)
     return f.sel(f.cmp("ogt", x, hi), hi, x)
 
 
-def nearest(f: Fn, x: Val, scale: float, plus: int = 0) -> tuple[Val, Val]:
+def nearest(f: Operations, x: Val, scale: float, plus: int = 0) -> tuple[Val, Val]:
     """(n, u): n = the integer nearest to x * scale; u is an integer with n + plus in its low bits
     (mod 2^22; f64 2^51), where n is within these."""
     magic = MAGIC[x.elem] + plus
@@ -104,25 +105,25 @@ def nearest(f: Fn, x: Val, scale: float, plus: int = 0) -> tuple[Val, Val]:
     return t - magic, bits(f, t)
 
 
-def power(f: Fn, u: Val, elem: str) -> Val:
+def power(f: Operations, u: Val, elem: str) -> Val:
     """2^n, u holding n + BIAS in its low bits; the bits above do not matter."""
     return floating(f, u << MANTISSA[elem])
 
 
-def two_sum(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
+def two_sum(f: Operations, a: Val, b: Val) -> tuple[Val, Val]:
     """(s, e): s + e = a + b exactly."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
-def fast_two_sum(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
+def fast_two_sum(f: Operations, a: Val, b: Val) -> tuple[Val, Val]:
     """The same for |a| >= |b| (or a = 0)."""
     s = a + b
     return s, b - (s - a)
 
 
-def two_prod(f: Fn, a: Val, b: Val) -> tuple[Val, Val]:
+def two_prod(f: Operations, a: Val, b: Val) -> tuple[Val, Val]:
     """(p, e): p + e = a * b exactly."""
     p = a * b
     return p, f.fma(a, b, -p)

@@ -8,7 +8,8 @@ from . import coefficients as C
 from .core import BIAS, INF, NAN, bits, clamp, fast_two_sum, fitted, floating, function, nearest, poly, power, two_prod, two_sum
 
 if TYPE_CHECKING:
-    from whet.passes.lower_llvm.builder import Fn, Val
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.operations import Operations
 
 LOG2E = 1.4426950408889634
 # n * the first is exact for |n| < 2^11
@@ -16,7 +17,7 @@ LN2 = {"float": (0.693145751953125, 1.42860682030941723e-06),
        "double": (0.693147180369123816490, 1.90821492927058770002e-10)}
 
 
-def exp_parts(f: Fn, x: Val, plus: int = 0) -> tuple[Val, Val]:
+def exp_parts(f: Operations, x: Val, plus: int = 0) -> tuple[Val, Val]:
     """x = n ln2 + r: (q, u), q = e^r - 1, u with n + BIAS + plus in its low bits."""
     n, u = nearest(f, x, LOG2E, BIAS[x.elem] + plus)
     hi, lo = LN2[x.elem]
@@ -24,12 +25,13 @@ def exp_parts(f: Fn, x: Val, plus: int = 0) -> tuple[Val, Val]:
     return f.fma(r * r, exp_poly(f, r), r), u
 
 
-def exp_poly(f: Fn, r: Val) -> Val:
+def exp_poly(f: Operations, r: Val) -> Val:
     """(e^r - 1 - r) / r^2 for |r| <= ln2 / 2."""
     return fitted(f, r, "EXP", 2)
 
 
-def exp_parts_of_sum(f: Fn, x: Val, tail: Val | None, plus: int = 0) -> tuple[Val, Val, Val]:
+def exp_parts_of_sum(f: Operations, x: Val, tail: Val | None,
+                     plus: int = 0) -> tuple[Val, Val, Val]:
     """For x + tail, and without loss: (r, c, u), r + c = e^(x + tail - n ln2) - 1."""
     n, u = nearest(f, x, LOG2E, BIAS[x.elem] + plus)
     hi, lo = LN2[x.elem]
@@ -47,7 +49,8 @@ LEAST_POWER = {"float": -126 - 64, "double": -1022 - 128}
 EXP_RANGE = {"float": (-131.7, 89.0), "double": (-797.12, 710.0)}
 
 
-def unless_far(f: Fn, x: Val, plain: Callable[..., Any], careful: Callable[..., Any]) -> Val:
+def unless_far(f: Operations, x: Val, plain: Callable[..., Any],
+               careful: Callable[..., Any]) -> Val:
     """plain() where every |x| is below the edges of EXP_LOW, which is nearly always: careful()
     is right everywhere, but longer."""
     far = f.cmp("uge", f.fabs(x), -EXP_LOW[x.elem][0])
@@ -55,7 +58,7 @@ def unless_far(f: Fn, x: Val, plain: Callable[..., Any], careful: Callable[..., 
 
 
 @function("exp")
-def exp(f: Fn, x: Val) -> Val:
+def exp(f: Operations, x: Val) -> Val:
     def plain() -> Val:
         q, u = exp_parts(f, x)
         return (q + 1.0) * power(f, u, x.elem)
@@ -66,13 +69,13 @@ def exp(f: Fn, x: Val) -> Val:
     return unless_far(f, x, plain, careful)
 
 
-def exp_of_sum(f: Fn, x: Val, tail: Val) -> Val:
+def exp_of_sum(f: Operations, x: Val, tail: Val) -> Val:
     """e^(x + tail)"""
     r, c, u = exp_parts_of_sum(f, clamp(f, x, *EXP_RANGE[x.elem]), tail, -1)
     return exp_scale(f, (c + r) + 1.0, u, f.cmp("olt", x, EXP_LOW[x.elem][0]))
 
 
-def exp_scale(f: Fn, p: Val, u: Val, low: Val) -> Val:
+def exp_scale(f: Operations, p: Val, u: Val, low: Val) -> Val:
     """2^n p, u holding n - 1: as 2^(n-1) times 2 p, since 2^(n-1) is a float up to the largest
     result. low: may be subnormal."""
     shift = EXP_LOW[p.elem][1]
@@ -81,7 +84,7 @@ def exp_scale(f: Fn, p: Val, u: Val, low: Val) -> Val:
 
 
 @function("exp2")
-def exp2(f: Fn, x: Val) -> Val:
+def exp2(f: Operations, x: Val) -> Val:
     hi, edge = (129.0, -124.0) if x.elem == "float" else (1025.0, -1020.0)
     b = clamp(f, x, float(LEAST_POWER[x.elem]), hi)
     n, u = nearest(f, b, 1.0, BIAS[x.elem] - 1)
@@ -96,7 +99,7 @@ RAISE = {"float": 24, "double": 54}                                      # makes
 LN2_F32 = 0.693147182464599609375
 
 
-def mantissa(f: Fn, x: Val, normal: bool = False) -> tuple[Val, Val, Val]:
+def mantissa(f: Operations, x: Val, normal: bool = False) -> tuple[Val, Val, Val]:
     """x > 0 is 2^k m with m in [sqrt 1/2, sqrt 2): (k, m, d), k as a float, d = k at the place of
     the exponent.
 
@@ -120,7 +123,7 @@ def mantissa(f: Fn, x: Val, normal: bool = False) -> tuple[Val, Val, Val]:
     return (k if normal else f.sel(tiny, k - float(RAISE[e]), k)), m, d
 
 
-def log_sum(f: Fn, k: Val, z: Val, tail: Val | None = None) -> Val:
+def log_sum(f: Operations, k: Val, z: Val, tail: Val | None = None) -> Val:
     """k ln2 + log(1 + z) + tail, for z in sqrt 1/2 - 1 .. sqrt 2 - 1 and a small tail."""
     if z.elem == "float":
         p = poly(f, z, C.LOG_F32)
@@ -134,14 +137,14 @@ def log_sum(f: Fn, k: Val, z: Val, tail: Val | None = None) -> Val:
     return f.fma(k, hi, z - (half - f.fma(s, f.fma(w, poly(f, w, C.LOG_F64, 2), half), low)))
 
 
-def log_edges(f: Fn, x: Val, r: Val) -> Val:
+def log_edges(f: Operations, x: Val, r: Val) -> Val:
     """r where x is positive and finite, what a logarithm gives elsewhere."""
     r = f.sel(f.cmp("oeq", x, 0.0), -INF, r)
     r = f.sel(f.cmp("ult", x, 0.0), NAN, r)
     return f.sel(f.cmp("oeq", x, INF), INF, r)
 
 
-def logarithm(f: Fn, x: Val, of_parts: Callable[..., Any]) -> Val:
+def logarithm(f: Operations, x: Val, of_parts: Callable[..., Any]) -> Val:
     """of_parts(k, m - 1) for x = 2^k m, and the edges. Where all lanes are ordinary, which is
     nearly always, the care for subnormal, negative and infinite numbers, a quarter of the work, is
     branched around."""
@@ -158,17 +161,17 @@ def logarithm(f: Fn, x: Val, of_parts: Callable[..., Any]) -> Val:
 
 
 @function("log")
-def log(f: Fn, x: Val) -> Val:
+def log(f: Operations, x: Val) -> Val:
     return logarithm(f, x, lambda k, z: log_sum(f, k, z))
 
 
 @function("log2", "float")
-def log2_f32(f: Fn, x: Val) -> Val:
+def log2_f32(f: Operations, x: Val) -> Val:
     return logarithm(f, x, lambda k, z: k + f.fma(z, C.LOG2_SLOPE, z * poly(f, z, C.LOG2_F32)))
 
 
 @function("log10", "float")
-def log10_f32(f: Fn, x: Val) -> Val:
+def log10_f32(f: Operations, x: Val) -> Val:
     hi, lo = LOG10_2["float"]
     return logarithm(
         f,
@@ -180,7 +183,7 @@ LOG10_2 = {"float": (0.30078125, 2.487456639811952e-04), "double": (0.3010299956
 PER_LN = {"log2": (1.4426950408889634, 2.0355273740931033e-17), "log10": (0.4342944819032518, 1.098319650216765e-17)}
 
 
-def log_in_base(f: Fn, k: Val, z: Val, base: str, whole: tuple[float, float]) -> Val:
+def log_in_base(f: Operations, k: Val, z: Val, base: str, whole: tuple[float, float]) -> Val:
     """f64: k whole[0] + (k whole[1] + log(1 + z) / log(base)), log(1 + z) in two doubles."""
     s = z / (z + 2.0)
     w = s * s
@@ -195,18 +198,18 @@ def log_in_base(f: Fn, k: Val, z: Val, base: str, whole: tuple[float, float]) ->
 
 
 @function("log2", "double")
-def log2_f64(f: Fn, x: Val) -> Val:
+def log2_f64(f: Operations, x: Val) -> Val:
     return logarithm(f, x, lambda k, z: log_in_base(f, k, z, "log2", (1.0, 0.0)))
 
 
 @function("log10", "double")
-def log10_f64(f: Fn, x: Val) -> Val:
+def log10_f64(f: Operations, x: Val) -> Val:
     return logarithm(f, x, lambda k, z: log_in_base(f, k, z, "log10", LOG10_2["double"]))
 
 
 # ---- around zero ---------------------------------------------------------------------------------
 @function("log1p")
-def log1p(f: Fn, x: Val) -> Val:
+def log1p(f: Operations, x: Val) -> Val:
     """log of the sum 1 + x; as in `logarithm`, the edges are branched around."""
     u, lost = two_sum(f, x, f.const(x.ty, 1.0))
     least, most = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], 2.0 ** 60))
@@ -217,7 +220,8 @@ def log1p(f: Fn, x: Val) -> Val:
     return f.copysign(r, x)
 
 
-def log_of_sum(f: Fn, u: Val, lost: Val, more: Val | None = None, large: bool = True) -> Val:
+def log_of_sum(f: Operations, u: Val, lost: Val, more: Val | None = None,
+               large: bool = True) -> Val:
     """log(u + lost) + more ln2, for a normal u >= 2^-54 and |lost| <= ulp(u), or anything small
     where u = 1.
 
@@ -232,7 +236,7 @@ def log_of_sum(f: Fn, u: Val, lost: Val, more: Val | None = None, large: bool = 
 
 
 @function("expm1")
-def expm1(f: Fn, x: Val) -> Val:
+def expm1(f: Operations, x: Val) -> Val:
     """2^n (1 + r + c) - 1 as 2 ((2^(n-1) - 1/2) + 2^(n-1) r + 2^(n-1) c): the bracket is exact
     where it matters, and the larger."""
     e = x.elem
@@ -246,7 +250,7 @@ def expm1(f: Fn, x: Val) -> Val:
 
 
 @function("logit")
-def logit(f: Fn, x: Val) -> Val:
+def logit(f: Operations, x: Val) -> Val:
     """log(q + lost), q = x / (1 - x) and what the quotient and the difference lost; x is raised
     so that q is no subnormal."""
     low = f.cmp("olt", x, 2.0 ** -64)
@@ -262,7 +266,7 @@ def logit(f: Fn, x: Val) -> Val:
 
 
 @function("sigmoid")
-def sigmoid(f: Fn, x: Val) -> Val:
+def sigmoid(f: Operations, x: Val) -> Val:
     """1 / (1 + 2^n (1 + q)) for -x = n ln2 + log(1 + q)."""
     edge, shift = EXP_LOW[x.elem]
 
@@ -279,7 +283,7 @@ def sigmoid(f: Fn, x: Val) -> Val:
     return unless_far(f, x, plain, careful)
 
 
-def over_one_more(f: Fn, top: float | Val, q: Val, s: Val) -> Val:
+def over_one_more(f: Operations, top: float | Val, q: Val, s: Val) -> Val:
     """top / (1 + s (1 + q)), the divisor formed with one rounding: s q is exact, and 1 + s is
     made good."""
     whole = s + 1.0
@@ -291,7 +295,7 @@ VANISHES = {"float": -110.0, "double": -753.0}
 
 
 @function("silu")
-def silu(f: Fn, x: Val) -> Val:
+def silu(f: Operations, x: Val) -> Val:
     """x / (1 + e^-x); as C has it, not a number at -inf."""
     edge, shift = EXP_LOW[x.elem]
     least = VANISHES[x.elem]
@@ -310,7 +314,7 @@ def silu(f: Fn, x: Val) -> Val:
 
 
 @function("softplus")
-def softplus(f: Fn, x: Val) -> Val:
+def softplus(f: Operations, x: Val) -> Val:
     """max(x, 0) + log(1 + m), m = e^-|x| with what its rounding lost; far below zero it is e^x."""
     edge = -EXP_LOW[x.elem][0]
 

@@ -8,11 +8,12 @@ from .core import BIAS, INF, NAN, fast_two_sum, fitted, function, nearest, power
 from .explog import LN2, LN2_F32, LOG2E, exp_parts, log_of_sum
 
 if TYPE_CHECKING:
-    from whet.passes.lower_llvm.builder import Fn, Val
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.operations import Operations
 
 
 @function("tanh")
-def tanh(f: Fn, x: Val) -> Val:
+def tanh(f: Operations, x: Val) -> Val:
     """y = h / (h + 1), h = (e^2|x| - 1) / 2 = (2^n - 1) / 2 + 2^n (r + r^2 p(r)), which near zero
     loses nothing.
 
@@ -25,7 +26,7 @@ def tanh(f: Fn, x: Val) -> Val:
     return f.copysign(f.sel(f.cmp("olt", a, 0.35), f.fma(-h, y, h), y), x)
 
 
-def twice_parts(f: Fn, a: Val) -> tuple[Val, Val]:
+def twice_parts(f: Operations, a: Val) -> tuple[Val, Val]:
     """(r, 2^n): 2a = n ln2 + 2r, for a >= 0; flat from 10 (f64: 20) on, where tanh(a) is 1."""
     top = 10.0 if a.elem == "float" else 20.0
     b = f.sel(f.cmp("ogt", a, top), top, a)
@@ -39,7 +40,7 @@ def twice_parts(f: Fn, a: Val) -> tuple[Val, Val]:
     return r, power(f, u, a.elem)
 
 
-def short_of_one(f: Fn, a: Val) -> Val:
+def short_of_one(f: Operations, a: Val) -> Val:
     """1 - tanh(a) = 2 / (e^2a + 1) for a >= 0."""
     r, s = twice_parts(f, a)
     return 2.0 / f.fma(s, r * fitted(f, r, "EXP_TWICE", 2), s + 1.0)
@@ -51,7 +52,7 @@ THIRD = {
 
 
 @function("tanhshrink")
-def tanhshrink(f: Fn, x: Val) -> Val:
+def tanhshrink(f: Operations, x: Val) -> Val:
     """x - tanh(x). |x| < 1: x^3 (1/3 + p(x^2)); above, |x| - 1 is exact until its rounding is
     all that counts."""
     a = f.fabs(x)
@@ -63,7 +64,7 @@ def tanhshrink(f: Fn, x: Val) -> Val:
     return f.sel(f.cmp("olt", a, 1.0), small, f.copysign((a - 1.0) + short_of_one(f, a), x))
 
 
-def half_exp(f: Fn, a: Val) -> Val:
+def half_exp(f: Operations, a: Val) -> Val:
     """e^a / 2 for a >= 0, without overflow before the quotient does."""
     top = 90.0 if a.elem == "float" else 711.0
     q, u = exp_parts(f, f.sel(f.cmp("ogt", a, top), top, a), -2)
@@ -72,13 +73,13 @@ def half_exp(f: Fn, a: Val) -> Val:
 
 
 @function("cosh")
-def cosh(f: Fn, x: Val) -> Val:
+def cosh(f: Operations, x: Val) -> Val:
     e = half_exp(f, f.fabs(x))
     return e + 0.25 / e
 
 
 @function("sinh")
-def sinh(f: Fn, x: Val) -> Val:
+def sinh(f: Operations, x: Val) -> Val:
     """|x| < 1: a polynomial; above: (e^|x| - e^-|x|) / 2."""
     a = f.fabs(x)
     z = x * x
@@ -92,7 +93,7 @@ LARGE = {"float": 2.0 ** 15, "double": 2.0 ** 30}
 
 
 @function("asinh")
-def asinh(f: Fn, x: Val) -> Val:
+def asinh(f: Operations, x: Val) -> Val:
     """sign(x) log(1 + a + w), w = sqrt(a^2 + 1) - 1."""
     a = f.fabs(x)
     large = f.cmp("ogt", a, LARGE[x.elem])
@@ -107,7 +108,7 @@ def asinh(f: Fn, x: Val) -> Val:
 
 
 @function("acosh")
-def acosh(f: Fn, x: Val) -> Val:
+def acosh(f: Operations, x: Val) -> Val:
     """log(x + sqrt(t^2 + 2t)), t = x - 1."""
     large = f.cmp("ogt", x, LARGE[x.elem])
     b = f.sel(large, 1.0, x)
@@ -119,7 +120,7 @@ def acosh(f: Fn, x: Val) -> Val:
 
 
 @function("atanh")
-def atanh(f: Fn, x: Val) -> Val:
+def atanh(f: Operations, x: Val) -> Val:
     """sign(x) log(1 + t) / 2, t = 2a / (1 - a), with what the quotient lost."""
     a = f.fabs(x)
     d = 1.0 - a

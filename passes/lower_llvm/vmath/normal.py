@@ -10,12 +10,13 @@ from .explog import LN2, LOG2E
 from .special import erf_near_zero, erfc_of_magnitude
 
 if TYPE_CHECKING:
-    from whet.passes.lower_llvm.builder import Fn, Val
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.operations import Operations
 
 ROOT_HALF = 0.7071067811865476
 
 
-def half_square(f: Fn, a: Val) -> tuple[Val, Val]:
+def half_square(f: Operations, a: Val) -> tuple[Val, Val]:
     """-a^2 / 2 in two parts."""
     b = a * -0.5
     h = a * b
@@ -26,7 +27,7 @@ def half_square(f: Fn, a: Val) -> tuple[Val, Val]:
 FAR, LAST, SHIFT = 3.5, 14.5, 64
 
 
-def tail_f32(f: Fn, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
+def tail_f32(f: Operations, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
     """(t, u): Phi(-a), or a Phi(-a), is t 2^n, u having n + BIAS in its low bits; for 0 <= a < FAR,
     or with `far` up to LAST.
 
@@ -67,7 +68,7 @@ def tail_f32(f: Fn, a: Val, times_a: bool, far: bool) -> tuple[Val, Val]:
     return t, u
 
 
-def by_tail_f32(f: Fn, x: Val, times_a: bool, of_tail: Callable[..., Any],
+def by_tail_f32(f: Operations, x: Val, times_a: bool, of_tail: Callable[..., Any],
                 edges: Callable[..., Any] = lambda r: r) -> Val:
     """of_tail(t, s), t s being what `tail_f32` says and s a power of two; and what `edges` makes of
     it. Where all lanes are below FAR, which is nearly always, without the care for what is
@@ -85,13 +86,13 @@ def by_tail_f32(f: Fn, x: Val, times_a: bool, of_tail: Callable[..., Any],
 
 
 @function("ndtr", "float")
-def ndtr_f32(f: Fn, x: Val) -> Val:
+def ndtr_f32(f: Operations, x: Val) -> Val:
     return by_tail_f32(f, x, False,
                        lambda t, s: f.sel(f.cmp("ogt", x, 0.0), f.fma(-t, s, 1.0), t * s))
 
 
 @function("gelu", "float")
-def gelu_f32(f: Fn, x: Val) -> Val:
+def gelu_f32(f: Operations, x: Val) -> Val:
     """x Phi(x) = max(x, 0) - |x| Phi(-|x|); as the product, not a number at -inf."""
     zero = f.const(x.ty, -0.0)
     return by_tail_f32(f, x, True, lambda t, s: f.fma(-t, s, f.sel(f.cmp("ogt", zero, x), zero, x)),
@@ -99,7 +100,7 @@ def gelu_f32(f: Fn, x: Val) -> Val:
 
 
 # ---- f64 -----------------------------------------------------------------------------------------
-def tail_f64(f: Fn, a: Val, times: Val | None = None) -> Val:
+def tail_f64(f: Operations, a: Val, times: Val | None = None) -> Val:
     """Phi(-a), or `times` as much, for 1/2 <= a / sqrt 2."""
     b = f.sel(f.cmp("ogt", a, 39.0), 39.0, a)
     return erfc_of_magnitude(f, b * ROOT_HALF, exponent=half_square(f, b),
@@ -107,7 +108,7 @@ def tail_f64(f: Fn, a: Val, times: Val | None = None) -> Val:
 
 
 @function("ndtr", "double")
-def ndtr_f64(f: Fn, x: Val) -> Val:
+def ndtr_f64(f: Operations, x: Val) -> Val:
     a = f.fabs(x)
     t = tail_f64(f, a)
     near = f.fma(erf_near_zero(f, x * ROOT_HALF), 0.5, 0.5)
@@ -115,7 +116,7 @@ def ndtr_f64(f: Fn, x: Val) -> Val:
 
 
 @function("gelu", "double")
-def gelu_f64(f: Fn, x: Val) -> Val:
+def gelu_f64(f: Operations, x: Val) -> Val:
     a = f.fabs(x)
     t = tail_f64(f, a, a)
     near = x * f.fma(erf_near_zero(f, x * ROOT_HALF), 0.5, 0.5)

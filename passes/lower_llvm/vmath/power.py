@@ -10,15 +10,16 @@ from .explog import LN2, MIN_NORMAL, exp_of_sum, mantissa
 from .hyperbolic import THIRD
 
 if TYPE_CHECKING:
-    from whet.passes.lower_llvm.builder import Fn, Val
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.operations import Operations
 
 
 @function("pow", "float")
-def pow_f32(f: Fn, x: Val, y: Val) -> Val:
+def pow_f32(f: Operations, x: Val, y: Val) -> Val:
     return with_edges(f, x, y, power_f32)
 
 
-def power_f32(f: Fn, x: Val, y: Val, normal: bool) -> Val:
+def power_f32(f: Operations, x: Val, y: Val, normal: bool) -> Val:
     """2^(y log2 x) for x > 0 in f64, rounded once."""
     k, m, _ = mantissa(f, x, normal)
     k, z, y = (f.conv("fpext", v, "double") for v in (k, m - 1.0, y))
@@ -28,11 +29,11 @@ def power_f32(f: Fn, x: Val, y: Val, normal: bool) -> Val:
 
 
 @function("pow", "double")
-def pow_f64(f: Fn, x: Val, y: Val) -> Val:
+def pow_f64(f: Operations, x: Val, y: Val) -> Val:
     return with_edges(f, x, y, power_f64)
 
 
-def power_f64(f: Fn, x: Val, y: Val, normal: bool) -> Val:
+def power_f64(f: Operations, x: Val, y: Val, normal: bool) -> Val:
     """exp(y log x) for x > 0, the logarithm in two doubles."""
     hi, lo = long_log(f, x, normal)
     t = hi * y
@@ -40,7 +41,7 @@ def power_f64(f: Fn, x: Val, y: Val, normal: bool) -> Val:
     return exp_of_sum(f, t, f.sel(f.cmp("olt", f.fabs(t), 1000.0), low, 0.0))
 
 
-def long_log(f: Fn, x: Val, normal: bool) -> tuple[Val, Val]:
+def long_log(f: Operations, x: Val, normal: bool) -> tuple[Val, Val]:
     """log x in two doubles, good to 2^-65: with x = 2^k m and s = (m - 1) / (m + 1), k ln2 + 2s +
     2s (s^2/3 + s^4 p(s^2)).
 
@@ -67,7 +68,7 @@ def long_log(f: Fn, x: Val, normal: bool) -> tuple[Val, Val]:
     return fast_two_sum(f, hi, more + lost)
 
 
-def with_edges(f: Fn, x: Val, y: Val, power: Callable[..., Any]) -> Val:
+def with_edges(f: Operations, x: Val, y: Val, power: Callable[..., Any]) -> Val:
     """power(x, y) with all the cases of C99; where every x is positive, normal and finite and
     every y finite, without asking."""
     least, inf = (bits(f, f.const(x.ty, v)) for v in (MIN_NORMAL[x.elem], INF))
@@ -76,7 +77,7 @@ def with_edges(f: Fn, x: Val, y: Val, power: Callable[..., Any]) -> Val:
                  lambda: [power(f, x, y, True)])[0]
 
 
-def edges(f: Fn, x: Val, y: Val, r: Val) -> Val:
+def edges(f: Operations, x: Val, y: Val, r: Val) -> Val:
     """r = |x|^y for ordinary x and y; the sign and all other cases."""
     e = x.elem
     a = f.fabs(x)

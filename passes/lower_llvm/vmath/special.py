@@ -9,12 +9,13 @@ from .core import INF, NAN, clamp, function, poly, through_double, two_sum
 from .explog import exp_of_sum, exp_parts_of_sum, exp_scale, log
 
 if TYPE_CHECKING:
-    from whet.passes.lower_llvm.builder import Fn, Val
+    from whet.passes.lower_llvm.builder import Val
+    from whet.passes.lower_llvm.operations import Operations
 
 
 # ---- the error function --------------------------------------------------------------------------
 @function("erf", "float")
-def erf_f32(f: Fn, x: Val) -> Val:
+def erf_f32(f: Operations, x: Val) -> Val:
     """|x| < 1.1: x + x p(x^2); above: 1 - p(|x|)^4 (the root of erfc needs few terms), flat from
     3.93 on."""
     a = f.fabs(x)
@@ -26,7 +27,7 @@ def erf_f32(f: Fn, x: Val) -> Val:
     return f.sel(f.cmp("olt", a, 1.1), small, big)
 
 
-def erfcx_of_magnitude(f: Fn, a: Val, chains: int = 1) -> tuple[Val, Val]:
+def erfcx_of_magnitude(f: Operations, a: Val, chains: int = 1) -> tuple[Val, Val]:
     """e^(a^2) erfc(a) for 1/2 <= a <= 28, in two parts: p(q) / (a + 2), q = (a - 2) / (a + 2)."""
     d, lost = two_sum(f, a, f.const(a.ty, 2.0))
     inverse = 1.0 / d
@@ -35,12 +36,13 @@ def erfcx_of_magnitude(f: Fn, a: Val, chains: int = 1) -> tuple[Val, Val]:
     return v, (f.fma(-v, d, p) - v * lost) * inverse
 
 
-def square_in_two(f: Fn, a: Val) -> tuple[Val, Val]:
+def square_in_two(f: Operations, a: Val) -> tuple[Val, Val]:
     square = a * a
     return square, f.fma(a, a, -square)
 
 
-def erfc_of_magnitude(f: Fn, a: Val, chains: int = 1, exponent: tuple[Val, Val] | None = None,
+def erfc_of_magnitude(f: Operations, a: Val, chains: int = 1,
+                      exponent: tuple[Val, Val] | None = None,
                       times: float | Val | None = None) -> Val:
     """erfc(a) for 1/2 <= a <= 28, as a product rounded once; or `times` as much. `exponent`:
     -a^2 in two parts, if known better."""
@@ -53,13 +55,13 @@ def erfc_of_magnitude(f: Fn, a: Val, chains: int = 1, exponent: tuple[Val, Val] 
     return exp_scale(f, y if times is None else y * times, u, f.cmp("ogt", a, 26.0))
 
 
-def erf_near_zero(f: Fn, x: Val) -> Val:
+def erf_near_zero(f: Operations, x: Val) -> Val:
     """erf(x) for |x| < 0.9."""
     return f.fma(x, poly(f, x * x, C.ERF_SMALL_F64, 2), x)
 
 
 @function("erf", "double")
-def erf_f64(f: Fn, x: Val) -> Val:
+def erf_f64(f: Operations, x: Val) -> Val:
     """|x| < 0.9: x + x p(x^2); above: 1 - erfc(|x|), flat from 6 on."""
     a = f.fabs(x)
     small = erf_near_zero(f, x)
@@ -68,7 +70,7 @@ def erf_f64(f: Fn, x: Val) -> Val:
 
 
 @function("erfc", "double")
-def erfc(f: Fn, x: Val) -> Val:
+def erfc(f: Operations, x: Val) -> Val:
     """|x| < 1/2: 1 - erf(x)."""
     a = f.fabs(x)
     small = 1.0 - erf_near_zero(f, x)
@@ -82,7 +84,7 @@ ERFCX_FAR = 1.0, -1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64, -13513
 
 
 @function("erfcx", "double")
-def erfcx(f: Fn, x: Val) -> Val:
+def erfcx(f: Operations, x: Val) -> Val:
     """e^(x^2) erfc(x)"""
     a = f.fabs(x)
     far = f.cmp("ogt", a, 28.0)
@@ -98,7 +100,7 @@ through_double("erfcx")
 
 
 @function("erfinv", "double")
-def erfinv(f: Fn, x: Val) -> Val:
+def erfinv(f: Operations, x: Val) -> Val:
     """x p(w), w = -log(1 - x^2); beyond w = 6 (|x| > 0.9988) p takes sqrt(w)."""
     a = f.fabs(x)
     w = -log(f, (1.0 - a) * (a + 1.0))
@@ -124,30 +126,30 @@ through_double("erfinv")
 PI = 3.141592653589793
 
 
-def sine_tail(f: Fn, d: Val) -> Val:
+def sine_tail(f: Operations, d: Val) -> Val:
     """sin(pi d) / pi - d for |d| <= 1/2."""
     z = d * d
     return d * z * poly(f, z, C.SIN_PI)
 
 
-def sine(f: Fn, d: Val) -> Val:
+def sine(f: Operations, d: Val) -> Val:
     """sin(pi d) / pi"""
     return d + sine_tail(f, d)
 
 
-def turn(f: Fn, y: Val) -> Val:
+def turn(f: Operations, y: Val) -> Val:
     """The distance from y to the nearest integer, of either sign; exact."""
     return y - f.rint(y)
 
 
-def sine_and_cosine(f: Fn, y: Val) -> tuple[Val, Val]:
+def sine_and_cosine(f: Operations, y: Val) -> tuple[Val, Val]:
     """Of pi y up to a common sign, both divided by pi."""
     d = turn(f, y)
     return sine(f, d), sine(f, 0.5 - f.fabs(d))
 
 
 @function("sinc", "double")
-def sinc(f: Fn, x: Val) -> Val:
+def sinc(f: Operations, x: Val) -> Val:
     """sin(pi x) / (pi x), where pi cancels: 1 at 0."""
     n = f.rint(x)
     half = n * 0.5
@@ -157,7 +159,7 @@ def sinc(f: Fn, x: Val) -> Val:
 
 
 @function("lgamma", "double")
-def lgamma(f: Fn, x: Val) -> Val:
+def lgamma(f: Operations, x: Val) -> Val:
     """log|gamma|. Up to 1/2 from the argument raised by 2, up to 6 from the argument lowered
     into 1.5 .. 2.5."""
     y = f.fabs(x)
@@ -195,7 +197,7 @@ def lgamma(f: Fn, x: Val) -> Val:
 
 
 @function("digamma", "double")
-def digamma(f: Fn, x: Val) -> Val:
+def digamma(f: Operations, x: Val) -> Val:
     """y < 2: (y - root) p; up to 6: lowered into 1 .. 2, the sum of reciprocals as one quotient
     n / d."""
     y = f.fabs(x)
@@ -229,7 +231,7 @@ def digamma(f: Fn, x: Val) -> Val:
     return f.sel(f.cmp("oeq", x, 0.0), f.copysign(INF, -x), r)
 
 
-def raised(f: Fn, x: Val, term: Callable[..., Any], tail: Callable[..., Any]) -> Val:
+def raised(f: Operations, x: Val, term: Callable[..., Any], tail: Callable[..., Any]) -> Val:
     """term(y) + term(y + 1) + ... up to 6, and tail(w) from there on, w >= 6; the smallest first.
     For negative x the first term is left out: its reflection wants the function of 1 + y."""
     y, negative = f.fabs(x), f.cmp("olt", x, 0.0)
@@ -245,7 +247,7 @@ def raised(f: Fn, x: Val, term: Callable[..., Any], tail: Callable[..., Any]) ->
 
 
 @function("trigamma", "double")
-def trigamma(f: Fn, x: Val) -> Val:
+def trigamma(f: Operations, x: Val) -> Val:
     def tail(w: Val) -> Val:
         v = 1.0 / w
         z = v * v
@@ -263,7 +265,7 @@ def trigamma(f: Fn, x: Val) -> Val:
 
 
 @function("polygamma2", "double")
-def polygamma2(f: Fn, x: Val) -> Val:
+def polygamma2(f: Operations, x: Val) -> Val:
     """The second derivative of digamma."""
     def tail(w: Val) -> Val:
         v = 1.0 / w

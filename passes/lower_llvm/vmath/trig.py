@@ -1,9 +1,8 @@
 """Circular functions and their inverses."""
 from __future__ import annotations
 
-import functools
-
 from ..builder import Fn, Module, Val, vec
+from ..operations import Operations
 from . import coefficients as C
 from .core import INF, NAN, TOP_BIT, bits, fast_two_sum, fitted, floating, function, nearest, two_prod
 
@@ -16,7 +15,7 @@ LIMIT = {"float": 1e5, "double": 2.0 ** 27}                # the largest |x| the
 CANCELS = {"float": 0.01, "double": 1e-7}
 
 
-def reduce(f: Fn, x: Val) -> list[Val]:
+def reduce(f: Operations, x: Val) -> list[Val]:
     """x = n pi/2 + r + lo: (r, lo, u), u with n in its low bits. NaN for what is not finite."""
     c1, c2, c3 = PI_2[x.elem]
     n, u = nearest(f, x, TWO_OVER_PI)
@@ -26,9 +25,15 @@ def reduce(f: Fn, x: Val) -> list[Val]:
     lost = f.sel(f.cmp("ogt", f.fabs(r), CANCELS[x.elem]), f.fma(n, -c2, a - r), 0.0)
     lo = f.fma(n, -c3, lost)
     far = f.cmp("ogt", f.fabs(x), LIMIT[x.elem])
-    # a target may have a way of its own
-    beyond = getattr(f, "reduce_far", None) or functools.partial(reduce_far, f)
-    return f.if_(f.any(far), lambda: beyond(x, r, lo, u), lambda: [r, lo, u])
+
+    def beyond() -> list[Val]:
+        # a target may have a way of its own
+        own = f.reduce_far(x, r, lo, u)
+        if own is not None:
+            return own
+        assert isinstance(f, Fn)
+        return reduce_far(f, x, r, lo, u)
+    return f.if_(f.any(far), beyond, lambda: [r, lo, u])
 
 
 def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
@@ -106,15 +111,15 @@ def far_function(mod: Module) -> str:
     return name
 
 
-def sin_poly(f: Fn, r: Val, lo: Val, z: Val) -> Val:
+def sin_poly(f: Operations, r: Val, lo: Val, z: Val) -> Val:
     return f.fma(r * z, fitted(f, z, "SIN"), lo) + r
 
 
-def cos_poly(f: Fn, z: Val) -> Val:
+def cos_poly(f: Operations, z: Val) -> Val:
     return f.fma(z, f.fma(z, fitted(f, z, "COS"), -0.5), 1.0)
 
 
-def sincos(f: Fn, x: Val, ahead: int) -> Val:
+def sincos(f: Operations, x: Val, ahead: int) -> Val:
     """sin of x + ahead quarter turns."""
     r, lo, u = reduce(f, x)
     z = r * r
@@ -124,17 +129,17 @@ def sincos(f: Fn, x: Val, ahead: int) -> Val:
 
 
 @function("sin")
-def sin(f: Fn, x: Val) -> Val:
+def sin(f: Operations, x: Val) -> Val:
     return f.sel(f.cmp("oeq", x, 0.0), x, sincos(f, x, 0))
 
 
 @function("cos")
-def cos(f: Fn, x: Val) -> Val:
+def cos(f: Operations, x: Val) -> Val:
     return sincos(f, x, 1)
 
 
 @function("tan")
-def tan(f: Fn, x: Val) -> Val:
+def tan(f: Operations, x: Val) -> Val:
     """tan(r) = r + r^3 p(r^2), or -1 / tan(r) in the odd quadrants, with what the sum and the
     quotient lost."""
     r, lo, u = reduce(f, x)
@@ -152,7 +157,7 @@ PI = {
     "double": (3.141592653589793, 1.2246467991473532e-16)}
 
 
-def arc(f: Fn, x: Val) -> tuple[Val, Val, Val]:
+def arc(f: Operations, x: Val) -> tuple[Val, Val, Val]:
     """(high, s, t): where |x| > 1/2 (high), s = sqrt((1 - |x|) / 2), whose arcsine is half of
     arccos |x|; elsewhere s = x. t = arcsin(s) - s."""
     a = f.fabs(x)
@@ -163,7 +168,7 @@ def arc(f: Fn, x: Val) -> tuple[Val, Val, Val]:
 
 
 @function("asin")
-def asin(f: Fn, x: Val) -> Val:
+def asin(f: Operations, x: Val) -> Val:
     high, s, t = arc(f, x)
     hi, lo = PI[x.elem]
     d, e = fast_two_sum(f, f.const(x.ty, hi / 2), s * -2.0)
@@ -172,7 +177,7 @@ def asin(f: Fn, x: Val) -> Val:
 
 
 @function("acos")
-def acos(f: Fn, x: Val) -> Val:
+def acos(f: Operations, x: Val) -> Val:
     high, s, t = arc(f, x)
     hi, lo = PI[x.elem]
     twice = (s + t) + (s + t)
@@ -180,14 +185,14 @@ def acos(f: Fn, x: Val) -> Val:
     return f.sel(high, outer, hi / 2 - (s + (t - lo / 2)))
 
 
-def arctangent_tail(f: Fn, t: Val) -> Val:
+def arctangent_tail(f: Operations, t: Val) -> Val:
     """arctan(t) - t for 0 <= t <= 1."""
     z = t * t
     return t * z * fitted(f, z, "ATAN", 4)
 
 
 @function("atan")
-def atan(f: Fn, x: Val) -> Val:
+def atan(f: Operations, x: Val) -> Val:
     """Above 1: pi/2 - atan(1 / x)."""
     hi, lo = PI[x.elem]
     a = f.fabs(x)
@@ -198,7 +203,7 @@ def atan(f: Fn, x: Val) -> Val:
 
 
 @function("atan2")
-def atan2(f: Fn, y: Val, x: Val) -> Val:
+def atan2(f: Operations, y: Val, x: Val) -> Val:
     """The angle below pi/4 of the triangle, taken from 0, pi/2 or pi."""
     hi, lo = PI[x.elem]
     a, b = f.fabs(y), f.fabs(x)
