@@ -21,13 +21,21 @@ with `Unsized`. Nothing is taken for constant because nobody looked.
 >>> facts.function([n + 1, rows * 2])(50), facts.function([n])(7)
 ([51, 8], None)
 """
+from __future__ import annotations
+
 import math
 import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, cast, final, overload
 
 PART = re.compile(r"\ba\d+\b")
 BUILTINS = {"floor": math.floor}
 LEAST = 2                        # no symbol is less: sizes of 0 and 1 are constants
 MOST_KNOWN = 1 << 10             # values of a function that is asked for others, too
+Size: TypeAlias = "int | Extent"                # code that knows nothing of Extents says int
+Quantity: TypeAlias = "float | Extent | Real"
+Terms: TypeAlias = dict[tuple[str, ...], int]
+Number = TypeVar("Number", bound=float)
 
 
 class Unsized(BaseException):
@@ -39,12 +47,16 @@ class Facts:
     """Symbols with their values, and what was asked of them: texts of what must be so. Longer
     expressions have names: `parts` are these with what they stand for, in order."""
 
-    def __init__(self, values):
-        self.values, self.asked, self.least_of, self.functions = list(values), {}, {}, {}
-        self.parts, self.names = {}, {}
+    def __init__(self, values: Sequence[int]) -> None:
+        self.values = list(values)
+        self.asked: dict[str, bool] = {}
+        self.least_of: dict[str, int | None] = {}
+        self.functions: dict[str, Asked[Any]] = {}
+        self.parts: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         self.symbols = [Extent({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
 
-    def atom(self, text, value, least=0):
+    def atom(self, text: str, value: int, least: int | None = 0) -> Extent:
         """A value that is no sum of products of others: an expression of its own."""
         name = self.names.get(text)
         if name is None:
@@ -53,55 +65,60 @@ class Facts:
         self.least_of[name] = least
         return Extent({(name,): 1}, value, self)
 
-    def named(self, x):
+    def named(self, x: Any) -> Any:
         """The same, as one part where it is a long sum."""
         if type(x) is Extent and len(x.terms) > 2:
             return self.atom(x.text(), x.value, x.least())
         return x
 
-    def ask(self, text, answer):
+    def ask(self, text: str, answer: bool) -> bool:
         """Note an answer."""
         self.asked[text if answer else f"not {text}"] = True
         return answer
 
-    def least(self, atom):
+    def least(self, atom: str) -> int | None:
+        """No value of an atom is less; None where it is not known."""
         return LEAST if atom[0] == "s" else self.least_of.get(atom, 0)
 
-    def source(self):
+    def source(self) -> list[str]:
         """What must be so of other values."""
         return list(self.asked)
 
-    def known_as(self, function, is_real=False):
+    def known_as(self, function: Callable[..., Number],
+                 is_real: bool = False) -> tuple[str, Asked[Number]]:
         """The name that a function has in expressions, and what it is called by."""
         name = f"f{len(self.functions)}"
-        self.functions[name] = asked = Asked(function, is_real)
+        asked = Asked(function, is_real)
+        self.functions[name] = asked
         return name, asked
 
-    def call(self, function, *args):
+    def call(self, function: Callable[..., int], *args: Size) -> Extent:
         """The whole number that a function gives for some values: it is called anew for others."""
         name, asked = self.known_as(function)
-        return self.atom(f"{name}({', '.join(map(text, args))})", asked(*map(value, args)))
+        return self.atom(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]))
 
-    def real(self, function, *args):
+    def real(self, function: Callable[..., float], *args: Size) -> Real:
         """The same for a function that gives a float."""
         name, asked = self.known_as(function, True)
-        return Real(f"{name}({', '.join(map(text, args))})", asked(*map(value, args)), self)
+        return Real(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]), self)
 
-    def function(self, words):
+    def function(self, words: Sequence[Quantity]) -> Callable[..., list[Any] | None]:
         """A function of the symbols' values: the words as a list of numbers; None where something
         that was asked is not so."""
         names = ", ".join(f"s{i}" for i in range(len(self.symbols)))
-        lines, known = [f"def evaluate({names}):"], set()
+        lines = [f"def evaluate({names}):"]
+        known: set[str] = set()
         for a in self.asked:
             self.define(a, known, lines)
             lines.append(f" if not ({a}): return None")
         body = ", ".join(str(w) if type(w) is int else text(w) for w in words)
         self.define(body, known, lines)
-        made = {"floor": math.floor, **self.functions}
+        made: dict[str, Any] = {"floor": math.floor, **self.functions}
         exec("\n".join([*lines, f" return [{body}]"]), made)
-        return made["evaluate"]
+        evaluate: Callable[..., list[Any] | None] = made["evaluate"]
+        return evaluate
 
-    def define(self, expression, known, lines):
+    def define(self, expression: str, known: set[str], lines: list[str]) -> None:
         """Lines that give the parts of an expression their values; `known` are those that have
         one."""
         for name in PART.findall(expression):
@@ -110,20 +127,22 @@ class Facts:
                 self.define(self.parts[name], known, lines)
                 lines.append(f" {name} = {self.parts[name]}")
 
-    def scope(self, values):
+    def scope(self, values: Sequence[int]) -> Scope:
         """What expressions may name, where the symbols have these values."""
         return Scope(self, values)
 
 
-class Asked:
+class Asked(Generic[Number]):
     """A function of numbers that are known later, and what it gave so far. `listeners` are told
     what it gives for others."""
     __slots__ = ("function", "is_real", "known", "listeners")
 
-    def __init__(self, function, is_real):
-        self.function, self.is_real, self.known, self.listeners = function, is_real, {}, []
+    def __init__(self, function: Callable[..., Number], is_real: bool) -> None:
+        self.function, self.is_real = function, is_real
+        self.known: dict[tuple[Any, ...], Number] = {}
+        self.listeners: list[Callable[[tuple[Any, ...], Number], Any]] = []
 
-    def __call__(self, *args):
+    def __call__(self, *args: float) -> Number:
         if args not in self.known:
             # (0.0 and -0.0 are equal, and may give something else)
             if len(self.known) > MOST_KNOWN or any(type(x) is not int for x in args):
@@ -134,14 +153,14 @@ class Asked:
         return self.known[args]
 
 
-class Scope(dict):
+class Scope(dict[str, Any]):
     """Names in expressions -> what they are; parts are computed when they are first asked for."""
 
-    def __init__(self, facts, values):
+    def __init__(self, facts: Facts, values: Sequence[int]) -> None:
         super().__init__({f"s{i}": v for i, v in enumerate(values)})
         self.facts = facts
 
-    def __missing__(self, name):
+    def __missing__(self, name: str) -> Any:
         facts = self.facts
         if name in facts.functions:
             return facts.functions[name]
@@ -151,55 +170,85 @@ class Scope(dict):
         return self[name]
 
 
-def text(x):
+def text(x: Quantity) -> str:
     """An Extent, a Real or a number as an expression of Python."""
-    return x.text() if type(x) in (Extent, Real) else repr(x)
+    return x.text() if type(x) is Extent or type(x) is Real else repr(x)
 
 
-def value(x):
+@overload
+def value(x: Size) -> int: ...
+
+
+@overload
+def value(x: float | Real) -> float: ...
+
+
+def value(x: Quantity) -> float:
     """What it is now."""
-    return x.value if type(x) in (Extent, Real) else x
+    return x.value if type(x) is Extent or type(x) is Real else x
 
 
-def sized(xs):
+def sized(xs: Iterable[object]) -> bool:
     """Is one of these an Extent?"""
     return any([type(x) is Extent for x in xs])
 
 
-def fixed(x):
+def fixed(x: Size) -> int:
     """The number itself: plans made with it are for what gives the same."""
     if type(x) is Extent:
         x.facts.ask(f"{x.text()}=={x.value}", True)
     return value(x)
 
 
-def at_least(x, least):
+@overload
+def at_least(x: int, least: int) -> int: ...
+
+
+@overload
+def at_least(x: Size, least: Size) -> Size: ...
+
+
+def at_least(x: Size, least: Size) -> Size:
     """The larger one, without a question which that is."""
-    if type(x) is Extent or type(least) is Extent:
-        facts = x.facts if type(x) is Extent else least.facts
-        return facts.atom(
-            f"max({text(x)},{text(least)})",
-            max(value(x), value(least)),
-            least if type(least) is int else 0,
-        )
-    return max(x, least)
+    if type(x) is Extent:
+        facts = x.facts
+    elif type(least) is Extent:
+        facts = least.facts
+    else:
+        return max(x, least)
+    return facts.atom(f"max({text(x)},{text(least)})", max(value(x), value(least)),
+                      least if type(least) is int else 0)
 
 
-def at_most(x, most):
+@overload
+def at_most(x: int, most: int) -> int: ...
+
+
+@overload
+def at_most(x: Size, most: Size) -> Size: ...
+
+
+def at_most(x: Size, most: Size) -> Size:
     """The smaller one, without a question which that is."""
-    if type(x) is Extent or type(most) is Extent:
-        facts = x.facts if type(x) is Extent else most.facts
-        return facts.atom(f"min({text(x)},{text(most)})", min(value(x), value(most)))
-    return min(x, most)
+    if type(x) is Extent:
+        facts = x.facts
+    elif type(most) is Extent:
+        facts = most.facts
+    else:
+        return min(x, most)
+    return facts.atom(f"min({text(x)},{text(most)})", min(value(x), value(most)))
 
 
-def chosen(function, *args):
+def chosen(function: Callable[..., int], *args: Size) -> int:
     """function(*args), a whole number, of the values that the arguments will have."""
     facts = next((x.facts for x in args if type(x) is Extent), None)
-    return function(*args) if facts is None else facts.call(function, *args)
+    if facts is None:
+        return function(*args)
+    # who asked knows nothing of Extents
+    return cast(int, facts.call(function, *args))
 
 
-def made(terms, value, facts):
+def made(terms: Terms, value: int, facts: Facts) -> Size:
     """A sum of products, a number where nothing varies in it."""
     terms = {m: c for m, c in terms.items() if c}
     if not terms:
@@ -209,46 +258,45 @@ def made(terms, value, facts):
     return Extent(terms, value, facts)
 
 
+@final
 class Extent:
     """`terms`: products of symbols and other atoms, each a sorted tuple -> how often it counts;
     `value`: what it is now."""
     __slots__ = ("terms", "value", "facts", "_text")
 
-    def __init__(self, terms, value, facts):
-        self.terms, self.value, self.facts, self._text = terms, value, facts, None
+    def __init__(self, terms: Terms, value: int, facts: Facts) -> None:
+        self.terms, self.value, self.facts = terms, value, facts
+        self._text: str | None = None
 
     # (isinstance() says so: what asks it means a number)
     __class__ = property(lambda self: int)
 
-    def text(self):
+    def text(self) -> str:
         """The expression."""
         if self._text is None:
             parts = []
             for m, c in self.terms.items():
                 atoms = "*".join(m)
-                parts.append(
-                    str(c)
-                    if not m
-                    else atoms
-                    if c == 1
-                    else f"-{atoms}"
-                    if c == -1
-                    else f"{atoms}*{c}"
-                )
+                parts.append(str(c) if not m else atoms if c == 1 else
+                             f"-{atoms}" if c == -1 else f"{atoms}*{c}")
             self._text = "+".join(parts).replace("+-", "-")
         return self._text
 
-    def __repr__(self):
+    def __repr__(self) -> NoReturn:
         # (into the name of a kernel, say)
         raise Unsized(f"a plan writes the number {self.text()}")
 
     __str__ = __repr__
 
-    def __format__(self, form):
-        repr(self)
+    def __format__(self, form: str) -> str:
+        return repr(self)
 
     # ---- arithmetic
-    def __add__(self, other):
+    @overload
+    def __add__(self, other: Size) -> Size: ...
+    @overload
+    def __add__(self, other: float | Real) -> Real: ...
+    def __add__(self, other: Quantity) -> Size | Real:
         if type(other) is not Extent:
             if type(other) is not int:
                 return _real(self) + other
@@ -262,28 +310,35 @@ class Extent:
 
     __radd__ = __add__
 
-    def __neg__(self):
+    def __neg__(self) -> Extent:
         return Extent({m: -c for m, c in self.terms.items()}, -self.value, self.facts)
 
-    def __pos__(self):
+    def __pos__(self) -> Extent:
         return self
 
-    def __sub__(self, other):
+    @overload
+    def __sub__(self, other: Size) -> Size: ...
+    @overload
+    def __sub__(self, other: float) -> Real: ...
+    def __sub__(self, other: float | Extent) -> Size | Real:
         return self + -other
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: int) -> Size:
         return -self + other
 
-    def __mul__(self, other):
+    @overload
+    def __mul__(self, other: Size) -> Size: ...
+    @overload
+    def __mul__(self, other: float) -> Real: ...
+    def __mul__(self, other: float | Extent) -> Size | Real:
         if type(other) is not Extent:
             if type(other) is float:
                 return _real(self) * other
             if type(other) is not int:
                 return NotImplemented
-            return made(
-                {m: c * other for m, c in self.terms.items()}, self.value * other, self.facts
-            )
-        terms = {}
+            return made({m: c * other for m, c in self.terms.items()}, self.value * other,
+                        self.facts)
+        terms: Terms = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 key = tuple(sorted(m + n))
@@ -292,95 +347,95 @@ class Extent:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other):
+    def __floordiv__(self, other: Size) -> Size:
         exact = _divided(self, other)
         if exact is not None:
             return exact
         # (rounded up, that is: of a size, no less than one)
         if all(c < 0 for c in self.terms.values()):
             least = (-self).least()
-            up = self.facts.atom(
-                f"-(({self.text()})//({text(other)}))",
-                -(self.value // value(other)),
-                None if least is None else min(least, 1),
-            )
-            return -up
-        return self._atom(
-            self, "//", other, self.value // value(other), None if self.least() is None else 0
-        )
+            return -self.facts.atom(
+                f"-(({self.text()})//({text(other)}))", -(self.value // value(other)),
+                None if least is None else min(least, 1))
+        return self._atom(self, "//", other, self.value // value(other),
+                          None if self.least() is None else 0)
 
-    def __rfloordiv__(self, other):
+    def __rfloordiv__(self, other: int) -> Extent:
         return self._atom(other, "//", self, other // self.value, 0 if other >= 0 else None)
 
-    def __mod__(self, other):
+    def __mod__(self, other: Size) -> Size:
         if _divided(self, other) is not None:
             return 0
         return self._atom(self, "%", other, self.value % value(other), 0)
 
-    def __rmod__(self, other):
+    def __rmod__(self, other: int) -> Extent:
         return self._atom(other, "%", self, other % self.value, 0)
 
-    def __divmod__(self, other):
+    def __divmod__(self, other: Size) -> tuple[Size, Size]:
         return self // other, self % other
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Quantity) -> Real:
         return _real(self) / other
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: float) -> Real:
         return other / _real(self)
 
-    def __lshift__(self, other):
+    def __lshift__(self, other: int) -> Size:
         return self * (1 << other)
 
-    def __rshift__(self, other):
+    def __rshift__(self, other: int) -> Size:
         return self // (1 << other)
 
-    def __and__(self, other):
+    def __and__(self, other: Size) -> Extent:
         return self._atom(self, "&", other, self.value & value(other), 0)
 
     __rand__ = __and__
 
-    def __or__(self, other):
+    def __or__(self, other: Size) -> Extent:
         if type(other) is int and other == 0:
             return self
         return self._atom(self, "|", other, self.value | value(other), 0)
 
     __ror__ = __or__
 
-    def __abs__(self):
+    def __abs__(self) -> Extent:
         return self if self >= 0 else -self
 
-    def __floor__(self):
+    def __floor__(self) -> Extent:
         return self
 
     __ceil__ = __trunc__ = __floor__
 
-    def _atom(self, a, op, b, now, least=0):
+    def _atom(self, a: Size, op: str, b: Size, now: int,
+              least: int | None = 0) -> Extent:
         return self.facts.atom(f"({text(a)}){op}({text(b)})", now, least)
 
-    def bit_length(self):
+    def bit_length(self) -> Extent:
         return self.facts.atom(f"({self.text()}).bit_length()", self.value.bit_length())
 
     # ---- questions
-    def least(self):
+    def least(self) -> int | None:
         """No value of it is less, as far as that is seen at once; None where it is not."""
-        if any(c < 0 for m, c in self.terms.items() if m) or any(
-            self.facts.least(a) is None for m in self.terms for a in m
-        ):
-            return None
-        return sum(c * math.prod([self.facts.least(a) for a in m]) for m, c in self.terms.items())
+        total = 0
+        for m, c in self.terms.items():
+            if m and c < 0:
+                return None
+            for a in m:
+                low = self.facts.least(a)
+                if low is None:
+                    return None
+                c *= low
+            total += c
+        return total
 
-    def _asked(self, op, other, now):
+    def _asked(self, op: str, other: Size, now: bool) -> bool:
         """An answer that holds of all values, or is noted."""
         apart = self - other
-        if type(apart) is int:
-            return {
-                "<": apart < 0,
-                "<=": apart <= 0,
-                ">": apart > 0,
-                ">=": apart >= 0,
-                "==": apart == 0,
-            }[op]
+        if type(apart) is not Extent:
+            if type(apart) is not int:
+                raise TypeError("a size is compared with a float")
+            return {"<": apart < 0, "<=": apart <= 0, ">": apart > 0, ">=": apart >= 0,
+                    "==": apart == 0}[op]
         low, high = apart.least(), (-apart).least()
         if low is not None:
             if op == ">" and low > 0 or op == ">=" and low >= 0:
@@ -394,46 +449,48 @@ class Extent:
                 return False
         return self.facts.ask(f"{self.text()}{op}{text(other)}", now)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Size) -> bool:
         return self._asked("<", other, self.value < value(other))
 
-    def __le__(self, other):
+    def __le__(self, other: Size) -> bool:
         return self._asked("<=", other, self.value <= value(other))
 
-    def __gt__(self, other):
+    def __gt__(self, other: Size) -> bool:
         return self._asked(">", other, self.value > value(other))
 
-    def __ge__(self, other):
+    def __ge__(self, other: Size) -> bool:
         return self._asked(">=", other, self.value >= value(other))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(other) is not int and (type(other) is not Extent or other.facts is not self.facts):
             # (plans are found again by sizes: those of other symbols are no others' plans)
             return False
         return self._asked("==", other, self.value == value(other))
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return not self == 0
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((id(self.facts), frozenset(self.terms.items())))
 
-    def __index__(self):
+    def __index__(self) -> NoReturn:
         raise Unsized(f"a plan wants the number {self.text()}")
 
     __int__ = __float__ = __index__
 
 
-def _divided(a, b):
+def _divided(a: Extent, b: Size) -> Size | None:
     """A quotient without a remainder, whatever the symbols are; None where there may be one. `b` is
     not 0."""
     if type(b) is int:
         if all(c % b == 0 for c in a.terms.values()):
             return made({m: c // b for m, c in a.terms.items()}, a.value // b, a.facts)
         return None
+    if type(b) is not Extent:
+        raise TypeError("a size is divided by a float")
     if a.terms == b.terms:
         return 1
     if len(b.terms) != 1:
@@ -452,89 +509,90 @@ def _divided(a, b):
     return made(out, a.value // b.value, a.facts)
 
 
+@final
 class Real:
     """A float that comes of sizes, as an expression of Python."""
     __slots__ = ("expression", "value", "facts")
 
-    def __init__(self, expression, value, facts):
+    def __init__(self, expression: str, value: float, facts: Facts) -> None:
         self.expression, self.value, self.facts = expression, value, facts
 
     __class__ = property(lambda self: float)
 
-    def text(self):
+    def text(self) -> str:
         """The expression."""
         return self.expression
 
-    def __repr__(self):
+    def __repr__(self) -> NoReturn:
         raise Unsized(f"a plan writes the number {self.expression}")
 
     __str__ = __repr__
 
-    def _with(self, op, other, now, turned=False):
+    def _with(self, op: str, other: Quantity, now: float, turned: bool = False) -> Real:
         a, b = (other, self) if turned else (self, other)
         return Real(f"({_part(a)}{op}{_part(b)})", now, self.facts)
 
-    def __add__(self, other):
+    def __add__(self, other: Quantity) -> Real:
         return self._with("+", other, self.value + value(other))
 
-    def __radd__(self, other):
+    def __radd__(self, other: Quantity) -> Real:
         return self._with("+", other, value(other) + self.value, True)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Quantity) -> Real:
         return self._with("-", other, self.value - value(other))
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Quantity) -> Real:
         return self._with("-", other, value(other) - self.value, True)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Quantity) -> Real:
         return self._with("*", other, self.value * value(other))
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Quantity) -> Real:
         return self._with("*", other, value(other) * self.value, True)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Quantity) -> Real:
         return self._with("/", other, self.value / value(other))
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Quantity) -> Real:
         return self._with("/", other, value(other) / self.value, True)
 
-    def __floor__(self):
+    def __floor__(self) -> Extent:
         return self.facts.atom(f"floor({self.expression})", math.floor(self.value))
 
-    def _asked(self, op, other, now):
+    def _asked(self, op: str, other: Quantity, now: bool) -> bool:
         return self.facts.ask(f"{self.expression}{op}{text(other)}", now)
 
-    def __lt__(self, other):
+    def __lt__(self, other: Quantity) -> bool:
         return self._asked("<", other, self.value < value(other))
 
-    def __le__(self, other):
+    def __le__(self, other: Quantity) -> bool:
         return self._asked("<=", other, self.value <= value(other))
 
-    def __gt__(self, other):
+    def __gt__(self, other: Quantity) -> bool:
         return self._asked(">", other, self.value > value(other))
 
-    def __ge__(self, other):
+    def __ge__(self, other: Quantity) -> bool:
         return self._asked(">=", other, self.value >= value(other))
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return self._asked("==", other, self.value == value(other))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.expression)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self._asked("!=", 0, self.value != 0)
 
-    def __float__(self):
+    def __float__(self) -> NoReturn:
         raise Unsized(f"a plan wants the number {self.expression}")
 
     __int__ = __trunc__ = __float__
 
 
-def _part(x):
+def _part(x: Quantity) -> str:
     """A number in an expression of floats."""
     return f"({x.text()})" if type(x) is Extent else text(x)
 
 
-def _real(n):
+def _real(n: Extent) -> Real:
     return Real(f"({n.text()})", n.value, n.facts)

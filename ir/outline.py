@@ -5,22 +5,31 @@ An `Outline` knows its type, its sizes, its strides, and where in which `Room` i
 what NumPy's views do, in terms of Extents; what asks for its elements, or is a function of NumPy's
 that is not written here, ends with `Unsized`.
 """
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 
-from .extent import Extent, Real, Unsized, sized
+from .extent import Extent, Real, Size, Unsized, sized
+
+if TYPE_CHECKING:
+    from .extent import Quantity
+
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class Room:
     """Memory that there is not: `size` bytes. `owner` says what it stands for."""
     __slots__ = ("size", "owner")
 
-    def __init__(self, size, owner=None):
+    def __init__(self, size: Size, owner: object = None) -> None:
         self.size, self.owner = size, owner
 
 
-class Table(list):
+class Table(list[Size]):
     """Numbers for a kernel, some of which may be Extents."""
     __slots__ = ()
     dtype, ndim, size, shape = (
@@ -30,12 +39,12 @@ class Table(list):
         property(lambda self: (len(self),)),
     )
 
-    def tolist(self):
+    def tolist(self) -> list[Size]:
         """The numbers."""
         return list(self)
 
 
-def table(numbers):
+def table(numbers: Sequence[Size]) -> Array | Table:
     """Numbers for a kernel, in an array where they are known."""
     return Table(numbers) if sized(numbers) else np.array(numbers, np.int64)
 
@@ -44,40 +53,41 @@ class Numeral:
     """What stands for a number's memory: the number itself."""
     __slots__ = ("number", "dtype")
 
-    def __init__(self, number, dtype):
+    def __init__(self, number: Extent | Real, dtype: np.dtype[Any]) -> None:
         self.number, self.dtype = number, dtype
 
 
-def numeral(x, dtype):
+def numeral(x: Quantity, dtype: type[Any] | np.dtype[Any]) -> Array | Outline:
     """A number for a kernel, in an array of no dimension where it is known."""
-    if type(x) not in (Extent, Real):
+    if not (type(x) is Extent or type(x) is Real):
         return np.asarray(x, dtype)
-    dtype = np.dtype(dtype)
-    if dtype.kind not in "iuf":
+    kind = np.dtype(dtype)
+    if kind.kind not in "iuf":
         raise Unsized("a number of sizes has another kind of type")
-    return Outline((), dtype, (), Room(dtype.itemsize, Numeral(x, dtype)))
+    return Outline((), kind, (), Room(kind.itemsize, Numeral(x, kind)))
 
 
-def dense(shape, itemsize):
+def dense(shape: Sequence[Size], itemsize: int) -> tuple[Size, ...]:
     """The strides of sizes that lie in C order."""
-    out = []
+    out: list[Size] = []
+    step: Size = itemsize
     for n in reversed(shape):
-        out.append(itemsize)
-        itemsize = itemsize * (n if type(n) is Extent else max(n, 1))
+        out.append(step)
+        step = step * (n if type(n) is Extent else max(n, 1))
     return tuple(out[::-1])
 
 
 class _Flags:
     __slots__ = ("of",)
 
-    def __init__(self, of):
+    def __init__(self, of: Outline) -> None:
         self.of = of
 
     aligned, owndata = True, False
     writeable = property(lambda self: True, lambda self, _: None)
 
     @property
-    def c_contiguous(self):
+    def c_contiguous(self) -> bool:
         """Does it lie in C order? (Along a dimension of one element it need not.)"""
         a, step = self.of, self.of.itemsize
         if any(type(n) is int and n == 0 for n in a.shape):
@@ -91,16 +101,19 @@ class _Flags:
         return True
 
     @property
-    def f_contiguous(self):
+    def f_contiguous(self) -> bool:
         """The same in the other order."""
-        return self.of.T.flags.c_contiguous
+        turned: _Flags = self.of.T.flags
+        return turned.c_contiguous
 
 
 class Outline:
     """See above. `room` is the memory, `offset` the bytes in it before the first element."""
     __slots__ = ("shape", "strides", "dtype", "room", "offset", "base", "__weakref__")
 
-    def __init__(self, shape, dtype, strides=None, room=None, offset=0, base=None):
+    def __init__(self, shape: Sequence[Size], dtype: type[Any] | np.dtype[Any],
+                 strides: Sequence[Size] | None = None, room: Room | None = None,
+                 offset: Size = 0, base: Outline | None = None) -> None:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         self.strides = dense(self.shape, self.dtype.itemsize) if strides is None else tuple(strides)
         if room is None:
@@ -121,57 +134,60 @@ class Outline:
     T = property(lambda self: self.transpose())
 
     @property
-    def mT(self):
+    def mT(self) -> Outline:
         """The last two dimensions exchanged."""
         return self.swapaxes(-1, -2)
 
-    def __len__(self):
+    def __len__(self) -> NoReturn:
         raise Unsized("a plan wants a length")
 
-    def __array__(self, *_, **__):
+    def __array__(self, *_: object, **__: object) -> NoReturn:
         raise Unsized("a plan wants the elements")
 
-    def __array_ufunc__(self, *_, **__):
+    def __array_ufunc__(self, *_: object, **__: object) -> NoReturn:
         raise Unsized("a plan computes with elements")
 
-    def __array_function__(self, func, types, args, kwargs):
+    def __array_function__(self, func: Callable[..., Any], types: object, args: Sequence[Any],
+                           kwargs: dict[str, Any]) -> Any:
         if func not in FUNCTIONS:
             raise Unsized(f"a plan calls {func.__name__}")
         return FUNCTIONS[func](*args, **kwargs)
 
     @property
-    def __array_interface__(self):
+    def __array_interface__(self) -> NoReturn:
         raise Unsized("a plan wants an address")
 
     # ---- views
-    def seen(self, shape, strides, offset=0):
+    def seen(self, shape: Sequence[Size], strides: Sequence[Size],
+             offset: Size = 0) -> Outline:
         """A view."""
         return Outline(shape, self.dtype, strides, self.room, self.offset + offset, self)
 
-    def transpose(self, *axes):
+    def transpose(self, *axes: int | Sequence[int] | None) -> Outline:
         """The dimensions in another order."""
-        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        axes = (
-            tuple(range(self.ndim))[::-1]
-            if not axes or axes[0] is None
-            else [a % self.ndim for a in axes]
+        given: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        order: list[int] = (
+            list(range(self.ndim))[::-1]
+            if not given or given[0] is None
+            else [a % self.ndim for a in given]
         )
-        return self.seen([self.shape[a] for a in axes], [self.strides[a] for a in axes])
+        return self.seen([self.shape[a] for a in order], [self.strides[a] for a in order])
 
-    def swapaxes(self, a, b):
+    def swapaxes(self, a: int, b: int) -> Outline:
         """Two dimensions exchanged."""
         order = list(range(self.ndim))
         order[a], order[b] = order[b], order[a]
         return self.transpose(order)
 
-    def view(self, dtype=None, *_):
+    def view(self, dtype: type[Any] | np.dtype[Any] | None = None,
+             *_: object) -> Outline:
         """The same elements as another type of the same size."""
-        dtype = self.dtype if dtype is None or dtype is np.ndarray else np.dtype(dtype)
-        if dtype.itemsize != self.itemsize:
+        kind = self.dtype if dtype is None or dtype is np.ndarray else np.dtype(dtype)
+        if kind.itemsize != self.itemsize:
             raise Unsized("a plan takes elements for others of another size")
-        return Outline(self.shape, dtype, self.strides, self.room, self.offset, self)
+        return Outline(self.shape, kind, self.strides, self.room, self.offset, self)
 
-    def squeeze(self, axis=None):
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Outline:
         """Without dimensions of one element."""
         axes = (
             range(self.ndim)
@@ -184,27 +200,29 @@ class Outline:
             [s for a, s in enumerate(self.strides) if a not in gone],
         )
 
-    def ravel(self):
+    def ravel(self) -> Outline:
         """In one dimension."""
         return self.reshape(-1)
 
-    def reshape(self, *shape, order="C", copy=None):
+    def reshape(self, *shape: Size | Sequence[Size], order: str = "C",
+                copy: bool | None = None) -> Outline:
         """A view of other sizes; where NumPy would copy, the planning ends."""
-        shape = list(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
-        for i, n in enumerate(shape):
+        given: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        sizes: list[Size] = list(given)
+        for i, n in enumerate(sizes):
             if type(n) is int and n == -1:
-                shape[i] = self.size // math.prod([m for k, m in enumerate(shape) if k != i])
-        if not math.prod(shape) == self.size:
+                sizes[i] = self.size // math.prod([m for k, m in enumerate(sizes) if k != i])
+        if not math.prod(sizes) == self.size:
             raise ValueError("cannot reshape an array into sizes of another product")
-        strides = _reshaped(self, shape)
+        strides = _reshaped(self, sizes)
         if strides is None:
             if copy is False:
                 raise ValueError("it would be a copy")
             raise Unsized("a plan copies elements to reshape them")
-        return self.seen(shape, strides)
+        return self.seen(sizes, strides)
 
-    def __getitem__(self, index):
-        index = index if type(index) is tuple else (index,)
+    def __getitem__(self, entries: Any) -> Outline:
+        index: tuple[Any, ...] = entries if type(entries) is tuple else (entries,)
         missing = self.ndim - sum(x is not None and x is not Ellipsis for x in index)
         at = next((i for i, x in enumerate(index) if x is Ellipsis), None)
         index = (
@@ -212,7 +230,10 @@ class Outline:
             if at is None
             else (*index[:at], *[slice(None)] * missing, *index[at + 1 :])
         )
-        shape, strides, offset, d = [], [], 0, 0
+        shape: list[Size] = []
+        strides: list[Size] = []
+        offset: Size = 0
+        d = 0
         for x in index:
             if x is None:
                 shape.append(1)
@@ -233,17 +254,17 @@ class Outline:
                 raise Unsized("a plan picks elements")
         return self.seen(shape, strides, offset)
 
-    def __setitem__(self, *_):
+    def __setitem__(self, *_: object) -> NoReturn:
         raise Unsized("a plan writes elements")
 
-    def __iter__(self):
+    def __iter__(self) -> NoReturn:
         raise Unsized("a plan goes over elements")
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise Unsized("a plan asks an element")
 
 
-def _sliced(x, n):
+def _sliced(x: slice, n: Size) -> tuple[Size, Size, int]:
     """(first, count, step) of a slice of n elements."""
     step = 1 if x.step is None else x.step
     if type(step) is int and step == -1 and x.start is x.stop is None and n > 0:
@@ -251,7 +272,7 @@ def _sliced(x, n):
     if not isinstance(step, int) or step < 1:
         raise Unsized("a plan goes backwards")
 
-    def place(i, default):
+    def place(i: Size | None, default: Size) -> Size:
         if i is None:
             return default
         i = i + n if i < 0 else i
@@ -261,10 +282,11 @@ def _sliced(x, n):
     return first, (room if step == 1 else -(-room // step)) if room > 0 else 0, step
 
 
-def _reshaped(a, shape):
+def _reshaped(a: Outline, shape: Sequence[Size]) -> Sequence[Size] | None:
     """The strides of a view of other sizes; None where it is none (as NumPy finds them)."""
     olds = [(n, s) for n, s in zip(a.shape, a.strides) if not (type(n) is int and n == 1)]
-    strides, i, k = [None] * len(shape), 0, 0
+    strides: list[Size | None] = [None] * len(shape)
+    i = k = 0
     if any(type(n) is int and n == 0 for n, _ in olds):
         return dense(shape, a.itemsize)
     while k < len(shape):
@@ -292,24 +314,26 @@ def _reshaped(a, shape):
             strides[d] = step
             step = step * shape[d]
         i = j
-    last = a.itemsize
-    for d in range(len(shape) - 1, -1, -1):  # (of one element: as if it were dense)
-        if strides[d] is None:
-            strides[d] = last
-        last = strides[d] * shape[d]
-    return strides
+    last: Size = a.itemsize
+    out: list[Size] = []
+    for known, n in zip(reversed(strides), reversed(shape)):
+        # (of one element: as if it were dense)
+        out.append(last if known is None else known)
+        last = out[-1] * n
+    return out[::-1]
 
 
-def broadcast_to(x, shape, subok=False):
+def broadcast_to(x: Outline | Array, shape: Size | Sequence[Size], subok: bool = False) -> Outline:
     """As NumPy's."""
-    shape = tuple(shape) if not isinstance(shape, int) else (shape,)
+    given: Any = shape if not isinstance(shape, int) else (shape,)
+    shape = tuple(given)
     if type(x) is not Outline:
-        x = np.asarray(x)
-        if x.size == 1:
-            return Outline(shape, x.dtype, [0] * len(shape), Room(x.itemsize, x))
+        known = np.asarray(x)
+        if known.size == 1:
+            return Outline(shape, known.dtype, [0] * len(shape), Room(known.itemsize, known))
         raise Unsized("a plan broadcasts an array")
     lead = len(shape) - x.ndim
-    strides = [0] * lead
+    strides: list[Size] = [0] * lead
     if lead < 0:
         raise ValueError("input operand has more dimensions than allowed")
     for n, s, m in zip(x.shape, x.strides, shape[lead:]):
@@ -322,13 +346,21 @@ def broadcast_to(x, shape, subok=False):
     return x.seen(shape, strides)
 
 
-def broadcast_shapes(*shapes):
+@overload
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]: ...
+
+
+@overload
+def broadcast_shapes(*shapes: Sequence[Size]) -> tuple[Size, ...]: ...
+
+
+def broadcast_shapes(*shapes: Sequence[Any]) -> tuple[Size, ...]:
     """As NumPy's."""
     if not any([sized(s) for s in shapes]):
         return np.broadcast_shapes(*shapes)
-    out = []
+    out: list[Size] = []
     for d in range(1, max(map(len, shapes), default=0) + 1):
-        n = 1
+        n: Size = 1
         for s in shapes:
             if len(s) >= d and not (type(s[-d]) is int and s[-d] == 1):
                 if type(n) is int and n == 1:
@@ -341,7 +373,7 @@ def broadcast_shapes(*shapes):
     return tuple(out[::-1])
 
 
-def shares(a, b, *_):
+def shares(a: object, b: object, *_: object) -> bool:
     """May two arrays lie in the same memory? (Where parts of one memory overlap is asked of what
     they are now.)"""
     if type(a) is not Outline or type(b) is not Outline:
@@ -352,7 +384,7 @@ def shares(a, b, *_):
     return bool(low < end) and bool(first < high)
 
 
-def span(a):
+def span(a: Outline) -> tuple[Size, Size]:
     """The bytes of its room that an outline's elements lie in."""
     low = high = a.offset
     for n, s in zip(a.shape, a.strides):
@@ -364,7 +396,7 @@ def span(a):
     return low, high + a.itemsize
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.broadcast_to: broadcast_to,
     np.may_share_memory: shares,
     np.shares_memory: shares,
@@ -392,9 +424,10 @@ FUNCTIONS = {
 }
 
 
-def _moved(ndim, source, to):
-    source, to = ([x % ndim for x in ((y,) if isinstance(y, int) else y)] for y in (source, to))
-    order = [d for d in range(ndim) if d not in source]
-    for t, s in sorted(zip(to, source)):
+def _moved(ndim: int, source: int | Sequence[int], to: int | Sequence[int]) -> list[int]:
+    froms, goals = (
+        [x % ndim for x in ((y,) if isinstance(y, int) else y)] for y in (source, to))
+    order = [d for d in range(ndim) if d not in froms]
+    for t, s in sorted(zip(goals, froms)):
         order.insert(t, s)
     return order

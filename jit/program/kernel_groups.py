@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from whet.cpu import native, taped_launches
@@ -106,7 +106,8 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
     values = [x for operand in zip(*[m.ins for m in members]) for x in operand]
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
     given = placed([
-        Fixed(numbers) if type(numbers) is np.ndarray else Number(numbers),
+        # (where a Table will lie is a word that is known later)
+        Fixed(numbers) if type(numbers) is np.ndarray else Number(cast(int, numbers)),
         Number(len(members)), *[_where(b, x) for x in values]])
     if given is None:
         return None

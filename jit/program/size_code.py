@@ -70,7 +70,7 @@ class Lookup:
     """What a function gave so far, as a table for the machine; `places` are the words that have
     its address."""
 
-    def __init__(self, asked: Asked, count: int) -> None:
+    def __init__(self, asked: Asked[Any], count: int) -> None:
         self.asked, self.count = asked, count
         self.places: list[tuple[np.ndarray, int]] = []
         self.lay()

@@ -11,6 +11,7 @@ import platform
 from typing import NamedTuple
 
 import numpy as np
+from whet.ir.outline import Table
 from whet.ir.outline import table as numbers_of
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.calls import share_out
@@ -55,7 +56,7 @@ class Plan(NamedTuple):
     units: int
     grain: int
     scratch: int
-    table: np.ndarray
+    table: np.ndarray | Table
 
 
 # ---- what the machine has ------------------------------------------------------------------------

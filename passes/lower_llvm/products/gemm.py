@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whet.ir.extent import Extent
+from whet.ir.extent import Size
 from whet.ir.scalar import Expr
 
 from .. import scalar, targets
@@ -78,7 +78,7 @@ def a_step(wide: str) -> int:
     return KC * size(wide) + 64
 
 
-def scratch_bytes(dtype: str, dst: str, a_mode: str, m: int | Extent, cols: int | Extent) -> int:
+def scratch_bytes(dtype: str, dst: str, a_mode: str, m: Size, cols: Size) -> Size:
     """What one thread needs for m rows and units of `cols` columns, in this order: packed rows of
     A; panels of B, where they are used for more than one group of rows; sums of finished blocks,
     where C cannot hold them."""
