@@ -89,7 +89,7 @@ def matrix_power(A, n):
     """A @ A @ ... n times; of the inverse where n is negative."""
     _square("matrix_power")(A)
     if n == 0:
-        return _F["eye"](A.shape[-1], dtype=A.dtype).expand(A.shape).clone()
+        return A.clone().copy_(_F["eye"](A.shape[-1], dtype=A.dtype))
     base, k, result = (A if n > 0 else inv(A)), abs(n), None
     while k:
         if k & 1:
@@ -218,6 +218,8 @@ def matrix_exp(A):
 def cond(A, p=None):
     """The condition number: how much a solution may grow what is wrong with its right side."""
     matrix("cond", A)
+    if 0 in A.shape[-2:]:
+        return _F["zeros"](A.shape[:-2], dtype=A.dtype.to_real())
     if p is None or p in (2, -2):
         s = svdvals(A)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
@@ -397,6 +399,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """X with A @ X = B, given what `lu_factor` makes of A."""
+    if B.ndim < 2:
+        raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
     p, lower, upper = lu_unpack(LU, pivots)
     a = p @ lower @ upper if not left or adjoint else None
     if a is not None:

@@ -63,7 +63,6 @@ from ..ops.surface import guarded as _guarded
 from ..ops.toplevel import in_place as _in_place
 from ..ops.vision import (
     affine_grid,
-    channel_shuffle,
     grid_sample,
     interpolate,
     pixel_shuffle,
@@ -78,7 +77,7 @@ from ..ops.window import fold, unfold
 conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]
 conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F[
     "conv_transpose2d"], _F["conv_transpose3d"]
-native_channel_shuffle = channel_shuffle
+channel_shuffle = native_channel_shuffle = _F["channel_shuffle"]
 globals().update({**_POOLS, **_FRACTIONAL_POOLS, **_WITH_INDICES})
 
 relu = _activation("relu", _p.relu.op)

@@ -139,6 +139,9 @@ def dropout(input, p=0.5, training=True, inplace=False):
 def _feature_dropout(n):
     def f(input, p=0.5, training=True, inplace=False):
         _check_p(p)
+        if n == 1 and input.ndim not in (2, 3):
+            raise RuntimeError(
+                f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
         if not training:
             return input
         batched = input.ndim > n + 1 or n == 0
@@ -247,6 +250,8 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 def pdist(input, p=2):
     """p-norm distances between the rows, each pair once."""
     from .vector_norm import vector_norm
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     n = input.shape[0]
     i, j = FUNCTIONS["triu_indices"](n, n, 1)
     return vector_norm(input[i] - input[j], p, -1)

@@ -154,6 +154,9 @@ def gather(input, dim, index, *, sparse_grad=False):
     tensor([[1, 1],
             [4, 3]])
     """
+    if is_tensor(index) and not index._array.size:       # of whatever type and dimensions
+        dims.one(dim, input._array.ndim)
+        return reshape(input, (-1,))[:0].reshape(index.shape)
     check_index("gather", index, "gather(): Expected dtype int32/int64 for index")
     d = _gather_shape("gather", input, dim, index)
     if not index._array.ndim and input._array.ndim:
@@ -200,7 +203,7 @@ FUNCTIONS["take_along_axis"] = lambda x, indices, /, *, axis=-1: take_along_dim(
 @function(out=True)
 def take(input, index):
     """Elements at places of the flattened tensor."""
-    if index.dtype not in INDEX_TYPES:
+    if index.dtype is not dtypes.int64:
         raise RuntimeError(
             f"take(): Expected a long tensor for index, but got {index.dtype.letter}")
     _check_flat(index, input.numel())

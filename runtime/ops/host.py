@@ -425,7 +425,8 @@ def _eigh_vjp(g, y, _a, *, upper):
     if gv is not None:
         gap = w.unsqueeze(-2) - w.unsqueeze(-1) + F["eye"](n, dtype=w.dtype)
         inner = inner + (_h(v) @ gv) / gap * (1 - F["eye"](n, dtype=w.dtype))
-    return [v @ inner @ _h(v)]
+    full = v @ inner @ _h(v)
+    return [(full + _h(full)) / 2]               # the matrix is symmetric, and so is its gradient
 
 
 _eigh = host("eigh", lambda a, *, upper: tuple(np.linalg.eigh(a, "U" if upper else "L")),

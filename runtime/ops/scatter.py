@@ -119,11 +119,11 @@ scatter_add_op.any_sizes = True
 
 
 def _scatter_shape(op, self, dim, index, src):
-    check_index(op, index)
-    d = dims.one(dim, self._array.ndim)
+    if not is_tensor(index) or index._array.size:        # one of no elements may have any type
+        check_index(op, index)
     n = self._array.ndim
-    shapes = (self._array.shape, index._array.shape,
-              src._array.shape if is_tensor(src) else index._array.shape)
+    d = dims.one(dim, n)
+    shapes = [x._array.shape for x in (self, index, src if is_tensor(src) else index)]
     if index._array.size:
         if max(len(shapes[1]), 1) != max(n, 1) or max(len(shapes[2]), 1) != max(n, 1):
             other = "self" if max(len(shapes[1]), 1) != max(n, 1) else "src"

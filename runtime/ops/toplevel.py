@@ -2,14 +2,14 @@
 
 Most are the same functions. A few have another order of parameters there, and are written out.
 """
-from . import activation, loss, norm, vision
+from . import activation, loss, norm
 from .embedding import embedding as embedded
 from .surface import FUNCTIONS, METHODS, declare, function
 
 for _fn in (activation.selu, activation.rrelu, activation.threshold, activation.alpha_dropout,
             activation.feature_alpha_dropout, loss.poisson_nll_loss, loss.triplet_margin_loss):
     FUNCTIONS[_fn.__name__] = _fn
-FUNCTIONS["native_channel_shuffle"] = vision.channel_shuffle
+FUNCTIONS["native_channel_shuffle"] = FUNCTIONS["channel_shuffle"]
 
 
 @function(method=False)

@@ -274,14 +274,3 @@ def pixel_unshuffle(input, downscale_factor):
     x = input.reshape(*b, c, h // r, r, w // r, r)
     return x.permute(*range(k), k, k + 2, k + 4, k + 1,
                      k + 3).reshape(*b, c * r * r, h // r, w // r)
-
-
-@function(method=False)
-def channel_shuffle(input, groups):
-    """Interleave groups of channels."""
-    n, c = input.shape[:2]
-    if c % groups:
-        raise RuntimeError(
-            f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
-        )
-    return input.reshape(n, groups, c // groups, -1).transpose(1, 2).reshape(input.shape)

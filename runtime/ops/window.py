@@ -9,6 +9,7 @@ from ..autograd import modes
 from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
 from ..cpu import pooling, window
+from ..dtypes import BOOL, FLOAT, INT, int64
 from . import onnx_windows as in_onnx
 from .batching import folded, repeated
 from .registry import Op, apply, ask, is_tensor
@@ -392,8 +393,9 @@ for _o in ((max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_o
     _o.linear = (0,)
 
 
-def _planes(name, x, n):
-    """The input with a batch dimension, and whether it had one."""
+def _planes(name, x, n, least=BOOL, also=None):
+    """The input with a batch dimension, and whether it had one. Its type is of the kind `least` or
+    a higher one, or `also`."""
     if not is_tensor(x):
         raise TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
@@ -401,6 +403,8 @@ def _planes(name, x, n):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got "
             f"{tuple(x.shape)}")
+    if x.dtype.kind < least and x.dtype is not also:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
     return (x, True) if x.ndim == n + 2 else (x.unsqueeze(0), False)
 
 
@@ -439,7 +443,7 @@ def _best(indexed, values, x, attrs, return_indices, batched):
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n):
     """max_poolNd"""
     name = f"max_pool{n}d"
-    x, batched = _planes(name, x, n)
+    x, batched = _planes(name, x, n, least=INT)
     kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation, ceil_mode)
     attrs = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=bool(ceil_mode))
     return _best(max_pool_op, max_pool_values_op, x, attrs, return_indices, batched)
@@ -448,7 +452,7 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n)
 def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, n):
     """avg_poolNd"""
     name = f"avg_pool{n}d"
-    x, batched = _planes(name, x, n)
+    x, batched = _planes(name, x, n, least=FLOAT, also=int64)
     kernel, stride, padding, _ = _window(name, x, n, kernel, stride, padding, 1, ceil_mode)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
@@ -466,7 +470,7 @@ def _output_size(x, size, n):
 
 def adaptive_avg_pool(x, size, n):
     """adaptive_avg_poolNd"""
-    x, batched = _planes(f"adaptive_avg_pool{n}d", x, n)
+    x, batched = _planes(f"adaptive_avg_pool{n}d", x, n, least=FLOAT)
     y = apply(adaptive_avg_pool_op, (x,), dict(output_size=_output_size(x, size, n)))
     return y if batched else y.squeeze(0)
 

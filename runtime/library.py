@@ -1,0 +1,363 @@
+"""Operators of one's own: `whet.library.custom_op`.
+
+An operator is a function of tensors with a name, and rules that are registered for it afterwards:
+its gradients, what a batch of calls is, what its results look like. A call of one with gradients is
+one `autograd.Function`, so traces, transforms and the engine take it as they take those.
+"""
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .autograd import inplace, modes
+from .autograd.function import Function
+from .tensor import Tensor
+
+__all__ = [
+    "CustomOpDef", "custom_op", "opcheck", "register_autograd", "register_fake", "register_kernel",
+    "register_vmap"]
+_DEFINED: dict[str, "CustomOpDef"] = {}
+
+
+def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *,
+              mutates_args: str | Sequence[str], device_types: Any = None,
+              schema: str | None = None, tags: Any = None) -> Any:
+    """Make an operator of a function of tensors. `mutates_args` names the arguments that it writes
+    to; it may return no argument. It is `whet.ops.NAMESPACE.NAME`, too.
+
+    >>> import numpy as np, whet
+    >>> @whet.library.custom_op("mine::sine", mutates_args=())
+    ... def sine(x: whet.Tensor) -> whet.Tensor:
+    ...     return whet.from_numpy(np.sin(x.numpy()))
+    >>> sine.register_autograd(
+    ...     lambda ctx, g: g * ctx.saved_tensors[0].cos(),
+    ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    >>> x = whet.zeros(2, requires_grad=True)
+    >>> sine(x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    """
+    def define(fn: Callable[..., Any]) -> "CustomOpDef":
+        return CustomOpDef(name, fn, mutates_args, annotated=schema is None)
+    return define if fn is None else define(fn)
+
+
+class CustomOpDef:
+    """An operator that `custom_op` made. Called, it runs the function."""
+
+    def __init__(self, name: str, fn: Callable[..., Any], mutates: str | Sequence[str],
+                 annotated: bool):
+        space, _, own = name.partition("::")
+        if not (space.isidentifier() and own.isidentifier()):
+            raise ValueError(f"custom_op: a name is `namespace::name`, not {name!r}")
+        signature = inspect.signature(fn)
+        _check_signature(name, signature, mutates, annotated)
+        self._parameters = Parameters.of(name, signature)
+        self._qualname, self._function, self.__doc__ = name, fn, fn.__doc__
+        self.__name__ = own
+        self._mutates = mutates
+        self._backward: Any = None
+        self._setup: Any = None
+        self._batched: Any = None
+        self._fake: Any = None
+        self._kernel = self._made()
+        _DEFINED[name] = self
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    # ---- rules ----
+    def register_autograd(self, backward: Callable[..., Any], /, *,
+                          setup_context: Callable[..., Any] | None = None) -> None:
+        """Say what the gradients are: `backward(ctx, *grads)` gives one for each argument, with
+        what `setup_context(ctx, inputs, output)` kept."""
+        if self._mutates:
+            raise RuntimeError(
+                "Cannot register autograd formula for non-functional operator "
+                f"{self._qualname}. Please create a functional operator and register an autograd "
+                "formula for that.")
+        self._backward, self._setup = backward, setup_context
+        self._kernel = self._made()
+
+    def register_vmap(self, func: Any = None, /) -> Any:
+        """Say what a batch of calls is: `func(info, in_dims, *args)` gives (result, out_dims)."""
+        def register(func: Callable[..., Any]) -> Callable[..., Any]:
+            self._batched = func
+            self._kernel = self._made()
+            return func
+        return register if func is None else register(func)
+
+    def register_fake(self, fn: Any, /) -> Any:
+        """Say what the results look like, of what the arguments look like. `opcheck` compares
+        that with what comes; traces see what comes."""
+        self._fake = fn
+        return fn
+
+    def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
+        """Take another function for tensors of a device: here there are those of the CPU."""
+        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+            named = [device_types] if isinstance(device_types, str) else device_types
+            if named is None or "cpu" in named:
+                self._function = fn
+            return fn
+        return register if fn is None else register(fn)
+
+    # ---- calls ----
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = _Arguments(self._parameters, args, kwargs)
+        if self._mutates:
+            return self._run_writing(call)
+        results = self._kernel.apply(call, *call.tensors)
+        return call.results(results)
+
+    def _run(self, call: "_Arguments", tensors: Sequence[Any]) -> Any:
+        # the function is beneath gradients: it may ask for NumPy arrays
+        tensors = [t.detach() if t.requires_grad else t for t in tensors]
+        args, kwargs = call.filled(tensors)
+        result = self._function(*args, **kwargs)
+        for r in result if isinstance(result, tuple | list) else (result,):
+            if isinstance(r, Tensor) and any(r is t for t in tensors):
+                raise RuntimeError(
+                    f"{self._qualname} (with implementation in {self._function.__module__}): The "
+                    "output of this custom operator may not also be an input to this custom "
+                    "operator. Please return a clone.")
+        return result
+
+    def _run_writing(self, call: "_Arguments") -> Any:
+        written = [
+            t for t, name in zip(call.tensors, call.names)
+            if self._mutates == "unknown" or name in self._mutates]
+        for t in written:
+            if t.requires_grad and modes.is_grad_enabled():
+                inplace.check_writable(t, self._qualname)
+        versions = [t._version for t in written]
+        with modes.no_grad():
+            result = self._run(call, call.tensors)
+        for t, before in zip(written, versions):
+            if t._version == before:             # through NumPy, which tells nobody
+                t._bump(self._qualname)
+        return result
+
+    def _made(self) -> Any:
+        """The Function that a call is, by the rules that there are."""
+        op = self
+
+        def forward(call: Any, *tensors: Any) -> Any:
+            result = op._run(call, tensors)
+            call.result_type = type(result)
+            return tuple(result) if isinstance(result, list) else result
+
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.call, *tensors = inputs
+            if op._setup is not None:
+                args, kwargs = ctx.call.filled(tensors)
+                keyword = {"keyword_only_inputs": kwargs} if kwargs else {}
+                op._setup(ctx, inputs=tuple(args), output=ctx.call.results(output), **keyword)
+
+        def backward(ctx: Any, *grads: Any) -> Any:
+            if op._backward is None:
+                raise RuntimeError(
+                    f"Trying to backward through {op._qualname} but no autograd formula was "
+                    "registered. Please use register_autograd to add one.")
+            given = (list(grads),) if ctx.call.result_type is list else grads
+            return (None, *ctx.call.gradients(op._qualname, op._backward(ctx, *given)))
+
+        def vmap(info: Any, in_dims: Any, call: Any, *tensors: Any) -> Any:
+            args, _ = call.filled(tensors)
+            dims, _ = call.filled(in_dims[1:], fill=None)
+            return op._batched(info, tuple(dims), *args)
+        methods: dict[str, Any] = {"forward": forward, "setup_context": setup_context, "backward": backward}
+        if self._batched is not None:
+            methods["vmap"] = vmap
+        return type(self.__name__, (Function,), {k: staticmethod(f) for k, f in methods.items()})
+
+
+@dataclasses.dataclass
+class Parameters:
+    """The parameters of an operator, as plain data: a trace looks at it."""
+    op: str
+    positional: tuple[str, ...]
+    keyword: tuple[str, ...]
+    defaults: dict[str, Any]
+
+    @classmethod
+    def of(cls, op: str, signature: inspect.Signature) -> "Parameters":
+        """Those of a function's signature."""
+        kinds = inspect.Parameter
+        found = list(signature.parameters.values())
+        for p in found:
+            if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):
+                raise ValueError(f"{op}: {p} takes any number of arguments, which an operator "
+                                 "may not")
+        return cls(op, tuple(p.name for p in found if p.kind is not kinds.KEYWORD_ONLY),
+                   tuple(p.name for p in found if p.kind is kinds.KEYWORD_ONLY),
+                   {p.name: p.default for p in found if p.default is not kinds.empty})
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments by their names."""
+        if len(args) > len(self.positional):
+            raise TypeError(f"{self.op}() takes {len(self.positional)} positional arguments but "
+                            f"{len(args)} were given")
+        given = dict(zip(self.positional, args))
+        for name, x in kwargs.items():
+            if name in given or name not in (*self.positional, *self.keyword):
+                raise TypeError(f"{self.op}() got an unexpected argument '{name}'")
+            given[name] = x
+        whole = {**self.defaults, **given}
+        missing = [n for n in (*self.positional, *self.keyword) if n not in whole]
+        if missing:
+            raise TypeError(f"{self.op}() missing argument '{missing[0]}'")
+        return {n: whole[n] for n in (*self.positional, *self.keyword)}
+
+
+class _Arguments:
+    """The arguments of one call: its tensors, in lists too, apart from the rest."""
+
+    def __init__(self, parameters: Parameters, args: Any, kwargs: Any):
+        self.parameters, self.given = parameters, parameters.bind(args, kwargs)
+        self.result_type: Any = None
+        self.tensors: list[Any] = []
+        self.names: list[str] = []
+        self.places = {name: self._place(name, x) for name, x in self.given.items()}
+
+    def _place(self, name: str, x: Any) -> Any:
+        if isinstance(x, Tensor):
+            self.tensors.append(x)
+            self.names.append(name)
+            return len(self.tensors) - 1
+        if isinstance(x, list | tuple) and any(isinstance(y, Tensor) for y in x):
+            return [self._place(name, y) for y in x]
+        return None
+
+    def filled(self, tensors: Sequence[Any], fill: Any = ...) -> Any:
+        """(positional, keyword) arguments with these tensors in their places; `fill` stands for
+        all else, where it is given."""
+        def put(place: Any, x: Any) -> Any:
+            if isinstance(place, list):
+                return [put(p, y) for p, y in zip(place, x)]
+            return tensors[place] if place is not None else x if fill is ... else fill
+        values = {name: put(self.places[name], x) for name, x in self.given.items()}
+        return ([values[n] for n in self.parameters.positional],
+                {n: values[n] for n in self.parameters.keyword})
+
+    def results(self, made: Any) -> Any:
+        """What the Function gave, as the user's function did."""
+        return list(made) if self.result_type is list else made
+
+    def gradients(self, name: str, grads: Any) -> list[Any]:
+        """A gradient for each tensor, of those for each argument."""
+        grads = grads if isinstance(grads, tuple | list) else (grads,)
+        places = [self.places[n] for n in self.parameters.positional]
+        if len(grads) != len(places):
+            raise RuntimeError(f"{name}: the backward gave {len(grads)} gradients for "
+                               f"{len(places)} arguments")
+        found: list[Any] = [None] * len(self.tensors)
+        for place, g in zip(places, grads):
+            if isinstance(place, list):
+                for p, each in zip(place, [None] * len(place) if g is None else g):
+                    found[p] = each
+            elif place is not None:
+                found[place] = g
+        return found
+
+
+def _check_signature(name: str, signature: inspect.Signature, mutates: str | Sequence[str],
+                     annotated: bool) -> None:
+    parameters = signature.parameters
+    unknown = [] if mutates == "unknown" else [n for n in mutates if n not in parameters]
+    if isinstance(mutates, str) and mutates != "unknown":
+        raise ValueError(f"{name}: mutates_args must be either a sequence of the names of the "
+                         f"arguments that are mutated or the string \"unknown\". Got: {mutates}")
+    if unknown:
+        raise ValueError(f"{name}: mutates_args names {unknown}, which are no arguments")
+    for p in parameters.values() if annotated else ():
+        if p.annotation is inspect.Parameter.empty:
+            raise ValueError(f"{name}: Parameter {p.name} must have a type annotation.")
+
+
+# ---- by name -------------------------------------------------------------------------------------
+def _find(op: Any) -> CustomOpDef:
+    if isinstance(op, CustomOpDef):
+        return op
+    if not isinstance(op, str):
+        raise ValueError(f"expected a custom operator or its name, got {type(op).__name__}")
+    if op not in _DEFINED:
+        raise RuntimeError(f"There is no custom operator {op}")
+    return _DEFINED[op]
+
+
+def register_autograd(op: Any, backward: Callable[..., Any], /, *,
+                      setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
+    """`CustomOpDef.register_autograd` of an operator or of its name."""
+    _find(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """`CustomOpDef.register_vmap` of an operator or of its name."""
+    return _find(op).register_vmap(func)
+
+
+def register_fake(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """`CustomOpDef.register_fake` of an operator or of its name."""
+    found = _find(op)
+    return found.register_fake if func is None else found.register_fake(func)
+
+
+def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """`CustomOpDef.register_kernel` of an operator or of its name."""
+    return _find(op).register_kernel(device_types, func)
+
+
+# ---- checks --------------------------------------------------------------------------------------
+def opcheck(op: Any, args: Sequence[Any], kwargs: Any = None) -> dict[str, str]:
+    """Call an operator and compare it with what was said of it: arguments that it writes to, what
+    its results look like, its gradients. Raises where they differ.
+
+    >>> import whet
+    >>> @whet.library.custom_op("mine::twice", mutates_args=())
+    ... def twice(x: whet.Tensor) -> whet.Tensor:
+    ...     return x * 2
+    >>> whet.library.opcheck(twice, (whet.ones(2),))
+    {'test_schema': 'SUCCESS'}
+    """
+    found, kwargs = _find(op), kwargs or {}
+    call = _Arguments(found._parameters, args, kwargs)
+    before = [t.detach().clone() for t in call.tensors]
+    result = found(*args, **kwargs)
+    for t, was, name in zip(call.tensors, before, call.names):
+        declared = found._mutates == "unknown" or name in found._mutates
+        if not declared and not t.detach().equal(was) and not t.isnan().any():
+            raise RuntimeError(f"{found._qualname}: argument {name} is not defined as mutable but "
+                               "was mutated")
+    passed = {"test_schema": "SUCCESS"}
+    if found._fake is not None:
+        looks = [[(tuple(r.shape), r.dtype) for r in (x if isinstance(x, tuple | list) else (x,))]
+                 for x in (found._fake(*args, **kwargs), result) if x is not None]
+        if len(looks) == 2 and looks[0] != looks[1]:
+            raise RuntimeError(f"{found._qualname}: the fake gives {looks[0]}, the operator "
+                               f"{looks[1]}")
+        passed["test_faketensor"] = "SUCCESS"
+    if found._backward is not None and any(t.requires_grad for t in call.tensors):
+        from .autograd import gradcheck
+        gradcheck(lambda *xs: found(*call.filled(xs)[0], **call.filled(xs)[1]),
+                  tuple(call.tensors))
+        passed["test_autograd_registration"] = "SUCCESS"
+    return passed
+
+
+class Namespace:
+    """`whet.ops.NAMESPACE`: the operators that were defined in it."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str) -> CustomOpDef:
+        found = _DEFINED.get(f"{self._name}::{name}")
+        if found is None:
+            raise AttributeError(f"'{self._name}' has no operator '{name}'")
+        return found
+
+
+def namespace(name: str) -> Namespace | None:
+    """The namespace of a name, if an operator was defined in it."""
+    return Namespace(name) if any(q.startswith(f"{name}::") for q in _DEFINED) else None

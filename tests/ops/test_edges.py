@@ -1,0 +1,95 @@
+"""Results at the edges, and what is refused there, as in PyTorch."""
+import pytest
+import whet
+import whet.nn.functional as F
+
+
+@pytest.mark.parametrize("dtype", [whet.float32, whet.uint8, whet.bool, whet.int64])
+def test_an_index_without_elements_may_have_any_type(dtype):
+    x = whet.ones(3, 2, requires_grad=True)
+    assert whet.gather(x, 0, whet.empty(0, dtype=dtype)).shape == (0,)
+    empty = whet.empty(0, 2, dtype=dtype)
+    y = whet.gather(x, 0, empty)
+    assert y.shape == (0, 2)
+    written = x.scatter(0, empty, 5.0).scatter_add(0, empty, whet.ones(1, 2))
+    (y.sum() + written.sum()).backward()
+    assert written.equal(x) and x.grad.equal(whet.ones(3, 2))
+    with pytest.raises(IndexError):
+        whet.gather(x, 2, empty)
+    traced = whet.jit.trace(lambda x, i: (whet.gather(x, 0, i), x.scatter(0, i, 2.0)))
+    for _ in range(3):
+        a, b = traced(x.detach(), empty)
+        assert a.shape == (0, 2) and b.equal(x.detach())
+
+
+def test_an_index_with_elements_may_not():
+    for dtype in (whet.float32, whet.bool):
+        with pytest.raises(RuntimeError):
+            whet.gather(whet.ones(3), 0, whet.zeros(1, dtype=dtype))
+        with pytest.raises(RuntimeError):
+            whet.ones(3).scatter(0, whet.zeros(1, dtype=dtype), 1.0)
+    with pytest.raises(RuntimeError):
+        whet.take(whet.ones(3), whet.zeros(1, dtype=whet.int32))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_means_of_windows_are_not_for_all_types(n):
+    x = whet.arange(4 ** n).reshape(1, *[4] * n)
+    assert getattr(F, f"avg_pool{n}d")(x, 2).dtype is whet.int64
+    for dtype in (whet.int32, whet.uint8, whet.bool):
+        with pytest.raises(NotImplementedError):
+            getattr(F, f"avg_pool{n}d")(x.to(dtype), 2)
+    with pytest.raises(NotImplementedError):
+        getattr(F, f"adaptive_avg_pool{n}d")(x, 2)
+    with pytest.raises(NotImplementedError):
+        getattr(F, f"max_pool{n}d")(x.bool(), 2)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 3, 0), (0, 2, 2)])
+def test_matrices_without_elements_have_condition_zero(shape):
+    assert whet.linalg.cond(whet.zeros(shape)).equal(whet.zeros(shape[:-2]))
+
+
+@pytest.mark.parametrize("shape,right", [((0, 0), (0, 2)), ((2, 0, 0), (2, 0, 3)),
+                                         ((0, 3, 3), (0, 3, 2)), ((3, 3), (3, 0))])
+def test_systems_without_elements(shape, right):
+    a = whet.zeros(shape) + whet.eye(shape[-1])
+    b = whet.ones(right)
+    for x in (whet.linalg.lu_solve(*whet.linalg.lu_factor(a), b), whet.linalg.solve(a, b),
+              whet.linalg.solve_triangular(a, b, upper=True)):
+        assert x.equal(b)
+    assert whet.linalg.pinv(a).shape == shape
+
+
+def test_lu_solve_takes_matrices():
+    with pytest.raises(RuntimeError):
+        whet.linalg.lu_solve(*whet.linalg.lu_factor(whet.eye(2)), whet.ones(2))
+
+
+def test_the_power_of_zero_has_a_gradient_of_zero():
+    a = whet.randn(2, 3, 3, requires_grad=True)
+    y = whet.linalg.matrix_power(a, 0)
+    y.sum().backward()
+    assert y.equal(whet.eye(3).expand(2, 3, 3)) and a.grad.equal(whet.zeros(2, 3, 3))
+
+
+@pytest.mark.parametrize("triangle", ["L", "U"])
+@pytest.mark.parametrize("dtype", [whet.float64, whet.complex128])
+def test_the_gradient_of_eigenvectors_is_symmetric(triangle, dtype):
+    whet.manual_seed(0)
+    a = whet.randn(3, 3, dtype=dtype)
+    a = (a + a.mH).requires_grad_()
+    w, v = whet.linalg.eigh(a, UPLO=triangle)
+    (w.sum() + v.abs().sum()).backward()
+    assert a.grad.allclose(a.grad.mH)
+    assert whet.autograd.gradcheck(
+        lambda x: (lambda r: (r[0], r[1].abs()))(whet.linalg.eigh((x + x.mH) / 2, UPLO=triangle)),
+        (a, ))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: F.pdist(whet.ones(2, 3, 4)), lambda: F.channel_shuffle(whet.ones(2, 4), 2),
+    lambda: F.dropout1d(whet.ones(2, 3, 4, 4))])
+def test_functions_of_so_many_dimensions(call):
+    with pytest.raises(RuntimeError):
+        call()
