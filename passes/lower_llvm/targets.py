@@ -16,6 +16,9 @@ BITS = {"avx512": 512, "avx2": 256, "neon": 128, "baseline": 128}
 # A narrower target than the host's is compiled for these, as LLVM names them.
 NAMED = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "neon": "generic", "baseline": "x86-64"}
 
+# Targets of other machines that have more than their name says: the target, and the extensions.
+EXTENDED = {"avx512_vnni": ("avx512", frozenset(("avx512_vnni",)))}
+
 # Kernels are written with a test at each access whose bounds they know: `checked.py`.
 CHECKED = os.environ.get("WHET_CHECK") == "2"
 
@@ -75,7 +78,9 @@ def host_features() -> frozenset[str]:
 def has(feature: str) -> bool:
     """Has code for the current target this extension, beyond what its name says? Spelt as the
     operating system does."""
-    return current().native and not _foreign and feature in host_features()
+    if _foreign:
+        return feature in EXTENDED.get(_foreign[0], ("", ()))[1]
+    return current().native and feature in host_features()
 
 
 def _best() -> str:
@@ -109,7 +114,8 @@ def current() -> Target:
     """The host's best target, or what `WHET_CPU` names, or what `write_for` was told."""
     best = _best()
     if _foreign:
-        return Target(_foreign[0], BITS[_foreign[0]], True)
+        plain = EXTENDED.get(_foreign[0], _foreign)[0]
+        return Target(plain, BITS[plain], True)
     name = os.environ.get("WHET_CPU") or best
     order = ["neon"] if best == "neon" else ["baseline", "avx2", "avx512"]
     if name not in order[:order.index(best) + 1]:

@@ -41,7 +41,7 @@ def compile_library(
     if weights not in (INSIDE, BESIDE):
         raise ExportError(f"compile: weights are {INSIDE!r} or {BESIDE!r}, not {weights!r}")
     prefix = identifier(os.path.basename(stem) if name is None else name)
-    system = targets.chosen(target)
+    system = targets.chosen(target, has_bytes(exported))
     most = pool.get_num_threads() if threads is None else threads
     if not 1 <= most <= layout.MOST_THREADS:
         bounds = f"from 1 to {layout.MOST_THREADS}"
@@ -67,6 +67,11 @@ def compile_library(
             write(source, code)
             linker.link(system, source, path)
     return sorted({*files, path})
+
+
+def has_bytes(exported: Any) -> bool:
+    """Does a graph compute with bytes?"""
+    return any(n.op is not None and n.op.family == "quantised" for n in exported.graph.nodes)
 
 
 def identifier(name: str) -> str:
