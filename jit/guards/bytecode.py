@@ -18,6 +18,9 @@ _OPS: list[tuple[str, str | None, int]] = [
 _LOADS = frozenset(name for name in dis.opmap if name.startswith(
     ("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")))
 _CALL_NAMED = "CALL_KW"          # its last operand is the names (from 3.13 on)
+# what gives a constant or a boolean, and flags of generators and coroutines
+_PYTHONS_OWN = frozenset(("LOAD_CONST", "UNARY_NOT", "IS_OP", "CONTAINS_OP"))
+_NOT_AT_ONCE = 0x20 | 0x80 | 0x200
 _NULL_FOLLOWS = sys.version_info >= (3, 13)  # what is called
 _CALL = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
@@ -119,6 +122,21 @@ def instructions(code: CodeType) -> Iterator[Instruction]:
             found: tuple[Any, ...] = values[kind] if kind else ()
             yield name, given, found[given >> bits] if given >> bits < len(found) else None
             given = 0
+
+
+def gives_pythons_own(code: CodeType) -> bool:
+    """Is what some code returns a constant or a boolean of Python's own, whatever it computes with?
+
+        >>> from whet.jit.guards.bytecode import gives_pythons_own
+        >>> def full(self): return not self.n or self.n
+        >>> def known(self): return self.n in self.names
+        >>> gives_pythons_own(full.__code__), gives_pythons_own(known.__code__)
+        (False, True)
+    """
+    found = list(dis.get_instructions(code))
+    ends = [(before.opname, i) for before, i in zip(found, found[1:]) if i.opname == "RETURN_VALUE"]
+    return not code.co_flags & _NOT_AT_ONCE and all(
+        before in _PYTHONS_OWN and not i.is_jump_target for before, i in ends)
 
 
 def returns_a_hash(code: CodeType) -> bool:

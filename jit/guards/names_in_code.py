@@ -5,14 +5,23 @@ import types
 from typing import Any
 
 from ..capture.varying_numbers import TELLTALE
-from .bytecode import call_of, instructions, is_called, returns_a_hash, second_is_constant
+from .bytecode import (
+    call_of,
+    gives_pythons_own,
+    instructions,
+    is_called,
+    returns_a_hash,
+    second_is_constant,
+)
 
 # what looks up names that may be made at run time; ASKED takes them as a second argument
 ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 LOOKUPS = ASKED | {"__dict__", "attrgetter", "vars", "__getattribute__", "getmembers",
                    "getmembers_static", "getattr_static"}
 TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
-# methods that must give exactly a number of Python's
+# Python's own names for methods that must give exactly a number of Python's. A class that is there
+# is asked what it has by these names, whatever that is called itself; one that the function makes
+# is read as code.
 EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__",
                    "__length_hint__"))
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
@@ -35,7 +44,7 @@ class NamesInCode:
         # would somebody notice a Number where a number of Python's should be?
         self.exact = not TELLTALE.isdisjoint(code.co_names) \
             or not TELLTALE.isdisjoint(texts) \
-            or code.co_name in EXACT and not returns_a_hash(code)
+            or code.co_name in EXACT and could_give_a_number(code)
         self.direct = False                  # does it use methods of lists past those of a list?
         self.typed = False                   # would somebody notice a stand-in by its type?
         self.types_itself = False            # does it ask for the type of its first argument?
@@ -90,6 +99,11 @@ def _looks_up(code: types.CodeType) -> bool:
              if name == "LOAD_GLOBAL" and value in ASKED]
     return not (LOOKUPS - ASKED).isdisjoint(code.co_names) or not asked \
         or not all(second_is_constant(found, i) for i in asked)
+
+
+def could_give_a_number(code: types.CodeType) -> bool:
+    """Could some code return a Number, where Python wants its own?"""
+    return not (gives_pythons_own(code) or returns_a_hash(code))
 
 
 def _has_constant_length(code: types.CodeType) -> bool:

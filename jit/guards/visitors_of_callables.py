@@ -15,6 +15,7 @@ from whet.tensor_base import Base
 from ..capture.outside_calls import stands
 from ..report.reasons import Inspects
 from . import standard_library as known
+from .names_in_code import EXACT, could_give_a_number
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, origin_of_what, users
 from .unnamed_methods import hold_back, may_be_held_back
@@ -167,9 +168,16 @@ def bodies(walk: Any, c: type, aside: Set[str]) -> None:
             (walk.of_instances.add if aside and not is_met else walk.of_instances.discard)(id(b))
             walk.add(ClassBody(b), held.values())
             walk.seen[id(b)] = b
+            walk.exact |= any(_gives_numbers(vars(b)[k]) for k in EXACT & vars(b).keys())
             if type(b) is not type and users(type(b)):
                 walk.stack.append(type(b))
     walk.framework(c)
+
+
+def _gives_numbers(method: Any) -> bool:
+    """Could what a class has for one of Python's own methods return a Number?"""
+    code = code_of_method(method)
+    return could_give_a_number(code) if code is not None else method is not None and users(method)
 
 
 def code_of_method(x: Any) -> types.CodeType | None:

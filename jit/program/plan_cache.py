@@ -25,6 +25,8 @@ from whet.passes.fold_constants import MOST
 from whet.random import Position
 from whet.tensor import Size
 
+from ..guards.origin import origin_of
+
 if TYPE_CHECKING:
     from whet.ir.values import Array
     from whet.passes.resized import Plan
@@ -138,12 +140,18 @@ def _value(x: Any) -> Any:
         return t.__name__, str(x)
     if t is slice:
         return "slice", _value((x.start, x.stop, x.step))
-    # a question
-    if t is types.FunctionType and x.__module__.startswith("whet.") and not x.__kwdefaults__:
-        cells = [_value(c.cell_contents) for c in x.__closure__ or ()]
-        return ("function", x.__module__, x.__qualname__, x.__code__.co_firstlineno, cells,
-                _value(x.__defaults__))
+    if t is types.FunctionType and not x.__kwdefaults__:         # a question
+        origin = origin_of(x.__globals__)
+        if origin is not None and origin.is_ours:
+            cells = [_value(c.cell_contents) for c in x.__closure__ or ()]
+            return "function", origin.module, _code(x.__code__), cells, _value(x.__defaults__)
     raise Unnamed
+
+
+def _code(code: types.CodeType) -> Any:
+    """What some code does, with the globals of a module of ours."""
+    constants = [_code(c) if type(c) is types.CodeType else _value(c) for c in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
 
 
 class _Writer(pickle.Pickler):

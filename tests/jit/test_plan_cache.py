@@ -1,5 +1,7 @@
 """What passes made, kept for processes to come: a list that is found runs no pass, computes the
 same bits, and is found by nothing else."""
+import types
+
 import numpy as np
 import pytest
 import whet
@@ -155,18 +157,26 @@ def test_what_is_not_ours_has_no_name(disk, monkeypatch):
     assert bits(f(X)) == bits(X * 2 + 1) and not disk
 
 
-def test_a_question_goes_by_what_it_closed_over():
-    def question(limit):
-        def ask(a):
-            return bool((a < limit).all())
-        ask.__module__ = "whet.test"
-        return ask
+def question(limit, names=None):
+    """A question with the globals of a module, ours if none are given."""
+    def ask(a):
+        return bool((a < limit).all())
+    own = vars(pipeline) if names is None else names
+    return types.FunctionType(ask.__code__, own, "ask", None, ask.__closure__)
 
-    assert (plan_cache._value(question(3)) == plan_cache._value(question(3)) != plan_cache._value(
-        question(4)))
-    for other in object(), question(object()), lambda a: a:
+
+def test_a_question_goes_by_its_code_and_by_what_it_closed_over():
+    other = types.FunctionType((lambda a: a).__code__, vars(pipeline), "ask")
+    asked = [plan_cache._value(q) for q in (question(3), question(3), question(4), other)]
+    assert asked[0] == asked[1] and all(asked[0] != q for q in asked[2:])
+
+
+def test_a_question_is_ours_by_its_globals_whatever_it_says_of_itself():
+    named = question(3, globals())
+    named.__module__ = "whet.passes.pipeline"
+    for q in object(), question(object()), lambda a: a, named:
         with pytest.raises(plan_cache.Unnamed):
-            plan_cache._value(other)
+            plan_cache._value(q)
 
 
 def test_large_constants_are_not_looked_into():

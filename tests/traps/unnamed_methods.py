@@ -214,3 +214,42 @@ def sorting_and_formatting_by_methods_that_nobody_names():
                 items[1].n = k
                 yield f(ramp(2), kind), list(log)
     return f, calls
+
+
+@trap
+def methods_of_pythons_that_have_another_name():
+    """`__bool__`, `__index__`, `__float__` and `__hash__` are functions of other names."""
+    def positive(self):
+        return self.n > 0
+    def count(self):
+        return self.n
+    def half(self):
+        return self.n * 0.5
+    class Meter:
+        """Of what was counted."""
+        n = 1
+        __bool__, __index__, __hash__, __len__, __float__ = positive, count, count, count, half
+    class Full:
+        """Says whether there is anything, by Python's own booleans."""
+        n = 1
+        def __bool__(self):
+            return not self.n == 3
+    meter, full = Meter(), Full()
+    def f(x, how):
+        meter.n += 1
+        full.n += 1
+        if how == "bool":
+            return x * 2 if meter else x
+        if how == "full":
+            return x * full.n if full else x
+        if how == "index":
+            return x * [1, 2, 3, 4, 5, 6, 7, 8][meter]
+        if how == "float":
+            return x * float(meter)
+        return x * len({meter}), len(meter)
+    def calls(f):
+        for how in ("bool", "full", "index", "float", "hash"):
+            meter.n = full.n = 0
+            for _ in range(5):
+                yield outcome(lambda: f(ramp(2), how)), meter.n
+    return f, calls
