@@ -57,7 +57,7 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils", "me
          "special": ".special", "signal": ".signal", "array_api": ".array_api", "jit": ".jit", "random": ".random", "cuda": ".cuda",
          "backends": ".backends", "func": ".func", "accelerator": ".accelerator", "amp": ".amp", "distributions": ".distributions",
          "quantize": ".jit.quantize", "testing": ".testing", "compiler": ".compiler",
-         "library": ".library", "types": ".types", "return_types": ".return_types"}
+         "library": ".library", "masked": ".masked", "types": ".types", "return_types": ".return_types"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler", "autocast": "amp", "is_autocast_enabled": "amp",
