@@ -97,7 +97,9 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 @_extends
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """A norm of vectors along axes."""
-    return _linalg.vector_norm(x, ord, axis, keepdims) if axis != () else x.abs()
+    if axis == ():                               # each element is a vector
+        return _linalg.vector_norm(x.unsqueeze(-1), ord, -1)
+    return _linalg.vector_norm(x, ord, axis, keepdims)
 
 
 def _of_matrices(name):

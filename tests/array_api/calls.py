@@ -98,8 +98,9 @@ def _shift(d):
 
 
 def _divided(d):
-    """What is divided by whole numbers: none of them zero."""
-    args = two(d, REAL_NUMERIC)
+    """What is divided by whole numbers: none of them zero. Of infinities NumPy's quotient is not a
+    number, and the standard's is an infinity."""
+    args = two(d, REAL_NUMERIC, special=False)
     second = args[1]
     if isinstance(second, np.ndarray) and second.dtype.kind in "iu":
         args[1] = np.where(second == 0, 3, second).astype(second.dtype)
