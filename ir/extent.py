@@ -35,7 +35,7 @@ MOST_KNOWN = 1 << 10             # values of a function that is asked for others
 Size: TypeAlias = "int | Extent"                # code that knows nothing of Extents says int
 Quantity: TypeAlias = "float | Extent | Real"
 Terms: TypeAlias = dict[tuple[str, ...], int]
-Number = TypeVar("Number", bound=float)
+Number = TypeVar("Number", bound="float | tuple[int, ...]")
 
 
 class Unsized(BaseException):

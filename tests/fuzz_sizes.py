@@ -101,7 +101,18 @@ whet.rand_like(x) + x
 x + whet.randn(16)
 F.conv1d(x.t()[None], c, padding=1)[0].t()
 F.conv2d(x.view(1, 1, -1, 16), d, padding=1)[0, 0]
+F.conv1d(x.t()[None], c, padding=1, dilation=1)[0].relu().t() + x
+F.conv2d(x.view(1, 1, -1, 16), d, padding=1, stride=2)[0, 0].mean(0).sum() + x
+F.conv2d(x.view(-1, 4, 2, 2), e)[:, :, 0, 0].repeat(1, 4) + x
+F.conv2d(x.view(1, 1, -1, 16).expand(1, 3, -1, 16), h, padding=2).mean((0, 1))[:-2, :16] + x
+F.conv_transpose1d(x.t()[None], c, padding=1)[0].t()
 F.max_pool1d(x, 3, 1, 1)
+F.max_pool2d(x[None], 2, ceil_mode=True).sum() * 0.01 + x
+F.max_pool1d(x.t()[None], 2, stride=1)[0].sum(-1) + x
+F.avg_pool1d(x.t()[None], 3, 2, 1, count_include_pad=False)[0].sum(-1) + x
+F.adaptive_max_pool1d(x.t()[None], 3)[0].t().sum(0) + x
+F.adaptive_avg_pool1d(x.t()[None], 5)[0].t().sum(0) + x
+F.unfold(x.view(1, 1, -1, 16), 3, padding=1).sum(1).view(-1, 16)
 F.avg_pool2d(x[None], 3, 1, 1)[0]
 F.adaptive_avg_pool1d(x.t()[None], 1)[0].t() + x
 x.view(-1, 2, 8).sum(1).repeat(1, 2)
@@ -215,9 +226,10 @@ class Program:
         whet.manual_seed(self.seed)
         names = dict(whet=whet, F=F, w=whet.randn(16, 16) * 0.2, b=whet.randn(16), g=whet.randn(16),
                      c=whet.randn(16, 16, 3) * 0.1, d=whet.randn(1, 1, 3, 3) * 0.3,
+                     e=whet.randn(4, 4, 1, 1), h=whet.randn(2, 3, 3, 3) * 0.2,
                      k=whet.tensor([1, 4]), p=whet.randn(4200, 16),
                      q=whet.ones(600, 600).triu(1) > 0, math=math)
-        weights = [names[k] for k in "wbgcd"]
+        weights = [names[k] for k in "wbgcdeh"]
         if self.trains or self.gives_gradients:
             for t in weights:
                 t.requires_grad_()

@@ -167,7 +167,7 @@ class Session:
                     modes.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()
-                self.began = timing.clock()
+                self.began = timing.busy()
                 with nullcontext() if self.is_unwatched else self.watch, haste.recording():
                     return self.subject.fn(*self.args, **self.kwargs)
             finally:

@@ -128,7 +128,7 @@ class FirstRecording(Session):
 
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
-        self.run_seconds = timing.clock() - self.began
+        self.run_seconds = timing.busy() - self.began
         findings = Findings(self, out)
         if self.may_set_up and self.leaves_its_start():
             self.became = "set_up"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from whet.autograd import modes
 from whet.cpu import haste
 
-from ..guards import sizes
+from ..guards import native_entry, sizes
 from ..guards.native_entry import MISSED
-from ..policy import timing
-from ..policy.account import FIRST_LOOK, LOOKS, Policy
+from ..policy import doubts, timing
+from ..policy.account import Policy
+from ..policy.doubts import FIRST_LOOK, LOOKS
 from ..replay import families
 from ..verify.recheck import Checks
 from .attempts import Attempts
@@ -68,11 +69,9 @@ class Calls:
         if out is not MISSED:
             policy.pay(kind, timing.clock() - begun)
             return out
-        if self.unseen(call):
-            out = self.replays.result(call)
-            if out is not MISSED:
-                policy.unrun(kind, timing.clock() - begun)
-                return out
+        out = self.unseen(call)
+        if out is not MISSED:
+            return out
         why = self.against(call)
         if why is not None:
             return self.eager(call, why)
@@ -114,42 +113,80 @@ class Calls:
 
     def doubt(self) -> None:
         """Warn, once, if tracing has turned out not to pay."""
-        reason = None if self.refusals.warned else self.policy.doubts()
+        reason = None if self.refusals.warned else doubts.doubts(self.policy)
         if reason is not None:
             self.refusals.say(f"is no faster traced: {reason.full()}")
 
     # ---- calls of sizes that none had ------------------------------------------------------------
-    def unseen(self, call: Invocation) -> bool:
-        """Make a recording for sizes that were never seen, without a run. True where there is
-        one."""
-        recordings, key = self.recordings, call.key
+    def unseen(self, call: Invocation) -> Any:
+        """The result of a call of sizes that were never seen, without a run: by a table for all
+        sizes that is told of them, or by a recording for them; or MISSED."""
+        start, key = timing.busy(), call.key
         if (
-            not recordings.models
-            or key in recordings.by_key
+            not self.recordings.models
+            or key in self.recordings.by_key
             or key in self.refusals.by_key
-            or key in recordings.watched
+            or key in self.recordings.watched
             or not self.attempts.lock.acquire(False)
         ):
-            return False
+            return MISSED
         try:
-            _, found = recordings.fitting(call.args, call.kwargs, call.given)
-            models = [m for m in found if families.serves(m) and sizes.serves_others(m)]
-            due = [t for t in self.policy.sized if t.is_due]
-            if not models or not (self.policy.makes(call.kind) or due):
-                return False
-            for may_plan in (False, True):
-                for model in models:
-                    if not may_plan or self.policy.may_plan:
-                        r = self.planned(model, call, may_plan)
-                        if r is not None:
-                            r.kind, r.key = call.kind, key
-                            r.checks = self.checks(model, r.program.sheet.sized)
-                            recordings.begin(key, call.given.others).append(r)
-                            recordings.take_in(r)
-                            return True
-            return False
+            table = self.knowing(call)
+            if table is None and not self.made(call):
+                return MISSED
         finally:
             self.attempts.lock.release()
+        if table is not None:
+            return self.told(table, call, start)
+        out = self.replays.result(call)
+        if out is not MISSED:
+            self.policy.unrun(call.kind, timing.busy() - start)
+        return out
+
+    def knowing(self, call: Invocation) -> SizedTable | None:
+        """A table for all sizes that are like a call's, once Python's functions were asked what
+        these want; or None."""
+        policy = self.policy
+        if not policy.sized or not policy.tells(call.kind):
+            return None
+        shapes = [t._array.shape for t in call.given.leaves]
+        table: SizedTable
+        for table in list(policy.sized):
+            with haste.recording():
+                if not table.is_due and not table.first.slow and table.learn(shapes):
+                    return table
+        return None
+
+    def told(self, table: SizedTable, call: Invocation, start: float) -> Any:
+        """The result of a call by a table that knows of its sizes; now and then by an eager call,
+        for comparison; or MISSED."""
+        if table.is_sounding:
+            table.sound()
+            return self.eager(call, "timed")
+        out = native_entry.enter(table.table, call.args, call.kwargs)
+        if out is not MISSED:
+            self.policy.told(call.kind, timing.busy() - start)
+        return out
+
+    def made(self, call: Invocation) -> bool:
+        """Make a recording for the sizes of a call, without a run. True where there is one."""
+        recordings, key = self.recordings, call.key
+        _, found = recordings.fitting(call.args, call.kwargs, call.given)
+        models = [m for m in found if families.serves(m) and sizes.serves_others(m)]
+        due = [t for t in self.policy.sized if t.is_due]
+        if not models or not (self.policy.makes(call.kind) or due):
+            return False
+        for may_plan in (False, True):
+            for model in models:
+                if not may_plan or self.policy.may_plan:
+                    r = self.planned(model, call, may_plan)
+                    if r is not None:
+                        r.kind, r.key = call.kind, key
+                        r.checks = self.checks(model, r.program.sheet.sized)
+                        recordings.begin(key, call.given.others).append(r)
+                        recordings.take_in(r)
+                        return True
+        return False
 
     def checks(self, model: Recording, sized: SizedTable | None) -> Checks:
         """When a recording for sizes that were never seen is compared with a run: at once, where
@@ -162,11 +199,11 @@ class Calls:
 
     def planned(self, model: Recording, call: Invocation, may_plan: bool) -> Recording | None:
         """The recording for a call by the family of another one, or None."""
-        start = timing.clock()
+        start = timing.busy()
         with haste.recording():              # (somebody waits for the call's result)
             r: Recording | None = model.family.recording(call.given.leaves, may_plan)
         if may_plan:
-            self.policy.planned(timing.clock() - start)
+            self.policy.planned(timing.busy() - start)
         return r
 
     # ---- recorded calls --------------------------------------------------------------------------
@@ -189,19 +226,23 @@ class Calls:
             )
         why: str | None = self.policy.against(call.kind, known, has_model,
                                               bool(self.recordings.free))
+        if why is None and not known and not has_model() and self.recordings.had_better_wait(
+                call.args, call.kwargs, call.given):
+            return "new"
         if why is None and not self.attempts.lock.acquire(False):
             return "busy"
         return why
 
     def recorded(self, call: Invocation) -> Any:
         """A call that is made eagerly and recorded."""
+        start = timing.busy()
         before, is_new = self.recordings.before(call.key), call.key not in self.recordings.by_key
         if self.learned.learn(before, is_new, call.args, call.kwargs):
             call.key, call.given = self.learned.key(call.args, call.kwargs)
             call.kind = self.policy.kind(call.key, call.given.others)
         out, attempt = self.attempts.first(call)
-        self.policy.recorded(call.kind, timing.clock() - call.begun, attempt.run_seconds,
-                             attempt.has_model, attempt.became)
+        self.policy.recorded(call.kind, timing.busy() - start, attempt.run_seconds,
+                             attempt.has_model and attempt.became != "recorded", attempt.became)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         else:

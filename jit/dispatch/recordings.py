@@ -23,6 +23,8 @@ PATHS = 8                        # recordings of one key,
 WORTH = 50
 # calls that a recording did not fit and none that it did: it is dropped
 UNFIT = 20
+# calls that are not recorded as their sizes are equal by chance
+WAITS = 8
 
 
 class Recordings:
@@ -37,6 +39,7 @@ class Recordings:
         # key without sizes -> recordings to make others like
         self.models: dict[Key, list[Recording]] = {}
         self.watched: set[Key] = set()       # keys of calls that went another way than their model
+        self.waited = 0
         # dimensions that may differ
         self.free = sizes.declared(subject.dynamic, subject.fn)
         tables.serve_all_sizes = self.free is None
@@ -73,6 +76,15 @@ class Recordings:
             self.free is None
             or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)))
         return kind, found
+
+    def had_better_wait(self, args: Args, kwargs: Kwargs, given: Given) -> bool:
+        """Is a call that is like none so far, but for its sizes, a poor one to make others like,
+        where a better one may come soon?"""
+        models = self.models.get(self.learned.key_without_sizes(args, kwargs))
+        if not models or self.waited >= WAITS or not sizes.coincide(models[0], given.leaves):
+            return False
+        self.waited += 1
+        return True
 
     def add_model(self, kind: Key, r: Recording) -> None:
         """Others can be made like a new recording, if they cannot without a run like one that does

@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from ..replay.recording import Recording
 
 
+SOUNDINGS = 4                    # times as many calls as before come until one is eager
+
+
 class SizedTable:
-    """The table for all sizes of a sheet, made of a recording's own. `first`: the recording that
+    """The table for all sizes of a `sheet`, made of a recording's own. `first`: the recording that
     the family's are made like; `entered`: calls that are in the policy's account."""
 
-    def __init__(self, table: Table, first: Recording, checks: Any) -> None:
-        self.table, self.first, self.checks, self.entered = table, first, checks, 0
+    def __init__(self, table: Table, sheet: Sheet, checks: Any) -> None:
+        self.table, self.sheet, self.checks, self.entered = table, sheet, checks, 0
+        self.first: Recording = sheet.first
+        self.sounding = SOUNDINGS            # the call that is eager next
 
     @property
     def calls(self) -> int:
@@ -44,10 +49,29 @@ class SizedTable:
         """Is the next call one that is to be compared with a run?"""
         return bool(self.calls >= self.checks.at)
 
+    def learn(self, shapes: list[tuple[int, ...]]) -> bool:
+        """Have Python's functions say what they give for arguments of these shapes: machine code
+        looks it up. Is the table one for them?"""
+        return self.sheet.numbers(self.first.family.values(shapes)) is not None
+
+    @property
+    def is_sounding(self) -> bool:
+        """Is the next call an eager one, to see how long that takes?"""
+        return self.calls >= self.sounding
+
+    def sound(self) -> None:
+        """Choose the next such call."""
+        self.sounding = SOUNDINGS * max(self.sounding, self.calls)
+        self.limit()
+
     def plan(self, seconds: float) -> None:
         """Choose the call that is compared next; `seconds`: those of a call."""
         self.checks.plan(self.calls, seconds)
-        limit(self.table, int(min(self.checks.at, FOREVER)))
+        self.limit()
+
+    def limit(self) -> None:
+        """Machine code makes the calls until then."""
+        limit(self.table, int(min(self.checks.at, self.sounding, FOREVER)))
 
 
 class SizedTableMaker:
@@ -169,4 +193,4 @@ def sized(ready: Table, r: Recording, checks: Any) -> SizedTable | None:
     except Uncoded:
         return None
     table[1].extend(ready[1][1:])
-    return SizedTable(table, r.program.sheet.first, checks)
+    return SizedTable(table, r.program.sheet, checks)

@@ -158,6 +158,21 @@ def fits(r: Recording, leaves: Sequence[Any]) -> bool:
         for b, a in zip(now, before))
 
 
+def coincide(r: Recording, leaves: Sequence[Any]) -> bool:
+    """Are sizes in which a call differs from recording `r` equal to others by chance? Hardly any
+    call could be made like a recording of it, as such sizes must be equal again."""
+    shapes = [t._array.shape for t in leaves]
+    if list(map(len, shapes)) != list(map(len, r.shapes)):
+        return False
+    pairs = {(a, b) for before, now in zip(r.shapes, shapes) for a, b in zip(before, now)}
+    new = [b for a, b in pairs if a != b]
+    inputs = r.replay.inputs
+    still = {b for a, b in pairs if a == b}.union(*[
+        x.shape for source, x in zip(inputs.sources, inputs.types)
+        if not isinstance(source, Argument)])
+    return len(set(new)) < len(new) or not still.isdisjoint(new)
+
+
 def same_way(r: Recording, program: Program) -> bool:
     """Did the run that a program is of come to the nodes of recording `r`, and to no others? (Of
     one plan, those in it were compared.)"""

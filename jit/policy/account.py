@@ -27,7 +27,6 @@ import random
 import threading
 
 from ..guards import table_index
-from ..report.reasons import Little, Others, Unfit, Varies
 from .ledger import Cost, Kind, Ledger, average
 
 # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what
@@ -39,10 +38,15 @@ OPENING = 3
 FREE = 8                         # kinds that are recorded when first seen
 # of what may be spent: most for a kind that has not come often enough to pay
 UNPROVEN = 0.25
+FIRST_CALLS = 4                  # eager calls of which the shortest is typical
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
+# of eager's time: what recordings may have cost more than they brought in, beside GRACE, unless the
+# calls of a kind would have paid for its own. (In months of training, all of ALLOWANCE is much)
+RISK = 0.01
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 # seconds that recordings take, until one was made: in full, like one, without a run
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
+TELLING = 0.0001                 # seconds that it takes to tell a table for all sizes of new ones
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
 # of the calls that could have a recording without a run one in so many is eager
 SOUNDING = 32
@@ -54,10 +58,6 @@ ASKING, RESERVE = 0.03, 0.01
 PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 MEMORY = 1 << 28                 # bytes of recordings
-# seconds of eager calls until it is said that tracing does not pay; calls until that is asked again
-SURE, LOOKS = 1.0, 256
-# eager calls in a row until it is asked whether recordings are of any use at all
-FIRST_LOOK = 12
 # times as much must a new recording bring in as the worst of so many that are there
 BETTER, SAMPLE = 1.5, 8
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
@@ -69,12 +69,17 @@ class Policy:
     def __init__(self):
         self.ledger, self.kinds, self.lock = Ledger(), {}, threading.Lock()
         self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
-        self.last_plan = 0.0                 # seconds that the last plan for a range of sizes took
+        self.telling = TELLING
+        # of the recorded runs that came before any eager call: what is not known to be eager's time
+        self.unpriced = []
+        # seconds that the last plan for a range of sizes took, and that planning took in this call
+        self.last_plan = self.planning = 0.0
         self.asked = 0                       # how often a recording was to be made without a run
         self.made, self.held, self.bytes = 0, [], 0
         self.sized = []                      # tables for many sizes each, see `sized_table.py`
         # seconds of an eager call; of asking; a replay by an eager call
         self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS
+        self.first_calls = FIRST_CALLS
         # seconds of an eager call of sizes that are new to eager mode, too
         self.first = math.inf
         self.timings = 0                     # replays that the ratio is of
@@ -114,9 +119,14 @@ class Policy:
         """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the
         ledger."""
         kind.eager = min(kind.eager, seconds)
+        self.ledger.eager += sum(min(run, seconds) for run in self.unpriced)
+        self.unpriced = []
         if kind.calls == 1:
             self.first = seconds if self.first == math.inf else average(self.first, seconds)
-        self.typical = seconds if self.typical == math.inf else average(self.typical, seconds)
+        # the first calls load what later ones find
+        self.typical = min(self.typical, seconds) if self.first_calls else average(
+            self.typical, seconds)
+        self.first_calls = max(self.first_calls - 1, 0)
         self.asking = (average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked
                        - seconds)
         self.count(why)
@@ -162,6 +172,7 @@ class Policy:
     def rested(self, n):
         """So many calls were not asked."""
         self.resting = max(self.resting - n, 0)
+        self.idle += n
         worth = n * (self.typical if self.typical < math.inf else 0.0)
         self.count("unasked", n)
         self.ledger.spent += worth
@@ -261,21 +272,42 @@ class Policy:
 
     def planned(self, seconds):
         """A plan for a range of sizes was made, or tried in vain, in so many seconds."""
-        self.last_plan = seconds
+        self.last_plan = self.planning = seconds
+
+    def tells(self, kind):
+        """May a table for all sizes be told of new ones?"""
+        return self.telling <= self.first or self.affords(kind, self.telling)
+
+    def told(self, kind, seconds):
+        """A table for all sizes was told of a call's, which it made, in so many seconds. (Those of
+        the replay are counted with the table's.)"""
+        self.count("unseen")
+        beyond = max(seconds - self.replay_seconds, 0.0)
+        self.telling = average(self.telling, min(beyond, 2 * self.telling))
+        self.ledger.recording += beyond
+        self.ledger.spent += beyond
+        # (what eager mode takes longer, too, where sizes are new)
+        if self.typical < self.first < math.inf:
+            self.ledger.eager += min(self.first - self.typical, beyond)
 
     def unrun(self, kind, seconds):
         """A recording was made without a run, and a call by it, in so many seconds."""
         self.count("unseen")
         eager = min(self.eager_seconds(kind), seconds)
         # (some bring kernels that eager mode needs, too)
-        self.bare.seconds = average(self.bare.seconds, min(seconds, 2 * self.bare.seconds))
+        made, self.planning = seconds - self.planning, 0.0
+        self.bare.seconds = average(self.bare.seconds, min(made, 2 * self.bare.seconds))
         self.ledger.recording += seconds - eager
         self.ledger.spent += seconds
         self.ledger.eager += min(self.first, seconds)
 
     def affords(self, kind, cost):
         """May a recording of a kind take so many seconds?"""
-        return cost <= self.share(kind, cost) * self.balance
+        if cost > self.share(kind, cost) * self.balance:
+            return False
+        book = self.ledger
+        return (self.pays(kind, cost)
+                or book.recording + cost <= GRACE + book.saved + RISK * book.eager)
 
     def affords_kernels(self, count):
         """May so many kernels be compiled well now? Otherwise that is done when the process is
@@ -284,10 +316,16 @@ class Policy:
 
     def share(self, kind, cost):
         """The part of what can be spent that a recording of a kind may take."""
-        worth = kind.calls * self.gain(kind) / cost if cost else 1.0
+        if self.pays(kind, cost):
+            return 1.0
+        worth = kind.calls * self.gain(kind) / cost
         yields = (min(1.0, (self.ledger.saved + GRACE) /
                       (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0)
-        return 1.0 if worth >= 1 else max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
+        return max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
+
+    def pays(self, kind, cost):
+        """Would the calls of a kind so far have paid for a recording?"""
+        return kind.calls * self.gain(kind) >= cost
 
     def recorded(self, kind, seconds, run, like, what):
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
@@ -295,7 +333,9 @@ class Policy:
         self.made += 1
         worth = min(self.eager_seconds(kind), run)
         # (watched, it may take many times as long)
-        worth = worth if self.typical < math.inf else 0.0
+        if self.typical == math.inf:
+            self.unpriced.append(run)
+            worth = 0.0
         self.count(what)
         self.strayed = like and what == "failed"
         self.ledger.recording += seconds - worth
@@ -334,44 +374,6 @@ class Policy:
             self.bytes -= r.size
 
     # ---- telling ---------------------------------------------------------------------------------
-    def doubts(self):
-        """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
-        book = self.ledger
-        if self.is_met_by_none():
-            return Others(
-                f"none of {book.calls} calls was replayed: what they are given beside tensors was "
-                "another each time")
-        if book.eager < SURE or book.spent < book.eager or 2 * book.ran_eagerly < book.calls:
-            return None
-        self.summary()
-        if book.spent < book.eager or not book.calls:
-            return None
-        kinds, made = len(self.kinds), book.recorded + book.resized
-        if book.missed > book.calls / 2:
-            return Unfit(
-                f"of {book.calls} calls {book.replayed} were replayed: what the function reads "
-                "was another at most of them")
-        if book.slower > book.ran_eagerly / 2:
-            return Little(f"of {book.calls} calls {book.slower} were eager, as replays take longer")
-        if made and self.ratio >= 1:
-            return Little(
-                f"replays take {self.ratio:.2f} of an eager call's time, and {made} recordings "
-                f"took {book.recording:.2f} s")
-        if kinds > 2 * FREE:
-            cost = min(self.full.seconds, self.like.seconds) / max(self.typical, 1e-9)
-            return Varies(
-                f"{book.calls} calls came with at least {kinds} kinds of arguments, and "
-                f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager "
-                "calls")
-        return None
-
-    def is_met_by_none(self):
-        """Are there recordings for tensors of the same sizes, and was no call one that they fit?"""
-        held = self.held
-        return (len(held) > 1 and self.idle >= FIRST_LOOK
-                and all(r.shapes == held[0].shapes for r in held)
-                and not self.summary().replayed)
-
     def summary(self):
         """The ledger, up to date."""
         self.harvest(list(self.held))

@@ -13,7 +13,7 @@ kind costs, so that all rounds together cost next to nothing.
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ from ..gradient.eager_graph import inside, walk
 from ..guards.signature import Given
 
 clock = perf_counter             # what all calls are timed by
+# what recordings are timed by: seconds in which this thread worked. They are long enough for others
+# to work meanwhile, and calls that are compared with them are not
+busy = thread_time
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on
 SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after so many

@@ -152,13 +152,17 @@ class Sheet:
         self.parts = list(itertools.accumulate(map(len, parts)))
         self.evaluate = sized.facts.function([x for part in parts for x in part])
 
+    def numbers(self, values):
+        """All that goes by sizes, for these; None where they are no sizes for it."""
+        try:
+            return None if values is None else self.evaluate(*values)
+        except (ZeroDivisionError, OverflowError):
+            return None
+
     def program(self, values, recorded=None):
         """The program for these sizes; None where it would be another. `recorded`: the nodes of a
         run, where there was one."""
-        try:
-            got = self.evaluate(*values)
-        except (ZeroDivisionError, OverflowError):
-            return None
+        got = self.numbers(values)
         if got is None or recorded is not None and not self.foretells(values, recorded):
             return None
         a, b, c, d, e = self.parts[:5]

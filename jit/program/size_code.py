@@ -68,11 +68,12 @@ class Value(NamedTuple):
 
 class Lookup:
     """What a function gave so far, as a table for the machine; `places` are the words that have
-    its address."""
+    its address. Of several numbers the table has the address."""
 
     def __init__(self, asked: Asked[Any], count: int) -> None:
         self.asked, self.count = asked, count
         self.places: list[tuple[np.ndarray, int]] = []
+        self.several: dict[tuple[int, ...], np.ndarray] = {}
         self.lay()
         asked.listeners.append(self.told)
 
@@ -96,16 +97,27 @@ class Lookup:
 
     def enter(self, args: Sequence[int], got: Any) -> None:
         """One more row, where it is a number that the machine has."""
+        if type(got) is tuple:
+            got = self.items(got)
         if type(got) is not (float if self.asked.is_real else int):
             return
-        got = bits(got) if type(got) is float else got
-        if not all(-WHOLE < x < WHOLE for x in (*args, got)):
+        if not all(-WHOLE < x < WHOLE for x in (*args, *[got] * (type(got) is int))):
             return
+        got = bits(got) if type(got) is float else got
         i = mixed(args) >> 8
         while self.words[at := 2 + (i & self.size - 1) * (self.count + 2)]:
             i += 1
         self.words[at + 1:at + 2 + self.count] = got, *args
         self.words[at], self.used = 1, self.used + 1
+
+
+    def items(self, got: tuple[int, ...]) -> int | None:
+        """The address of several numbers; None where the machine does not have one of them."""
+        if not all(type(x) is int and -WHOLE < x < WHOLE for x in got):
+            return None
+        if got not in self.several:
+            self.several[got] = np.array(got, np.int64)
+        return int(self.several[got].ctypes.data)
 
 
 def mixed(args: Iterable[int]) -> int:
@@ -215,6 +227,8 @@ class SizeCode:
             return self.computed(e.op, self.visit(e.left), self.visit(e.right))
         if isinstance(e, ast.Call) and not e.keywords:
             return self.called(e)
+        if isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant):
+            return self.item(self.visit(e.value), e.slice.value)     # type: ignore[arg-type]
         raise Uncoded(f"the machine has no {ast.unparse(e)}")
 
     def negative(self, a: Value) -> Value:
@@ -276,6 +290,12 @@ class SizeCode:
         if f.id not in self.facts.functions:
             raise Uncoded(f"the machine has no {f.id}")
         return self.looked_up(f.id, args)
+
+    def item(self, several: Value, i: int) -> Value:
+        """One of the numbers that a function gave."""
+        v = Value(self.register(), 1 - WHOLE, WHOLE - 1)
+        self.steps.append([int(Do.ITEM), v.at, several.at, i])
+        return v
 
     def looked_up(self, name: str, args: list[Value]) -> Value:
         """What one of Python's functions gave: its arguments follow each other in registers."""

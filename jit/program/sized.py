@@ -35,6 +35,8 @@ class SizedProgram:
     see `builder.build`. Raises Unsized where something is no function of sizes. Kinds of nodes use
     it as they use a `ProgramBuilder`."""
 
+    is_alone = False
+
     def __init__(self, like, other, sizes, values, steady, follows):
         if like.rewritten is not None or guard.SIDE:
             raise Unsized("named rewrites go by sizes")

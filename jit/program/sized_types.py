@@ -166,6 +166,8 @@ class SizedTypes:
         if isinstance(node.op, PointwiseOp) and self.lies_densely(node):
             shape = broadcast_shapes(*[x.shape for x in ins if type(x) is Outline])
             return (Outline(shape, self.like.arrays[node.outs[0]].dtype),)
+        if node.op.makes is not None:
+            return dry(lambda: node.op.makes(*ins, **attrs))
         if node.op.write is not None:  # a copy of the first operand, changed
             return (Outline(ins[0].shape, ins[0].dtype),)
         try:

@@ -6,14 +6,29 @@ canonical order (one chain of fused multiply-adds per 256 steps, in the order ch
 blocks' sums added in order), with zeros in the padding. In f32, 3x3 taps with stride 1 are done by
 Winograd's method where `conv_plan.winograd_pays`. So bits depend on shapes and types only.
 """
+import itertools
+import math
+import operator
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import memory, native, pool
 from .conv_gradient_plan import input_grad_plans, weight_grad_plan
-from .conv_plan import ELEM, REFERENCE, Pack, conv_plan, elements, known, remember, scratch
+from .conv_plan import (
+    ELEM,
+    REFERENCE,
+    conv_plan,
+    conv_shape,
+    dense,
+    elements,
+    known,
+    remember,
+    scratch,
+)
+from .sized_plans import by_sizes
 from .window import reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
+from .window_parts import Pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +96,7 @@ def conv(x, w, bias, stride, padding, dilation, groups):
                             groups)
         if elements(x) is None:
             return conv(x.copy(), w, bias, stride, padding, dilation, groups)
-        plan = remember(key, conv_plan(x, weight, _bias(bias), stride, padding, dilation, groups))
+        plan = remember(key, _planned(x, weight, _bias(bias), stride, padding, dilation, groups))
     y = memory.empty(plan.out, x.dtype)
     if plan.units:
         if bias is not None:
@@ -140,7 +155,16 @@ def _plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
             groups, epilogue.key, pool.get_num_threads(), kept))
     plan = known.get(key)
     return (plan if plan is not None else remember(
-        key, conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept)))
+        key, _planned(x, w, epilogue, stride, padding, dilation, groups, kept)))
+
+
+def _planned(x, w, epilogue, stride, padding, dilation, groups, kept=False):
+    """`conv_plan`, also for sizes that are not known."""
+    def make(x, w, stride, padding, dilation, groups):
+        return [conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept)]
+    at = stride, padding, dilation, groups
+    plan, = by_sizes(make, [conv_shape(x, w, *at)], x, w, *at)
+    return plan
 
 
 def _bias(bias):
@@ -164,11 +188,13 @@ def conv_input_grad(gy, w, x_shape, stride, padding, dilation, groups):
                             padding, dilation, groups)
         if elements(gy) is None:
             return conv_input_grad(gy.copy(), w, x_shape, stride, padding, dilation, groups)
-        plans = remember(key, input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups))
+        at = x_shape, stride, padding, dilation, groups
+        plans = remember(key, by_sizes(input_grad_plans, [x_shape] * math.prod(stride), gy, w, *at))
     gx = memory.empty(x_shape, gy.dtype)
-    flat = gx.reshape(-1)
-    for plan, at in plans:
-        _launch(plan, gy, w, flat[at:])
+    flat, steps = gx.reshape(-1), dense(x_shape)[2:]
+    for plan, phase in zip(plans, itertools.product(*map(range, stride)), strict=True):
+        if plan.units:
+            _launch(plan, gy, w, flat[sum(map(operator.mul, phase, steps)):])
     return gx
 
 
@@ -183,7 +209,9 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
                             padding, dilation, groups)
         if elements(x) is None:
             return conv_weight_grad(gy, x.copy(), w_shape, stride, padding, dilation, groups)
-        plan = remember(key, weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups))
+        plan, = by_sizes(lambda *given: [weight_grad_plan(*given)], [w_shape], gy, x, w_shape,
+                         stride, padding, dilation, groups)
+        remember(key, plan)
     if not gy.flags.c_contiguous:
         gy = np.ascontiguousarray(gy)
     # no weights, or no outputs to sum over

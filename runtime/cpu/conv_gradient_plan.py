@@ -46,8 +46,8 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
                      three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)),
                      (1, 1, 1), (*[(0,)] *
                                  (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), listed)
-        plans.append((gathered_plan(r, None, x_shape), sum(a * b for a, b in zip(phase, xs[2:]))))
-    return [(plan, at) for plan, at in plans if plan.units]
+        plans.append(gathered_plan(r, None, x_shape))
+    return plans
 
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):

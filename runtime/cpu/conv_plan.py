@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import threading
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from .depthwise_plan import band_run, depthwise_band, few_run, plane_line, plane
 from .window import out_sizes
 from .window_parts import (
     Gathered,
+    Pack,
     Plan,
     geometry_of,
     runs_bytes,
@@ -45,8 +45,9 @@ _local = threading.local()
 
 def scratch(size):
     """At least `size` bytes, aligned to 64, that this thread may use until it asks again."""
-    found = getattr(_local, "memory", None)
-    found = _local.memory = memory.scratch(size, found)
+    found = memory.scratch(size, getattr(_local, "memory", None))
+    if type(found) is np.ndarray:
+        _local.memory = found
     taped_launches.scratch(found, size)
     return found
 
@@ -346,17 +347,6 @@ def _turned_plan(r, fields, lanes, threads, rows, epilogue, near, out_shape):
              r.groups * vectors * padded * lanes))
 
 
-@dataclass(slots=True)
-class Pack:
-    """How to transform weights: a kernel over `units` rows with its `numbers`, to an array of
-    `size` elements."""
-    kernel: int
-    units: int
-    grain: int
-    numbers: tuple
-    size: int
-
-
 def winograd_pays(r):
     """Whether a convolution is done by Winograd's method: a matter of its shape alone, whatever the
     number of images.
@@ -441,12 +431,8 @@ def conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
     geometry, the epilogue's operands.
     """
     nd = x.ndim - 2
-    same_type("conv", x, w)
-    if x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
-        raise RuntimeError(
-            f"conv: input {x.shape} and weight {w.shape} do not fit with {groups} groups")
-    out = out_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation)
-    shape = (x.shape[0], w.shape[0], *out)
+    shape = conv_shape(x, w, stride, padding, dilation, groups)
+    _, _, *out = shape
     xs, ys = elements(x), dense(shape)
     offsets = tuple(
         tuple(k * d - p for k in range(n)) for n, d, p in zip(w.shape[2:], dilation, padding))
@@ -457,6 +443,16 @@ def conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
         tuple(
             math.prod(a) for a in ((w.shape[0] // groups, *w.shape[1:]), w.shape[1:], w.shape[2:])))
     return gathered_plan(r, epilogue, shape, kept)
+
+
+def conv_shape(x, w, stride, padding, dilation, groups):
+    """The shape of a convolution's result."""
+    same_type("conv", x, w)
+    if x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
+        raise RuntimeError(
+            f"conv: input {x.shape} and weight {w.shape} do not fit with {groups} groups")
+    return (x.shape[0], w.shape[0],
+            *out_sizes(x.shape[2:], w.shape[2:], stride, padding, dilation))
 
 
 def same_type(name, a, b):

@@ -11,6 +11,7 @@ from ..ir.scalar import arg
 from . import memory, native, pool, window
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
 from .pointwise import Pointwise
+from .sized_plans import by_sizes
 from .window_parts import GRAIN, Plan, shares
 
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
@@ -32,7 +33,13 @@ def _three_axes(spatial, windows):
     return list(zip(three(spatial, 1), (*[whole] * (3 - len(windows)), *windows)))
 
 
-def _plan(key, x, windows, kind, divisors):
+def _planned(key, make, out, *given):
+    """The plan by which `make` pools what is given; its result's sizes are `out`."""
+    plan, = by_sizes(lambda *given: [_plan(*make(*given))], [(*given[0].shape[:2], *out)], *given)
+    return remember(key, plan)
+
+
+def _plan(x, windows, kind, divisors):
     """A plan of `lower_llvm.pool`: windows are (first, end, step) per axis, divisors arrays per
     axis."""
     from whet.passes.lower_llvm.windows import conv as lower
@@ -42,7 +49,7 @@ def _plan(key, x, windows, kind, divisors):
     shape, elem = (*x.shape[:2], *out), ELEM[x.dtype]
     planes = x.shape[0] * x.shape[1]
     if not planes * math.prod(out):
-        return remember(key, (Plan(0, 0, 1, None, 0, shape), None))
+        return Plan(0, 0, 1, None, 0, shape)
     axes = _three_axes(x.shape[2:], windows)
     by = (None if divisors is None else np.concatenate([
         *[np.ones(1)] * (3 - len(divisors)), *divisors]).astype(np.float64))
@@ -52,8 +59,9 @@ def _plan(key, x, windows, kind, divisors):
     xd, xh, xw = three(xs[2:], 0)
     lanes, threads = lower.lanes_for(elem), pool.get_num_threads()
     if kind != "spread" and xw == 1 and 2 * ow >= lanes and _even(axes[2][1]):
-        return remember(key,
-                        (_row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape), by))
+        plan = _row_plan(kind, elem, lanes, axes, xs, x.shape[1], planes, shape)
+        plan.divisors = by
+        return plan
     size = window_tiles.BYTES[elem]
     chunk = lower_pool.CHUNK
     chunk_cols, chunk_rows = min(max(w, 1), chunk), 1 if w > chunk else chunk // max(w, 1)
@@ -93,7 +101,7 @@ def _plan(key, x, windows, kind, divisors):
                            lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
     work = (x.size + 8 * planes * math.prod(out)) / units
     grain, parts = shares(int(GRAIN * lanes / max(work, 1) / 4), units, threads)
-    return remember(key, (Plan(kernel, units, grain, geometry, at * parts, shape), by))
+    return Plan(kernel, units, grain, geometry, at * parts, shape, divisors=by)
 
 
 def _even(windows):
@@ -141,12 +149,12 @@ def _key(kind, x, *rest):
     return ("pool", kind, x.shape, x.strides, x.dtype, pool.get_num_threads(), *rest)
 
 
-def _run(plan, by, x, indices=False):
+def _run(plan, x, indices=False):
     y = memory.empty(plan.out, x.dtype)
     index = memory.empty(plan.out, np.int64) if indices else None
     if plan.units:
         native.launch(plan.kernel, plan.units, plan.grain, x, y, index, scratch(plan.scratch),
-                      plan.geometry, by)
+                      plan.geometry, plan.divisors)
     return y, index
 
 
@@ -195,9 +203,10 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True
             y, index = window.reference_max_pool(x, kernel, stride, padding, dilation, ceil_mode)
             return y, index if indices else None
         out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
-        windows = [_windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding, dilation)]
-        found = _plan(key, x, windows, "max_index" if indices else "max", None)
-    return _run(*found, x, indices)
+        found = _planned(key, lambda x, *at: (x, [
+            _windows(*a) for a in zip(x.shape[2:], *at)], "max_index" if indices else "max", None),
+                         out, x, out, kernel, stride, padding, dilation)
+    return _run(found, x, indices)
 
 
 def max_pool_grad(gy, index, x_shape):
@@ -236,11 +245,11 @@ def avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True
         if not _compiled(x):
             return window.reference_avg_pool(x, *args)
         out = window.out_sizes(x.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
-        found = _plan(
-            key, x, [_windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding)], "mean",
-            window.pool_divisors(x.shape[2:], out, kernel, stride, padding, count_include_pad,
-                                 divisor_override))
-    return _run(*found, x)[0]
+        found = _planned(key, lambda x, *at: (
+            x, [_windows(*a) for a in zip(x.shape[2:], *at)], "mean",
+            window.pool_divisors(x.shape[2:], *at, count_include_pad, divisor_override)),
+                         out, x, out, kernel, stride, padding)
+    return _run(found, x)[0]
 
 
 def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
@@ -255,14 +264,11 @@ def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_i
             return avg_pool_grad(gy.astype(np.float32), *args).astype(gy.dtype)
         if not _compiled(gy):
             return window.reference_avg_pool_grad(gy, *args)
-        out = gy.shape[2:]
-        windows = [
-            _covering(_windows(*a), a[0]) for a in zip(x_shape[2:], out, kernel, stride, padding)]
-        found = _plan(
-            key, gy, windows, "spread",
-            window.pool_divisors(x_shape[2:], out, kernel, stride, padding, count_include_pad,
-                                 divisor_override))
-    return _run(*found, gy)[0]
+        found = _planned(key, lambda gy, *at: (
+            gy, [_covering(_windows(*a), a[0]) for a in zip(*at)], "spread",
+            window.pool_divisors(*at, count_include_pad, divisor_override)),
+                         x_shape[2:], gy, x_shape[2:], gy.shape[2:], kernel, stride, padding)
+    return _run(found, gy)[0]
 
 
 def _adaptive(n_in, n_out):
@@ -280,9 +286,11 @@ def adaptive_avg_pool(x, output_size):
             return adaptive_avg_pool(x.astype(np.float32), output_size).astype(x.dtype)
         if not _compiled(x):
             return window.reference_adaptive_avg_pool(x, output_size)
-        windows = [_adaptive(*a) for a in zip(x.shape[2:], output_size)]
-        found = _plan(key, x, windows, "mean", [hi - lo for lo, hi, _ in windows])
-    return _run(*found, x)[0]
+        def make(x, output_size):
+            windows = [_adaptive(*a) for a in zip(x.shape[2:], output_size)]
+            return x, windows, "mean", [hi - lo for lo, hi, _ in windows]
+        found = _planned(key, make, output_size, x, output_size)
+    return _run(found, x)[0]
 
 
 def adaptive_avg_pool_grad(gy, x_shape):
@@ -294,10 +302,12 @@ def adaptive_avg_pool_grad(gy, x_shape):
             return adaptive_avg_pool_grad(gy.astype(np.float32), x_shape).astype(gy.dtype)
         if not _compiled(gy):
             return window.reference_adaptive_avg_pool_grad(gy, x_shape)
-        windows = [_adaptive(*a) for a in zip(x_shape[2:], gy.shape[2:])]
-        covering = [_covering(w, n) for w, n in zip(windows, x_shape[2:])]
-        found = _plan(key, gy, covering, "spread", [hi - lo for lo, hi, _ in windows])
-    return _run(*found, gy)[0]
+        def make(gy, sizes):
+            windows = [_adaptive(*a) for a in zip(sizes, gy.shape[2:])]
+            covering = [_covering(w, n) for w, n in zip(windows, sizes)]
+            return gy, covering, "spread", [hi - lo for lo, hi, _ in windows]
+        found = _planned(key, make, x_shape[2:], gy, x_shape[2:])
+    return _run(found, gy)[0]
 
 
 def adaptive_max_pool(x, output_size, indices=True):
@@ -312,11 +322,10 @@ def adaptive_max_pool(x, output_size, indices=True):
         if not _compiled(x):
             y, index = window.reference_adaptive_max_pool(x, output_size)
             return y, index if indices else None
-        found = _plan(key,
-                      x, [_adaptive(*a) for a in zip(x.shape[2:], output_size)],
-                      "max_index" if indices else "max",
-                      None)
-    return _run(*found, x, indices)
+        found = _planned(key, lambda x, output_size: (
+            x, [_adaptive(*a) for a in zip(x.shape[2:], output_size)],
+            "max_index" if indices else "max", None), output_size, x, output_size)
+    return _run(found, x, indices)
 
 
 def unfold(x, kernel, dilation, padding, stride):

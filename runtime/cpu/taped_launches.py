@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ir.extent import at_least
 from ..ir.spans import address, span
 from . import native
 
@@ -34,7 +35,8 @@ class Tape:
     def need(self, array: np.ndarray, size: int) -> None:
         """Say that launches of the call need `size` bytes of memory meanwhile: as many as the
         largest of those that share it."""
-        self.scratch[id(array)] = array, max(size, self.scratch.get(id(array), (array, 0))[1])
+        _, before = self.scratch.get(id(array), (array, 0))
+        self.scratch[id(array)] = array, at_least(size, before)
 
     def __call__(self, *args: Any) -> bool:
         if threading.get_ident() != self.thread:

@@ -3,9 +3,21 @@ a thread's pieces of scratch memory lie."""
 from dataclasses import dataclass
 
 import numpy as np
+from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
 
 GRAIN = 1 << 15                # vector multiply-adds in about 10 us
+
+
+@dataclass(slots=True)
+class Pack:
+    """How to transform weights: a kernel over `units` rows with its `numbers`, to an array of
+    `size` elements."""
+    kernel: int
+    units: int
+    grain: int
+    numbers: tuple
+    size: int
 
 
 @dataclass(slots=True)
@@ -18,7 +30,15 @@ class Plan:
     geometry: np.ndarray
     scratch: int
     out: tuple
-    pack: object = None
+    pack: Pack | None = None
+    divisors: np.ndarray | None = None        # what the windows of a mean are divided by
+
+    def numbers(self):
+        """All numbers of it, see `sized_plans.py`."""
+        tables = [0 if x is None else address(x) for x in (self.geometry, self.divisors)]
+        p = self.pack
+        pack = [0] * 11 if p is None else [1, p.kernel, p.units, p.grain, p.size, *p.numbers]
+        return [int(n) for n in (self.kernel, self.units, self.grain, self.scratch, *tables, *pack)]
 
 
 def split(n, most):

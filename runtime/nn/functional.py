@@ -57,6 +57,7 @@ from ..ops.loss import (
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
 from ..ops.pad import pad
 from ..ops.pools_with_indices import WITH_INDICES as _WITH_INDICES
+from ..ops.sliding_blocks import fold, unfold
 from ..ops.softmax import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
 from ..ops.surface import guarded as _guarded
@@ -72,7 +73,6 @@ from ..ops.vision import (
     upsample_nearest,
 )
 from ..ops.window import POOLS as _POOLS
-from ..ops.window import fold, unfold
 
 conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]
 conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F[

@@ -66,6 +66,8 @@ class Op:
     size_attrs = frozenset(("size",))        # attributes that are tuples of sizes
     keeps_elements = False          # has the result all elements of the operand, as `size` tells?
     as_large = False                # have all results the sizes of the first operand?
+    # makes(*outlines, **attrs), of an op whose forward plans at length: outlines of the results
+    makes = None
     fills = None      # fills(**attrs), of an op without operands: the number that all elements are
     # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
     # copying

@@ -11,6 +11,7 @@ from ..cpu import conv as kernels
 from ..cpu import pooling, window
 from ..dtypes import BOOL, FLOAT, INT, int64
 from . import onnx_windows as in_onnx
+from . import window_outlines as outlines
 from .batching import folded, repeated
 from .registry import Op, apply, ask, is_tensor
 from .samples import Sample
@@ -142,8 +143,11 @@ conv_weight_grad_op = Op(
     "conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
         Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,),
                dilation=(1,), groups=1)], batch=_weight_grad_each)
+conv_op.makes, conv_input_grad_op.makes = outlines.convolved, outlines.input_gradient
+conv_weight_grad_op.makes = outlines.weight_gradient
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
-    _o.family, _o.launches, _o.product = "window", True, True
+    _o.family, _o.launches, _o.product, _o.any_sizes = "window", True, True, True
+    _o.size_attrs = frozenset(("x_shape", "w_shape"))
 
 
 def tuple_of(v, n, name, what):
@@ -388,6 +392,14 @@ for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, ma
     _o.family, _o.batch_rule = "window", folded("x_shape")
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
     _o.launches = True
+max_pool_op.makes = outlines.pooled(np.int64)
+max_pool_values_op.makes = avg_pool_op.makes = outlines.pooled()
+adaptive_max_pool_op.makes = outlines.pooled_to(np.int64)
+adaptive_max_pool_values_op.makes = adaptive_avg_pool_op.makes = outlines.pooled_to()
+for _o in (max_pool_grad_op, avg_pool_grad_op, adaptive_avg_pool_grad_op):
+    _o.makes = outlines.pool_gradient
+for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
+    _o.any_sizes, _o.size_attrs = True, frozenset(("x_shape", "output_size"))
 for _o in ((max_pool_grad_op, avg_pool_op, avg_pool_grad_op, adaptive_avg_pool_op,
             adaptive_avg_pool_grad_op, unfold_op, fold_op, max_unpool_op)):
     _o.linear = (0,)
@@ -549,52 +561,3 @@ POOLS = _pools()
 for _n in (("max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d",
             "adaptive_max_pool1d")):
     FUNCTIONS[_n] = POOLS[_n]
-
-
-def _blocks(name, kernel, dilation, padding, stride):
-    """The attributes of sliding blocks."""
-    at = {
-        k: tuple_of(v, 2, name, k)
-        for k, v in dict(kernel=kernel, dilation=dilation, padding=padding, stride=stride).items()}
-    _positive(name, kernel_size=at["kernel"], dilation=at["dilation"], stride=at["stride"])
-    if min(at["padding"]) < 0:
-        raise RuntimeError(f"{name}: padding should be non-negative, but got {at['padding']}")
-    return at
-
-
-def _block_counts(size, at):
-    """How many blocks an image has along each axis."""
-    return [
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, d, p, s in zip(size, at["kernel"], at["dilation"], at["padding"], at["stride"])]
-
-
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    """Sliding blocks as columns: (N, C * block, L)."""
-    x, batched = _planes("unfold", input, 2)
-    at = _blocks("unfold", kernel_size, dilation, padding, stride)
-    count = _block_counts(x.shape[2:], at)
-    if min(count) < 1:
-        raise RuntimeError(
-            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={at['kernel']}, "
-            f"dilation={at['dilation']}, "
-            f"padding={at['padding']}, calculated shape of the array of sliding blocks as "
-            f"{tuple(count)}, but its components must be at least one.")
-    y = apply(unfold_op, (x,), at)
-    return y if batched else y.squeeze(0)
-
-
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Sum columns of sliding blocks back into an image."""
-    x, batched = _planes("fold", input, 1)
-    at = _blocks("fold", kernel_size, dilation, padding, stride)
-    size = tuple_of(output_size, 2, "fold", "output_size")
-    counts = _block_counts(size, at)
-    if min(counts) < 1 or x.shape[1] % math.prod(at["kernel"]) or x.shape[2] != math.prod(counts):
-        raise RuntimeError(
-            f"fold: expected input's sizes (N, C * {math.prod(at['kernel'])}, "
-            f"{' * '.join(map(str, counts))}) for output_size={size}, "
-            f"kernel_size={at['kernel']}, dilation={at['dilation']}, padding={at['padding']}, "
-            f"stride={at['stride']}, got {tuple(input.shape)}")
-    y = apply(fold_op, (x,), dict(output_size=size, **at))
-    return y if batched else y.squeeze(0)

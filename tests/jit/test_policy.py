@@ -12,6 +12,7 @@ from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
 from whet.jit.policy import account, timing
 from whet.jit.policy.account import Policy
+from whet.jit.policy.doubts import doubts
 
 from tests.loops.harness import untimed
 
@@ -367,11 +368,11 @@ def test_it_is_said_early_that_no_call_has_the_arguments_of_another():
 def test_why_it_does_not_pay(made, book, words):
     p = Policy()
     vars(p.ledger).update(recorded=made, eager=2.0, spent=2.5, **book)
-    assert (p.doubts() is None) if words is None else words in str(p.doubts())
+    assert (doubts(p) is None) if words is None else words in str(doubts(p))
     p.ledger.spent = 1.9
-    assert p.doubts() is None, "no word where it is faster"
+    assert doubts(p) is None, "no word where it is faster"
     p.ledger.spent, p.ledger.eager = 0.9, 0.5
-    assert p.doubts() is None, "nor before it is sure"
+    assert doubts(p) is None, "nor before it is sure"
 
 
 def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():

@@ -56,7 +56,19 @@ def grown(x):
     return whet.cat([x, x[:1] * 2]), x[1:] + 1
 
 
-FUNCTIONS = [attention, perceptron, ragged, by_data, grown]
+K = whet.linspace(-1, 1, 4 * 54).reshape(6, 4, 3, 3)
+V = whet.linspace(-1, 1, 30).reshape(5, 6, 1, 1)
+
+
+@whet.no_grad()
+def convolutional(x):
+    F = whet.nn.functional
+    y = F.max_pool2d(F.conv2d(x.view(1, 4, -1, 4), K, padding=1).relu(), 2, ceil_mode=True)
+    y = F.conv2d(y, V, stride=(2, 1))
+    return F.adaptive_avg_pool2d(y, 1), F.avg_pool2d(y, (1, 2), 1)
+
+
+FUNCTIONS = [attention, perceptron, ragged, by_data, grown, convolutional]
 
 
 def arrays(out):

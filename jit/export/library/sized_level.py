@@ -87,6 +87,8 @@ class SizedLevel:
         self.facts = self.program.facts
         if any(type(s) is Done for s in self.program.steps):
             raise Unsized("Python does a part of it")
+        if any(type(x) is tuple for f in self.facts.functions.values() for x in f.known.values()):
+            raise Unsized("a kernel is cut in a way that Python finds for each size")
         self.writer = SizedWriter(self)
         self.draft = self.writer.draft()
         self.fits = self.facts.function([])

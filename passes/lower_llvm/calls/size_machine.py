@@ -91,7 +91,11 @@ class Resizing:
         def computed() -> None:
             def value() -> list[Val]:
                 return self.either(op, self.values(a, _word(f, self.registers, other)))
-            v, = f.if_(f.cmp("eq", op, Do.LOOKUP), lambda: [self.looked_up(one, other)], value)
+
+            def found() -> list[Val]:
+                return f.if_(f.cmp("eq", op, Do.LOOKUP), lambda: [self.looked_up(one, other)],
+                             lambda: [_word(f, self.g.ptr(a), other)])
+            v, = f.if_((f.cmp("eq", op, Do.LOOKUP) | f.cmp("eq", op, Do.ITEM)), found, value)
             _put(f, self.registers, to, v)
 
         def acted() -> None:

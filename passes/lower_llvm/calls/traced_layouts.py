@@ -61,4 +61,5 @@ class Do(enum.IntEnum):
     """Steps of their code. Those before REQUIRE give a value."""
     ADD, SUB, MUL, DIV, MOD, MAX, MIN, AND, OR, BITS, EQ, LT, LE, COPY, LOOKUP = range(15)
     REAL, REAL_ADD, REAL_SUB, REAL_MUL, REAL_DIV, REAL_EQ, REAL_LT, REAL_LE, FLOOR = range(15, 24)
-    REQUIRE, REFUSE, STORE, STORE_FLOAT = range(24, 28)
+    ITEM = 24
+    REQUIRE, REFUSE, STORE, STORE_FLOAT = range(25, 29)

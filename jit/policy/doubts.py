@@ -1,0 +1,48 @@
+"""Whether users are told that tracing does not pay."""
+from ..report.reasons import Little, Others, Unfit, Varies
+from .account import FREE
+
+# seconds of eager calls until it is said; calls until that is asked again
+SURE, LOOKS = 1.0, 256
+# eager calls in a row until it is asked whether recordings are of any use at all
+FIRST_LOOK = 12
+
+
+def doubts(policy):
+    """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
+    book = policy.ledger
+    if is_met_by_none(policy):
+        return Others(
+            f"none of {book.calls} calls was replayed: what they are given beside tensors was "
+            "another each time")
+    if book.eager < SURE or book.spent < book.eager or 2 * book.ran_eagerly < book.calls:
+        return None
+    policy.summary()
+    if book.spent < book.eager or not book.calls:
+        return None
+    kinds, made = len(policy.kinds), book.recorded + book.resized
+    if book.missed > book.calls / 2:
+        return Unfit(
+            f"of {book.calls} calls {book.replayed} were replayed: what the function reads "
+            "was another at most of them")
+    if book.slower > book.ran_eagerly / 2:
+        return Little(f"of {book.calls} calls {book.slower} were eager, as replays take longer")
+    if made and policy.ratio >= 1:
+        return Little(
+            f"replays take {policy.ratio:.2f} of an eager call's time, and {made} recordings "
+            f"took {book.recording:.2f} s")
+    if kinds > 2 * FREE:
+        cost = min(policy.full.seconds, policy.like.seconds) / max(policy.typical, 1e-9)
+        return Varies(
+            f"{book.calls} calls came with at least {kinds} kinds of arguments, and "
+            f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager "
+            "calls")
+    return None
+
+
+def is_met_by_none(policy):
+    """Are there recordings for tensors of the same sizes, and was no call one that they fit?"""
+    held = policy.held
+    return (len(held) > 1 and policy.idle >= FIRST_LOOK
+            and all(r.shapes == held[0].shapes for r in held)
+            and not policy.summary().replayed)
