@@ -218,6 +218,8 @@ class Watch:
         while back is not None and back.f_code not in self.codes and not ours(back):
             importing |= (by := origin_of(back.f_globals)) is not None and by.module in IMPORTING
             back = back.f_back
+        # (a module of ours that is imported for the first time may make classes of text)
+        importing |= back is not None and back.f_code.co_name == "<module>"
         if back is None or back.f_code not in self.codes and (importing or origin is not None):
             return                           # the framework's own business
         if origin is not None:
