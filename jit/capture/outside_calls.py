@@ -333,7 +333,7 @@ class Outward:
 
     def identity(self, x: object) -> int:
         """id(): the same at each call only for what is compared by identity."""
-        i = id(x)
+        i = id(plain(x) if type(x) in NUMBERS else x)
         if i in self.slots:                  # (recorded once more, with this one alone)
             self.rec.pinned.add(i)
         elif i not in self.known or i in self.moving or isinstance(x, EQUAL):

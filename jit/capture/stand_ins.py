@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..report.reasons import Caches, Calls, Prints
 from ..report.type_names import thing
 from .output import METHODS
+from .varying_numbers import NUMBERS, plain
 
 if TYPE_CHECKING:
     from .outside_calls import Outward
@@ -84,7 +85,10 @@ class Function(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         get = functools.partial(object.__getattribute__, self)
-        return (get("_does") if get("_outward").live() else get("_real"))(*args, **kwargs)
+        if get("_outward").live():
+            return get("_does")(*args, **kwargs)
+        # a run that is not recorded any more goes on with the Numbers that it was given
+        return get("_real")(*(plain(x) if type(x) in NUMBERS else x for x in args), **kwargs)
 
 
 class Cache(StandIn):

@@ -68,8 +68,8 @@ class Exported:
     """
 
     # what a trace that calls it need not compare: it never changes, or is made as it is needed
-    _unwatched = frozenset(("name", "graph", "signature", "sized", "rewrites", "samples", "_programs",
-                            "_lock"))
+    _unwatched = frozenset(("name", "graph", "signature", "sized", "rewrites", "samples",
+                            "_programs", "_lock"))
 
     def __init__(
         self,

@@ -100,6 +100,22 @@ def second_is_constant(found: Sequence[Instruction], i: int) -> bool:
     return second is not None and second[0] == "LOAD_CONST" and type(second[2]) is str
 
 
+def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | None, ...]]:
+    """For each `is` in a list of instructions the one that loads its first operand and the one that
+    loads its second; None for an operand that more than an instruction makes.
+
+        >>> from whet.jit.guards.bytecode import identities, instructions
+        >>> found = list(instructions((lambda x, y: (x is len, x.y is y, x is x.y)).__code__))
+        >>> [tuple(load and load[0] for load in loads) for loads in identities(found)][0]
+        ('LOAD_FAST', 'LOAD_GLOBAL')
+    """
+    for i, (name, _, _) in enumerate(found):
+        if name == "IS_OP":
+            second = found[i - 1] if found[i - 1][0] in _LOADS else None
+            first = found[i - 2] if second is not None and found[i - 2][0] in _LOADS else None
+            yield first, second
+
+
 def instructions(code: CodeType) -> Iterator[Instruction]:
     """(name, argument as a number, what that stands for: a name, a constant, a variable, or None)
     of each instruction.

@@ -1,5 +1,6 @@
 """What some code does with names, read from its instructions: which globals, attributes and modules
 it names, and whether it could notice that something stands for a number, a list or a type."""
+import builtins
 import functools
 import types
 from typing import Any
@@ -8,6 +9,7 @@ from ..capture.varying_numbers import TELLTALE
 from .bytecode import (
     call_of,
     gives_pythons_own,
+    identities,
     instructions,
     is_called,
     returns_a_hash,
@@ -34,9 +36,10 @@ FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 class NamesInCode:
     """The names in some code, without the code that is nested in it.
 
-    `globals`: (name, is it something else than called there?); `imports`: (module, level)."""
+    `globals`: (name, is it something else than called there?); `imports`: (module, level);
+    `identities`: of each `is` that may be asked of a number, the globals that it compares."""
     __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "attributes",
-                 "globals", "imports")
+                 "globals", "imports", "identities")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -53,6 +56,7 @@ class NamesInCode:
         self.attributes: set[str] = set()
         self.globals: dict[tuple[str, bool], None] = {}
         self.imports: dict[tuple[str, int], None] = {}
+        self.identities = _identities_of_numbers(code)
         self._read(code)
         if "deque" in code.co_names:
             self.exact |= not _has_constant_length(code)
@@ -85,11 +89,33 @@ class NamesInCode:
             self.exact = self.typed = True
         self.shown |= name in FORMATS
 
+    def tells_numbers_apart(self, names_of: dict[str, Any]) -> bool:
+        """Could one of its `is` be asked of a number, with these globals?"""
+        return any(
+            all(could_be_number(names_of.get(name, vars(builtins).get(name, 0))) for name in few)
+            for few in self.identities)
+
 
 @functools.lru_cache(4096)
 def names_in(code: types.CodeType) -> NamesInCode:
     """What some code does with names."""
     return NamesInCode(code)
+
+
+def could_be_number(x: object) -> bool:
+    """Is this a number, or what may be one in a recording?"""
+    return isinstance(x, int | float | complex)
+
+
+def _identities_of_numbers(code: types.CodeType) -> list[set[str]]:
+    """The globals that each `is` of some code compares, but for those with a constant that is no
+    number: a Number is not the number that it stands for."""
+    out = []
+    for loads in identities(list(instructions(code))):
+        if not any(x is not None and x[0] == "LOAD_CONST" and not could_be_number(x[2])
+                   for x in loads):
+            out.append({x[2] for x in loads if x is not None and x[0] == "LOAD_GLOBAL"})
+    return out
 
 
 def _looks_up(code: types.CodeType) -> bool:

@@ -241,7 +241,7 @@ class Walk:
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
         names = names_in(code)
-        self.exact |= names.exact
+        self.exact |= names.exact or names.tells_numbers_apart(names_of)
         self.direct |= names.direct
         itself = names.types_itself and code not in self.methods
         self.exact |= itself

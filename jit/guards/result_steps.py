@@ -41,7 +41,8 @@ class Steps:
 
     def __init__(self, t: Rows, r: Recording, leaves: Leaves, fresh: Mapping[int, int],
                  sources: Mapping[int, Any]) -> None:
-        self.t, self.arrays, self.leaves, self.fresh, self.sources_of = t, r.program.arrays, leaves, fresh, sources
+        self.t, self.arrays, self.leaves, self.fresh = t, r.program.arrays, leaves, fresh
+        self.sources_of = sources
         self.shown = r.program.shown
         self.build: list[int] = []           # the steps, three words each
         # recipe of a tensor -> which of the tensors that are made it is

@@ -178,7 +178,8 @@ class Run:
 
     def __init__(self, world: World, whole: World, leaves: Sequence[Any], boxes: Sequence[Any],
                  first: int) -> None:
-        self.world, self.whole, self.leaves, self.boxes, self.first = world, whole, leaves, boxes, first
+        self.world, self.whole, self.leaves, self.boxes = world, whole, leaves, boxes
+        self.first = first
         self.tensors = list(whole.tensors.values())
         self.grads = [t._grad for t in self.tensors]
         self.looks = [_form(t) for t in self.tensors]
@@ -212,7 +213,8 @@ class Run:
                place_of: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
         """What was counted as a write to tensors from outside, and is none: (place, who counted
         it)."""
-        seen, places = collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"), counted(self.tensors, place_of)
+        seen, places = (collections.Counter(id(n.value) for n in rec.nodes if n.kind == "write"),
+                        counted(self.tensors, place_of))
         found = {
             id(c): (c, c.v - self.cells.get(id(c), (c, 0))[1] - seen[id(c)]) for t in self.tensors
             for c in counters(t)}

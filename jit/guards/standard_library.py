@@ -104,8 +104,9 @@ CALL_KEYS = Objects((sorted, min, max))
 # They read or join lists past their methods, where a list that only grows would be asked.
 PAST_METHODS = Objects((operator.concat, operator.iconcat))
 MODULES_PAST_METHODS = frozenset(("_heapq",))
-# They take a number of Python's own and nothing that looks like one.
-STRICT = Objects((math.ldexp, pow, random.Random, random.Random.seed))
+# They take a number of Python's own and nothing that looks like one, or tell one from another.
+STRICT = Objects((math.ldexp, operator.is_, operator.is_not, pow, random.Random,
+                  random.Random.seed))
 # The functions of these take numbers of any kind: they compute with them by their operators, ask
 # for a float or an index, which is noted, or only hold them.
 LENIENT = frozenset("""

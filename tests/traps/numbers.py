@@ -6,6 +6,7 @@ import fractions
 import functools
 import json
 import math
+import operator
 
 import numpy as np
 import whet
@@ -253,4 +254,48 @@ def numbers_are_kept_by_an_iterator():
         for _ in range(6):
             y = f(ramp(2))
             yield y, [(type(v).__name__, v) for v in o.it]
+    return f, calls
+
+
+@trap
+def numbers_are_compared_by_identity():
+    """`is`, `operator.is_` and `id` of numbers that vary: arguments, in a list, and what is made of
+    them."""
+    def f(x, a, few):
+        return (x * 2 if a is few[0] else x, x + 1 if few[0] is few[1] else x - 1,
+                x * 3 if operator.is_(a, few[1]) else x, (a > 1) is True,
+                x * 5 if id(a) == id(few[0]) else x)
+    def calls(f):
+        for few in ([1, 2], [2, 2], [1, 1], [0, 1], [2, 1], [1, 1]):
+            for a in (0, 1, 2):
+                yield f(ramp(2), a, list(few))
+    return f, calls
+
+
+@trap
+def a_number_is_compared_with_a_global_by_identity():
+    """The global is a number now, and something else later."""
+    o = Box(mark=1)
+    def f(x, a):
+        return x * 2 if a is o.mark else x
+    def calls(f):
+        for mark in (1, 2, None, "text", 0, 1):
+            o.mark = mark
+            for a in (0, 1, 2, 1, 0, 2):
+                yield f(ramp(2), a)
+    return f, calls
+
+
+@trap
+def identity_of_what_is_no_number_lets_numbers_vary():
+    """The everyday questions: is something None, a certain object, of a certain class."""
+    missing = object()
+    def f(x, rate, scale=missing, shift=None):
+        x = x * rate
+        x = x if scale is missing else x * scale
+        return x if shift is None else x + shift
+    def calls(f):
+        for i in range(9):
+            yield f(ramp(2), 0.1 * i)
+            yield f(ramp(2), 0.1 * i, 2.0 + i, shift=None if i % 2 else 0.5 * i)
     return f, calls
