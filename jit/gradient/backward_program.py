@@ -89,7 +89,8 @@ class BackwardProgram:
         read = (int(x) for n in nodes for x in n.refs())
         self.saved = list(dict.fromkeys(n for n in (*read, *got) if n not in inside))
         self.program: Program = builder.build(
-            nodes, rec.arrays, [*self.saved, *self.given], got, like=None if like is None else like.program)
+            nodes, rec.arrays, [*self.saved, *self.given], got,
+            like=None if like is None else like.program)
         origin = self.program.origin
         writes = {origin[n.ins[0]] for n in nodes if isinstance(n, Write)}
         if writes - inside or any(isinstance(n, (Draw, Guard)) for n in nodes):

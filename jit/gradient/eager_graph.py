@@ -92,7 +92,8 @@ class _Saved:
 class History:
     """The nodes of a recording between some roots and what was there before, oldest first, by
     number. An edge is such a number, None, or
-    ~k: edge k of those that leave the recording (`borders`, in the order in which the engine's walk comes to them)."""
+    ~k: edge k of those that leave the recording (`borders`, in the order in which the engine's walk
+    comes to them)."""
 
     def __init__(self, rec: Recorder, roots: Sequence[Any], start: int) -> None:
         self.order, self.start = inside(roots, start), start

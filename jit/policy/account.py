@@ -255,7 +255,8 @@ class Policy:
                 or not self.affords(kind, full) and not (self.affords(kind, resized) and like())):
             return "costly"
         size = self.bytes // max(len(self.held), 1)
-        return "crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None else None
+        return ("crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None
+                else None)
 
     def makes(self, kind):
         """May a recording for a kind of other sizes be made without a run? Yes where that takes no

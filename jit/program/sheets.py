@@ -101,7 +101,8 @@ class Sheet:
         # one that machine code has for one of its programs, and the guards of that recording
         self.table = None
         self.sized = None                    # one for all its sizes
-        self.arrays, self.keep, self.own, self.draws = like.arrays, sized.keep, sized.own, sized.draws
+        self.arrays, self.keep, self.own = like.arrays, sized.keep, sized.own
+        self.draws = sized.draws
         self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}
         self.base |= dict(

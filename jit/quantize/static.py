@@ -138,11 +138,11 @@ def static(
     are rounded now, their inputs in each call, by the ranges that they had in `data`.
 
     `data` gives the arguments of calls: tensors, or tuples of what a call takes. The first is the
-    example that is recorded, as by `whet.export`; others may have batches of other sizes. `calibrate` is "minmax",
-    "percentile", "entropy" (see `calibrators.py`), or a function that makes a calibrator.
-    `symmetric` gives zero the middle byte. `per_channel=False` rounds all rows of a weight by one
-    scale. `leave` names layers that stay as they are (as `report` has them), or is a function of
-    names.
+    example that is recorded, as by `whet.export`; others may have batches of other sizes.
+    `calibrate` is "minmax", "percentile", "entropy" (see `calibrators.py`), or a function that
+    makes a calibrator. `symmetric` gives zero the middle byte. `per_channel=False` rounds all rows
+    of a weight by one scale. `leave` names layers that stay as they are (as `report` has them), or
+    is a function of names.
 
     What follows a layer goes into it: batch norm, activations that cut off, the addition of a
     residual. The rest is computed with real numbers.

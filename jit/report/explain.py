@@ -182,9 +182,11 @@ def facts(traced: Traced, light: bool = False) -> Facts:
     reasons = [
         x for x in (traced._drift, *traced._calls.refusals.by_key.values(), traced._why) if x]
     refused = refusal(traced)
-    return {"name": traced._calls.subject.name, "paths": paths, "refused": refused and str(refused), "why": traced._why and str(traced._why),
-            "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)), "kinds": len(traced._table), "sizes": sizes(traced),
-            "calls": tally(traced), "seconds": spent(traced)}
+    return {"name": traced._calls.subject.name, "paths": paths, "refused": refused and str(refused),
+            "why": traced._why and str(traced._why),
+            "instead": list(dict.fromkeys(x.instead for x in reasons if x.instead)),
+            "kinds": len(traced._table), "sizes": sizes(traced), "calls": tally(traced),
+            "seconds": spent(traced)}
 
 
 def misses(traced: Traced, most: int) -> tuple[list[tuple[Reason, int]], int]:

@@ -67,7 +67,9 @@ def _leaves(d: Any, path: str, out: list[tuple[str, Any]]) -> None:
             elif hasattr(d[0], "_fields"):
                 _leaves(x, f"{path}.{(*d[0]._fields, '__dict__')[i]}", out)
             elif issubclass(d[0], list | tuple | slice):
-                _leaves(x, f"{path}.{('start', 'stop', 'step')[i]}" if d[0] is slice else f"{path}[{i}]", out)
+                _leaves(x,
+                        f"{path}.{('start', 'stop', 'step')[i]}" if d[0] is slice
+                        else f"{path}[{i}]", out)
             else:
                 _leaves(x[1], f"{path}.{x[0]}", out)
         return

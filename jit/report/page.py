@@ -118,11 +118,14 @@ def shown(folded: Folded, v: View, effort: float) -> dict[str, Any]:
     boxes = []
     for k, b in d.boxes.items():
         x, y = d.at.place[k]
-        boxes.append([round(x, 1), round(y, 1), round(b.width, 1), b.height, b.kind, hue(b.colour), b.lines, b.title, v.opens.get(k)])
-    links = [[numbers[a], numbers[b], path_text(way), link.kind, round(link.width, 2), round(x, 1), round(y, 1), link.title]
+        boxes.append([round(x, 1), round(y, 1), round(b.width, 1), b.height, b.kind, hue(b.colour),
+                      b.lines, b.title, v.opens.get(k)])
+    links = [[numbers[a], numbers[b], path_text(way), link.kind, round(link.width, 2), round(x, 1),
+              round(y, 1), link.title]
              for a, b, link, way, (x, y) in d.ways()]
-    return {"name": v.name, "up": None if v.up is None else v.up.number, "title": folded.title(v), "width": round(d.width, 1),
-            "height": round(d.height, 1), "boxes": boxes, "links": links}
+    return {"name": v.name, "up": None if v.up is None else v.up.number, "title": folded.title(v),
+            "width": round(d.width, 1), "height": round(d.height, 1), "boxes": boxes,
+            "links": links}
 
 
 @functools.cache
