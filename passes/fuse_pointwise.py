@@ -19,6 +19,7 @@ from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Fused, Node, OpNode, Parts, Ref, Type, Write
 from whet.ir.values import Array
+from whet.passes.held_longer import Held
 from whet.passes.listing import Arrays, Listing
 from whet.passes.uses import Uses, following, is_view, steady, touched
 
@@ -43,13 +44,15 @@ def fuse(g: Listing) -> Listing:
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root, views=True)
     groups: dict[int, _Group] = {}           # node -> its group
+    held = Held(g, uses)
     for i, node in enumerate(nodes):
         if not mappable(node, arrays):
             continue
         group = groups[i] = _Group(i, lying(arrays[node.outs[0]]))
         for x in node.refs():
             other = groups.get(uses.maker.get(x, -1))
-            if other is not None and other is not group and joinable(other, group, i, uses):
+            if (other is not None and other is not group and joinable(other, group, i, uses)
+                    and not held.longer(other.at, group.at, i)):
                 other.at = sorted(other.at + group.at)
                 for k in group.at:
                     groups[k] = other

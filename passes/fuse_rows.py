@@ -29,6 +29,7 @@ from whet.ir.row_layout import Placed, Shape, kind_of, left, one_each, spread
 from whet.ir.rows import Operand, Program
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
+from whet.passes.held_longer import Held
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.uses import Uses, drop_unused, is_view
@@ -69,9 +70,12 @@ def rows(g: Listing) -> Listing:
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root)
     groups: dict[int, _Group] = {}           # node -> its group
+    held = Held(g, uses)
 
     def join(other: _Group | None, group: _Group, i: int) -> _Group:
-        if other is None or other is group or not _join(other, group, i, uses, arrays, visible):
+        if other is None or other is group or held.longer(other.at, group.at, i):
+            return group
+        if not _join(other, group, i, uses, arrays, visible):
             return group
         groups.update(dict.fromkeys(group.at, other))
         groups.update(dict.fromkeys(other.at, other))

@@ -226,6 +226,7 @@ class ProgramBuilder:
             arrays=[Type.of(a) for a in self.arrays], outside=passed.outside,
             results=passed.results, notes=list(notes), rewritten=passed.rewritten,
             steps=lists.steps, called=called, env=self.env(local), fresh=self.fresh(called),
+            early=passed.order.early,
             undone=passed.order.undone, arena=arena, local=local, draws=self.draws,
             may_miss=passed.order.may_miss, checks=self.tapes.checks, stopped=self.tapes.stopped,
             shown={} if called else dict(self.shown(steps)),

@@ -65,11 +65,13 @@ def seen_nodes(nodes: Sequence[Node], root: Any, outside: Iterable[int],
 
 class Order(NamedTuple):
     """`may_miss`: can a replay find that a value is another? `written`: the values from outside
-    that are written to; `undone`: those of them that are written to before that may happen."""
+    that are written to; `undone`: those of them that are written to before that may happen.
+    `early`: the memories of what is made before it may happen last."""
 
     may_miss: bool
     written: set[int]
     undone: list[int]
+    early: set[int]
 
 
 def order_of(nodes: Iterable[Node], root: Any, outside: Iterable[int], arrays: Any) -> Order:
@@ -78,7 +80,10 @@ def order_of(nodes: Iterable[Node], root: Any, outside: Iterable[int], arrays: A
     outside, may_miss = set(outside), False
     undone: list[int] = []
     written: dict[int, bool] = {}
+    made: set[int] = set()
+    early: set[int] = set()
     for node in nodes:
+        made.update(root[o] for o in node.outs)
         writes = isinstance(node, Write)
         fails = (
             isinstance(node, (Guard, Ask))
@@ -86,6 +91,7 @@ def order_of(nodes: Iterable[Node], root: Any, outside: Iterable[int], arrays: A
             and node.op.may_fail
         )
         may_miss |= fails
+        early = made.copy() if fails else early
         if written and fails:
             undone = list(written)
             if sum(arrays[n].nbytes for n in undone) > LARGEST_COPY:
@@ -93,7 +99,7 @@ def order_of(nodes: Iterable[Node], root: Any, outside: Iterable[int], arrays: A
                 raise Refused(WritesFirst(what, node.line))
         if writes and root[node.ins[0]] in outside:
             written[root[node.ins[0]]] = True
-    return Order(may_miss, set(written), undone)
+    return Order(may_miss, set(written), undone, early)
 
 
 def last_uses(nodes: Iterable[Node], root: Any) -> dict[int, list[int]]:

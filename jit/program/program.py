@@ -8,7 +8,7 @@ programs.
 """
 
 import ctypes as C
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from .node_kinds import KINDS
 from .random_draws import Draws
 from .steady import Steady
 
+NOTHING_SPENT: Mapping[int, np.ndarray] = {}
 NO_LAUNCHES = LaunchList(False, 0, 0, [])
 
 
@@ -49,6 +50,7 @@ class Program:
     called: list[Node]  # those of them that are more than views
     env: list[Any]  # the arrays of values that are the same at each call
     fresh: list[int]  # values that a call makes memory for
+    early: set[int]  # memories of what is made before a call may miss for the last time
     undone: list[int]  # values that are put back where a call misses
     arena: int  # bytes
     local: dict[int, tuple[int, Type]]  # what Python looks at in the arena: (offset, how it lies)
@@ -73,16 +75,19 @@ class Program:
         """The program whose graphs describe this one: of the sizes that were recorded."""
         return self
 
-    def __call__(self, given: Sequence[np.ndarray]) -> list[Any]:
+    def __call__(
+        self, given: Sequence[np.ndarray], spent: Mapping[int, np.ndarray] = NOTHING_SPENT
+    ) -> list[Any]:
         """Run with the arrays of the outside values. Gives the environment: the array of each
-        value that a step or a caller wants."""
+        value that a step or a caller wants. `spent`: arrays that the values of these numbers may
+        be written to, of the same layout."""
         env = self.env.copy()
         if self.arena:
             env[ARENA] = memory.empty(self.arena, np.uint8)
         for n, a in zip(self.outside, given):
             env[n] = a
         for n in self.fresh:
-            env[n] = template(self.arrays[n])
+            env[n] = spent[n] if n in spent else template(self.arrays[n])
         if self.draws is not None:
             self.draws.take()
         before = [(env[n], env[n].copy()) for n in self.undone]

@@ -27,6 +27,7 @@ from ..effects.tensor_recipes import MadeTensor
 from ..guards.native_entry import MISSED
 from ..program.misses import Miss
 from .inputs import Inputs, Overlaps
+from .spent_gradients import SpentGradients
 
 
 class Batch:
@@ -66,6 +67,7 @@ class Replay:
         self.counts_others = bool(marks or not all_outside)
         self.new_grads = Batch([recipe for _, recipe in grads])
         self.graded = Search([source for source, _ in grads])
+        self.spent = SpentGradients(program, grads)
         self.only_grads_and_result = not (left or acts)
         # Mostly a call gives one new tensor, and lays nothing: it is made without further ado.
         is_plain = isinstance(result, MadeTensor) and result.is_plain and backward is None
@@ -83,7 +85,10 @@ class Replay:
             raise Miss
         if self.acts:
             self.ask()
-        env = self.program(arrays) if not self.generators else self.drawn(arrays)
+        if self.generators:
+            env = self.drawn(arrays)
+        else:
+            env = self.over_spent(arrays, leaves) if self.spent.values else self.program(arrays)
         for t, writer in self.bumped:
             t._bump(writer)
         if self.counts_others:
@@ -114,6 +119,15 @@ class Replay:
         for c in self.acts:
             if not c.ready() or not (self.does_nothing_but_acts or c.calm()):
                 raise Miss("what the function prints, logs or warns would go another way")
+
+    def over_spent(self, arrays: list[Any], leaves: Any) -> Any:
+        """Run the program, whose gradients may lie where those do that they replace."""
+        taken = self.spent.take(self.graded.find(leaves))
+        try:
+            return self.program(arrays, taken.arrays)
+        except Miss:
+            taken.give_back()
+            raise
 
     def drawn(self, arrays: list[Any]) -> Any:
         """Run a program that may miss after it has drawn random numbers."""

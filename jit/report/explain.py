@@ -282,11 +282,12 @@ def backward(r: Recording) -> dict[str, int]:
 
 def memory(r: Recording) -> dict[str, int]:
     """The bytes that a call holds at most, by kind (see `Program.footprint`), with the gradients
-    that it replaces: they are there until the new ones are."""
+    that it replaces: they are there until the new ones are, unless those take their memory."""
     held = r.program.footprint()
     old = [
-        source.tensor._grad for source, recipe in r.replay.grads if isinstance(source, Outside)
-        and not isinstance(recipe, Constant) and source.tensor._grad is not None]
+        source.tensor._grad for i, (source, recipe) in enumerate(r.replay.grads)
+        if isinstance(source, Outside) and not isinstance(recipe, Constant)
+        and source.tensor._grad is not None and not r.replay.spent.takes(i, source.tensor)]
     return {**held, "replaced": sum(taken(t._array.nbytes) for t in old)}
 
 

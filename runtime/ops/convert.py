@@ -30,6 +30,7 @@ def _cast_vjp(g, _y, _x, dtype):
 cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
     Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128),
     Sample(make(0, 2), dtype=dtypes.complex128)], linear=(0,), batch=native)
+cast_complex_op.total = True
 cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none",
                        samples=reals(-3, 3))
@@ -216,7 +217,7 @@ def to_dense(self, dtype=None, *, masked_grad=None):
 # ---- without history -----------------------------------------------------------------------------
 detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))], batch=native,
                onnx=lambda b, x: x)
-detach_op.any_sizes = True
+detach_op.any_sizes = detach_op.total = True
 
 
 @function()

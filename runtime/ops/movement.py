@@ -169,7 +169,7 @@ def _triangular(name, keep):
             Sample(make(3, 2), diagonal=1),
             Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native,
         onnx=in_onnx.triangle(name == "triu"))
-    op.any_sizes = op.as_large = True
+    op.any_sizes = op.as_large = op.total = True
     op.put = partial(_choose, keep)
 
     def check(input):

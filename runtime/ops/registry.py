@@ -56,7 +56,7 @@ class Op:
     launches = False
     # can a call neither raise nor give another shape, whatever the data? None: host ops may, others
     # not
-    total = None
+    total: bool | None = None
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
     detaches = False                # a view without a base
     # Does the Python that leads to it, and its own, ask no more of sizes than which are equal, 0

@@ -45,7 +45,7 @@ arange_op = Op(
         Sample(start=0, step=1, n=5, dtype=dtypes.int64),
         Sample(start=1.0, step=0.5, n=0, dtype=dtypes.float32)],
     onnx=lambda b, **at: in_onnx.counted(b, _arange, **at))
-arange_op.any_sizes = True
+arange_op.any_sizes = arange_op.total = True
 
 
 def _number(x):
@@ -222,6 +222,7 @@ eye_op = Op(
         Sample(n=3, m=2, dtype=dtypes.float32),
         Sample(n=0, m=0, dtype=dtypes.int64)],
     onnx=lambda b, **at: in_onnx.by_rule(b, _eye, (), at))
+eye_op.total = True
 
 
 @function(method=False)

@@ -60,6 +60,8 @@ def _picked_vjp(g, y, _x, dim, **attrs):
 class PickOp(Op):
     """An op with two outputs: elements of the input, and their positions along `dim`."""
 
+    total = True
+
     def __init__(self, name, forward, samples, onnx=None):
         super().__init__(
             name,

@@ -1,0 +1,108 @@
+"""The memory of gradients that a replay replaces.
+
+Eager lets go of the old gradients before its backward makes new ones. A replay lays its gradients
+when all else is done, so that both would be alive at once. It writes the new ones where the old
+ones lie, if nobody else can see those.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from whet.cpu import heap, memory
+from whet.tensor import Tensor, wrap
+
+from ..capture.tensor_sources import Source
+from ..effects.recipes import Recipe
+from ..effects.tensor_recipes import MadeTensor
+from ..program.program import Program
+
+
+def counts(owner: Any) -> tuple[int, ...]:
+    """The references to a tensor's gradient, to its array, to the memory of that, and to what
+    counts the gradient's versions."""
+    g = owner._grad
+    a, cell = g._array, g._cell
+    return (sys.getrefcount(g), sys.getrefcount(a), sys.getrefcount(a.base),
+            0 if cell is None else sys.getrefcount(cell))
+
+
+class Owner:
+    """Has a gradient that nobody else holds, with or without a count of its versions."""
+
+    def __init__(self, counted: bool) -> None:
+        self._grad = wrap(memory.empty((memory.SMALLEST,), np.uint8))
+        if counted:
+            self._grad._bump("alone")
+
+
+@functools.cache
+def alone() -> frozenset[tuple[int, ...]]:
+    """The counts of gradients that nobody else holds: they depend on the interpreter."""
+    return frozenset(counts(Owner(counted)) for counted in (False, True))
+
+
+class Taken:
+    """What was taken from tensors: the arrays, by the values that are to lie there."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, np.ndarray] = {}
+        self.owners: list[tuple[Any, Any]] = []
+
+    def take(self, owner: Any, value: int) -> None:
+        """The gradient of a tensor, for this value."""
+        g = owner._grad
+        self.arrays[value] = g._array
+        self.owners.append((owner, g))
+        owner._grad = None
+
+    def give_back(self) -> None:
+        """Nothing was written: each has its gradient again."""
+        for owner, g in self.owners:
+            owner._grad = g
+
+
+class SpentGradients:
+    """Those that the gradients of a program may be written over: large ones, which have memory of
+    the allocator's. A call that misses leaves the old ones as they are, so only those may be that
+    are made when it can miss no more."""
+
+    def __init__(self, program: Any, grads: Sequence[tuple[Source, Recipe]]) -> None:
+        self.values: list[tuple[int, int, Any]] = []
+        if type(program) is not Program or program.called:
+            return
+        late, arrays = {*program.fresh} - program.early, program.arrays
+        self.values = [
+            (i, recipe.value, arrays[recipe.value]) for i, (_, recipe) in enumerate(grads)
+            if isinstance(recipe, MadeTensor) and recipe.history is None and recipe.value in late
+            and arrays[recipe.value].nbytes >= memory.SMALLEST]
+
+    def takes(self, place: int, owner: Any) -> bool:
+        """Would a call now write over the gradient of the tensor at this place?"""
+        return any(i == place and is_spent(owner, lies) for i, _, lies in self.values)
+
+    def take(self, owners: Sequence[Any]) -> Taken:
+        """The memory for the new gradients of these tensors, as far as there is some."""
+        taken = Taken()
+        for i, value, lies in self.values:
+            if value not in taken.arrays and is_spent(owners[i], lies):
+                taken.take(owners[i], value)
+        return taken
+
+
+def is_spent(owner: Any, lies: Any) -> bool:
+    """Has a tensor a gradient that lies so, in memory of its own that nobody else can see?"""
+    if owner is None or type(owner._grad) is not Tensor:
+        return False
+    a = owner._grad._array
+    if type(a.base) is not heap.Block or (a.shape, a.strides) != (lies.shape, lies.strides):
+        return False
+    cell = owner._grad._cell
+    if a.dtype != lies.dtype or owner._grad._base is not None or cell is not None and cell.shown:
+        return False
+    del a, cell
+    return counts(owner) in alone()

@@ -1,0 +1,53 @@
+"""What fusion costs in memory: a kernel stands where the last of its nodes was, so that what the
+others read waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whet.ir.graph import Fused, Node, OpNode
+from whet.passes.listing import Listing
+from whet.passes.uses import Uses, following
+
+# bytes: less than this that waits costs less than a kernel more
+LARGE = 1 << 18
+# families of ops that kernels are fused of, which hold little themselves
+FUSED = frozenset(("pointwise", "reduce", "rows"))
+
+
+class Held:
+    """The memory that a kernel holds which stands later than some of its nodes did: what those
+    read, in place of what they make."""
+
+    def __init__(self, g: Listing, uses: Uses) -> None:
+        self.nodes, self.root, self.arrays, self.uses = g.nodes, g.root, g.arrays, uses
+        self.seen = {g.root[v] for v in g.visible if v in g.root}
+        # the places of nodes beside which what waits counts
+        self.beside = [i for i, node in enumerate(g.nodes) if self.makes_more(node)]
+
+    def makes_more(self, node: Node) -> bool:
+        """Does a node that no such kernel takes in make a large value?"""
+        if isinstance(node, Fused) or isinstance(node, OpNode) and node.op.family in FUSED:
+            return False
+        return any(self.root[o] == o and self.arrays[o].nbytes >= LARGE for o in node.outs)
+
+    def longer(self, before: Sequence[int], at: Sequence[int], i: int) -> bool:
+        """Would large operands of the nodes at places `before` wait, for a kernel of these and
+        those `at` at place i, beside other large values that are made meanwhile? Sums of gradients
+        that are read at the end of a step are such: all terms would be there at once."""
+        last = before[-1]
+        if following(self.beside, last) >= i:
+            return False
+        together = {*before, *at}
+        made = {o for k in before for o in self.nodes[k].outs}
+        read = {self.root[x] for k in before for x in self.nodes[k].refs()} - made
+        waiting = sum(self.arrays[r].nbytes for r in read - self.seen
+                      if r in self.uses.maker and self.uses.users[r][-1] <= last)
+        saved = sum(self.arrays[o].nbytes for o in made - self.seen
+                    if self.only_inside(o, together, last))
+        return waiting - saved >= LARGE
+
+    def only_inside(self, value: int, together: set[int], last: int) -> bool:
+        """Do only nodes `together` read a value, and some after the place `last`?"""
+        users = self.uses.users.get(value, [])
+        return bool(users) and users[-1] > last and together.issuperset(users)
