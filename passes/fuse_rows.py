@@ -311,7 +311,8 @@ class _Builder:
                      and node.op.family != "pointwise" else self.pointwise(node))):
                 return None
         for x, (full, e) in self.known.items():
-            if x not in passing and (x in self.visible or any(u not in inside for u in self.uses.users.get(x, ()))):
+            if x not in passing and (x in self.visible
+                                     or any(u not in inside for u in self.uses.users.get(x, ()))):
                 outs.append(x)
                 self.stages.append((R.Store if full else R.StoreRow, (e,), []))
         if not outs or len(self.operands) + len(outs) > MOST:
@@ -480,7 +481,8 @@ class _Builder:
             if isinstance(s, R.Reduce):
                 if (s.kind, e) not in self.reduced:          # (the same again is not done again)
                     t = S.typeof(e, self.types)
-                    self.reduced[s.kind, e] = self.stage(R.Reduce, (s.kind, e), t, *["i64"] * (s.kind in R.INDEXED))
+                    self.reduced[s.kind, e] = self.stage(R.Reduce, (s.kind, e), t,
+                                                         *["i64"] * (s.kind in R.INDEXED))
                 by.update((at + j, x) for j, x in enumerate(self.reduced[s.kind, e]))
             elif isinstance(s, R.Keep):
                 by[at] = e

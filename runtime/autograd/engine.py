@@ -381,7 +381,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
                 "One of the differentiated Tensors appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior." + _beyond(outputs))
         if g is None and materialize_grads:
-            g = later.zeros_like(t, requires_grad=create_graph)
+            g = later.zeros_like(t)
         result.append(g)
     return tuple(result)
 

@@ -13,9 +13,19 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     >>> whet.autograd.grad(x ** 2, x)
     (tensor(6.),)
     """
-    differentiate = _batched if is_grads_batched else engine.grad
+    differentiate = _batched if is_grads_batched else _plain
     return differentiate(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused,
                          materialize_grads)
+
+
+def _plain(outputs, inputs, grad_outputs, keep, create, allow_unused, materialize):
+    """One backward. Zeros for what is not used may be differentiated where the gradients may."""
+    allow_unused = materialize if allow_unused is None else allow_unused
+    found = engine.grad(outputs, inputs, grad_outputs, keep, create, allow_unused)
+    if not materialize:
+        return found
+    return tuple([engine.later.zeros_like(t, requires_grad=create) if g is None else g
+                  for t, g in zip(engine.as_tuple(inputs), found)])
 
 
 def _batched(outputs, inputs, grad_outputs, keep, create, allow_unused, materialize):

@@ -143,7 +143,9 @@ def rounds(cond_fn, body_fn, carried, done=lambda what, now: None):
 
 def _copied(carried, given):
     """The results of a loop: copies of those that are still what was given."""
-    return like(carried, iter([x.clone() if is_tensor(x) and any(x is g for g in given) else x for x in leaves(carried)]))
+    return like(carried,
+                iter([x.clone() if is_tensor(x) and any(x is g for g in given) else x
+                      for x in leaves(carried)]))
 
 
 def rounds_apart(any_of, chosen, cond_fn, body_fn, carried):

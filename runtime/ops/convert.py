@@ -293,7 +293,8 @@ def _to_tensor(x, like):
     if is_tensor(x):
         return x
     from .from_data import as_tensor, scalar_tensor
-    return scalar_tensor(x, like.dtype) if isinstance(x, bool | int | float | complex) else as_tensor(x)
+    return (scalar_tensor(x, like.dtype) if isinstance(x, bool | int | float | complex)
+            else as_tensor(x))
 
 
 @method()

@@ -124,7 +124,8 @@ class Op:
         names, n, k = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
         self.saves_output = not names[1].startswith("_")
         every = code.co_flags & inspect.CO_VARARGS and not names[n + k].startswith("_")
-        self.saves = None if every else frozenset(i for i, p in enumerate(names[2:n]) if not p.startswith("_"))
+        self.saves = (None if every
+                      else frozenset(i for i, p in enumerate(names[2:n]) if not p.startswith("_")))
         self._wants_needs = "needs" in names[:n + k]
 
     def batch(self, n, inputs, batched, attrs):

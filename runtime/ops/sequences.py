@@ -399,7 +399,8 @@ def block_diag(*tensors):
     rows, left = [], 0
     cat = FUNCTIONS["cat"]
     for b in blocks:
-        rows.append(cat([zeros(b.shape[0], left, dtype=d), b, zeros(b.shape[0], width - left - b.shape[1], dtype=d)], 1))
+        rows.append(cat([zeros(b.shape[0], left, dtype=d), b,
+                         zeros(b.shape[0], width - left - b.shape[1], dtype=d)], 1))
         left += b.shape[1]
     return cat(rows, 0)
 

@@ -289,3 +289,10 @@ def test_dimensions_may_be_named_as_numpy_names_them():
             and whet.equal(whet.std(x, axis=0), whet.std(x, 0)))
     with pytest.raises(TypeError, match="axi"):
         x.argmax(axi=1)
+
+
+def test_zeros_for_what_is_not_used_have_no_history():
+    def inner(x, y):
+        return sum(g.sum() for g in func.grad(lambda x, y: x.square().sum(), (0, 1))(x, y))
+    for g in func.grad(inner, (0, 1))(whet.ones(3), whet.ones(3)):
+        assert not g.requires_grad
