@@ -68,7 +68,8 @@ def main(seconds=0.15):
                 def pulled(xs, hs, fn=fn):
                     out, pull = jax.vjp(lambda *xs: _several(fn(jax.numpy, *xs)), *xs)
                     return out, pull(hs)
-                jitted, inputs, ks = jax.jit(pulled), *([jax.numpy.asarray(a) for a in x] for x in (arrays, given))
+                jitted, inputs, ks = (jax.jit(pulled),
+                                      *([jax.numpy.asarray(a) for a in x] for x in (arrays, given)))
                 fns["jax"] = lambda: jax.block_until_ready(jitted(inputs, tuple(ks)))[1]
             for who, call in fns.items():
                 for a, b in zip(call(), want, strict=True):

@@ -115,7 +115,8 @@ class Table:
         ratio = times["whet"] / best if best else None
         self.rows.append(dict(label=label, times=times, ratio=ratio, **extra))
         shown = "  ".join(f"{k} {self.shown(v)}" for k, v in times.items())
-        print(f"{label:44s} {shown}" + (f"   ratio {ratio:.2f}" if ratio else "") + "".join(f"  {k} {v}" for k, v in extra.items()), flush=True)
+        print(f"{label:44s} {shown}" + (f"   ratio {ratio:.2f}" if ratio else "")
+              + "".join(f"  {k} {v}" for k, v in extra.items()), flush=True)
 
     def finish(self):
         """Write the table (Markdown and JSON) and the plot."""

@@ -54,7 +54,8 @@ def bottleneck(nn, c, m, stride):
 
 def resnet50(nn):
     """ResNet-50."""
-    layers, c = [nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    layers, c = ([nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(64),
+                  nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64)
     for m, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
         for i in range(blocks):
             layers.append(bottleneck(nn, c, m, 2 if i == 0 and m > 64 else 1))
@@ -145,7 +146,8 @@ PROGRAMS = {
     "a GPT block, a training step": gpt,
     "a residual block, batch 8, inference": residual,
     **{
-        name: hot(name) for name in ("pointwise chain", "attention, long", "stencil", "pairwise distances")}
+        name: hot(name)
+        for name in ("pointwise chain", "attention, long", "stencil", "pairwise distances")}
 }
 
 

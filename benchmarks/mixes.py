@@ -287,9 +287,12 @@ def main(argv=()):
         for mix in (m for m in MIXES if m.__name__ in ask.mixes):
             for count in ask.sizes:
                 wall, cpu, _ = measure(program, mix, count, ask.passes)
-                eager, took, row = sum(cpu.eager), sum(cpu.traced), (program.__name__, mix.__name__, count)
-                facts = (*row, f"{eager * 1e3:.0f}", f"{took * 1e3:.0f}", f"{sum(wall.traced) / sum(wall.eager):.2f}", f"{took / eager:.2f}",
-                         f"{cpu.later:.2f}", f"{cpu.worst * 1e3:.0f}" if cpu.kept else f"**{cpu.worst * 1e3:.0f}**")
+                eager, took, row = (sum(cpu.eager), sum(cpu.traced),
+                                    (program.__name__, mix.__name__, count))
+                facts = (*row, f"{eager * 1e3:.0f}", f"{took * 1e3:.0f}",
+                         f"{sum(wall.traced) / sum(wall.eager):.2f}", f"{took / eager:.2f}",
+                         f"{cpu.later:.2f}",
+                         f"{cpu.worst * 1e3:.0f}" if cpu.kept else f"**{cpu.worst * 1e3:.0f}**")
                 print(f"| {' | '.join(map(str, facts))} |", flush=True)
                 if ask.passed:
                     print("   " + " ".join(f"{a * 1e3:.1f}/{b * 1e3:.1f}"

@@ -102,7 +102,8 @@ def main():
     ids = whet.tensor([number[c] for c in text])
     model = GPT(len(characters))
     opt = optimizer_of(model)
-    schedule = whet.optim.lr_scheduler.OneCycleLR(opt, max_lr=5e-3, total_steps=steps, pct_start=0.1)
+    schedule = whet.optim.lr_scheduler.OneCycleLR(opt, max_lr=5e-3, total_steps=steps,
+                                                  pct_start=0.1)
     print(f"{len(text)} characters, {len(characters)} different ones; "
           f"{sum(p.numel() for p in model.parameters())} parameters")
     start = time.perf_counter()

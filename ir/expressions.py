@@ -152,7 +152,8 @@ sinc, lgamma, digamma, trigamma, polygamma2 = map(
 pow, conj = _function("pow"), _function("conj")
 minimum, maximum, absolute = _function("min"), _function("max"), _function("abs")
 logical_and, logical_or, logical_xor, logical_not = map(_function, ("and", "or", "xor", "not"))
-bitwise_and, bitwise_or, bitwise_xor, bitwise_not = logical_and, logical_or, logical_xor, logical_not
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (logical_and, logical_or, logical_xor,
+                                                     logical_not)
 
 
 def where(c: Scalar, a: Scalar, b: Scalar) -> Expr:

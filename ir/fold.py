@@ -140,7 +140,9 @@ class Folded:
         """The boxes and links of a view."""
         around: dict[Key, tuple[str, int]] = {}
         found = self.found(v, around)
-        few = {side: {k for k, _ in collections.Counter(k for k in around if k[0] == side).most_common(AROUND)}
+        few = {side: {k
+                      for k, _ in collections.Counter(k for k in around
+                                                      if k[0] == side).most_common(AROUND)}
                for side in ("from", "to")}
         for (one, other), values in found.items():
             if all(k[0] not in few or k in few[k[0]] for k in (one, other)):

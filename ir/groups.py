@@ -50,7 +50,8 @@ class Group(Node):
         self.members, self.into = members, into
 
     # ---- others like it
-    def made_of(self: G, members: Sequence[Node], into: Mapping[int, int], ins: tuple[Any, ...]) -> G:
+    def made_of(self: G, members: Sequence[Node], into: Mapping[int, int],
+                ins: tuple[Any, ...]) -> G:
         """The same of other nodes."""
         made = self.like()
         attrs = {k: v for k, v in self.attrs.items() if k != "into"}
@@ -365,8 +366,9 @@ class Contract(Group):
     kind, what = "contract", "row kernel"
     op: Op
 
-    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, first: Node, then: Node,
-                 roots: tuple[Expr, ...] = (), into: Mapping[int, int] = NOTHING) -> None:
+    def __init__(self, ins: tuple[Any, ...], outs: Sequence[int], line: str, first: Node,
+                 then: Node, roots: tuple[Expr, ...] = (),
+                 into: Mapping[int, int] = NOTHING) -> None:
         super().__init__(first.op, ins, first.attrs, outs, line, [first, then], into)
         self.exprs = roots
 

@@ -193,7 +193,8 @@ class Layout:
             for row in order:
                 wanted, weights, apart = [], [], []
                 for n, k in enumerate(row):
-                    found = [*self.up.get(k, ()), *self.down.get(k, ())] if both else near.get(k, ())
+                    found = ([*self.up.get(k, ()), *self.down.get(k, ())] if both
+                             else near.get(k, ()))
                     at = sum(x[y] for y in found) / len(found) if found else x[k]
                     passes = is_point(k) and straight
                     wanted.append(line[k[1]] if passes else at)

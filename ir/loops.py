@@ -36,7 +36,8 @@ class Loop:
     def __init__(self, rounds: int, several: int, body: list[Node], inputs: dict[int, Any],
                  results: dict[int, Any], nodes: Sequence[Node] | None = None,
                  blocks: frozenset[int] = frozenset()) -> None:
-        self.rounds, self.several, self.body, self.inputs, self.results = rounds, several, body, inputs, results
+        self.rounds, self.several, self.body, self.inputs = rounds, several, body, inputs
+        self.results = results
         self.nodes = body * rounds if nodes is None else nodes
         self.blocks = blocks
 

@@ -30,7 +30,8 @@ class Placed:
                 out.append(x if x is None else x.item())
             else:
                 x = spread(x, self.shape, self.axes, place)
-                out.append(x if o.kind == "full" else one_row(x, self.axes) if o.kind == "col" else one_each(x, self.axes))
+                out.append(x if o.kind == "full" else one_row(x, self.axes) if o.kind == "col"
+                           else one_each(x, self.axes))
         return out
 
 

@@ -21,9 +21,9 @@ and back where they store. A reduction's result has its operand's type.
 **The order of a sum or product** of n elements, a function of n alone: element i belongs to block i
 // 4096 and in it to lane i % 32. A lane starts at the identity (+0 or 1) and takes its elements in
 order; the 32 lanes are folded by halves: lane l with lane l
-+ 16, then with l + 8, l + 4, l + 2, l + 1 (the lower lane on the left). Block results are combined in pairs, neighbours first,
-level by level, an odd one at the end going up unchanged. A row without elements gives the identity.
-Lanes that no element reached may be left out: they hold the identity.
++ 16, then with l + 8, l + 4, l + 2, l + 1 (the lower lane on the left). Block results are combined
+in pairs, neighbours first, level by level, an odd one at the end going up unchanged. A row without
+elements gives the identity. Lanes that no element reached may be left out: they hold the identity.
 
 Extrema are exact and need no order: NaN if any element is NaN (the canonical quiet NaN), +0 above
 -0. Positions are those of the first greatest (or least) element; a NaN counts as greatest (or
@@ -209,7 +209,8 @@ def made(name: str, operands: tuple[Operand, ...], stages: tuple[Stage, ...]) ->
     return Program(name, operands, stages)
 
 
-def run(program: Program, operands: Sequence[Any], n: int, to_dtype: Callable[[str], Any]) -> list[Any]:
+def run(program: Program, operands: Sequence[Any], n: int,
+        to_dtype: Callable[[str], Any]) -> list[Any]:
     """The program with NumPy on 2-d operands (rows, n), slow and sure up to the order of sums: the
     outputs in order.
 

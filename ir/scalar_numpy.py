@@ -58,7 +58,12 @@ def mish(a: Array) -> Array:
 
 def tanhshrink(a: Array) -> Array:
     z = a * a
-    series = a * z * (1 / 3 - z * (2 / 15 - z * (17 / 315 - z * (62 / 2835 - z * (1382 / 155925 - z * 21844 / 6081075)))))
+    series = a * z * (1 / 3
+                      - z
+                      * (2 / 15
+                         - z
+                         * (17 / 315
+                            - z * (62 / 2835 - z * (1382 / 155925 - z * 21844 / 6081075)))))
     return np.where(np.abs(a) < 0.1, series, a - np.tanh(a))
 
 
@@ -139,7 +144,8 @@ def erfinv(a: Array) -> Array:
     erf, erfc = each(math.erf), each(math.erfc)
     with np.errstate(all="ignore"):
         for _ in range(4):
-            err = np.where(np.abs(a64) < 0.5, erf(x) - a64, np.sign(a64) * ((1 - np.abs(a64)) - erfc(np.abs(x))))
+            err = np.where(np.abs(a64) < 0.5, erf(x) - a64,
+                           np.sign(a64) * ((1 - np.abs(a64)) - erfc(np.abs(x))))
             step = err / (2 / math.sqrt(math.pi) * np.exp(-x * x))
             x = np.where(np.isfinite(step), x - step / (1 + x * step), x)
     x = np.where(

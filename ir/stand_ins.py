@@ -19,7 +19,8 @@ UNKNOWN: Answer = (None, None)
 _answers: dict[Any, Answer] = {}
 
 
-def ask(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any], types: tuple[Type | None, ...]) -> Answer:
+def ask(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any],
+        types: tuple[Type | None, ...]) -> Answer:
     """What an op makes of operands; `types` are those of values, None for what is no value."""
     plain = tuple(x for x, t in zip(ins, types) if t is None)
     key = op, exact(plain), types, exact(dict(attrs))
@@ -34,7 +35,8 @@ def ask(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any], types: tuple[Type 
     return got
 
 
-def _asked(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any], types: tuple[Type | None, ...]) -> Answer:
+def _asked(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any],
+           types: tuple[Type | None, ...]) -> Answer:
     operands = [x if t is None else stand_in(t) for x, t in zip(ins, types)]
     if op.reach and types[0] is not None:
         operands[0] = stand_in(types[0], *op.reach(**attrs))

@@ -48,22 +48,26 @@ from .devices import device, get_default_device, set_default_device
 from .ops import surface as _surface
 from .tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
-globals().update(_surface.guarded({k: v for k, v in _surface.FUNCTIONS.items() if not k.startswith("_")}))
+globals().update(_surface.guarded({k: v for k, v in _surface.FUNCTIONS.items()
+                                   if not k.startswith("_")}))
 from math import e, inf, nan, pi
 
 newaxis = None
 
-_LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils", "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft",
-         "special": ".special", "signal": ".signal", "array_api": ".array_api", "jit": ".jit", "random": ".random", "cuda": ".cuda",
-         "backends": ".backends", "func": ".func", "accelerator": ".accelerator", "amp": ".amp", "distributions": ".distributions",
-         "quantize": ".jit.quantize", "testing": ".testing", "compiler": ".compiler",
-         "library": ".library", "masked": ".masked", "types": ".types", "return_types": ".return_types"}
+_LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
+         "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft", "special": ".special",
+         "signal": ".signal", "array_api": ".array_api", "jit": ".jit", "random": ".random",
+         "cuda": ".cuda", "backends": ".backends", "func": ".func", "accelerator": ".accelerator",
+         "amp": ".amp", "distributions": ".distributions", "quantize": ".jit.quantize",
+         "testing": ".testing", "compiler": ".compiler", "library": ".library", "masked": ".masked",
+         "types": ".types", "return_types": ".return_types"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
-         "set_printoptions": "formatting", "vmap": "func", "compile": "compiler", "autocast": "amp", "is_autocast_enabled": "amp",
-         "get_autocast_dtype": "amp",
-         **dict.fromkeys(("astype", "isdtype", "bitwise_invert", "vecdot", "expand_dims", "repeat", "cumulative_sum", "cumulative_prod",
-                          "__array_api_version__", "__array_namespace_info__"), "array_api")}
+         "set_printoptions": "formatting", "vmap": "func", "compile": "compiler", "autocast": "amp",
+         "is_autocast_enabled": "amp", "get_autocast_dtype": "amp",
+         **dict.fromkeys(("astype", "isdtype", "bitwise_invert", "vecdot", "expand_dims", "repeat",
+                          "cumulative_sum", "cumulative_prod", "__array_api_version__",
+                          "__array_namespace_info__"), "array_api")}
 
 
 def __getattr__(name):

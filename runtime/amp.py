@@ -129,7 +129,8 @@ class GradScaler:
         if enabled and backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._enabled = bool(enabled)
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval = growth_interval
         # tensors, which a trace of a training step changes as it changes weights
         if enabled:
             import whet

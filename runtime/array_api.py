@@ -1,8 +1,9 @@
-"""The names of the Python array API standard (2024.12), with its signatures and meanings: `Tensor.__array_namespace__()`.
+"""The names of the Python array API standard (2024.12), with its signatures and meanings:
+`Tensor.__array_namespace__()`.
 
-Most names of the standard are in `whet` itself, where some have PyTorch's meaning (`equal`, `max`, `sort`, `std`, ...). Here each has the
-standard's, so that code written against the standard runs on tensors.
-"""
+Most names of the standard are in `whet` itself, where some have PyTorch's meaning (`equal`, `max`,
+`sort`, `std`, ...). Here each has the standard's, so that code written against the standard runs on
+tensors."""
 import builtins as _b
 import inspect as _inspect
 import math as _math
@@ -50,7 +51,7 @@ __array_api_version__ = "2024.12"
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
 
-# ---- what is here --------------------------------------------------------------------------------------------------------
+# ---- what is here --------------------------------------------------------------------------------
 class _Info:
     """What `__array_namespace_info__()` gives."""
 
@@ -65,14 +66,16 @@ class _Info:
 
     def default_dtypes(self, *, device=None):
         real = _get_default_dtype()
-        return {"real floating": real, "complex floating": real.to_complex(), "integral": int64, "indexing": int64}
+        return {"real floating": real, "complex floating": real.to_complex(), "integral": int64,
+                "indexing": int64}
 
     def dtypes(self, *, device=None, kind=None):
         return {name: t for name, t in _DTYPES.items() if kind is None or isdtype(t, kind)}
 
 
-_DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64, "uint8": uint8, "uint16": uint16, "uint32": uint32,
-           "uint64": uint64, "float32": float32, "float64": float64, "complex64": complex64, "complex128": complex128}
+_DTYPES = {"bool": bool, "int8": int8, "int16": int16, "int32": int32, "int64": int64,
+           "uint8": uint8, "uint16": uint16, "uint32": uint32, "uint64": uint64, "float32": float32,
+           "float64": float64, "complex64": complex64, "complex128": complex128}
 
 
 def __array_namespace_info__():
@@ -80,7 +83,8 @@ def __array_namespace_info__():
     return _Info()
 
 
-for _n in ("abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan log log1p log2 log10 logical_not negative "
+for _n in ("abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan "
+           "log log1p log2 log10 logical_not negative "
            "positive real reciprocal sign signbit sin sinh square sqrt tan tanh").split():
     globals()[_n] = _one(_n)
 bitwise_invert = _one("bitwise_invert", "bitwise_not")
@@ -92,8 +96,10 @@ def round(x, /):
     return _F["complex"](_round(x.real), _round(x.imag)) if x.dtype.kind == _COMPLEX else _round(x)
 
 
-for _n in ("add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign greater greater_equal hypot "
-           "less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal pow remainder "
+for _n in ("add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor "
+           "copysign greater greater_equal hypot "
+           "less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply "
+           "nextafter not_equal pow remainder "
            "subtract").split():
     globals()[_n] = _two(_n)
 divide, equal = _two("divide", "true_divide"), _two("equal", "eq")
@@ -112,7 +118,8 @@ def floor_divide(x1, x2, /):
 
 def clip(x, /, min=None, max=None):
     """Elements between two bounds, in the type of `x`."""
-    if x.dtype.kind == _INT:                        # a bound beyond the type is its end, not what is left of it in so many bits
+    # a bound beyond the type is its end, not what is left of it in so many bits
+    if x.dtype.kind == _INT:
         low, high = iinfo(x.dtype).min, iinfo(x.dtype).max
         min, max = (_b.min(_b.max(b, low), high) if isinstance(b, int) else b for b in (min, max))
     bounds = [b if b is None or isinstance(b, _Tensor) else _like(x, b) for b in (min, max)]
@@ -121,9 +128,10 @@ def clip(x, /, min=None, max=None):
     return _F["clamp"](x, *bounds).to(x.dtype)
 
 
-# ---- reductions ----------------------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 def _axes(x, axis):
-    return tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    return (tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int)
+            else tuple(axis))
 
 
 def _reduce(name, x, axis, keepdims, **kw):
@@ -227,13 +235,16 @@ def _running(name, ours):
             shape[axis] = 1
             r = _F["cat"]([_F["full"](shape, 0 if ours == "cumsum" else 1, dtype=r.dtype), r], axis)
         return r
-    return _named(name, fn, f"The running {ours[3:]} along an axis, from its start value if `include_initial`.")
+    return _named(name, fn,
+                  f"The running {ours[3:]} along an axis, from its start value if "
+                  f"`include_initial`.")
 
 
-cumulative_sum, cumulative_prod = _running("cumulative_sum", "cumsum"), _running("cumulative_prod", "cumprod")
+cumulative_sum, cumulative_prod = (_running("cumulative_sum", "cumsum"),
+                                   _running("cumulative_prod", "cumprod"))
 
 
-# ---- order, sets, places ---------------------------------------------------------------------------------------------------
+# ---- order, sets, places -------------------------------------------------------------------------
 def sort(x, /, *, axis=-1, descending=False, stable=True):
     """The elements in order along an axis."""
     return _F["sort"](x, axis, descending, stable=stable).values
@@ -266,7 +277,9 @@ def isin(x1, x2, /, *, invert=False):
     return _F["isin"](x1, x2, invert=invert)
 
 
-unique_all, unique_counts, unique_inverse, unique_values = map(_one, ("unique_all", "unique_counts", "unique_inverse", "unique_values"))
+unique_all, unique_counts, unique_inverse, unique_values = map(_one,
+                                                               ("unique_all", "unique_counts",
+                                                                "unique_inverse", "unique_values"))
 
 
 def take(x, indices, /, *, axis=None):
@@ -287,7 +300,7 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     return _F["diff"](x, n, axis, prepend, append)
 
 
-# ---- shapes ----------------------------------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 def concat(arrays, /, *, axis=0):
     """Tensors one after the other along an axis; flattened if that is None."""
     arrays = [a.reshape((a.numel(),)) for a in arrays] if axis is None else list(arrays)
@@ -324,7 +337,8 @@ def squeeze(x, /, axis):
     """Without dimensions of size one."""
     axes = [_checked(a, x.ndim, "squeeze") for a in _axes(x, axis)]
     if _b.any(x.shape[a] != 1 for a in axes):
-        raise ValueError(f"squeeze: the dimensions {axis} of {tuple(x.shape)} are not all of size 1")
+        raise ValueError(f"squeeze: the dimensions {axis} of {tuple(x.shape)} are not all of size "
+                         f"1")
     return _F["squeeze"](x, tuple(axes)) if axes else x
 
 
@@ -398,12 +412,14 @@ def triu(x, /, *, k=0):
     return _F["triu"](x, k)
 
 
-# ---- making tensors ----------------------------------------------------------------------------------------------------------
+# ---- making tensors ------------------------------------------------------------------------------
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     """start, start + step, ... up to but without `stop`."""
     start, stop = (0, start) if stop is None else (start, stop)
     if (stop - start) * step <= 0:
-        dtype = dtype or (int64 if _b.all(isinstance(v, int) for v in (start, stop, step)) else _get_default_dtype())
+        dtype = (dtype
+                 or (int64 if _b.all(isinstance(v, int) for v in (start, stop, step))
+                     else _get_default_dtype()))
         return _F["empty"](0, dtype=dtype, device=device)
     return _F["arange"](start, stop, step, dtype=dtype, device=device)
 
@@ -430,7 +446,8 @@ def ones(shape, *, dtype=None, device=None):
 
 def full(shape, fill_value, *, dtype=None, device=None):
     """One number everywhere."""
-    return _F["full"]((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
+    return _F["full"]((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype,
+                      device=device)
 
 
 def _as_one(name):
@@ -469,10 +486,12 @@ def from_dlpack(x, /, *, device=None, copy=None):
     return r.clone() if copy else r
 
 
-# ---- arrays of the standard ------------------------------------------------------------------------------------------------------
+# ---- arrays of the standard ----------------------------------------------------------------------
 def _publish():
-    """Creation functions make arrays of the standard; the others give them where they are given them."""
-    creating = ("arange asarray empty empty_like eye from_dlpack full full_like linspace ones ones_like zeros zeros_like").split()
+    """Creation functions make arrays of the standard; the others give them where they are given
+    them."""
+    creating = ("arange asarray empty empty_like eye from_dlpack full full_like linspace ones "
+                "ones_like zeros zeros_like").split()
     for name, fn in list(globals().items()):
         if _inspect.isfunction(fn) and not name.startswith("_"):
             globals()[name] = _makes_arrays(fn) if name in creating else _keeps_arrays(fn)

@@ -20,7 +20,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     """
     from . import jit
     if model is None:
-        return lambda fn: compile(fn, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
+        return lambda fn: compile(fn, fullgraph=fullgraph, dynamic=dynamic, backend=backend,
+                                  mode=mode, options=options, disable=disable)
     return model if disable else jit.trace(model, strict=bool(fullgraph))
 
 

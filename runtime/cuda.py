@@ -25,7 +25,8 @@ class _autocast(_amp.autocast):
 
 
 amp = types.ModuleType(f"{__name__}.amp", "The older names of `whet.amp`, for CUDA devices.")
-amp.autocast, amp.GradScaler, amp.custom_fwd, amp.custom_bwd = _autocast, _GradScaler, _amp.custom_fwd, _amp.custom_bwd
+amp.autocast, amp.GradScaler, amp.custom_fwd, amp.custom_bwd = (_autocast, _GradScaler,
+                                                                _amp.custom_fwd, _amp.custom_bwd)
 sys.modules[amp.__name__] = amp
 __path__: list = []                     # lets `amp` be imported as a submodule
 

@@ -89,7 +89,8 @@ def hfft(input, n=None, dim=-1, norm=None):
 def ihfft(input, n=None, dim=-1, norm=None):
     """The inverse of `hfft`."""
     x = _f.operand("ihfft", input, real=True)
-    return _f.r2c("ihfft", x, n, _f.axis("ihfft", x, dim), _f.ADJOINT[_f.scaling("ihfft", norm)]).conj()
+    return _f.r2c("ihfft", x, n, _f.axis("ihfft", x, dim),
+                  _f.ADJOINT[_f.scaling("ihfft", norm)]).conj()
 
 
 @_with_out

@@ -166,7 +166,8 @@ class CustomOpDef:
             args, _ = call.filled(tensors)
             dims, _ = call.filled(in_dims[1:], fill=None)
             return op._batched(info, tuple(dims), *args)
-        methods: dict[str, Any] = {"forward": forward, "setup_context": setup_context, "backward": backward}
+        methods: dict[str, Any] = {"forward": forward, "setup_context": setup_context,
+                                   "backward": backward}
         if self._batched is not None:
             methods["vmap"] = vmap
         return type(self.__name__, (Function,), {k: staticmethod(f) for k, f in methods.items()})

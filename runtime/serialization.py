@@ -257,7 +257,8 @@ class _Writer:
             name = add(self.paths[group[0]] + ".storage", _memory(arrays, group, low, high))
             for i in group:
                 a = arrays[i]
-                refs[i] = {"entry": name, "view": [dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
+                refs[i] = {"entry": name,
+                           "view": [dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
                                                    address(a) - low]}
         for i, t in enumerate(self.tensors):
             if arrays[i].dtype == np.complex128:
@@ -327,8 +328,10 @@ def _memory(arrays, group, low, high):
 def _view(memory, dtype, shape, strides, at):
     """An array over some bytes of a one-dimensional array, if they are all inside of it."""
     dtype = dtypes.ALL[dtype].np
-    if not (memory.ndim == 1 and memory.dtype == np.uint8 and len(shape) == len(strides) <= 64 and type(at) is int
-            and all(type(x) is int for x in (*shape, *strides)) and all(0 <= n < 2**48 for n in shape)):
+    if not (memory.ndim == 1 and memory.dtype == np.uint8 and len(shape) == len(strides) <= 64
+            and type(at) is int
+            and all(type(x) is int for x in (*shape, *strides))
+            and all(0 <= n < 2**48 for n in shape)):
         raise ValueError("bad view")
     steps = [(n - 1) * s for n, s in zip(shape, strides)] if 0 not in shape else []
     low, high = (at + sum(s for s in steps if s < 0),
@@ -357,7 +360,8 @@ class _Reader:
     def __init__(self, file, name, map_location, pickle_module, weights_only, pickle_args,
                  mapped=False):
         self.file, self.name, self.map_location = file, name, map_location
-        self.pickle, self.weights_only, self.pickle_args, self.mapped = pickle_module, weights_only, pickle_args, mapped
+        self.pickle, self.weights_only, self.pickle_args = pickle_module, weights_only, pickle_args
+        self.mapped = mapped
         self.entries, self.tensors, self.made = {}, [], {}
 
     def fail(self, why):

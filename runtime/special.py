@@ -85,8 +85,10 @@ def _chebyshev(x, n, now, before):
     return 2 * x * now - before
 
 
-for _name, _first in {"t": lambda x: x, "u": lambda x: 2 * x, "v": lambda x: 2 * x - 1, "w": lambda x: 2 * x + 1}.items():
-    globals()[f"chebyshev_polynomial_{_name}"] = _polynomial(f"chebyshev_polynomial_{_name}", _first, _chebyshev)
+for _name, _first in {"t": lambda x: x, "u": lambda x: 2 * x, "v": lambda x: 2 * x - 1,
+                      "w": lambda x: 2 * x + 1}.items():
+    globals()[f"chebyshev_polynomial_{_name}"] = _polynomial(f"chebyshev_polynomial_{_name}",
+                                                             _first, _chebyshev)
     globals()[f"shifted_chebyshev_polynomial_{_name}"] = _polynomial(
         f"shifted_chebyshev_polynomial_{_name}", lambda x, first=_first: first(2 * x - 1),
         lambda x, n, now, before: _chebyshev(2 * x - 1, n, now, before))
@@ -95,9 +97,11 @@ hermite_polynomial_h = (_polynomial("hermite_polynomial_h", lambda x: 2 * x,
 hermite_polynomial_he = (_polynomial("hermite_polynomial_he", lambda x: x * 1,
                                      lambda x, n, now, before: x * now - (n - 1) * before))
 laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", lambda x: 1 - x,
-                                    lambda x, n, now, before: ((2 * n - 1 - x) * now - (n - 1) * before) / n)
+                                    lambda x, n, now,
+                                    before: ((2 * n - 1 - x) * now - (n - 1) * before) / n)
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", lambda x: x * 1,
-                                    lambda x, n, now, before: ((2 * n - 1) * x * now - (n - 1) * before) / n)
+                                    lambda x, n, now,
+                                    before: ((2 * n - 1) * x * now - (n - 1) * before) / n)
 
 globals().update(
     _guarded({

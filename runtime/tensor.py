@@ -420,7 +420,8 @@ class Tensor:
 
     is_neg = is_conj
 
-    is_cpu, is_cuda, is_sparse, is_quantized, is_meta, is_mps, is_nested, is_xpu = True, *[False] * 7
+    is_cpu, is_cuda, is_sparse, is_quantized, is_meta, is_mps, is_nested, is_xpu = (
+        True, *[False] * 7)
 
     @property
     def layout(self):

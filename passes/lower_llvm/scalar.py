@@ -1,10 +1,11 @@
-"""Scalar expressions to vector IR: `emit` turns a DAG of `ir.scalar` into straight code over any number of lanes.
+"""Scalar expressions to vector IR: `emit` turns a DAG of `ir.scalar` into straight code over any
+number of lanes.
 
-Every type has a form in memory and a form it is computed in: bool is a byte and an i1, f16 and bf16 are 16 bits and an f32,
-the others are the same. A half result is rounded once, to nearest even, with its subnormals kept. What LLVM leaves undefined
-is defined here as the NumPy reference has it on x86: division by zero, shifts past the width, floats outside of an integer's
-range. A primitive without a compiled form raises `Unsupported`, and the caller runs the reference instead.
-"""
+Every type has a form in memory and a form it is computed in: bool is a byte and an i1, f16 and bf16
+are 16 bits and an f32, the others are the same. A half result is rounded once, to nearest even,
+with its subnormals kept. What LLVM leaves undefined is defined here as the NumPy reference has it
+on x86: division by zero, shifts past the width, floats outside of an integer's range. A primitive
+without a compiled form raises `Unsupported`, and the caller runs the reference instead."""
 from __future__ import annotations
 
 import math
@@ -19,8 +20,9 @@ from . import targets
 from .builder import Val, vec
 from .operations import Operations
 
-MEMORY = {"bool": "i8", "u8": "i8", "i8": "i8", "u16": "i16", "i16": "i16", "u32": "i32", "i32": "i32", "u64": "i64", "i64": "i64",
-          "f16": "i16", "bf16": "i16", "f32": "float", "f64": "double"}
+MEMORY = {"bool": "i8", "u8": "i8", "i8": "i8", "u16": "i16", "i16": "i16", "u32": "i32",
+          "i32": "i32", "u64": "i64", "i64": "i64", "f16": "i16", "bf16": "i16", "f32": "float",
+          "f64": "double"}
 COMPUTE = MEMORY | {"bool": "i1", "f16": "float", "bf16": "float"}
 BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 HALF = ("f16", "bf16")
@@ -42,7 +44,7 @@ def is_signed(t: str) -> bool:
     return t[0] == "i"
 
 
-# ---- memory and computation ------------------------------------------------------------------------------------------
+# ---- memory and computation ----------------------------------------------------------------------
 def widen(f: Operations, x: Val, t: str) -> Val:
     """From the form in memory to the form to compute in; exact."""
     if t == "bool":
@@ -82,9 +84,12 @@ def _f16_to_f32(f: Operations, h: Val) -> Val:
         return f.conv("fpext", f.conv("bitcast", h, "half"), "float")
     u = f.conv("zext", h, "i32")
     body = u & 0x7FFF
-    scaled = f.conv("bitcast", f.conv("bitcast", body << 13, "float") * 2.0**112, "i32")     # exact, subnormals included
-    special = body << 13 | 0x7F800000 | f.sel(f.cmp("ugt", body, 0x7C00), f.const(u.ty, 0x400000), 0)
-    return f.conv("bitcast", f.sel(f.cmp("uge", body, 0x7C00), special, scaled) | (u & 0x8000) << 16, "float")
+    # exact, subnormals included
+    scaled = f.conv("bitcast", f.conv("bitcast", body << 13, "float") * 2.0**112, "i32")
+    special = body << 13 | 0x7F800000 | f.sel(f.cmp("ugt", body, 0x7C00), f.const(u.ty, 0x400000),
+                                              0)
+    return f.conv("bitcast",
+                  f.sel(f.cmp("uge", body, 0x7C00), special, scaled) | (u & 0x8000) << 16, "float")
 
 
 def _f32_to_f16(f: Operations, x: Val) -> Val:
@@ -93,7 +98,8 @@ def _f32_to_f16(f: Operations, x: Val) -> Val:
     u = f.conv("bitcast", x, "i32")
     body = u & 0x7FFFFFFF
     normal = f.lshr(body + 0xFFF + (f.lshr(body, 13) & 1), 13) - (112 << 10)
-    tiny = f.conv("bitcast", f.conv("bitcast", body, "float") + 0.5, "i32") - 0x3F000000     # 0.5's last place is f16's least step
+    # 0.5's last place is f16's least step
+    tiny = f.conv("bitcast", f.conv("bitcast", body, "float") + 0.5, "i32") - 0x3F000000
     nan = f.lshr(body, 13) & 0x3FF | 0x7E00
     h = f.sel(f.cmp("ult", body, 0x38800000), tiny, normal)
     h = f.sel(f.cmp("uge", body, 0x477FF000), f.const(u.ty, 0x7C00), h)
@@ -102,7 +108,8 @@ def _f32_to_f16(f: Operations, x: Val) -> Val:
 
 
 def _f64_to_f32_odd(f: Operations, x: Any) -> Any:
-    """Round so that a second rounding gives what one rounding would: an inexact result gets an odd last bit."""
+    """Round so that a second rounding gives what one rounding would: an inexact result gets an odd
+    last bit."""
     y = f.conv("fptrunc", x, "float")
     back = f.conv("fpext", y, "double")
     bits = f.conv("bitcast", y, "i32")
@@ -110,13 +117,15 @@ def _f64_to_f32_odd(f: Operations, x: Any) -> Any:
     return f.conv("bitcast", bits | f.conv("zext", f.cmp("one", back, x), "i32"), "float")
 
 
-# ---- casts -----------------------------------------------------------------------------------------------------------
+# ---- casts ---------------------------------------------------------------------------------------
 def convert(f: Operations, x: Val, src: str, dst: str) -> Val:
-    """A cast between computed forms. A float outside of the integer's range gives the integer's least value, as x86 has it; types
-    narrower than 32 bits are cut from that i32, u32 from the i64."""
+    """A cast between computed forms. A float outside of the integer's range gives the integer's
+    least value, as x86 has it; types narrower than 32 bits are cut from that i32, u32 from the i64.
+    """
     if src == dst and src not in HALF:
         return x
-    if dst in HALF:                    # also from the same type: what is computed from halves is an f32 until a cast or the end
+    # also from the same type: what is computed from halves is an f32 until a cast or the end
+    if dst in HALF:
         if src == "f64" and dst == "f16":
             x = _f64_to_f32_odd(f, x)
         elif src not in HALF:
@@ -136,7 +145,8 @@ def convert(f: Operations, x: Val, src: str, dst: str) -> Val:
         return f.conv("trunc" if bits > _INT[d] else "sext" if is_signed(src) else "zext", x, d)
     if dst == "u64":
         high = f.cmp("oge", x, 2.0**63)
-        return _to_signed(f, f.sel(high, x - 2.0**63, x), 64) ^ f.sel(high, f.const(vec("i64", x.lanes), -2**63), 0)
+        return _to_signed(f, f.sel(high, x - 2.0**63, x),
+                          64) ^ f.sel(high, f.const(vec("i64", x.lanes), -2**63), 0)
     bits = 64 if dst in ("i64", "u32") else 32
     return f.conv("trunc", _to_signed(f, x, bits), d)
 
@@ -146,16 +156,18 @@ def _to_signed(f: Operations, x: Val, bits: int) -> Val:
     return f.sel(inside, f.conv("fptosi", f.sel(inside, x, 0.0), f"i{bits}"), -2 ** (bits - 1))
 
 
-# ---- integers --------------------------------------------------------------------------------------------------------
+# ---- integers ------------------------------------------------------------------------------------
 def _divide(f: Operations, a: Val, b: Val, signed: bool) -> Val:
-    """The quotient towards zero; 0 where b is 0, and wrapping where the quotient does not fit. Nothing traps."""
+    """The quotient towards zero; 0 where b is 0, and wrapping where the quotient does not fit.
+    Nothing traps."""
     bits = _INT[a.elem]
     zero = f.cmp("eq", b, 0)
     easy = zero | f.cmp("eq", b, -1) if signed else zero
     d = f.sel(easy, f.const(a.ty, 1), b)
     if bits == 64:
         q = _long_divide(f, a, d) if signed else f.udiv(a, d)
-    else:                              # vectors do not divide integers; in a float with more bits the cut quotient is exact
+    else:
+        # vectors do not divide integers; in a float with more bits the cut quotient is exact
         real = "double" if bits == 32 else "float"
         to, back = ("sitofp", "fptosi") if signed else ("uitofp", "fptoui")
         q = f.conv(back, f.conv(to, a, real) / f.conv(to, d, real), "i32")
@@ -166,17 +178,21 @@ def _divide(f: Operations, a: Val, b: Val, signed: bool) -> Val:
 
 
 def _long_divide(f: Operations, a: Val, d: Val) -> Val:
-    """Vectors do not divide integers: below 2^52 a double's quotient is cut as the exact one is, since that is further than a rounding from the
-    next whole number (by 1 / d, while a / d is rounded by less than (|a| + |d|) / d 2^-53)."""
+    """Vectors do not divide integers: below 2^52 a double's quotient is cut as the exact one is,
+    since that is further than a rounding from the next whole number (by 1 / d, while a / d is
+    rounded by less than (|a| + |d|) / d 2^-53)."""
     large = f.cmp("uge", a + (1 << 52), 1 << 53) | f.cmp("uge", d + (1 << 52), 1 << 53)
     q, = f.if_(f.any(large), lambda: [f.sdiv(a, d)],
-               lambda: [f.conv("fptosi", f.conv("sitofp", a, "double") / f.conv("sitofp", d, "double"), "i64")])
+               lambda: [f.conv("fptosi",
+                               f.conv("sitofp", a, "double") / f.conv("sitofp", d, "double"),
+                               "i64")])
     return q
 
 
 def _by_powers_of_two(f: Operations, b: Val, signed: bool, bits: int, quick: Callable[[], Val],
                       ordinary: Callable[[], Val]) -> Val:
-    """A quotient or remainder rounded down: quickly where all divisors are powers of two, as most that programs have are."""
+    """A quotient or remainder rounded down: quickly where all divisors are powers of two, as most
+    that programs have are."""
     if bits < 32:
         return ordinary()
     other = f.cmp("ne", b & (b - 1), 0) | f.cmp("sle" if signed else "eq", b, 0)
@@ -205,7 +221,8 @@ def _floored(f: Operations, a: Val, b: Val, signed: bool) -> Val:
 
 
 def _modulo(f: Operations, a: Val, b: Val, signed: bool) -> Val:
-    return _by_powers_of_two(f, b, signed, _INT[a.elem], lambda: a & (b - 1), lambda: _modulo_any(f, a, b, signed))
+    return _by_powers_of_two(f, b, signed, _INT[a.elem], lambda: a & (b - 1),
+                             lambda: _modulo_any(f, a, b, signed))
 
 
 def _modulo_any(f: Operations, a: Val, b: Val, signed: bool) -> Val:
@@ -246,9 +263,10 @@ def _gcd(f: Operations, a: Val, b: Val, signed: bool) -> Val:
     return f.while_(lambda a, b: f.any(f.cmp("ne", b, 0)), step, [a, b])[0]
 
 
-# ---- floats ----------------------------------------------------------------------------------------------------------
+# ---- floats --------------------------------------------------------------------------------------
 def _half_next_after(f: Operations, x: Val, y: Val, t: str) -> Val:
-    """On x's own bits: one step away from zero is +1, towards it -1; from zero to the least subnormal of y's sign."""
+    """On x's own bits: one step away from zero is +1, towards it -1; from zero to the least
+    subnormal of y's sign."""
     x, y = (widen(f, narrow(f, v, t), t) for v in (x, y))
     u = narrow(f, x, t)
     away = f.cmp("eq", f.cmp("olt", x, y), f.cmp("ogt", x, 0))
@@ -264,9 +282,10 @@ def _sign(f: Operations, x: Val) -> Val:
     return f.sel(f.cmp("ogt", x, 0), one, r)
 
 
-# ---- primitives ------------------------------------------------------------------------------------------------------
-_PREDICATES = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"), "ge": ("oge", "sge", "uge"),
-               "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne")}
+# ---- primitives ----------------------------------------------------------------------------------
+_PREDICATES = {"lt": ("olt", "slt", "ult"), "le": ("ole", "sle", "ule"),
+               "gt": ("ogt", "sgt", "ugt"), "ge": ("oge", "sge", "uge"), "eq": ("oeq", "eq", "eq"),
+               "ne": ("une", "ne", "ne")}
 
 
 def _compare(op: str) -> Emit:
@@ -345,14 +364,16 @@ PRIMITIVES: dict[str, Emit] = {
     "add": _arithmetic("add", "or"), "sub": _arithmetic("sub"), "mul": _arithmetic("mul", "and"),
     "div": _by_kind(lambda f, t, a, b: a / b),
     "floordiv": _by_kind(_math("floordiv"), lambda f, s, a, b: _floor_divide(f, a, b, s)),
-    "truncdiv": _by_kind(lambda f, t, a, b: f.intr("trunc", a / b), lambda f, s, a, b: _divide(f, a, b, s)),
+    "truncdiv": _by_kind(lambda f, t, a, b: f.intr("trunc", a / b), lambda f, s, a,
+                         b: _divide(f, a, b, s)),
     "mod": _by_kind(_math("mod"), lambda f, s, a, b: _modulo(f, a, b, s)),
     "fmod": _by_kind(_math("fmod"), lambda f, s, a, b: _remainder(f, a, b, s)),
     "neg": _by_kind(lambda f, t, a: -a, lambda f, s, a: 0 - a),
-    "abs": _by_kind(lambda f, t, a: f.fabs(a), lambda f, s, a: f.sel(f.cmp("slt", a, 0), 0 - a, a) if s else a, _same),
+    "abs": _by_kind(lambda f, t, a: f.fabs(a), lambda f, s,
+                    a: f.sel(f.cmp("slt", a, 0), 0 - a, a) if s else a, _same),
     "sign": _by_kind(lambda f, t, a: _sign(f, a), _int_sign),
-    "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"), "rint": _rounding("roundeven"),
-    "sqrt": _by_kind(lambda f, t, a: f.sqrt(a)),
+    "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"),
+    "rint": _rounding("roundeven"), "sqrt": _by_kind(lambda f, t, a: f.sqrt(a)),
     "rsqrt": _math("rsqrt"),
     "fma": _by_kind(lambda f, t, a, b, c: f.fma(a, b, c), lambda f, s, a, b, c: a * b + c),
     "min": _by_kind(_math("min"), _int_extremum("min"), lambda f, t, a, b: a & b),
@@ -361,26 +382,32 @@ PRIMITIVES: dict[str, Emit] = {
     "fmax": _by_kind(_math("fmax"), _int_extremum("max"), lambda f, t, a, b: a | b),
     **{op: _compare(op) for op in _PREDICATES},
     "isnan": _by_kind(lambda f, t, a: f.cmp("uno", a, a), _always(False), _always(False)),
-    "isinf": _by_kind(lambda f, t, a: f.cmp("oeq", f.fabs(a), math.inf), _always(False), _always(False)),
-    "isfinite": _by_kind(lambda f, t, a: f.cmp("olt", f.fabs(a), math.inf), _always(True), _always(True)),
-    "signbit": _by_kind(_negative_bit, lambda f, s, a: f.cmp("slt", a, 0) if s else _always(False)(f, s, a), _always(False)),
+    "isinf": _by_kind(lambda f, t, a: f.cmp("oeq", f.fabs(a), math.inf), _always(False),
+                      _always(False)),
+    "isfinite": _by_kind(lambda f, t, a: f.cmp("olt", f.fabs(a), math.inf), _always(True),
+                         _always(True)),
+    "signbit": _by_kind(_negative_bit, lambda f, s,
+                        a: f.cmp("slt", a, 0) if s else _always(False)(f, s, a), _always(False)),
     "and": _bitwise("and"), "or": _bitwise("or"), "xor": _bitwise("xor"),
     "not": _by_kind(None, lambda f, s, a: ~a, lambda f, t, a: ~a),
     "shl": _by_kind(None, lambda f, s, a, b: _shift(f, "shl", a, b)),
     "shr": _by_kind(None, lambda f, s, a, b: _shift(f, "ashr" if s else "lshr", a, b)),
     "gcd": _by_kind(None, lambda f, s, a, b: _gcd(f, a, b, s)),
     "copysign": _by_kind(lambda f, t, a, b: f.copysign(a, b)),
-    "nextafter": _by_kind(lambda f, t, a, b: _half_next_after(f, a, b, t) if t in HALF else _math("nextafter")(f, t, a, b)),
+    "nextafter": _by_kind(lambda f, t, a,
+                          b: _half_next_after(f, a, b, t) if t in HALF
+                          else _math("nextafter")(f, t, a, b)),
     "conj": _by_kind(_same, _same, _same),
     "pow": _by_kind(_math("pow"), lambda f, s, a, b: _int_power(f, a, b, s)),
     **{op: _math(op) for op in (
-        "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-        "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "logit", "softplus", "silu", "mish", "gelu", "gelu_tanh",
-        "tanhshrink", "erf", "erfc", "erfcx", "erfinv", "ndtr", "sinc", "lgamma", "digamma", "trigamma", "polygamma2")},
+        "cbrt", "hypot", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos",
+        "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+        "sigmoid", "logit", "softplus", "silu", "mish", "gelu", "gelu_tanh", "tanhshrink", "erf",
+        "erfc", "erfcx", "erfinv", "ndtr", "sinc", "lgamma", "digamma", "trigamma", "polygamma2")},
 }
 
 
-# ---- expressions -----------------------------------------------------------------------------------------------------
+# ---- expressions ---------------------------------------------------------------------------------
 def primitive(f: Operations, op: str, t: str, *xs: Val) -> Val:
     """One primitive on operands of type t."""
     if op not in PRIMITIVES:
@@ -393,11 +420,12 @@ def compute(f: Operations, roots: Sequence[Expr], values: Sequence[Val | None],
             dtypes: Sequence[str], lanes: int, primitive: Emit = primitive,
             convert: Callable[..., Any] = convert,
             pick: Callable[..., Any] | None = None) -> tuple[list[Val], list[str]]:
-    """The roots' values in the form they are computed in, from the arguments' values in theirs; with the roots' types.
+    """The roots' values in the form they are computed in, from the arguments' values in theirs;
+    with the roots' types.
 
-    A bare number takes the type of what it meets. A root that is a bare number has no type: `Unsupported`. Another target that is
-    written through `f` brings its own `primitive` and `convert`. `pick(expression, its operands)`: what is gathered.
-    """
+    A bare number takes the type of what it meets. A root that is a bare number has no type:
+    `Unsupported`. Another target that is written through `f` brings its own `primitive` and
+    `convert`. `pick(expression, its operands)`: what is gathered."""
     known = S.types(roots, dtypes)
     done: dict[int, Val] = {}
     typed: dict[tuple[int, str], Val] = {}
@@ -413,7 +441,8 @@ def compute(f: Operations, roots: Sequence[Expr], values: Sequence[Val | None],
         return done[id(e)]
 
     def bare(e: Expr, t: str) -> Val:
-        """An expression over plain numbers: folded, unless it picks by a condition that is not a number."""
+        """An expression over plain numbers: folded, unless it picks by a condition that is not a
+        number."""
         if e.op == "select" and known[id(e.args[0])] is not None:
             c = truth(e.args[0])
             return f.sel(c, operand(e.args[1], t), operand(e.args[2], t))
@@ -465,7 +494,8 @@ def fold(e: Expr) -> float:
 
 
 def number(f: Operations, v: float, t: str, lanes: int) -> Val:
-    """A plain number as a constant of type t: integers wrap, a half is rounded only where it is a result."""
+    """A plain number as a constant of type t: integers wrap, a half is rounded only where it is a
+    result."""
     if t == "bool":
         v = bool(v)
     elif not is_float(t):
@@ -481,14 +511,18 @@ def results(f: Operations, roots: Sequence[Expr], values: Sequence[Val],
             pick: Callable[..., Any] | None = None) -> list[Val]:
     """As `compute`, with the results in memory form, each half rounded once."""
     known = S.types(roots, dtypes)
-    rounds = [r.op == "cast" and r.value in HALF and known[id(r.args[0])] in ("f32", *HALF) for r in roots]
-    values, kinds = compute(f, [r.args[0] if once else r for r, once in zip(roots, rounds)], values, dtypes, lanes, pick=pick)
-    return [narrow(f, v, r.value if once else t) for v, t, r, once in zip(values, kinds, roots, rounds)]
+    rounds = [r.op == "cast" and r.value in HALF and known[id(r.args[0])] in ("f32", *HALF)
+              for r in roots]
+    values, kinds = compute(f, [r.args[0] if once else r for r, once in zip(roots, rounds)], values,
+                            dtypes, lanes, pick=pick)
+    return [narrow(f, v, r.value if once else t)
+            for v, t, r, once in zip(values, kinds, roots, rounds)]
 
 
 def emit(f: Operations, roots: Sequence[Expr], inputs: Sequence[Val], dtypes: Sequence[str],
          lanes: int) -> list[Val]:
-    """The roots' values in memory form, from the arguments' values in memory form (a scalar stands for equal lanes).
+    """The roots' values in memory form, from the arguments' values in memory form (a scalar stands
+    for equal lanes).
 
     `dtypes` are the arguments' types. The result types are `ir.scalar.types` of the roots.
     """

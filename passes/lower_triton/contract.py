@@ -69,7 +69,8 @@ def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
 
 class _Contract:
     def __init__(self, contract: Contract, kind: str, ones: Sequence[str], wide: bool) -> None:
-        self.contract, self.kind, self.ones, self.number = contract, kind, ones, "i64" if wide else "i32"
+        self.contract, self.kind, self.ones = contract, kind, ones
+        self.number = "i64" if wide else "i32"
         self.ty = scalar.COMPUTE[contract.dtype]
         self.f = Code(Module())
         self.steps = kind == "chains" and self.ty != "float"        # a step of k at a time
@@ -157,7 +158,8 @@ class _Contract:
                 f"x = {self.factor('a', self.place('a', m='i', k='p[None, :]'), masks[0], 0.0 if self.kind == 'tensor' else -0.0)}"
             )
             f.line(f"y = {self.factor('b', self.place('b', k='p[:, None]', n='j'), masks[1], 0.0)}")
-            f.line("chain = tl.dot(x, y, chain)" if self.kind == "tensor" else 'chain = tl.dot(x, y, chain, input_precision="ieee")')
+            f.line("chain = tl.dot(x, y, chain)" if self.kind == "tensor"
+                   else 'chain = tl.dot(x, y, chain, input_precision="ieee")')
         f.depth -= 1
         f.line("total = tl.where(k0 == 0, chain, total + chain)")
         f.depth -= 1

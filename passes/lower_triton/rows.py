@@ -83,7 +83,8 @@ class _Rows:
         for o in program.operands:
             if o.dtype not in scalar.COMPUTE:
                 raise scalar.Unsupported(o.dtype)
-        self.program, self.layout, self.tile, self.number = program, layout, tile, "i64" if wide else "i32"
+        self.program, self.layout, self.tile = program, layout, tile
+        self.number = "i64" if wide else "i32"
         self.plan = Plan(program, store=False)
         self.f, self.index = Code(Module()), "i"
 

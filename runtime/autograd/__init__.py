@@ -12,8 +12,8 @@ from .modes import (
 
 _LAZY = {
     "backward": "engine", "grad": "gradients", "Function": "function",
-    "gradcheck": "numerical", "gradgradcheck": "numerical", "graph": "graph", "functional": "functional",
-    "forward_ad": "forward_ad"}
+    "gradcheck": "numerical", "gradgradcheck": "numerical", "graph": "graph",
+    "functional": "functional", "forward_ad": "forward_ad"}
 
 
 def Variable(data, requires_grad=False, volatile=None):

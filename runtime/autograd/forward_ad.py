@@ -46,7 +46,9 @@ class DualTensor(LevelTensor):
     def tangent(self, tangent):
         base = self._base
         if base is not None:
-            base._tangent, tangent = self.level.derive(_with_part, (base._tangent, tangent), base.value.shape, base.dtype, self.place(base),
+            base._tangent, tangent = self.level.derive(_with_part, (base._tangent, tangent),
+                                                       base.value.shape, base.dtype,
+                                                       self.place(base),
                                                               count=2)
             self._base_tangent = base._tangent
         self._tangent = tangent

@@ -121,8 +121,10 @@ def _rows_in_turn(y, inputs, create_graph, strict):
     """For each input the gradients of the elements of `y`, one a row, by a backward for each."""
     import whet
     flat = y.reshape(-1)
-    rows = [_gradients((flat[i],), inputs, (flat.new_ones(()),), create_graph, strict) for i in range(flat.numel())]
-    return [whet.stack([r[k] for r in rows]) if rows else x.new_zeros((0, *x.shape)) for k, x in enumerate(inputs)]
+    rows = [_gradients((flat[i],), inputs, (flat.new_ones(()),), create_graph, strict)
+            for i in range(flat.numel())]
+    return [whet.stack([r[k] for r in rows]) if rows else x.new_zeros((0, *x.shape))
+            for k, x in enumerate(inputs)]
 
 
 def _rows_at_once(y, inputs, create_graph, strict):

@@ -76,7 +76,8 @@ def check_view_for_history(t, name):
     """Views whose kind forbids recorded writes."""
     if t._rg & 8:
         raise RuntimeError(
-            f"Output 0 of {t.grad_fn.name() if t.grad_fn is not None else 'a multi-view function'} is a view and is being "
+            f"Output 0 of {t.grad_fn.name() if t.grad_fn is not None else 'a multi-view function'} "
+            f"is a view and is being "
             f"modified inplace ({name}). This view is the output of a function that returns "
             "multiple views. Such functions do not allow the output views to be modified inplace. "
             "You should replace the inplace operation by an out-of-place one.")

@@ -87,7 +87,8 @@ class Level(registry.Observer):
         return self
 
     def __exit__(self, *exc):
-        state.observers, state.saved_hooks = tuple([o for o in state.observers if o is not self]), self.hooks
+        state.observers, state.saved_hooks = (tuple([o for o in state.observers if o is not self]),
+                                              self.hooks)
         modes.refresh()
 
     @property

@@ -226,7 +226,8 @@ class Node:
                 out.append(None)
                 continue
             if type(s) is Packed:
-                out.append(s.unpack(None if i in self.op.nondiff_outputs else self if self.nout == 1 else OutputOf(self, i)))
+                out.append(s.unpack(None if i in self.op.nondiff_outputs else self if self.nout == 1
+                                    else OutputOf(self, i)))
                 continue
             if s.cell.v != s.version and self.op.reads(-1, self.edges):
                 raise changed(self.op, s.array, s.cell.v, s.version, s)

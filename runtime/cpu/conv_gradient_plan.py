@@ -121,8 +121,9 @@ def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, group
         tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]))
     xs, ys = elements(x), dense(gy.shape)
     xd, xh, xw = three(xs[2:], 0)
-    r = Gathered(elem, groups, 1, w_shape[0] // groups, three(x.shape[2:], 1), (*xs[:2], xd, xh, xw), x.shape[0],
-                 three(gy.shape[2:], 1), (), three(stride, 1), offsets, ())
+    r = Gathered(elem, groups, 1, w_shape[0] // groups, three(x.shape[2:], 1),
+                 (*xs[:2], xd, xh, xw), x.shape[0], three(gy.shape[2:], 1), (), three(stride, 1),
+                 offsets, ())
     band = depthwise_band(r, lanes, size, taps)
     if band is None:
         return None

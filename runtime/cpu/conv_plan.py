@@ -385,8 +385,10 @@ def winograd_plan(r, epilogue, out_shape):
                                     1 if pixels <= lanes else 2), r.channels + winograd.PAD)
     panel = tile.panel
     panels = -(-pixels // panel)
-    pixel_blocks, row_blocks = _cut(panels, max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)), tiles, tiles, rows, r.groups, threads,
-                                    _last(pixels, tile), TRANSFORM)
+    pixel_blocks, row_blocks = _cut(panels,
+                                    max(1, WINOGRAD_SCRATCH // (16 * r.channels * panel * size)),
+                                    tiles, tiles, rows, r.groups, threads, _last(pixels, tile),
+                                    TRANSFORM)
     max_panels = -(-panels // pixel_blocks)
     limit = max_panels * panel
     layout = scratch_layout(in_at=runs_bytes(limit, 6) + limit * 16,

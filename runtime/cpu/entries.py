@@ -143,10 +143,14 @@ def _types(L, at):
         (free, at["tensor_dealloc"]), (see, at["tensor_traverse"]), (mem, _members(tensor)),
         (give, at["tensor_setattr"]), (73, _dict_getset()), (5, at["subscript"]), *slots],
         native.COLLECTED)
-    cells = native.make_type("whet.Cell", K["size"], [(free, at["cell_dealloc"]), (mem, _members(cell))])
+    cells = native.make_type("whet.Cell", K["size"],
+                             [(free, at["cell_dealloc"]), (mem, _members(cell))])
     nodes = native.make_type("whet.NativeNode", N["size"], [
-        (free, at["node_dealloc"]), (mem, _members(node)), (73, _getset(b"edges", at["node_edges"])),
-        (64, _methods({"saved_inputs": (at["node_saved_inputs"], native.METH_NOARGS), "release": (at["node_release"], native.METH_NOARGS)}))])
+        (free, at["node_dealloc"]), (mem, _members(node)),
+        (73, _getset(b"edges", at["node_edges"])),
+        (64,
+         _methods({"saved_inputs": (at["node_saved_inputs"], native.METH_NOARGS),
+                   "release": (at["node_release"], native.METH_NOARGS)}))])
     return base, cells, nodes
 
 
@@ -281,7 +285,8 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         for k, (kind, value) in enumerate(slots):
             put(L.R["slots"] + k * L.SLOT, kind)
             put(L.R["slots"] + k * L.SLOT + 8, value)
-        owned += [a for a in args if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
+        owned += [a for a in args
+                  if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
                   and not any(a is t for _, t in tensors)]
         offsets = [int(row_major(m)) for m in made]
     metas = []

@@ -237,7 +237,8 @@ def _special(a, b):
         raise ValueError(
             f"matmul: both operands need at least one dimension: {a.shape} @ {b.shape}")
     if a.ndim == 1:
-        return matmul(a[None], b)[..., 0, :] if b.ndim > 1 else matmul(a[None], b[:, None])[0, 0, ...]
+        return (matmul(a[None], b)[..., 0, :] if b.ndim > 1
+                else matmul(a[None], b[:, None])[0, 0, ...])
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
@@ -251,7 +252,8 @@ def _special(a, b):
         raise TypeError(f"matmul: {a.dtype} is not supported")
     wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
     _shape(a, b)
-    return np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False)).astype(a.dtype, copy=False)
+    return np.matmul(a.astype(wide, copy=False),
+                     b.astype(wide, copy=False)).astype(a.dtype, copy=False)
 
 
 def _shape(a, b):
@@ -359,7 +361,8 @@ def by_rows(a, b, epilogue, operands):
             return None
         each = packing[0] // math.prod(b.shape[:-2]) * packing[1].itemsize
         steps = [each * math.prod(b.shape[i + 1:-2]) for i in range(b.ndim - 2)]
-        there = np.lib.stride_tricks.as_strided(np.empty(1, b.dtype), b.shape, (*steps, b.itemsize, b.itemsize))
+        there = np.lib.stride_tricks.as_strided(np.empty(1, b.dtype), b.shape,
+                                                (*steps, b.itemsize, b.itemsize))
         plan = _make_plan(a, there, epilogue, operands, True, whole=True)
     if plan is None or plan.parts or plan.swapped:
         return None
@@ -441,7 +444,8 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]
     batches = [[0, 0, *y][-2:] for y in batches]
-    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner, tail, one, packed, sharing)
+    key, emit, in_place, rows, cols, scratch = _choose(short, dst, m, n, k, a, b, outer * inner,
+                                                       tail, one, packed, sharing)
     total = outer * inner * -(-m // rows) * -(-n // cols) if m and n else 0
     facts = dict(m=m, n=n, k=k, a_m=a[0], a_k=a[1], b_k=b[0], b_n=b[1], c_m=c[0], rows=rows,
                  cols=cols, inner=inner, in_place=in_place, scratch=scratch)

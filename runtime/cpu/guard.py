@@ -42,8 +42,11 @@ class Fenced:
 
     def __init__(self, size, side):
         libc = C.CDLL(None, use_errno=True)
-        libc.mmap.restype, libc.mmap.argtypes = C.c_void_p, [C.c_void_p, C.c_size_t, C.c_int, C.c_int, C.c_int, C.c_long]
-        libc.munmap.argtypes, libc.mprotect.argtypes = [C.c_void_p, C.c_size_t], [C.c_void_p, C.c_size_t, C.c_int]
+        libc.mmap.restype, libc.mmap.argtypes = (C.c_void_p,
+                                                 [C.c_void_p, C.c_size_t, C.c_int, C.c_int, C.c_int,
+                                                  C.c_long])
+        libc.munmap.argtypes, libc.mprotect.argtypes = ([C.c_void_p, C.c_size_t],
+                                                        [C.c_void_p, C.c_size_t, C.c_int])
         room = pages(size)
         self.free, self.whole = libc.munmap, room + 2 * PAGE
         self.start = (libc.mmap(None, self.whole, 0, _PRIVATE_ANONYMOUS, -1, 0)

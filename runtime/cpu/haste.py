@@ -109,7 +109,8 @@ def put_off(key, write, address, place):
 
 def _wake():
     if _state["thread"] is None and not _state["over"]:
-        _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile", daemon=True)
+        _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile",
+                                                daemon=True)
         try:
             t.start()
         except BaseException as e:           # (whoever asks next wakes another)

@@ -137,7 +137,8 @@ class Pointwise:
                 types = [
                     x for a in inputs
                     for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
-                self._flat[types[0] if self.nin == 1 else tuple(types)] = plan.addr, plan.most, plan.grain, plan.news[0][1]
+                self._flat[types[0] if self.nin == 1
+                           else tuple(types)] = (plan.addr, plan.most, plan.grain, plan.news[0][1])
         return plan
 
 

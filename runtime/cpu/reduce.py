@@ -114,7 +114,8 @@ def reference(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
                 r = r / acc.type(math.prod(x.shape[a] for a in ax))
             return np.asarray(r, out, order="C")
         if kind in ("any", "all"):
-            return np.asarray((np.any if kind == "any" else np.all)(x.astype(bool), ax, keepdims=keepdims), order="C")
+            return np.asarray((np.any if kind == "any"
+                               else np.all)(x.astype(bool), ax, keepdims=keepdims), order="C")
         wide = x.astype("f4") if x.dtype == BF16 else x
         if kind in ("max", "min"):
             return np.asarray((np.max if kind == "max" else np.min)(wide, ax, keepdims=keepdims),
@@ -122,7 +123,8 @@ def reference(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):
                               order="C")
         outer = tuple(a for a in range(x.ndim) if a not in ax)
         shape = tuple(1 if a in ax else s for a, s in enumerate(x.shape) if keepdims or a not in ax)
-        flat = wide.transpose(outer + ax).reshape(math.prod(x.shape[a] for a in outer), math.prod(x.shape[a] for a in ax))
+        flat = wide.transpose(outer + ax).reshape(math.prod(x.shape[a] for a in outer),
+                                                  math.prod(x.shape[a] for a in ax))
         at = (np.argmax if kind in ("argmax", "max_index") else np.argmin)(flat, 1)
         values = np.take_along_axis(flat, at[:, None], 1).astype(x.dtype, copy=False).reshape(shape)
         return at.reshape(shape) if kind.startswith("arg") else (values, at.reshape(shape))

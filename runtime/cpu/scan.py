@@ -86,7 +86,8 @@ def _kernel(kind, dtype, out, columns):
 
         def emit(module, symbol):
             from whet.passes.lower_llvm.rows import scan
-            (scan.emit_columns if columns else scan.emit_rows)(module, symbol, kind, dtype, acc, out)
+            (scan.emit_columns if columns else scan.emit_rows)(module, symbol, kind, dtype, acc,
+                                                               out)
         _found[key] = native.kernel(f"scan/{kind}/{dtype}/{out}{'/columns' * columns}", emit)
     return _found[key]
 
@@ -96,7 +97,8 @@ def reference(kind, x, axis, out):
     with np.errstate(all="ignore"):
         if kind in ("sum", "prod"):
             acc = DTYPES[accumulator(NAMES[out])]
-            return [(np.cumsum if kind == "sum" else np.cumprod)(x.astype(acc, copy=False), axis).astype(out, copy=False)]
+            return [(np.cumsum if kind == "sum"
+                     else np.cumprod)(x.astype(acc, copy=False), axis).astype(out, copy=False)]
         wide = x.astype("f4") if x.dtype == BF16 or x.dtype == np.float16 else x
         if kind == "logsumexp":
             return [np.logaddexp.accumulate(wide, axis).astype(out, copy=False)]

@@ -128,7 +128,9 @@ def _kernel(kind, dtype, descending):
         def emit(module, symbol):
             from whet.passes.lower_llvm.rows import sort as lowered
             getattr(lowered, f"emit_{kind}")(module, symbol, name, descending)
-        found = _kernels[kind, dtype, descending] = native.kernel(f"sort/{kind}/{name}{'/down' * descending}", emit)
+        found = _kernels[kind, dtype,
+                         descending] = native.kernel(f"sort/{kind}/{name}{'/down' * descending}",
+                                                     emit)
     return found
 
 
@@ -158,7 +160,8 @@ def _order(x, descending):
     if REFERENCE or x.size <= TINY:
         wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
         if descending:
-            return np.ascontiguousarray(x.shape[1] - 1 - np.argsort(wide[:, ::-1], 1, kind="stable")[:, ::-1])
+            return np.ascontiguousarray(x.shape[1] - 1
+                                        - np.argsort(wide[:, ::-1], 1, kind="stable")[:, ::-1])
         return np.argsort(wide, 1, kind="stable")
     n = x.shape[1]
     keys, packed = memory.empty(x.shape, _U64), memory.empty(x.shape, _U64)

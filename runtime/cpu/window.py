@@ -183,7 +183,9 @@ def reference_avg_pool(x, kernel, stride, padding, ceil_mode=False, count_includ
     y = np.zeros((*x.shape[:2], *out), wide(x.dtype))
     for _, o, i in taps(spatial, out, kernel, stride, padding, ones):
         y[(..., *o)] += x[(..., *i)]
-    return _divide(y, _divisor(pool_divisors(spatial, out, kernel, stride, padding, count_include_pad, divisor_override)), x.dtype)
+    return _divide(y,
+                   _divisor(pool_divisors(spatial, out, kernel, stride, padding, count_include_pad,
+                                          divisor_override)), x.dtype)
 
 
 def reference_avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False,
@@ -194,7 +196,8 @@ def reference_avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=Fals
     spatial, out = x_shape[2:], gy.shape[2:]
     acc = wide(gy.dtype)
     g = _divide(gy.astype(acc, copy=False), _divisor(
-        pool_divisors(spatial, out, kernel, stride, padding, count_include_pad, divisor_override)), acc)
+        pool_divisors(spatial, out, kernel, stride, padding, count_include_pad, divisor_override)),
+        acc)
     gx = np.zeros(x_shape, acc)
     for _, o, i in reversed(list(taps(spatial, out, kernel, stride, padding, ones))):
         gx[(..., *i)] += g[(..., *o)]

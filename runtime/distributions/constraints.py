@@ -26,7 +26,8 @@ class Constraint:
 
 class _Test(Constraint):
     def __init__(self, name, test, event_dim=0, is_discrete=False, **bounds):
-        self._name, self._test, self.event_dim, self.is_discrete = name, test, event_dim, is_discrete
+        self._name, self._test, self.event_dim = name, test, event_dim
+        self.is_discrete = is_discrete
         self.__dict__.update(bounds)
 
     def check(self, value):
@@ -66,8 +67,10 @@ class independent(Constraint):
     """A region of values that are made of `reinterpreted_batch_ndims` more dimensions."""
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
-        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
-        self.is_discrete, self.event_dim = base_constraint.is_discrete, base_constraint.event_dim + reinterpreted_batch_ndims
+        self.base_constraint = base_constraint
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.is_discrete = base_constraint.is_discrete
+        self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value):
         n = self.reinterpreted_batch_ndims

@@ -370,7 +370,8 @@ class MixtureSameFamily(Distribution):
             raise ValueError(
                 f"`mixture_distribution component` ({mixture_distribution.logits.shape[-1]}) does "
                 f"not equal `component_distribution.batch_shape[-1]` ({k})")
-        self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
+        self.mixture_distribution = mixture_distribution
+        self.component_distribution = component_distribution
         super().__init__(component_distribution.batch_shape[:-1],
                          component_distribution.event_shape,
                          validate_args=validate_args)

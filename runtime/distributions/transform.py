@@ -191,8 +191,10 @@ class IndependentTransform(Transform):
         self.base_transform, self.reinterpreted_batch_ndims = (
             base_transform.with_cache(cache_size), reinterpreted_batch_ndims)
 
-    domain = property(lambda self: c.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
-    codomain = property(lambda self: c.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))
+    domain = property(lambda self: c.independent(self.base_transform.domain,
+                                                 self.reinterpreted_batch_ndims))
+    codomain = property(lambda self: c.independent(self.base_transform.codomain,
+                                                   self.reinterpreted_batch_ndims))
     bijective = property(lambda self: self.base_transform.bijective)
     sign = property(lambda self: self.base_transform.sign)
 

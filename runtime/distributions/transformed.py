@@ -233,7 +233,8 @@ class InverseGamma(_Made):
 
     concentration = property(lambda self: self.base_dist.concentration)
     rate = property(lambda self: self.base_dist.rate)
-    mean = property(lambda self: whet.where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf))
+    mean = property(lambda self: whet.where(self.concentration > 1,
+                                            self.rate / (self.concentration - 1), math.inf))
     mode = property(lambda self: self.rate / (self.concentration + 1))
 
     @property

@@ -29,7 +29,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 "cutoffs should be a sequence of unique, positive integers sorted in an "
                 "increasing order, where each value is between 1 and n_classes-1")
         kind = {"device": device, "dtype": dtype}
-        self.in_features, self.n_classes, self.div_value, self.head_bias = in_features, n_classes, div_value, head_bias
+        self.in_features, self.n_classes, self.div_value = in_features, n_classes, div_value
+        self.head_bias = head_bias
         self.cutoffs = [*cutoffs, n_classes]
         self.shortlist_size, self.n_clusters = self.cutoffs[0], len(self.cutoffs) - 1
         self.head_size = self.shortlist_size + self.n_clusters

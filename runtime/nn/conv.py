@@ -46,9 +46,11 @@ class _ConvNd(Module):
         if self.transposed and padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride, self.dilation = ntuple(kernel_size, n), ntuple(stride, n), ntuple(dilation, n)
+        self.kernel_size, self.stride = ntuple(kernel_size, n), ntuple(stride, n)
+        self.dilation = ntuple(dilation, n)
         self.padding = padding if isinstance(padding, str) else ntuple(padding, n)
-        self.output_padding, self.groups, self.padding_mode = ntuple(output_padding, n), groups, padding_mode
+        self.output_padding, self.groups = ntuple(output_padding, n), groups
+        self.padding_mode = padding_mode
         self._explicit_padding = self._pad_amounts() if padding_mode != "zeros" else None
         self.weight = Parameter(whet.empty(self._weight_shape(), device=device, dtype=dtype))
         self.register_parameter(

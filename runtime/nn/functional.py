@@ -89,7 +89,11 @@ mish = _activation("mish", _p.mish.op)
 hardtanh = _activation("hardtanh", _p.hardtanh.op, "min_val=-1.0, max_val=1.0")
 hardsigmoid = _activation("hardsigmoid", _p.hardsigmoid.op)
 hardswish = _activation("hardswish", _p.hardswish.op)
-logsigmoid, hardshrink, softshrink, softsign, tanhshrink = (_F[n] for n in ("logsigmoid", "hardshrink", "softshrink", "softsign", "tanhshrink"))
+logsigmoid, hardshrink, softshrink, softsign, tanhshrink = (_F[n]
+                                                            for n in (
+                                                                "logsigmoid", "hardshrink",
+                                                                "softshrink", "softsign",
+                                                                "tanhshrink"))
 tanh, sigmoid = _F["tanh"], _F["sigmoid"]
 
 relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(

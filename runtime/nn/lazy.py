@@ -12,7 +12,8 @@ class LazyModuleMixin:
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._before_loading = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
-        self._before_first_call = self.register_forward_pre_hook(_infer_parameters, with_kwargs=True)
+        self._before_first_call = self.register_forward_pre_hook(
+            _infer_parameters, with_kwargs=True)
 
     def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys,
                         unexpected_keys, error_msgs):

@@ -224,7 +224,8 @@ class _LazyNorm(LazyModuleMixin):
             self.reset_parameters()
         else:
             known = next((t for t in (self.weight, self.running_mean) if t is not None), None)
-            self.num_features = input.shape[-len(self._spatial(input)) - 1] if known is None else known.shape[0]
+            self.num_features = (input.shape[-len(self._spatial(input)) - 1] if known is None
+                                 else known.shape[0])
 
     def _spatial(self, input):
         """The dimensions after the channels."""
@@ -250,7 +251,8 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ValueError(
                 f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.affine = affine
         _affine(self, num_channels, affine, affine and bias, device, dtype)
         self.reset_parameters()
 

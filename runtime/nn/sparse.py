@@ -15,7 +15,8 @@ class _Table(Module):
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("padding_idx must be within num_embeddings")
             padding_idx %= num_embeddings
-        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = padding_idx
         if _weight is None:
             self.weight = Parameter(
                 whet.empty((num_embeddings, embedding_dim), device=device, dtype=dtype),
@@ -42,7 +43,8 @@ class Embedding(_Table):
                  norm_type=2.0, scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False,
                  device=None, dtype=None):
         super().__init__()
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
 
     def forward(self, input):
@@ -78,7 +80,8 @@ class EmbeddingBag(_Table):
                  scale_grad_by_freq=False, mode="mean", sparse=False, _weight=None,
                  include_last_offset=False, padding_idx=None, device=None, dtype=None):
         super().__init__()
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self.mode, self.include_last_offset = mode, include_last_offset
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
 

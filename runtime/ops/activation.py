@@ -235,7 +235,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
             "expected common dtype to be floating point, yet common dtype is integral")
     from .vector_norm import vector_norm
     x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
-    n1, n2 = vector_norm(x1, 2, dim, True).clamp_min(eps), vector_norm(x2, 2, dim, True).clamp_min(eps)
+    n1, n2 = (vector_norm(x1, 2, dim, True).clamp_min(eps),
+              vector_norm(x2, 2, dim, True).clamp_min(eps))
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 
 

@@ -282,8 +282,10 @@ def _batch_sum(a, b):
     return bmm(a, b).sum(0, dtype=a.dtype)
 
 
-for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", "vec", mv), ("addr", "vec1", "vec2", outer),
-                                ("baddbmm", "batch1", "batch2", bmm), ("addbmm", "batch1", "batch2", _batch_sum)):
+for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", "vec", mv),
+                                ("addr", "vec1", "vec2", outer),
+                                ("baddbmm", "batch1", "batch2", bmm),
+                                ("addbmm", "batch1", "batch2", _batch_sum)):
     from .surface import compile_function, guard
     _env = {"affine": _affine(_name, _product)}
     _fn = compile_function(_name, f"def {_name}(input, {_a}, {_b}, *, beta=1, alpha=1):\n"

@@ -35,7 +35,9 @@ INPLACE = {
     "__imul__": REGISTRY["mul"],
     "__itruediv__": pointwise.div_op,
     **{
-        f"{n}_": REGISTRY[n] for n in ("exp", "neg", "sqrt", "relu", "tanh", "sigmoid", "clamp_min", "clamp_max", "abs", "square")}
+        f"{n}_": REGISTRY[n]
+        for n in ("exp", "neg", "sqrt", "relu", "tanh", "sigmoid", "clamp_min", "clamp_max", "abs",
+                  "square")}
 }
 
 
@@ -49,7 +51,8 @@ def install():
         entries.operator(slot, op, 1 if unary else 2, METHODS.pop(f"__{name}__"),
                          None if unary else METHODS.pop(f"__r{name}__"))
     entries.views(METHODS.pop("__getitem__"), METHODS["reshape"])
-    METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape", _doc(METHODS["reshape"], "reshape"))
+    METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape",
+                                              _doc(METHODS["reshape"], "reshape"))
     entered: dict = {}                       # names of one function share its entry
     for name, fn in list(FUNCTIONS.items()):
         op = getattr(fn, "op", None)

@@ -110,7 +110,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         if not include_last_offset:
             ends = [*ends, input.shape[0]]
         bags = len(ends) - 1
-        owner = F["repeat_interleave"](F["arange"](bags), F["tensor"]([b - a for a, b in zip(ends, ends[1:])], dtype=int64))
+        owner = F["repeat_interleave"](F["arange"](bags),
+                                       F["tensor"]([b - a for a, b in zip(ends, ends[1:])],
+                                                   dtype=int64))
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")

@@ -203,7 +203,9 @@ def _number_array(value, dtype):
         raise ValueError("Overflow when unpacking long long")
     if dtype.kind in (FLOAT, COMPLEX):
         with np.errstate(over="ignore"):
-            return convert(np.asarray(value, np.complex128 if isinstance(value, builtins.complex) else np.float64), dtype)
+            return convert(np.asarray(value,
+                                      np.complex128 if isinstance(value, builtins.complex)
+                                      else np.float64), dtype)
     return cast_number(value, dtype)
 
 

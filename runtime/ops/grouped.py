@@ -45,7 +45,8 @@ def _in_groups(a, b, offs):
     for x in (a, b):
         if x.ndim == 3 and x.shape[0] != len(ends):
             raise RuntimeError(
-                f"grouped_mm: matrix batch sizes have to match: {x.shape[0]} and {len(ends)} offsets"
+                f"grouped_mm: matrix batch sizes have to match: {x.shape[0]} and {len(ends)} "
+                f"offsets"
             )
     if a.ndim == b.ndim == 2:
         return FUNCTIONS["stack"]([a[:, s:e] @ b[s:e] for s, e in pieces])

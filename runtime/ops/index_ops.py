@@ -73,7 +73,8 @@ def scatter_rows(out, places, rows):
     n = out.shape[1]
     if n != 1:
         places = (places[:, None] * n + np.arange(n)).reshape(-1)
-    (np.logical_or if out.dtype == np.bool_ else np.add).at(out.reshape(-1), places, rows.reshape(-1))
+    (np.logical_or if out.dtype == np.bool_ else np.add).at(out.reshape(-1), places,
+                                                            rows.reshape(-1))
     return out
 
 
@@ -163,7 +164,8 @@ class _Places:
             self.index = [along, *[i if b else repeated(i, n) for i, b in zip(index, batched)]]
             self.dims = (0, *self.dims)
             if adjacent and dims[0]:
-                self.source, self.target = range(1 + dims[0], 1 + dims[0] + depth), range(1, 1 + depth)
+                self.source = range(1 + dims[0], 1 + dims[0] + depth)
+                self.target = range(1, 1 + depth)
         elif not adjacent:
             self.source, self.target = (0,), (depth,)
 
@@ -240,7 +242,8 @@ index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, li
                   batch=_index_sum_each, onnx=in_onnx.summed_at_index)
 index_sum_op.any_sizes = True
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
-index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(out, g, *index, dims=dims, accumulate=True)
+index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(
+    out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
     dims) - 1 else None

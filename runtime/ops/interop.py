@@ -35,15 +35,15 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 
 # ---- NumPy's functions on tensors ----------------------------------------------------------------
 _UFUNCS = {                         # NumPy's name where it differs from ours
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh", "conjugate": "conj", "divide": "true_divide", "equal": "eq", "not_equal": "ne", "greater": "gt",
-    "greater_equal": "ge",
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctan2": "atan2",
+    "arctanh": "atanh", "conjugate": "conj", "divide": "true_divide", "equal": "eq",
+    "not_equal": "ne", "greater": "gt", "greater_equal": "ge",
     "less": "lt", "less_equal": "le", "invert": "bitwise_not", "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
-    "negative": "neg", "power": "pow", "rint": "round", "multiply": "mul", "subtract": "sub", "fabs": "abs", "degrees": "rad2deg",
-    "radians": "deg2rad", "float_power": "float_power", "mod": "remainder", "bitwise_invert": "bitwise_not",
-    "spacing": None,
+    "negative": "neg", "power": "pow", "rint": "round", "multiply": "mul", "subtract": "sub",
+    "fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad", "float_power": "float_power",
+    "mod": "remainder", "bitwise_invert": "bitwise_not", "spacing": None,
     "isnat": None, "modf": None, "divmod": None, "acos": "acos", "vecdot": "linalg_vecdot",
 }
 _REDUCE = {
@@ -344,17 +344,18 @@ _FUNCTIONS = {
     "hstack": _stacking("hstack"),
     "vstack": _stacking("vstack"),
     "dstack": _stacking("dstack"),
-    "column_stack": _stacking("column_stack"), "split": _split, "array_split": lambda ary, indices_or_sections, axis=0: list(
+    "column_stack": _stacking("column_stack"), "split": _split, "array_split": lambda ary,
+    indices_or_sections, axis=0: list(
         FUNCTIONS["tensor_split"](ary, indices_or_sections, axis)),
-    "reshape": _call("reshape", "a= shape"), "ravel": _call("ravel", "a="), "transpose": _transpose, "permute_dims": _transpose,
-    "swapaxes": _call("transpose", "a= axis1=dim0 axis2=dim1"), "moveaxis": _call("movedim", "a= source destination"),
-    "squeeze": _squeeze, "expand_dims": _expand_dims, "broadcast_to": _call("broadcast_to", "array= shape"),
-    "broadcast_arrays": lambda *args, subok=False: FUNCTIONS["broadcast_tensors"](*[_ours(x) for x in args]),
-    "flip": _flip, "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="),
-    "roll": _call("roll", "a= shift=shifts axis=dims"),
-    "rot90": _call("rot90", "m= k axes=dims"),
-    "tile": _call("tile", "A= reps=dims"),
-    "repeat": _repeat,
+    "reshape": _call("reshape", "a= shape"), "ravel": _call("ravel", "a="), "transpose": _transpose,
+    "permute_dims": _transpose, "swapaxes": _call("transpose", "a= axis1=dim0 axis2=dim1"),
+    "moveaxis": _call("movedim", "a= source destination"), "squeeze": _squeeze,
+    "expand_dims": _expand_dims, "broadcast_to": _call("broadcast_to", "array= shape"),
+    "broadcast_arrays": lambda *args,
+    subok=False: FUNCTIONS["broadcast_tensors"](*[_ours(x) for x in args]), "flip": _flip,
+    "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="),
+    "roll": _call("roll", "a= shift=shifts axis=dims"), "rot90": _call("rot90", "m= k axes=dims"),
+    "tile": _call("tile", "A= reps=dims"), "repeat": _repeat,
     "atleast_1d": _call("atleast_1d", "a="),
     "atleast_2d": _call("atleast_2d", "a="),
     "atleast_3d": _call("atleast_3d", "a="),
@@ -391,15 +392,19 @@ _FUNCTIONS = {
     "shape": lambda a: tuple(a.shape),
     "ndim": lambda a: a.ndim,
     "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis],
-    "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"), "vdot": _two("vdot"), "einsum": _einsum,
-    "tensordot": _tensordot,
-    "meshgrid": lambda *xi, indexing="xy", sparse=False, copy=True: FUNCTIONS["meshgrid"](*map(_ours, xi), indexing=indexing),
-    "bincount": lambda x, weights=None, minlength=0: FUNCTIONS["bincount"](_ours(x), _ours(weights), minlength),
-    "unique": lambda ar, return_index=False, return_inverse=False, return_counts=False, axis=None, **kw: FUNCTIONS["unique"](
+    "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"),
+    "vdot": _two("vdot"), "einsum": _einsum, "tensordot": _tensordot,
+    "meshgrid": lambda *xi, indexing="xy", sparse=False,
+    copy=True: FUNCTIONS["meshgrid"](*map(_ours, xi), indexing=indexing), "bincount": lambda x,
+    weights=None, minlength=0: FUNCTIONS["bincount"](_ours(x), _ours(weights), minlength),
+    "unique": lambda ar, return_index=False, return_inverse=False, return_counts=False, axis=None,
+    **kw: FUNCTIONS["unique"](
         ar, True, return_inverse, return_counts, axis),
-    "isin": lambda element, test_elements, assume_unique=False, invert=False, **kw: FUNCTIONS["isin"](
+    "isin": lambda element, test_elements, assume_unique=False, invert=False,
+    **kw: FUNCTIONS["isin"](
         _ours(element), _ours(test_elements), invert=invert),
-    "median": lambda a, axis=None, **kw: FUNCTIONS["quantile"](a, 0.5, axis), "result_type": lambda *xs: np.result_type(
+    "median": lambda a, axis=None, **kw: FUNCTIONS["quantile"](a, 0.5, axis),
+    "result_type": lambda *xs: np.result_type(
         *[x._array.dtype if is_tensor(x) else x for x in xs]),
 }
 
@@ -408,7 +413,8 @@ _FUNCTIONS = {
 def __array_function__(self, func, types, args, kwargs):
     """A NumPy function on tensors: the op that does the same, with gradients; where there is
     none, NumPy's own on their memory."""
-    fn = _FUNCTIONS.get(func.__name__) if func.__module__ in ("numpy", "numpy.lib", "numpy._core.multiarray") else None
+    fn = (_FUNCTIONS.get(func.__name__)
+          if func.__module__ in ("numpy", "numpy.lib", "numpy._core.multiarray") else None)
     return func(*_arrays(args), **_arrays(kwargs)) if fn is None else fn(*args, **kwargs)
 
 

@@ -255,7 +255,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             with modes.no_grad():
                 m = running_mean.dtype
                 unbiased = n / (n - 1) if n > 1 else float("nan")
-                for running, new, share in ((running_mean, mean, momentum), (running_var, var, momentum * unbiased)):
+                for running, new, share in ((running_mean, mean, momentum),
+                                            (running_var, var, momentum * unbiased)):
                     new = new.reshape(-1).to(m)
                     if is_tensor(momentum):
                         running.mul_(1 - momentum).add_(new * share)

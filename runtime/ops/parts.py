@@ -57,7 +57,8 @@ def view_as_type(self, dtype):
             raise RuntimeError(f"self.size(-1) must be divisible by {dtype.itemsize // item} to "
                                f"view {self.dtype.letter} as {dtype.letter} (different element "
                                f"sizes), but got {a.shape[-1]}")
-    return self.view_as(self) if dtype is self.dtype else apply(view_dtype_op, (self,), {"dtype": dtype})
+    return (self.view_as(self) if dtype is self.dtype
+            else apply(view_dtype_op, (self,), {"dtype": dtype}))
 
 
 _complex_samples = lambda make: [

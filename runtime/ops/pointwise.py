@@ -352,18 +352,25 @@ ldexp_op = PointwiseOp("ldexp", lambda input, other: _ldexp(input, other), promo
                        complex=lambda input, other: input * exp(other * math.log(2)))
 
 # ---- activations (whet.nn.functional) ----
-relu = f("relu", lambda input: where(gt(input, 0) | isnan(input), input, 0), samples=AWAY, kinds="if",
-         vjp=lambda g, y, x: [where(le(x, 0), 0, g)], at_result=True, onnx="Relu")
-leaky_relu = f("leaky_relu", lambda input, negative_slope=0.01: where(gt(input, 0), input, input * negative_slope), samples=(AWAY, UNIT),
-               kinds="f", method=False, onnx=lambda b, x, slope: b.with_numbers("LeakyRelu", x, alpha=slope))
-prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight), kinds="f", samples=(AWAY, R),
-                       onnx=lambda b, x, weight: b.slopes(x, weight))
-elu_op = PointwiseOp("elu", lambda input, alpha, scale: where(gt(input, 0), input * scale, alpha * scale * expm1(minimum(input, 0))),
-                     onnx=lambda b, x, alpha, scale: scale == 1 and b.with_numbers("Elu", x, alpha=alpha),
+relu = f("relu", lambda input: where(gt(input, 0) | isnan(input), input, 0), samples=AWAY,
+         kinds="if", vjp=lambda g, y, x: [where(le(x, 0), 0, g)], at_result=True, onnx="Relu")
+leaky_relu = f("leaky_relu", lambda input,
+               negative_slope=0.01: where(gt(input, 0), input, input * negative_slope),
+               samples=(AWAY, UNIT), kinds="f", method=False, onnx=lambda b, x,
+               slope: b.with_numbers("LeakyRelu", x, alpha=slope))
+prelu_op = PointwiseOp("prelu", lambda input, weight: where(gt(input, 0), input, input * weight),
+                       kinds="f", samples=(AWAY, R), onnx=lambda b, x, weight: b.slopes(x, weight))
+elu_op = PointwiseOp("elu", lambda input, alpha,
+                     scale: where(gt(input, 0), input * scale,
+                                  alpha * scale * expm1(minimum(input, 0))), onnx=lambda b, x,
+                                  alpha,
+                                  scale: scale == 1 and b.with_numbers("Elu", x, alpha=alpha),
                      kinds="f", samples=(AWAY, POSITIVE, POSITIVE),
-                     vjp=lambda g, y, x, a, c: [where(le(x, 0), g * (a * c * exp(minimum(x, 0))), g * c),
+                     vjp=lambda g, y, x, a,
+                     c: [where(le(x, 0), g * (a * c * exp(minimum(x, 0))), g * c),
                                                 where(le(x, 0), g * (c * expm1(minimum(x, 0))), 0),
-                                                where(le(x, 0), g * (a * expm1(minimum(x, 0))), g * x)])
+                                                where(le(x, 0), g * (a * expm1(minimum(x, 0))),
+                                                      g * x)])
 SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
@@ -394,14 +401,18 @@ gelu_tanh = PointwiseOp("gelu_tanh", lambda input: s.gelu_tanh(input), kinds="f"
 silu = f("silu", lambda input: s.silu(input), kinds="fc", samples=R, method=False,
          complex=lambda input: input * sigmoid(input))
 mish = f("mish", lambda input: s.mish(input), kinds="f", samples=R, method=False, onnx="Mish")
-softplus_op = PointwiseOp("softplus", lambda input, beta, threshold: where(gt(input * beta, threshold), input, s.softplus(input * beta) / beta),
-                          kinds="f", samples=(R, NUMBER, reals(19, 21, grad=False)),
-                          vjp=lambda g, y, x, b, t: [where(gt(x * b, t), g, g * sigmoid(x * b)), None, None])
-logsigmoid = f("logsigmoid", lambda input: 0 - s.softplus(-input), kinds="f", samples=R, method=False, inplace=False,
-               vjp=lambda g, y, x: [g * sigmoid(-x)])
-relu6 = f("relu6", lambda input: minimum(maximum(input, 0), 6), samples=AWAY, kinds="if", method=False,
-          vjp=lambda g, y, x: [where(le(x, 0) | ge(x, 6), 0, g)])
-hardtanh = f("hardtanh", lambda input, min_val=-1.0, max_val=1.0: minimum(maximum(input, min_val), max_val), kinds="if", keep=(1, 2),
+softplus_op = PointwiseOp("softplus", lambda input, beta,
+                          threshold: where(gt(input * beta, threshold), input,
+                                           s.softplus(input * beta) / beta), kinds="f",
+                                           samples=(R, NUMBER, reals(19, 21, grad=False)),
+                          vjp=lambda g, y, x, b,
+                          t: [where(gt(x * b, t), g, g * sigmoid(x * b)), None, None])
+logsigmoid = f("logsigmoid", lambda input: 0 - s.softplus(-input), kinds="f", samples=R,
+               method=False, inplace=False, vjp=lambda g, y, x: [g * sigmoid(-x)])
+relu6 = f("relu6", lambda input: minimum(maximum(input, 0), 6), samples=AWAY, kinds="if",
+          method=False, vjp=lambda g, y, x: [where(le(x, 0) | ge(x, 6), 0, g)])
+hardtanh = f("hardtanh", lambda input, min_val=-1.0,
+             max_val=1.0: minimum(maximum(input, min_val), max_val), kinds="if", keep=(1, 2),
              samples=(reals(-3, 3, avoid=(-1, 1)), reals(-1, -1), reals(1, 1)), method=False,
              vjp=lambda g, y, x, lo, hi: [where(le(x, lo) | ge(x, hi), 0, g), None, None])
 hardsigmoid = f("hardsigmoid", lambda input: minimum(maximum(input + 3, 0), 6) / 6, kinds="f",

@@ -269,8 +269,10 @@ class PointwiseOp(Op):
     def _promoted_apart(self, inputs, batched):
         """The operands, where needed in the type that they meet in: a number of each example
         counts as one there, and as a vector here."""
-        numbers = [i for i, (x, b) in enumerate(zip(inputs, batched)) if b and x._array.ndim == 1 and i not in self.keep]
-        types = {x._array.dtype for i, x in enumerate(inputs) if registry.is_tensor(x) and i not in self.keep}
+        numbers = [i for i, (x, b) in enumerate(zip(inputs, batched))
+                   if b and x._array.ndim == 1 and i not in self.keep]
+        types = {x._array.dtype for i, x in enumerate(inputs)
+                 if registry.is_tensor(x) and i not in self.keep}
         if not numbers or len(types) == 1 or self.promote == "none":
             return inputs
         t = self.compute_type([
@@ -294,7 +296,9 @@ class PointwiseOp(Op):
                 continue
             if got != "pass":
                 op, used = got
-                t = apply(op, tuple([t if u == self.nin else outs if u == self.nin + 1 else inputs[u] for u in used]), NO_ATTRS)
+                t = apply(op,
+                          tuple([t if u == self.nin else outs if u == self.nin + 1 else inputs[u]
+                                 for u in used]), NO_ATTRS)
             total = t if total is None else total + t
         if total is None:
             return None

@@ -41,7 +41,8 @@ for _name in (("is_floating_point", "is_complex", "is_conj", "is_neg", "is_signe
 def is_nonzero(input):
     """Is the single element different from zero?"""
     if input.numel() != 1:
-        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if input.numel() == 0 else
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous"
+                           if input.numel() == 0 else
                            "Boolean value of Tensor with more than one value is ambiguous")
     return bool(input)
 

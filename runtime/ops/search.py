@@ -147,7 +147,9 @@ def _unique(a, inverse, counts, dim, consecutive):
         rows = flat.reshape(-1, 1)
     else:
         flat = None
-        rows = np.ascontiguousarray(np.moveaxis(a, dim, 0)).reshape(a.shape[dim], a.size // max(1, a.shape[dim]))
+        rows = np.ascontiguousarray(np.moveaxis(a, dim,
+                                                0)).reshape(a.shape[dim],
+                                                            a.size // max(1, a.shape[dim]))
     if dim is not None and not rows.shape[1] and rows.shape[0]:
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
@@ -465,7 +467,8 @@ def _histogramdd(a, *rest, density, weighted):
 
 
 histogramdd_op = Op("histogramdd", _histogramdd, samples=lambda make: [
-    Sample(make(6, 2), tensor([-1.0, 0.0, 1.0]), tensor([-1.0, 1.0]), density=False, weighted=False)])
+    Sample(make(6, 2), tensor([-1.0, 0.0, 1.0]), tensor([-1.0, 1.0]), density=False,
+           weighted=False)])
 
 
 @function(method=False)

@@ -175,14 +175,21 @@ def special_ndtri(input):
                  {})
 
 
-ndtri_op = Op("special_ndtri", lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0], p.dtype),
-              lambda g, y, _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
-              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)), Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast,
+ndtri_op = Op("special_ndtri",
+              lambda p: np.asarray(s.evaluate((_NDTRI,), [p], lambda t: dtypes.SHORT[t].np)[0],
+                                   p.dtype), lambda g, y,
+                                   _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
+              samples=lambda make: [Sample(make(5, low=0.02, high=0.98)),
+                                    Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast,
               onnx=lambda b, p: b.expression(_NDTRI, p))
-xlog1py = _special("xlog1py", lambda input, other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
-                   (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x, z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
-spherical_bessel_j0 = _special("spherical_bessel_j0", lambda input: where(s.isinf(input), 0, where(eq(input, 0), 1, s.sin(input) / input)),
-                               AWAY, differentiable=False, wide=True)
+xlog1py = _special("xlog1py", lambda input,
+                   other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
+                   (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x,
+                   z: [where(eq(x, 0) & le(z, -1), 0, g * log1p(z)), g * (x / (z + 1))])
+spherical_bessel_j0 = _special("spherical_bessel_j0",
+                               lambda input: where(s.isinf(input), 0,
+                                                   where(eq(input, 0), 1, s.sin(input) / input)),
+                                                   AWAY, differentiable=False, wide=True)
 
 # Euler and Maclaurin's corrections of a sum that was cut off: B(2k) / (2k)!
 _BERNOULLI = ((1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
@@ -522,7 +529,8 @@ def _airy(x):
                              np.zeros(a.shape))
         for k in range(1, 12):
             series += even + odd
-            even, odd = even * tiny ** 3 / ((3 * k - 1) * 3 * k), odd * tiny ** 3 / (3 * k * (3 * k + 1))
+            even, odd = (even * tiny ** 3 / ((3 * k - 1) * 3 * k),
+                         odd * tiny ** 3 / (3 * k * (3 * k + 1)))
         y = np.where(a > 0, decays, np.where(z > FAR, beyond, waves * np.sqrt(size) / 3))
         y = np.where(size <= 1, series, np.where(np.isinf(a), 0.0, y))
     return np.where(np.isnan(a), np.nan, y).astype(np.asarray(x).dtype)

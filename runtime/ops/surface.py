@@ -202,7 +202,8 @@ def guard(fn):
     return call
 
 
-NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",), "x": ("input", "self"), "a": ("input", "self"),
+NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",),
+               "x": ("input", "self"), "a": ("input", "self"),
                # (the last: of the method)
                "x1": ("input", "self"), "x2": ("other",), "split_size": ("split_size_or_sections",)}
 

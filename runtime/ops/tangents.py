@@ -39,7 +39,9 @@ def of(op, inputs, tangents, outs, attrs):
 
 def linear(op, inputs, tangents, attrs):
     """Of an op that is linear in all of the operands `op.linear` together."""
-    return apply(op, tuple([_or_zero(x, t) if i in op.linear else x for i, (x, t) in enumerate(zip(inputs, tangents))]), attrs)
+    return apply(op,
+                 tuple([_or_zero(x, t) if i in op.linear else x
+                        for i, (x, t) in enumerate(zip(inputs, tangents))]), attrs)
 
 
 def _or_zero(x, tangent):

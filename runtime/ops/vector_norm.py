@@ -73,7 +73,9 @@ def _rescaled(x, r, attrs):
     @asked(lambda x, t: s.isinf(x) | (x < float(np.sqrt(np.finfo(t).tiny)))
            if t.itemsize > 2 else s.isinf(x))
     def out_of_range(a):
-        return bool((np.isinf(a) | ((a < np.sqrt(np.finfo(a.dtype).tiny)) if a.dtype in (np.float32, np.float64) else np.zeros((), bool))).any())
+        return bool((np.isinf(a)
+                     | ((a < np.sqrt(np.finfo(a.dtype).tiny)) if a.dtype in (np.float32, np.float64)
+                        else np.zeros((), bool))).any())
     if not ask(out_of_range, r) or x._array.size == 0:
         return r
     m = apply(amax_op, (x.detach().abs(),), dict(attrs, keepdim=True))

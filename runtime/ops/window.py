@@ -238,7 +238,9 @@ def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
             raise RuntimeError(
                 "Calculated padded input size per channel: "
                 f"({' x '.join(str(x.shape[2 + j] + 2 * padding[j]) for j in range(n))}). "
-                f"Kernel size: ({' x '.join(str(dilation[j] * (w.shape[2 + j] - 1) + 1) for j in range(n))}). Kernel size can't be "
+                f"Kernel size: "
+                f"({' x '.join(str(dilation[j] * (w.shape[2 + j] - 1) + 1) for j in range(n))}). "
+                f"Kernel size can't be "
                 "greater than actual input size")
     y = apply(conv_op, (x, w) if bias is None else (x, w, bias),
               dict(stride=stride, padding=padding, dilation=dilation, groups=int(groups)))
@@ -456,8 +458,10 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n)
     """max_poolNd"""
     name = f"max_pool{n}d"
     x, batched = _planes(name, x, n, least=INT)
-    kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation, ceil_mode)
-    attrs = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=bool(ceil_mode))
+    kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation,
+                                                ceil_mode)
+    attrs = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation,
+                 ceil_mode=bool(ceil_mode))
     return _best(max_pool_op, max_pool_values_op, x, attrs, return_indices, batched)
 
 
@@ -509,10 +513,13 @@ def _pools():
                 ("avg_pool", "input, kernel_size, stride=None, padding=0, ceil_mode=False, "
                              "count_include_pad=True"
                  + (", divisor_override=None" if n > 1 else ""),
-                 "input, kernel_size, stride, padding, ceil_mode, count_include_pad, " + ("divisor_override" if n > 1 else "None")),
+                 "input, kernel_size, stride, padding, ceil_mode, count_include_pad, "
+                 + ("divisor_override" if n > 1 else "None")),
                 ("adaptive_avg_pool", "input, output_size", "input, output_size"),
-                ("adaptive_max_pool", "input, output_size, return_indices=False", "input, output_size, return_indices"),
-                ("lp_pool", "input, norm_type, kernel_size, stride=None, ceil_mode=False", "input, norm_type, kernel_size, stride, ceil_mode"),
+                ("adaptive_max_pool", "input, output_size, return_indices=False",
+                 "input, output_size, return_indices"),
+                ("lp_pool", "input, norm_type, kernel_size, stride=None, ceil_mode=False",
+                 "input, norm_type, kernel_size, stride, ceil_mode"),
                 ("max_unpool", "input, indices, kernel_size, stride=None, padding=0, "
                                "output_size=None",
                  "input, indices, kernel_size, stride, padding, output_size")):

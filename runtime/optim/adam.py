@@ -170,7 +170,8 @@ class NAdam(Elementwise):
 
     def before(self, group, state):
         step = state["step"].to(whet.float64)
-        state["mu_product"] *= self._momentum(whet, step, group["betas"][0], group["momentum_decay"])
+        state["mu_product"] *= self._momentum(whet, step, group["betas"][0],
+                                              group["momentum_decay"])
 
     @staticmethod
     def _momentum(x, step, beta1, momentum_decay):

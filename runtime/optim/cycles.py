@@ -21,7 +21,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
-        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
+        self.T_cur = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
@@ -84,7 +85,8 @@ class CyclicLR(LRScheduler):
             self.base_momentums = each_group(optimizer, base_momentum, "base_momentum")
             self.max_momentums = each_group(optimizer, max_momentum, "max_momentum")
             if last_epoch == -1:
-                for m_max, m_base, group in zip(self.max_momentums, self.base_momentums, optimizer.param_groups):
+                for m_max, m_base, group in zip(self.max_momentums, self.base_momentums,
+                                                optimizer.param_groups):
                     _set_momentum(group, m_max)
                     group["max_momentum"], group["base_momentum"] = m_max, m_base
         super().__init__(optimizer, last_epoch)
@@ -220,7 +222,8 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError("mode " + mode + " is unknown!")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError("threshold mode " + threshold_mode + " is unknown!")
-        self.optimizer, self.mode, self.factor, self.patience, self.threshold = optimizer, mode, factor, patience, threshold
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold = threshold
         self.threshold_mode, self.cooldown, self.eps = threshold_mode, cooldown, eps
         self.min_lrs = each_group(optimizer, min_lr, "min_lrs")
         self.last_epoch = 0

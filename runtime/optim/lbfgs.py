@@ -79,8 +79,9 @@ class LBFGS(Optimizer):
                 break
             before, used, flat = loss, 0, False
             if group["line_search_fn"]:
-                loss, gradient, t, used = self._search(closure, t, direction, _Point(0, loss, gradient, slope), tolerance_change,
-                                                       max_eval - evaluations)
+                loss, gradient, t, used = self._search(closure, t, direction,
+                                                       _Point(0, loss, gradient, slope),
+                                                       tolerance_change, max_eval - evaluations)
                 state["t"] = t
                 self._move(t, direction)
                 flat = is_flat(gradient)

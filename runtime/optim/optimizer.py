@@ -71,7 +71,9 @@ class Optimizer:
                 group.setdefault(name, value)
 
     def __repr__(self):
-        groups = ["\n".join([f"Parameter Group {i}", *(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")])
+        groups = ["\n".join([f"Parameter Group {i}",
+                             *(f"    {key}: {group[key]}" for key in sorted(group)
+                               if key != "params")])
                   for i, group in enumerate(self.param_groups)]
         return type(self).__name__ + " (\n" + "\n\n".join(groups) + "\n)"
 

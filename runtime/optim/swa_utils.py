@@ -96,7 +96,8 @@ class AveragedModel(Module):
                 for a, b in zip(mine, theirs):
                     a.copy_(self.avg_fn(a.detach(), b, self.n_averaged))
             else:
-                (self.multi_avg_fn or get_swa_multi_avg_fn())([a.detach() for a in mine], theirs, self.n_averaged)
+                (self.multi_avg_fn or get_swa_multi_avg_fn())([a.detach() for a in mine], theirs,
+                                                              self.n_averaged)
             if not self.use_buffers:
                 for a, b in zip(self.module.buffers(), model.buffers()):
                     a.copy_(b)

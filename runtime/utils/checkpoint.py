@@ -49,8 +49,12 @@ class _Block:
                 raise _Again
             return x
         try:
-            with modes.enable_grad(), modes.saved_tensors_hooks(keep, lambda x: x), autocast(dtype=self.autocast, enabled=bool(self.autocast)):
-                self.fn(*[a._without_history().requires_grad_(a.requires_grad) if hasattr(a, "_array") else a for a in self.args], **self.kwargs)
+            with modes.enable_grad(), modes.saved_tensors_hooks(keep,
+                                                                lambda x: x), autocast(
+                                                                    dtype=self.autocast,
+                                                                    enabled=bool(self.autocast)):
+                self.fn(*[a._without_history().requires_grad_(a.requires_grad)
+                          if hasattr(a, "_array") else a for a in self.args], **self.kwargs)
         except _Again:
             pass
         finally:

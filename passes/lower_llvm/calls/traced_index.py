@@ -84,6 +84,8 @@ def _seek(m: Module) -> None:
     def one(i: Val, tries: Val, r: Val) -> list[Val]:
         at = (i & mask) << 1
         return [i + 1, *f.if_(f.cmp("eq", _word(f, rows, at), h),
-                              lambda: [tries + 1, f.call("enter", "ptr", _word(f, rows, at + 1, "ptr"), args, kw, always)], lambda: [tries, r])]
+                              lambda: [tries + 1,
+                                       f.call("enter", "ptr", _word(f, rows, at + 1, "ptr"), args,
+                                              kw, always)], lambda: [tries, r])]
     _, _, r = f.while_(there, one, [f.lshr(h, 8), f.as_val(0, "i64"), miss])
     f.ret(r)

@@ -27,7 +27,9 @@ def _prologue(
     pointers = [f.load("ptr", f.at(args, k, "i64"), 8) for k in range(4)]
     outer, n, along, inner, by_outer = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(4, 9))
     rows, zero = f.cmp("ne", by_outer, 0), f.as_val(0, "i64")
-    o_range, j_range = (f.sel(rows, begin, 0), f.sel(rows, end, outer)), (f.sel(rows, zero, begin), f.sel(rows, along, end))
+    o_range, j_range = (f.sel(rows, begin, 0),
+                        f.sel(rows, end, outer)), (f.sel(rows, zero, begin),
+                                                   f.sel(rows, along, end))
     return f, pointers, (outer, n, along, inner), (o_range, j_range)
 
 
@@ -76,7 +78,10 @@ def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
             out_worst = []
             for u, w in enumerate(worst):
                 at = start + j + u * lanes
-                place, k = _place(f, f.load(vec("i64", lanes), f.at(index, j + u * lanes if one_index else at, "i64")), n, wrap)
+                place, k = _place(f,
+                                  f.load(vec("i64", lanes),
+                                         f.at(index, j + u * lanes if one_index else at, "i64")), n,
+                                         wrap)
                 places = f.v(vec("ptr", lanes),
                              f"getelementptr {elem}, ptr {row.ref}, {place.ty} {place.ref}")
                 f.store(f.gather(vec(elem, lanes), places), f.at(out, at, elem))
@@ -157,7 +162,8 @@ def emit_put(module: Module, symbol: str, elem: str, lanes: int, add: bool, each
     x, index, source = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))
     outer, n, along, inner, by_outer = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(3, 8))
     rows, zero = f.cmp("ne", by_outer, 0), f.as_val(0, "i64")
-    o0, o1, i0, i1 = f.sel(rows, begin, zero), f.sel(rows, end, outer), f.sel(rows, zero, begin), f.sel(rows, inner, end)
+    o0, o1, i0, i1 = (f.sel(rows, begin, zero), f.sel(rows, end, outer), f.sel(rows, zero, begin),
+                      f.sel(rows, inner, end))
 
     def place(at: Val) -> Val:
         k = f.load("i64", f.at(index, at, "i64"))

@@ -227,7 +227,8 @@ class _FewCols(_Rows):
                         acc: Val | None = None
                         p = f.at(p, at, self.ty)
                         for y in ys:
-                            acc = self.multiply_add(self.splat(x), y, f.load(self.t, p) if acc is None else acc)
+                            acc = self.multiply_add(self.splat(x), y,
+                                                    f.load(self.t, p) if acc is None else acc)
                             x = f.bytes_at(x, d["a_k"])
                         assert acc is not None
                         f.store(acc, p)

@@ -39,9 +39,10 @@ KC = 256
 MC = 336
 DIMS = ("m", "n", "k", "a_m", "a_k", "b_k", "b_n", "c_m", "rows", "cols", "inner", "a_outer",
         "b_outer", "c_outer", "a_inner", "b_inner", "c_inner", "in_place", "scratch")
-"""The table of integers: sizes; strides of A, B and C; the size of a unit; the batch as two dimensions (count of the inner one,
-strides of both); whether B's rows may be read where they are; bytes of scratch for each thread. Then for each operand of the
-epilogue its strides (row, outer batch, inner batch)."""
+"""The table of integers: sizes; strides of A, B and C; the size of a unit; the batch as two
+dimensions (count of the inner one, strides of both); whether B's rows may be read where they are;
+bytes of scratch for each thread. Then for each operand of the epilogue its strides (row, outer
+batch, inner batch)."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,8 @@ def pack_b(mod: Module, symbol: str, dtype: str, b_mode: str) -> None:
         pack.copy_transposed(mod, copy, dtype, wide, sh.lanes)
     f = mod.fn(symbol, args)
     b_start, out_start, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
-    k, n, b_k, b_n, inner, outer_step, inner_step = (f.load("i64", f.at(table, i, "i64")) for i in range(7))
+    k, n, b_k, b_n, inner, outer_step, inner_step = (f.load("i64", f.at(table, i, "i64"))
+                                                     for i in range(7))
     panels = f.sdiv(n + (sh.width - 1), sh.width)
     padded = panels * sh.width
     step = f.const("i64", sh.width * s)
@@ -355,7 +357,9 @@ class _Gemm:
                 def out() -> None:
                     y = narrow(f, x, self.dtype)
                     if self.epilogue:
-                        y = self.epilogue.emit(f, y, self.dtype, list(zip(extra[::2], extra[1::2], strict=True)), i, j, mask)
+                        y = self.epilogue.emit(f, y, self.dtype,
+                                               list(zip(extra[::2], extra[1::2], strict=True)), i,
+                                               j, mask)
                     q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
                     f.put(mask, (y, q))
                 f.if_(last, out, lambda: f.put(mask, (x, p)))
@@ -372,7 +376,8 @@ class _Gemm:
                                  [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
                                   ("i64", "worker")])
         args, begin, end, worker = f.args
-        self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(5))
+        self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64"))
+                                                  for i in range(5))
         operands = load_operands(f, args, table, self.epilogue)
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}
         self.scratch = f.within(f.bytes_at(scratch, worker * d["scratch"]), d["scratch"])

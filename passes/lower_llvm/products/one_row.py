@@ -43,7 +43,9 @@ class _One(Few):
         source = f.bytes_at(a, k0 * step)
 
         def copied() -> list[Val]:
-            f.loop(0, count, 1, lambda i: f.store(self.element(f.bytes_at(source, i * step)), f.at(self.copy, i, self.ty)))
+            f.loop(0, count, 1,
+                   lambda i: f.store(self.element(f.bytes_at(source, i * step)),
+                                     f.at(self.copy, i, self.ty)))
             return [self.copy]
         if self.dtype != self.wide:
             return copied()[0]
@@ -169,7 +171,8 @@ class _OneRowNear(_One):
                                 chains)
                 for q in range(0, CHAINS, DEPTH):
                     at, some = whole + q, chains[q:q + DEPTH]
-                    chains[q:q + DEPTH] = f.if_(f.cmp("slt", at, k), lambda at=at, some=some: rest(at, some), lambda some=some: some)
+                    chains[q:q + DEPTH] = f.if_(f.cmp("slt", at, k), lambda at=at,
+                                                some=some: rest(at, some), lambda some=some: some)
             self.finish(self.halve(chains), c, 0, j, mask)
         self.vectors(j0, j1, part)
 
@@ -235,8 +238,11 @@ class _OneCol(_One):
                     (BLOCK * side), side, acc), totals)
             done = blocks * (BLOCK * side)
         whole = k & -BLOCK
-        totals = f.loop(done, whole, BLOCK, lambda k0, *acc: self.blocks_of(self.side_by_side(a, k0, BLOCK), columns, k0, 1, acc), totals)
-        return f.if_(f.cmp("slt", whole, k) | f.cmp("eq", k, 0), lambda: self.rest(a, columns, whole, totals), lambda: totals)
+        totals = f.loop(done, whole, BLOCK, lambda k0,
+                        *acc: self.blocks_of(self.side_by_side(a, k0, BLOCK), columns, k0, 1, acc),
+                        totals)
+        return f.if_(f.cmp("slt", whole, k) | f.cmp("eq", k, 0),
+                     lambda: self.rest(a, columns, whole, totals), lambda: totals)
 
     def blocks_of(self, x: Val, columns: Sequence[Val], k0: Val, side: int,
                   totals: Sequence[Val]) -> Sequence[Val]:

@@ -214,7 +214,8 @@ def of_distributions() -> Iterator[Polynomial]:
     stirling = lambda y: (mp.loggamma(y) - (y - .5) *
                           (mp.log(y) - 1) - mp.log(2 * mp.pi) / 2 + mp.mpf(1) / 2) * y
     yield "lgamma_stirling", of_inverse_square(stirling), FAR, mp.mpf(1) / 36, 7, float, None
-    yield "digamma", lambda t: mp.digamma(t + 1.5) / (t + 1.5 - DIGAMMA_ROOT), -.5, .5, 20, float, None
+    yield "digamma", lambda t: mp.digamma(t + 1.5) / (t + 1.5
+                                                      - DIGAMMA_ROOT), -.5, .5, 20, float, None
     digamma_tail = lambda y: (mp.log(y) - .5 / y - mp.digamma(y)) * y ** 2
     yield "digamma_tail", of_inverse_square(digamma_tail), FAR, mp.mpf(1) / 36, 7, float, None
     trigamma_tail = lambda y: (mp.psi(1, y) - 1 / y - .5 / y ** 2) * y ** 3

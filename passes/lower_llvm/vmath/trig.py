@@ -40,7 +40,8 @@ def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     """The same where some lanes are beyond LIMIT: these one by one."""
     lanes, n = x.lanes, max(1, x.lanes)
     doubles, words = vec("double", lanes), vec("i64", lanes)
-    r64, lo64, u64 = f.conv("fpext", r, "double"), f.conv("fpext", lo, "double"), f.conv("sext", u, "i64")
+    r64, lo64, u64 = (f.conv("fpext", r, "double"), f.conv("fpext", lo, "double"),
+                      f.conv("sext", u, "i64"))
     at = [f.alloca(e, n) for e in ("double", "double", "double", "i64")]
     for v, p in zip((f.conv("fpext", x, "double"), r64, lo64, u64), at, strict=True):
         f.store(v, p)
@@ -56,7 +57,8 @@ def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     if x.elem == "double":
         return [r64, lo64, u64]
     r = f.conv("fptrunc", r64, "float")
-    return [r, f.conv("fptrunc", (r64 - f.conv("fpext", r, "double")) + lo64, "float"), f.conv("trunc", u64, "i32")]
+    return [r, f.conv("fptrunc", (r64 - f.conv("fpext", r, "double")) + lo64, "float"),
+            f.conv("trunc", u64, "i32")]
 
 
 def far_function(mod: Module) -> str:

@@ -54,7 +54,9 @@ class Band:
 
         def depth(k: Val) -> None:
             z = oz * g.sd + table(f, g.table, k * g.rows)
-            f.loop(0, rows, 1, lambda i: self._row(image, z, y0 + i, k * self.size + i * g.band_cols * self.t.lanes, planes))
+            f.loop(0, rows, 1,
+                   lambda i: self._row(image, z, y0 + i,
+                                       k * self.size + i * g.band_cols * self.t.lanes, planes))
         f.loop(0, f.udiv(g.rowtaps, g.rows), 1, depth)
 
     def _row(self, image: Val, z: Val, v: Val, at: Val, planes: Sequence[Val]) -> None:
@@ -243,7 +245,8 @@ def weight_grad(m: Module, symbol: str, t: Tile, taps: int, near: int) -> None:
                 stop = f.imin(g.ow, p + (KC - inside))
                 for low, high in zip(cuts, cuts[1:]):
                     def pixel(i: Val, *acc: Val) -> list[Val]:
-                        v, at = f.load(t.vec, f.at(line, i * n, t.elem)), f.at(src, i * g.sw * n, t.elem)
+                        v, at = (f.load(t.vec, f.at(line, i * n, t.elem)),
+                                 f.at(src, i * g.sw * n, t.elem))
                         return [
                             f.fma(f.load(t.vec, f.at(at, tap_at[k], t.elem)), v, a)
                             for k, a in zip(range(low, high), acc)]

@@ -126,7 +126,8 @@ class Image:
     def line(self, src: Val, to: Val, n: Val) -> None:
         """Vector n of each phase of a row, from pointers to its first columns: src[left], to."""
         f, t, g, step = self.f, self.t, self.g, self.step
-        ix, p, q = g.left + n * (t.lanes * step), f.at(src, n * (t.lanes * step), t.elem), f.at(to, n * t.lanes, t.elem)
+        ix, p, q = (g.left + n * (t.lanes * step), f.at(src, n * (t.lanes * step), t.elem),
+                    f.at(to, n * t.lanes, t.elem))
 
         def put(load: Callable[[int], Val]) -> None:
             vs = [load(i) for i in range(step)]

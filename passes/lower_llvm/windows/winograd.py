@@ -130,7 +130,8 @@ class Winograd:
         self.f, self.t, self.epilogue, self.multiply = f, t, epilogue, multiply
         args, _, _, worker = f.args
         count = OPERAND0 + len(epilogue.operands)
-        self.x, self.u, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(count))
+        self.x, self.u, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64"))
+                                                              for i in range(count))
         self.g = g = Geometry(f, args, 4)
         mine = f.bytes_at(scratch, worker * g.scratch)
         self.values, self.products = g.area(mine, "b_at"), g.area(mine, "y_at")
@@ -145,7 +146,8 @@ class Unit:
     """One unit: the tiles of some panels, for a block of output channels."""
 
     def __init__(self, winograd: Winograd, number: Val) -> None:
-        self.w, self.f, self.t, self.g, self.runs = winograd, winograd.f, winograd.t, winograd.g, winograd.runs
+        self.w, self.f, self.t, self.g = winograd, winograd.f, winograd.t, winograd.g
+        self.runs = winograd.runs
         f, t, g = self.f, self.t, self.g
         self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, number)
         self.panels = panel1 - self.panel0

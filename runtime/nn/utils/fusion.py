@@ -55,5 +55,7 @@ def fuse_linear_bn_eval(linear, bn):
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features "
                              "== 1")
-    return _fused(linear, bn, lambda x: fuse_linear_bn_weights(x.weight, x.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight,
+    return _fused(linear, bn,
+                  lambda x: fuse_linear_bn_weights(x.weight, x.bias, bn.running_mean,
+                                                   bn.running_var, bn.eps, bn.weight,
                                                                bn.bias))

@@ -54,8 +54,12 @@ class _SpectralNorm(Module):
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             m = self._matrix(weight)
-            self.register_buffer("_u", F.normalize(whet.randn(m.shape[0], dtype=m.dtype, device=m.device), dim=0, eps=eps))
-            self.register_buffer("_v", F.normalize(whet.randn(m.shape[1], dtype=m.dtype, device=m.device), dim=0, eps=eps))
+            self.register_buffer("_u",
+                                 F.normalize(whet.randn(m.shape[0], dtype=m.dtype, device=m.device),
+                                             dim=0, eps=eps))
+            self.register_buffer("_v",
+                                 F.normalize(whet.randn(m.shape[1], dtype=m.dtype, device=m.device),
+                                             dim=0, eps=eps))
             self._iterate(m.detach(), 15)
 
     def _matrix(self, weight):

@@ -169,7 +169,7 @@ def _dismiss(processes: list[BaseProcess], inboxes: list[Inbox], owner: int) -> 
             process.join()
 
 
-# ---- in the worker's process -----------------------------------------------------------------------
+# ---- in the worker's process ---------------------------------------------------------------------
 def _work(job: Job, i: int, there: Connection, reader: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)         # the reader decides what ends when
     whet.set_num_threads(1)

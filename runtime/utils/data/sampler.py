@@ -41,7 +41,8 @@ class RandomSampler(Sampler):
         if not isinstance(replacement, bool):
             raise TypeError(
                 f"replacement should be a boolean value, but got replacement={replacement}")
-        self.data_source, self.replacement, self._num_samples, self.generator = data_source, replacement, num_samples, generator
+        self.data_source, self.replacement = data_source, replacement
+        self._num_samples, self.generator = num_samples, generator
         if not isinstance(self.num_samples, int) or self.num_samples < 0 or num_samples == 0:
             raise ValueError(
                 "num_samples should be a positive integer value, but got "
