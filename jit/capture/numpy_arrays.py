@@ -206,6 +206,9 @@ class Arrays:
         if any(map(is_tensor, operands)) or function in ADDRESSES:
             if function in ADDRESSES:
                 self.rec.refuse(OfNumPy("it asks where NumPy arrays lie in memory"))
+            for x in operands:               # (arrays are known by their memory, numbers are not)
+                if type(x) is Array and isinstance(real_of(x), np.generic):
+                    self.pin(x)
             return function(*plain_args, **plain_kwargs)
         out = kwargs.get("out")
         out = out[0] if type(out) is tuple and len(out) == 1 else out

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.autograd import modes
+from whet.ops.registry import is_tensor
 from whet.tensor_base import Base
 
 from ..report.reasons import OfNumPy
@@ -208,11 +209,17 @@ def _method(x: Array, name: str, *args: Any, **kwargs: Any) -> Any:
     return arrays_of(x).call(f"{kind}.{name}", getattr(type(real), name), (x, *args), kwargs)
 
 
-def _operator(name: str, python: Any, reflected: bool = False) -> None:
+def _is_number_beside_tensor(x: Array, others: tuple[Any, ...]) -> bool:
+    return isinstance(real_of(x), np.generic) and any(map(is_tensor, others))
+
+
+def _operator(name: str, python: Any, reflected: bool = False, numeric: bool = True) -> None:
     def method(self: Array, *others: Any) -> Any:
         args = (*others, self) if reflected else (self, *others)
         if not live(self):
             return python(*unwrapped(args))
+        if numeric and _is_number_beside_tensor(self, others):
+            return NotImplemented            # the tensor is asked, and notes where it comes from
         return arrays_of(self).call(f"operator.{python.__name__}", python, args, {})
     setattr(Array, name, method)
 
@@ -223,9 +230,10 @@ for _name in (("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul
     _operator(f"__{_name}__", _python)
     _operator(f"__r{_name}__", _python, True)
     _operator(f"__i{_name}__", getattr(operator, f"i{_name}"))
-for _name in (("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert", "getitem",
-               "setitem", "contains")):
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert"):
     _operator(f"__{_name}__", getattr(operator, _name))
+for _name in ("getitem", "setitem", "contains"):
+    _operator(f"__{_name}__", getattr(operator, _name), numeric=False)
 
 
 def _handing(name: str, python: Callable[[Any], Any]) -> None:

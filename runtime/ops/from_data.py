@@ -36,7 +36,7 @@ def _is_sequence(x):
     if isinstance(x, list | tuple):
         return True
     return (hasattr(x, "__len__") and hasattr(x, "__getitem__")
-            and not isinstance(x, str | bytes | dict))
+            and not isinstance(x, str | bytes | dict | np.generic))
 
 
 def _leaf_dtype(x):

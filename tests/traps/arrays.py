@@ -404,3 +404,33 @@ def an_array_stays_behind():
             a = np.ones(2) * i
             yield f(a), kept, last, last["a"] is a
     return f, calls
+
+
+@trap
+def numbers_of_numpy_meet_tensors():
+    """On either side, by operators, comparisons and NumPy's functions, in a list, as an option."""
+    def f(x, y):
+        a = y.numpy()
+        total, most = a.sum(), a.max()
+        v = most
+        v *= x
+        return (total * x, x * total, total - x, total ** x, total < x, (-total) / x, v,
+                np.multiply(total, x), np.float32(2) * most + x, a[0] % x,
+                whet.tensor([total, 1.0]) + x[:2], y.double().numpy().mean() * x.half())
+    def calls(f):
+        for i in range(6):
+            yield f(ramp(3) + 1, ramp(4) * (i - 2) + 1)
+    return f, calls
+
+
+@trap
+def arrays_of_numpy_meet_tensors():
+    """What NumPy made of a tensor's memory, beside tensors: by operators and by NumPy's functions."""
+    def f(x, y):
+        a = y.numpy()
+        return (a * x, x + np.exp(a), (a * 2) @ x, (a > 0.5) * x, np.maximum(a, 1) - x,
+                np.where(a.sum() > 3, 1.0, 2.0) * x)
+    def calls(f):
+        for i in range(6):
+            yield f(ramp(3) + 1, ramp(3) * (i - 2) + 1)
+    return f, calls
