@@ -102,7 +102,7 @@ def second_is_constant(found: Sequence[Instruction], i: int) -> bool:
 
 def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | None, ...]]:
     """For each `is` in a list of instructions the one that loads its first operand and the one that
-    loads its second; None for an operand that more than an instruction makes.
+    loads its second, or takes it as an attribute; None for an operand that is made otherwise.
 
         >>> from whet.jit.guards.bytecode import identities, instructions
         >>> found = list(instructions((lambda x, y: (x is len, x.y is y, x is x.y)).__code__))
@@ -111,9 +111,9 @@ def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | Non
     """
     for i, (name, _, _) in enumerate(found):
         if name == "IS_OP":
-            second = found[i - 1] if found[i - 1][0] in _LOADS else None
-            first = found[i - 2] if second is not None and found[i - 2][0] in _LOADS else None
-            yield first, second
+            last, before = found[i - 1], found[i - 2]
+            first = before if last[0] in _LOADS and before[0] in _LOADS else None
+            yield first, last if last[0] in _LOADS or last[0] == "LOAD_ATTR" else None
 
 
 def instructions(code: CodeType) -> Iterator[Instruction]:

@@ -108,11 +108,12 @@ def could_be_number(x: object) -> bool:
 
 
 def _identities_of_numbers(code: types.CodeType) -> list[set[str]]:
-    """The globals that each `is` of some code compares, but for those with a constant that is no
-    number: a Number is not the number that it stands for."""
+    """The globals that each `is` of some code compares, but for those with a class, or a constant
+    that is no number: a Number is not the number that it stands for."""
     out = []
     for loads in identities(list(instructions(code))):
-        if not any(x is not None and x[0] == "LOAD_CONST" and not could_be_number(x[2])
+        if not any(x is not None and (x[0] == "LOAD_CONST" and not could_be_number(x[2])
+                                      or x[0] == "LOAD_ATTR" and x[2] == "__class__")
                    for x in loads):
             out.append({x[2] for x in loads if x is not None and x[0] == "LOAD_GLOBAL"})
     return out

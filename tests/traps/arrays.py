@@ -1,4 +1,5 @@
-"""NumPy arrays: as arguments, in containers, outside of the function, of a tensor's memory, written to, looked at, exchanged, changed in place."""
+"""NumPy arrays: as arguments, in containers, outside of the function, of a tensor's memory, written
+to, looked at, exchanged, changed in place."""
 import collections
 import dataclasses
 
@@ -106,7 +107,8 @@ def the_dtype_of_an_array_changes():
     def f(a): return whet.as_tensor(a) * 2, whet.tensor(a).stride(), a.mean()
     def calls(f):
         a = np.arange(6).reshape(2, 3)
-        for x in (a.astype("f4"), a.astype("f8"), a, a > 2, a.astype("i2"), a.T, a[:, ::2], a.astype("f4")):
+        for x in (a.astype("f4"), a.astype("f8"), a, a > 2, a.astype("i2"), a.T, a[:, ::2],
+                  a.astype("f4")):
             yield from thrice(lambda: outcome(lambda: f(x)))
         yield from thrice(lambda: outcome(lambda: f(a.astype(">f4"))))
         b = a.astype("f4")
@@ -141,7 +143,8 @@ def arrays_in_containers():
         d["new"] = d["x"] * 2
         many.append(many[0])
         batch.x = batch.x + 1
-        return d, t, many, batch, pair, t[0] is pair.a, whet.as_tensor(t[0]) + whet.from_numpy(d["x"])
+        return (d, t, many, batch, pair, t[0] is pair.a,
+                whet.as_tensor(t[0]) + whet.from_numpy(d["x"]))
     def calls(f):
         for i in range(5):
             a, b = np.arange(3.0) + i, np.ones(3) * i
@@ -171,14 +174,18 @@ def python_decides_by_an_array():
 
 @trap
 def an_array_is_given_back():
-    """As it came, a view of it, a copy, one of its numbers, computed ones, and one that was there before."""
+    """As it came, a view of it, a copy, one of its numbers, computed ones, and one that was there
+    before."""
     table = np.arange(4.0)
-    def f(a): return a, a[1:], a.copy(), a[0], a.sum(), a.argsort(), table, table[1:3], {"a": a * 2}, (a > 1)[0]
+    def f(a): return (a, a[1:], a.copy(), a[0], a.sum(), a.argsort(), table, table[1:3],
+                      {"a": a * 2}, (a > 1)[0])
     def calls(f):
         for i in range(5):
             a = np.array([2.0, 1.0, i])
             out = f(a)
-            yield out, out[0] is a, np.shares_memory(out[1], a), np.shares_memory(out[2], a), out[6] is table
+            yield out, out[0] is a, np.shares_memory(out[1],
+                                                     a), np.shares_memory(
+                                                         out[2], a), out[6] is table
             out[1][0], out[7][0] = 7, i
             yield a, table
     return f, calls
@@ -186,7 +193,8 @@ def an_array_is_given_back():
 
 @trap
 def an_array_is_written_to_inside():
-    """Items, slices, masks, places, methods, out=, in-place operators, and what reads it afterwards."""
+    """Items, slices, masks, places, methods, out=, in-place operators, and what reads it
+    afterwards."""
     def f(a, b, m):
         a[0] = b.sum()
         a[1:3] = b[:2]
@@ -245,7 +253,8 @@ def a_tensor_over_an_array_is_written_to_inside():
 def a_tensor_over_an_array_comes_out():
     """from_numpy(a) is returned: it shares the memory of this call's array."""
     held = np.zeros(2)
-    def f(a): return whet.from_numpy(a), whet.from_numpy(a)[1:], whet.tensor(a), whet.from_numpy(held)
+    def f(a): return (whet.from_numpy(a), whet.from_numpy(a)[1:], whet.tensor(a),
+                      whet.from_numpy(held))
     def calls(f):
         for i in range(5):
             a = np.ones(2) * i
@@ -262,14 +271,16 @@ def gradients_and_arrays():
     opt = whet.optim.SGD([w], lr=0.1)
     def f(x, idx, advantage):
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        loss = (w[idx] * whet.as_tensor(x)[idx] * whet.tensor(advantage, dtype=whet.float32)[:, None]).sum()
+        loss = (w[idx] * whet.as_tensor(x)[idx]
+                * whet.tensor(advantage, dtype=whet.float32)[:, None]).sum()
         opt.zero_grad()
         loss.backward()
         opt.step()
         return loss.item()
     def calls(f):
         for i in range(6):
-            yield f(np.arange(8, dtype=np.float32).reshape(4, 2) + i, picks(i % 4, 2), np.array([i, 1.0])), w
+            yield f(np.arange(8, dtype=np.float32).reshape(4, 2) + i, picks(i % 4, 2),
+                    np.array([i, 1.0])), w
     return f, calls
 
 
@@ -333,7 +344,8 @@ def numbers_of_numpy():
     def f(x, a):
         m, i = a.max(), a.argmax()
         d = {int(i): 1.0}
-        return x * float(m), x * m, type(m).__name__, f"{m:.2f}", m ** 2 + 1, round(float(m), 1), d, x[:i + 1], whet.zeros(int(i) + 1), m
+        return (x * float(m), x * m, type(m).__name__, f"{m:.2f}", m ** 2 + 1, round(float(m), 1),
+                d, x[:i + 1], whet.zeros(int(i) + 1), m)
     def calls(f):
         for i in range(5):
             yield f(ramp(3), np.array([1, i, 2], np.float32))
@@ -353,7 +365,8 @@ def numpy_warns_by_the_data():
 @trap
 def shapes_that_depend_on_an_array():
     """np.nonzero, masks and np.unique."""
-    def f(a): return whet.from_numpy(a[a > 1]), np.nonzero(a)[0], np.unique(a), whet.from_numpy(np.flatnonzero(a)) + 1
+    def f(a): return (whet.from_numpy(a[a > 1]), np.nonzero(a)[0], np.unique(a),
+                      whet.from_numpy(np.flatnonzero(a)) + 1)
     def calls(f):
         for v in (0, 0, 0, 2, 2, 2, 3, 0):
             yield f(np.array([v, 1.0, 2.0]))
@@ -362,11 +375,14 @@ def shapes_that_depend_on_an_array():
 
 @trap
 def an_array_is_emptied_into_c():
-    """bytes(a), memoryview(a), sum(a), sorted(a), max(a), np.array([a, b]), list(a), a in a tuple outside."""
+    """bytes(a), memoryview(a), sum(a), sorted(a), max(a), np.array([a, b]), list(a), a in a tuple
+    outside."""
     table = (np.arange(3.0), 2)
     def f(x, a):
-        return x * len(bytes(a)), memoryview(a).nbytes, sum(a), sorted(a), max(a), np.array([a, a * 2]), list(a), table[0].sum()
-    def g(x, a): return x, sum(a), sorted(a), max(a), np.array([a, a * 2]), list(a), np.stack([a, table[0]]), table[0].sum()
+        return (x * len(bytes(a)), memoryview(a).nbytes, sum(a), sorted(a), max(a),
+                np.array([a, a * 2]), list(a), table[0].sum())
+    def g(x, a): return (x, sum(a), sorted(a), max(a), np.array([a, a * 2]), list(a),
+                         np.stack([a, table[0]]), table[0].sum())
     def both(x, a, first): return f(x, a) if first else g(x, a)
     def calls(both):
         for first in (True, False):

@@ -14,7 +14,7 @@ import whet
 from tests.traps.harness import Box, outcome, ramp, thrice, trap
 
 
-# ---- arguments and numbers ------------------------------------------------------------------------------------------------
+# ---- arguments and numbers -----------------------------------------------------------------------
 @trap
 def true_is_one_and_is_not():
     """True, 1, 1.0 and np.bool_ as an argument and as a global."""
@@ -33,7 +33,8 @@ def a_not_a_number_is_kept():
     """NaN in a global, a default and a dict: equal to nothing, the same each time."""
     o = Box(limit=float("nan"))
     def f(x, limit=float("nan")):
-        return x * 2 if o.limit == o.limit else x - 1, x + limit, x * 3 if o.limit in [o.limit] else x
+        return (x * 2 if o.limit == o.limit else x - 1, x + limit,
+                x * 3 if o.limit in [o.limit] else x)
     def calls(f):
         yield from thrice(lambda: f(ramp(2)))
         o.limit = math.nan
@@ -65,7 +66,8 @@ def keys_that_are_equal_and_differ():
     """{1: ..., 1.0: ..., True: ...} is one entry, whose key stays the first."""
     def f(d, x): return {k: v * x for k, v in d.items()}
     def calls(f):
-        for d in ({1: 2.0}, {1.0: 2.0}, {True: 2.0}, {"1": 2.0}, {None: 2.0}, {0: 2.0}, {-0.0: 2.0}):
+        for d in ({1: 2.0}, {1.0: 2.0}, {True: 2.0}, {"1": 2.0}, {None: 2.0}, {0: 2.0},
+                  {-0.0: 2.0}):
             yield from thrice(lambda: f(d, ramp(2)))
     return f, calls
 
@@ -90,7 +92,8 @@ def integers_run_over():
     """int8 and int32 arithmetic wraps; numbers that vary meet it."""
     def f(x, y, n): return x * n, y + n, x + y, y // 3
     def calls(f):
-        x, y = whet.tensor([100, -100], dtype=whet.int8), whet.tensor([2**31 - 1, -2**31], dtype=whet.int32)
+        x, y = (whet.tensor([100, -100], dtype=whet.int8),
+                whet.tensor([2**31 - 1, -2**31], dtype=whet.int32))
         for n in (1, 1, 2, 3, 100, -7, 2, 127):
             yield outcome(lambda: f(x, y, n))
     return f, calls
@@ -139,7 +142,7 @@ def a_text_is_made_of_a_number():
     return f, calls
 
 
-# ---- numbers that look like numbers -----------------------------------------------------------------------------------------
+# ---- numbers that look like numbers --------------------------------------------------------------
 @trap
 def the_type_of_a_number_is_asked_for():
     """type(n) is int, type(n) in a dict of types, isinstance and a match."""
@@ -180,7 +183,8 @@ def numbers_meet_arrays():
     a, o = np.ones(2, np.float32), Box(v=0.5, n=1)
     def f(x):
         o.v, o.n = o.v + 1, o.n + 1
-        parts = a * o.v, o.v * a, np.multiply(a, o.v), np.where(a > 2, a, o.v), a + o.n, np.add(o.n, a), np.float32(o.v), np.full(2, o.n)
+        parts = (a * o.v, o.v * a, np.multiply(a, o.v), np.where(a > 2, a, o.v), a + o.n,
+                 np.add(o.n, a), np.float32(o.v), np.full(2, o.n))
         return x * o.v, [p.dtype.name for p in parts], [float(p.sum()) for p in parts]
     def calls(f):
         for _ in range(6):
@@ -195,7 +199,8 @@ def numbers_are_dates_and_decimals():
     def f(x):
         o.v, o.n = o.v + 1, o.n + 1
         wait = datetime.timedelta(seconds=o.v) if o.n % 5 == 0 else None
-        return x * o.v, wait is None or wait.seconds, o.n % 5 or str(decimal.Decimal(o.n)), str(fractions.Fraction(o.n, 3)), complex(o.v, 1)
+        return (x * o.v, wait is None or wait.seconds, o.n % 5 or str(decimal.Decimal(o.n)),
+                str(fractions.Fraction(o.n, 3)), complex(o.v, 1))
     def calls(f):
         for _ in range(6):
             yield f(ramp(2))
@@ -232,13 +237,16 @@ def numbers_are_put_away():
     def f(x):
         o.n += 1
         n = o.n
-        o.kept.append((n, {n: n}, frozenset([n]), Point(n), functools.partial(max, n, 2), lambda: n, [(n, (n,))]))
+        o.kept.append((n, {n: n}, frozenset([n]), Point(n), functools.partial(max, n, 2), lambda: n,
+                       [(n, (n,))]))
         return x * n
     def calls(f):
         for _ in range(6):
             y = f(ramp(2))
             n, d, s, p, q, c, t = o.kept[-1]
-            yield y, [type(v).__name__ for v in (n, *d, *d.values(), *s, p.step, *q.args, c(), t[0][0], t[0][1][0])], n, p.step, c(), q()
+            yield y, [type(v).__name__
+                      for v in (n, *d, *d.values(), *s, p.step, *q.args, c(), t[0][0],
+                                t[0][1][0])], n, p.step, c(), q()
     return f, calls
 
 
