@@ -115,7 +115,7 @@ FAULTS = [
     ),
     Fault(
         "scratch for a convolution's runs is too short",
-        "cpu/conv_plan.py",
+        "cpu/window_parts.py",
         "return (limit + 1) * 40 + limit * 4 * taps",
         "return (limit + 1) * 32 + limit * 4 * taps",
         "Convolutions",

@@ -194,7 +194,7 @@ def test_advice_follows_what_goes_wrong():
     shape, kinds = jit.trace(lambda x: x[x > 0].sum()), jit.trace(lambda x, held: x * held["n"])
     grows = jit.trace(grows)
     for i in range(12):
-        shape(whet.arange(12.0) - i), kinds(one, {"n": i}), grows(one)
+        shape(whet.arange(12.0) - i), kinds(one, {"n": np.float64(i)}), grows(one)
     for f, said in ((shape, "Keep the shape: multiply by a mask"),
                     (kinds, "pass numbers as tensors, and"), (grows, "Read what grows outside")):
         assert said in " ".join(f.explain().split())

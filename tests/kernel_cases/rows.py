@@ -1,8 +1,12 @@
 """Reductions, norms, scans, sorts and gathers: what goes along a dimension."""
 
 import itertools
+from functools import partial
 
+import whet
 import whet.nn.functional as F
+from whet.cpu import sort_launches, take
+from whet.tensor import wrap
 
 from . import FAR, FLOATS, INTS, NEAR, Case, Family, graded, op
 
@@ -221,6 +225,33 @@ class Sorts(Family):
                 lambda x, k=k: (*x.kthvalue(k), *x.median(-1)),
                 [op("f8" if k > 2 else "f4", 3, n)],
             )
+
+
+class SortsByLaunches(Family):
+    """What libraries sort and search by: merges of keys, with positions beside those of 64 bits."""
+
+    generators = ("merge_sort.emit_sort", "merge_sort.emit_search")
+    kinds = ("sort/merge/True", "sort/merge/False", "sort/search/")
+
+    def cases(self):
+        launched = take.REFERENCE is False
+
+        def sorts(x, down):
+            if not launched:
+                return x.sort(-1, descending=down)
+            return tuple(map(wrap, sort_launches.sort(x._array, -1, down)))
+
+        def finds(x, values, right):
+            rows = x.sort(-1).values
+            if not launched:
+                return whet.searchsorted(rows, values, right=right)
+            return wrap(sort_launches.searchsorted(rows._array, values._array, right))
+        for dtype, n in itertools.product((*FLOATS, "i4", "i8"), (1, 2, 3, 16, 33, 300)):
+            for flag in (False, True):
+                yield Case(f"merged {dtype} {n} {flag}", partial(sorts, down=flag),
+                           [op(dtype, 5, n)])
+                yield Case(f"searched {dtype} {n} {flag}", partial(finds, right=flag),
+                           [op(dtype, 5, n), op(dtype, 5, 7)])
 
 
 class Takes(Family):
