@@ -183,6 +183,11 @@ def _plain(x: Array) -> Any:
     return real_of(x)
 
 
+def _settled(x: Any) -> Any:
+    """What Python goes on from, also where it is no array."""
+    return _plain(x) if type(x) is Array else x
+
+
 def _shown(x: Array) -> Any:
     """The same, to become text."""
     if live(x):
@@ -244,5 +249,10 @@ _BECOMES: dict[str, Callable[[Any], Any]] = dict(
     bool=bool, int=int, float=float, complex=complex, index=operator.index, hash=hash)
 for _name, _python in _BECOMES.items():
     _handing(f"__{_name}__", _python)
+_with_others: dict[str, Callable[..., Any]] = dict(
+    round=round, divmod=divmod, rdivmod=lambda x, other: divmod(other, x))
+for _name, _python in _with_others.items():
+    setattr(Array, f"__{_name}__", lambda self, *others, _python=_python: _python(
+        _plain(self), *map(_settled, others)))
 SETTLED[Array] = real_of
 HOLDS.add(Array)

@@ -445,7 +445,8 @@ def arrays_of_numpy_meet_tensors():
     def f(x, y):
         a = y.numpy()
         return (a * x, x + np.exp(a), (a * 2) @ x, (a > 0.5) * x, np.maximum(a, 1) - x,
-                np.where(a.sum() > 3, 1.0, 2.0) * x)
+                np.where(a.sum() > 3, 1.0, 2.0) * x, round(a.mean(), 1) * x,
+                divmod(a.sum(), a.max() + 1)[1] * x, divmod(7, a[0] + 9))
     def calls(f):
         for i in range(6):
             yield f(ramp(3) + 1, ramp(3) * (i - 2) + 1)
