@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import threading
 import weakref
 from typing import Any
@@ -42,6 +41,7 @@ def new_mapping(size: int) -> SharedMapping:
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("whet", os.MFD_CLOEXEC)
     else:
+        import tempfile
         with tempfile.TemporaryFile() as file:
             fd = os.dup(file.fileno())
     try:

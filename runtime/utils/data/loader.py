@@ -7,13 +7,19 @@ from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import EndOfStream, Source
 from .prefetch import Prefetched
-from .process_workers import ProcessWorkers, context_of
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
 from .thread_workers import ThreadWorkers
 from .worker import Job
 
 # the context of workers that are threads
 THREADS = "thread"
+
+
+def multiprocessing_named(chosen):
+    """The `multiprocessing` context that a loader's argument means."""
+    import multiprocessing
+    return multiprocessing.get_context(chosen) if chosen is None or isinstance(chosen, str) \
+        else chosen
 
 
 class _EndlessSampler(Sampler):
@@ -74,7 +80,7 @@ class DataLoader:
         self.worker_init_fn, self.persistent_workers = worker_init_fn, persistent_workers
         self.multiprocessing_context = multiprocessing_context
         if multiprocessing_context is not None and multiprocessing_context != THREADS:
-            context_of(multiprocessing_context)
+            multiprocessing_named(multiprocessing_context)
         self._is_stream = isinstance(dataset, IterableDataset)
         if self._is_stream:
             for name, given in (("shuffle", shuffle), ("sampler", sampler),
@@ -196,12 +202,16 @@ class DataLoader:
             threads = self.multiprocessing_context == THREADS
             job = Job(self._source(), self.num_workers, seed, self.worker_init_fn,
                       own_generators=not threads)
-            workers = (ThreadWorkers(job) if threads else
-                       ProcessWorkers(job, context_of(self.multiprocessing_context)))
+            workers = ThreadWorkers(job) if threads else self._processes(job)
         self._epochs += 1
         return Prefetched(workers, requests, self._epochs, seed, first, self.prefetch_factor,
                           self.timeout, self.in_order,
                           self._keep if self.persistent_workers else None)
+
+    def _processes(self, job):
+        # (loading `multiprocessing` takes longer than importing a part of whet may)
+        from .process_workers import ProcessWorkers
+        return ProcessWorkers(job, multiprocessing_named(self.multiprocessing_context))
 
     def _keep(self, workers):
         self._idle = workers

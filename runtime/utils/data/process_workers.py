@@ -7,7 +7,6 @@ name, so that nothing of it is left behind.
 """
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import queue
@@ -215,10 +214,3 @@ def _message(answer: Answer, outbox: Outbox) -> Made | Failed:
     except Exception:
         pickled = None
     return Failed(answer.epoch, answer.number, pickled, f"{type(error).__name__}: {error}", text)
-
-
-def context_of(chosen: Any) -> Any:
-    """The `multiprocessing` context that a loader's argument means."""
-    if chosen is None or isinstance(chosen, str):
-        return multiprocessing.get_context(chosen)
-    return chosen
