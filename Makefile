@@ -52,6 +52,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_sizes --seconds $(SECONDS)
+	$(BIN)/python -m tests.fuzz_python --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
 	$(BIN)/python -m tests.interrupts --every 20

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import types
 from collections.abc import Callable, Iterator
@@ -237,7 +238,7 @@ for _name in (("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul
     _operator(f"__i{_name}__", getattr(operator, f"i{_name}"))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert"):
     _operator(f"__{_name}__", getattr(operator, _name))
-for _name in ("getitem", "setitem", "contains"):
+for _name in ("getitem", "setitem", "delitem", "contains"):
     _operator(f"__{_name}__", getattr(operator, _name), numeric=False)
 
 
@@ -246,7 +247,8 @@ def _handing(name: str, python: Callable[[Any], Any]) -> None:
 
 
 _BECOMES: dict[str, Callable[[Any], Any]] = dict(
-    bool=bool, int=int, float=float, complex=complex, index=operator.index, hash=hash)
+    bool=bool, int=int, float=float, complex=complex, index=operator.index, hash=hash,
+    trunc=math.trunc, floor=math.floor, ceil=math.ceil)
 for _name, _python in _BECOMES.items():
     _handing(f"__{_name}__", _python)
 _with_others: dict[str, Callable[..., Any]] = dict(

@@ -67,8 +67,9 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
     if isinstance(holder, list | collections.deque | dict | set):
         own, held = kind_of(holder), elements(holder)
         if isinstance(holder, set):
-            set.discard(holder, number)
-            set.add(holder, value)
+            if any(x is number for x in held):
+                set.discard(holder, number)
+                set.add(holder, value)
         elif isinstance(holder, dict) and any(k is number for k in held):
             fill(holder, [(settled(k), settled(v)) for k, v in zip(held, values(holder))])
         else:

@@ -30,6 +30,23 @@ GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"
 ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
                         "LOAD_SUPER_ATTR"))
 NONE = "LOAD_CONST", 0, None     # what loads None
+
+
+def _declines(number: float, name: str) -> bool:
+    """Does a method of a number give NotImplemented for what it does not know?"""
+    method = getattr(number, name)
+    if type(method) is not types.MethodWrapperType:
+        return False
+    try:
+        return method("") is NotImplemented
+    except (TypeError, AttributeError):
+        return False
+
+
+# Methods that decline where an operator would ask the other side. A Number declines other things
+# than a number of Python's does, so nobody may call them by name.
+DECLINING = frozenset(name for number in (1, 1.0) for name in dir(number)
+                      if _declines(number, name))
 FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 
 
@@ -81,7 +98,7 @@ class NamesInCode:
                 before: str | None) -> None:
         """Note what an instruction could tell; `last`: the global that was just loaded."""
         if name in ("LOAD_ATTR", "LOAD_METHOD"):     # methods of numbers or lists take just those
-            self.exact |= last in ("int", "float")
+            self.exact |= last in ("int", "float") or value in DECLINING
             self.direct |= last == "list"
         if last == "type" and name == "LOAD_FAST" and value == code.co_varnames[0]:
             self.types_itself = True

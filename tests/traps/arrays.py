@@ -2,6 +2,7 @@
 to, looked at, exchanged, changed in place."""
 import collections
 import dataclasses
+import math
 
 import numpy as np
 import whet
@@ -446,7 +447,8 @@ def arrays_of_numpy_meet_tensors():
         a = y.numpy()
         return (a * x, x + np.exp(a), (a * 2) @ x, (a > 0.5) * x, np.maximum(a, 1) - x,
                 np.where(a.sum() > 3, 1.0, 2.0) * x, round(a.mean(), 1) * x,
-                divmod(a.sum(), a.max() + 1)[1] * x, divmod(7, a[0] + 9))
+                divmod(a.sum(), a.max() + 1)[1] * x, divmod(7, a[0] + 9),
+                x * math.trunc(a.astype(float).sum()), x * math.ceil(a[0]), math.floor(a.max()))
     def calls(f):
         for i in range(6):
             yield f(ramp(3) + 1, ramp(3) * (i - 2) + 1)

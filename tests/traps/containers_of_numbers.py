@@ -8,6 +8,7 @@ import whet
 
 from tests.traps.harness import Box, outcome, ramp, trap
 
+SEEN = set()
 Options = collections.namedtuple("Options", "rate weight")
 
 
@@ -17,6 +18,13 @@ class Settings:
     rate: float
     steps: int = 2
     betas: tuple = (0.5, 0.75)
+
+
+@dataclasses.dataclass
+class Pair:
+    """Two numbers."""
+    count: int
+    size: float
 
 
 def several():
@@ -336,4 +344,19 @@ def lists_within_lists_of_numbers():
         for _ in range(6):
             row = [next(k)]
             yield f(ramp(2), [row, [next(k)], row])
+    return f, calls
+
+
+@trap
+def a_set_outside_and_an_object_made_inside():
+    """A number is added to a set; another one becomes an attribute of an object that is made."""
+    SEEN.clear()
+
+    def f(options, named):
+        SEEN.add(options.size)
+        return Pair(named["n"], 3.25)
+
+    def calls(f):
+        for k in range(6):
+            yield f(Pair(1, 0.5 + k), {"n": k - 1}), set(SEEN)
     return f, calls

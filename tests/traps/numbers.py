@@ -307,3 +307,15 @@ def identity_of_what_is_no_number_lets_numbers_vary():
             yield f(ramp(2), 0.1 * i)
             yield f(ramp(2), 0.1 * i, 2.0 + i, shift=None if i % 2 else 0.5 * i)
     return f, calls
+
+
+@trap
+def operators_by_the_names_of_their_methods():
+    """They give NotImplemented for what Python's own class of number does not know."""
+    def f(x, k):
+        return x * 2, repr(k.__mul__(2.0)), repr(k.__lt__(2.5)), k.__add__(1)
+
+    def calls(f):
+        for k in (1.5, -0.25, 3.5, 2, 4, 7, 2.25):
+            yield f(ramp(2), k)
+    return f, calls

@@ -1,0 +1,387 @@
+"""Random Python around tensors, called eagerly and traced: every call must come to the same.
+
+    python -m tests.fuzz_python --seconds 60 --seed 1
+
+Most of what a traced function does is not tensors but Python: numbers that differ from call to
+call, of Python's and of NumPy's, alone and in containers, compared, looked up, formatted and
+branched on.
+A program is a function made of the forms in tests/python_forms.py, and a list of calls. It runs
+twice, eagerly and traced, each time in a module of its own. After each call its results, with the
+types of all that is in them, or its error, and the state that it changed are compared. A wrong
+program is made as short as possible and printed.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import faulthandler
+import itertools
+import os
+import random
+import re
+import sys
+import time
+import warnings
+
+import numpy as np
+
+from tests import python_forms, python_statements
+
+KINDS = "ifbzsldotua"
+# what needs no parentheses within an expression
+ALONE = re.compile(r"[A-Za-z_][\w.]*(\[[\w']+\])?")
+SLOT = re.compile(r"{(set:)?(name:)?([a-z]+)}")
+NUMBERS = {
+    "i": ["0", "1", "2", "3", "5", "-1", "-4", "17", "256", "1000"],
+    "f": ["0.0", "1.0", "2.0", "0.5", "-1.5", "3.25", "-0.0", "1e-3", "7.0"],
+    "b": ["True", "False"],
+    "z": ["np.float32(1.5)", "np.float64(-2.0)", "np.int64(3)", "np.float64(0.25)", "np.int32(1)"],
+    "s": ["'1'", "'abc'", "''"]}
+RARE = ["math.nan", "math.inf", "-math.inf", "1e300", "1e-310"]
+
+
+def _expressions():
+    """{kind: the texts of its forms}"""
+    made = {}
+    for line in python_forms.EXPRESSIONS.strip().split("\n"):
+        kind, text = line.split(None, 1)
+        made.setdefault(kind, []).append(text)
+    return made
+
+
+EXPRESSIONS = _expressions()
+STATEMENTS = python_statements.STATEMENTS.strip().split("\n\n")
+
+
+# ---- programs ------------------------------------------------------------------------------------
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """A form with what stands in its slots: an expression of a kind, a statement, or a block."""
+    kind: str
+    text: str
+    parts: tuple = ()
+
+    def written(self):
+        """Its source."""
+        parts = iter(self.parts)
+        lines = []
+        for line in self.text.split("\n"):
+            indent = line[:len(line) - len(line.lstrip())]
+            line = SLOT.sub(lambda _: next(parts).inside().replace("\n", "\n" + indent), line)
+            lines.append(line.replace("{{", "{").replace("}}", "}"))
+        return "\n".join(lines)
+
+    def inside(self):
+        """Its source as a part of something."""
+        text = self.written()
+        return f"({text})" if self.kind in KINDS and not ALONE.fullmatch(text) else text
+
+
+def block(statements):
+    """Statements one after another."""
+    return Form("block", "\n".join(["{block}"] * len(statements)) or "pass", tuple(statements))
+
+
+class Writer:
+    """Draws forms; knows which names are bound."""
+
+    def __init__(self, r, names):
+        self.r, self.names, self.made = r, names, itertools.count()
+        self.local = dict(LOCAL)
+
+    def expression(self, kind, depth):
+        """An expression of a kind."""
+        if kind == "v":
+            kind = self.r.choice(KINDS)
+        if kind == "n":
+            kind = self.r.choice("iiffb")
+        if depth <= 0 or self.r.random() < 0.25:
+            return self.leaf(kind)
+        text = self.r.choice(EXPRESSIONS[kind])
+        return Form(kind, text, tuple(self.slots(text, depth)))
+
+    def leaf(self, kind):
+        """A name that is bound, or now and then a constant."""
+        if kind in NUMBERS and self.r.random() < 0.2:
+            return Form(kind, self.r.choice(NUMBERS[kind]))
+        return Form(kind, self.r.choice(self.names[kind]))
+
+    def slots(self, text, depth):
+        """What stands in the slots of a text."""
+        for sets, name, kind in SLOT.findall(text):
+            if sets:
+                value, new = self.expression(kind, depth), f"{kind}{next(self.made)}"
+                self.names[kind] = [*self.names[kind], new]
+                self.local[kind] = [*self.local[kind], new]
+                yield Form("set", new + " = {v}", (value,))
+            elif name:
+                kind = self.r.choice("if") if kind == "n" else kind
+                yield Form("name", self.r.choice(self.local[kind]))
+            elif kind == "block":
+                yield self.inner(depth - 1)
+            else:
+                yield self.expression(kind, depth - 1)
+
+    def inner(self, depth):
+        """A block whose new names are not seen outside of it."""
+        kept = dict(self.names), dict(self.local)
+        made = block([self.statement(depth) for _ in range(self.r.randint(1, 2))])
+        self.names, self.local = kept
+        return made
+
+    def statement(self, depth):
+        """A statement."""
+        texts = [t for t in STATEMENTS if depth > 1 or "{block}" not in t]
+        text = self.r.choice(texts)
+        return Form("statement", text, tuple(self.slots(text, depth)))
+
+
+ARGUMENTS = ["i", "j", "x", "y", "on", "z", "s", "numbers", "named", "options", "t", "a"]
+LOCAL = {"i": ["i", "j"], "f": ["x", "y"], "b": ["on"], "z": ["z"], "s": ["s"], "l": ["numbers"],
+         "d": ["named"], "o": ["options"], "t": ["t"], "u": ["u"], "a": ["a"]}
+REACHED = {"i": ["options.n", "named['i']", "K"], "f": ["options.x", "named['x']", "EPS"],
+           "b": ["options.on"], "t": ["W"], "u": ["t.sum()"]}
+
+
+@dataclasses.dataclass
+class Program:
+    """A function and the calls that are made of it."""
+    body: Form
+    results: tuple
+    calls: list
+
+    @classmethod
+    def drawn(cls, seed):
+        """The program of a seed."""
+        r = random.Random(seed)
+        writer = Writer(r, {k: [*LOCAL[k], *REACHED.get(k, ())] for k in KINDS})
+        body = block([writer.statement(3) for _ in range(r.randint(1, 5))])
+        results = tuple(writer.expression("v", 3) for _ in range(r.randint(1, 3)))
+        return cls(body, results, cls._calls(r))
+
+    @staticmethod
+    def _calls(r):
+        """Arguments of each call, as source: some never differ, some are drawn from a few."""
+        draws = {name: Draws(r) for name in ARGUMENTS}
+        made = []
+        for _ in range(r.randint(8, 20)):
+            call = {name: of.argument(name) for name, of in draws.items()}
+            if made and r.random() < 0.15:
+                call = r.choice(made)
+            made.append(dict(call, K=r.choice("0123") if r.random() < 0.03 else None))
+        return made
+
+    def source(self):
+        """The module of the function."""
+        returns = [Form("statement", "returned.append({v})", (e,)) for e in self.results]
+        lines = ["u = t[0]", "returned = []", *block([self.body, *returns]).written().split("\n"),
+                 "return returned"]
+        body = "".join(f"    {line}\n" for line in lines)
+        return f"{python_statements.HEAD}\n\ndef f({', '.join(ARGUMENTS)}):\n{body}"
+
+    def smaller(self):
+        """Programs that are a little smaller."""
+        for k in range(len(self.calls)):
+            yield dataclasses.replace(self, calls=self.calls[:k] + self.calls[k + 1:])
+        for k in range(len(self.results)):
+            yield dataclasses.replace(self, results=self.results[:k] + self.results[k + 1:])
+        for k, e in enumerate(self.results):
+            for less in shorter(e):
+                others = self.results[:k], self.results[k + 1:]
+                yield dataclasses.replace(self, results=(*others[0], less, *others[1]))
+        for less in shorter(self.body):
+            yield dataclasses.replace(self, body=less)
+        for name in ARGUMENTS:
+            if any(c[name] != self.calls[0][name] for c in self.calls):
+                same = [{**c, name: self.calls[0][name]} for c in self.calls]
+                yield dataclasses.replace(self, calls=same)
+
+
+def shorter(form):
+    """Forms of the same kind that are a little shorter."""
+    if form.kind in LOCAL and form.parts:
+        yield Form(form.kind, LOCAL[form.kind][0])
+        yield from (p for p in form.parts if p.kind == form.kind)
+    if form.kind == "block" and form.parts:
+        for k in range(len(form.parts)):
+            yield block(form.parts[:k] + form.parts[k + 1:])
+            inner = [p.parts for p in form.parts[k].parts if p.kind == "block"]
+            yield from (block((*form.parts[:k], *p, *form.parts[k + 1:])) for p in inner)
+    for k, part in enumerate(form.parts):
+        for less in shorter(part):
+            yield dataclasses.replace(form, parts=(*form.parts[:k], less, *form.parts[k + 1:]))
+
+
+class Draws:
+    """The values of an argument of a program: how many there are, and of what kinds."""
+
+    def __init__(self, r):
+        self.r, self.most = r, r.choice([1, 1, 2, 3, 99])
+        self.mixed, self.rare = r.random() < 0.15, r.random() < 0.1
+        self.length, self.made = r.choice([1, 2, 2, 3]), []
+
+    def argument(self, name):
+        """The source of the next value."""
+        if len(self.made) < self.most:
+            self.made.append(self.anew(name))
+            return self.made[-1]
+        return self.r.choice(self.made)
+
+    def number(self, kind):
+        """The source of a number."""
+        r = self.r
+        if self.mixed:
+            kind = r.choice([kind, kind, "i", "f", "b"])
+        if self.rare and kind == "f" and r.random() < 0.3:
+            return r.choice(RARE)
+        if kind in "if" and r.random() < 0.4:
+            return str(r.randint(-9, 99) if kind == "i" else round(r.uniform(-3, 3), 3))
+        return r.choice(NUMBERS[kind])
+
+    def anew(self, name):
+        """The source of a value."""
+        r = self.r
+        if name == "numbers":
+            length = r.choice([1, 2, 3]) if self.mixed else self.length
+            return f"[{', '.join(self.number('fi'[k % 2]) for k in range(length))}]"
+        if name == "named":
+            return f"{{'x': {self.number('f')}, 'i': {self.number('i')}}}"
+        if name == "options":
+            return f"Options({self.number('i')}, {self.number('f')}, {r.choice(NUMBERS['b'])})"
+        if name in "ta":
+            values = ", ".join(str(round(r.uniform(-2, 2), 2)) for _ in range(4))
+            return f"whet.tensor([{values}])" if name == "t" else f"np.array([{values}])"
+        if name == "s" or name == "z":
+            return r.choice(NUMBERS[name])
+        return self.number({"i": "i", "j": "i", "x": "f", "y": "f", "on": "b"}[name])
+
+
+# ---- running them --------------------------------------------------------------------------------
+def exactly(x, within=()):
+    """What can be seen of a value: the types of all that is in it, and its bits."""
+    import whet
+    if id(x) in within:
+        return "again"
+    within = (*within, id(x))
+    if isinstance(x, whet.Tensor):
+        return "tensor", str(x.dtype), tuple(x.shape), x.detach().numpy().tobytes(), x.requires_grad
+    if isinstance(x, np.ndarray | np.generic):
+        return type(x).__name__, str(x.dtype), x.shape, x.tobytes()
+    if isinstance(x, dict):
+        return type(x).__name__, [(exactly(k, within), exactly(v, within)) for k, v in x.items()]
+    if isinstance(x, list | tuple):
+        return type(x).__name__, [exactly(v, within) for v in x]
+    if isinstance(x, set):
+        return "set", sorted(repr(exactly(v, within)) for v in x)
+    if hasattr(x, "__dict__") and not isinstance(x, type):
+        return type(x).__name__, exactly(vars(x), within)
+    return type(x).__name__, repr(x)
+
+
+class Side:
+    """One of the two ways to run a program, in a module of its own."""
+
+    def __init__(self, program, traced):
+        import whet
+        self.space, self.text = {"__name__": "program"}, program.source()
+        exec(compile(self.text, "<program>", "exec"), self.space)
+        self.f = whet.jit.trace(self.space["f"]) if traced else self.space["f"]
+
+    def call(self, given):
+        """What a call comes to."""
+        if given["K"] is not None:
+            self.space["K"] = int(given["K"])
+        args = [eval(given[name], self.space) for name in ARGUMENTS]
+        try:
+            out = exactly(self.f(*args))
+        except Exception as e:
+            out = type(e).__name__, str(e)
+        state = [exactly(self.space[name]) for name in ("state", "log", "table", "seen")]
+        return [out, exactly(args), *state]
+
+
+def compared(program, count=None):
+    """(the first call that differs, eager, traced), or None where all agree."""
+    eager, traced = Side(program, False), Side(program, True)
+    for k, given in enumerate(program.calls):
+        want, got = eager.call(given), traced.call(given)
+        if want != got:
+            which = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
+            return k, want[which], got[which]
+    if count is not None:
+        ledger = traced.f._calls.policy.summary()
+        count["replayed"] += ledger.replayed
+        count["programs that replayed"] += ledger.replayed > 0
+    return None
+
+
+def shortened(program):
+    """The program without what it takes none of to be wrong."""
+    def wrong(p):
+        try:
+            return compared(p) is not None
+        except Exception:
+            return False
+    changed = True
+    while changed:
+        less = next((p for p in program.smaller() if wrong(p)), None)
+        program, changed = less or program, less is not None
+    return program
+
+
+@contextlib.contextmanager
+def generous():
+    """All recordings are worth while, no call is timed, and nothing is said."""
+    from whet.jit.policy import account, timing
+    kept = account.GRACE, timing.EARLY
+    account.GRACE, timing.EARLY = float("inf"), 10**9
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        account.GRACE, timing.EARLY = kept
+
+
+def shown(program):
+    """A program to be read."""
+    text = program.source()[len(python_statements.HEAD):]
+    calls = [", ".join(v for v in c.values() if v is not None) for c in program.calls]
+    return "\n".join([text, *calls])
+
+
+def fuzz(seed, seconds, most=10**9):
+    """(programs, counts, what was wrong): drawn from a seed until the time is over."""
+    end, wrong = time.time() + seconds, []
+    count = {"replayed": 0, "programs that replayed": 0}
+    done = 0
+    with generous():
+        for s in range(seed, seed + most):
+            if time.time() > end:
+                break
+            program, done = Program.drawn(s), done + 1
+            if compared(program, count):
+                program = shortened(program)
+                k, want, got = compared(program)
+                how = f"seed {s}, call {k}:\n    eager  {want}\n    traced {got}"
+                wrong.append(f"{how}\n{shown(program)}")
+                print(wrong[-1], flush=True)
+    return done, count, wrong
+
+
+def main():
+    faulthandler.enable()
+    a = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    a.add_argument("--seconds", type=float, default=10)
+    a.add_argument("--seed", type=int, default=0)
+    a.add_argument("--rounds", type=int, default=10**9)
+    a = a.parse_args()
+    done, count, wrong = fuzz(a.seed, a.seconds, a.rounds)
+    print(f"{done} programs, {count}, {len(wrong)} wrong")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    cache = os.path.join(os.path.dirname(__file__), "..", ".whet-cache")
+    os.environ.setdefault("WHET_CACHE_DIR", cache)
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""What tests/fuzz_python.py draws from: forms of Python's statements, and the module around them.
+
+Slots are those of tests/python_forms.py, and {set:i}, a new name for an int, {name:i}, a name that
+is one of the function, and {block}, statements.
+"""
+
+STATEMENTS = """
+{set:i}
+
+{set:f}
+
+{set:b}
+
+{set:z}
+
+{set:s}
+
+{set:l}
+
+{set:d}
+
+{set:o}
+
+{set:t}
+
+{set:u}
+
+{set:a}
+
+{name:i} += {i}
+
+{name:f} *= {n}
+
+{name:f} -= {z}
+
+{name:t} = {name:t} * {n}
+
+{name:i}, {name:i} = {i}, {i}
+
+{name:i}, {name:f} = {i}, {f}
+
+{name:f} = {name:i} = {i}
+{name:f} *= 1.0
+
+{name:l}.append({n})
+
+{name:l}.insert(0, {n})
+
+{name:l}.extend([{n}, {n}])
+
+{name:l}.sort()
+
+{name:l}[0] = {n}
+
+{name:l}[-1] += {n}
+
+{name:d}["x"] = {n}
+
+{name:d}["x"] += {n}
+
+{name:d}.update(x={n}, z={n})
+
+{name:d}.setdefault("w", {n})
+
+{name:o}.x = {f}
+
+{name:o}.n += 1
+
+setattr({name:o}, "n", {i})
+
+if {b}:
+    {block}
+
+if {n}:
+    {block}
+
+if {b}:
+    {block}
+else:
+    {block}
+
+if {n} > {n}:
+    {block}
+else:
+    {block}
+
+if {u}.item() > {n}:
+    {block}
+
+if {z} > {n}:
+    {block}
+else:
+    {block}
+
+if {s} == {s}:
+    {block}
+
+for k in range({i} % 3):
+    {block}
+
+for k in range(2):
+    {block}
+
+for q in {l}:
+    {name:f} = {name:f} + q
+
+for q in {l}:
+    {name:t} = {name:t} + q
+
+for k, q in enumerate({l}):
+    {name:t} = {name:t} * 0.5 + q * k
+
+for q in {d}.values():
+    {name:t} = {name:t} + q
+
+step = {i}
+while step > 2:
+    step //= 2
+    {name:t} = {name:t} * step
+
+try:
+    {block}
+except (ValueError, ZeroDivisionError, OverflowError):
+    {block}
+
+try:
+    {name:f} = {n} / {n}
+except ZeroDivisionError:
+    {name:f} = {f}
+
+with whet.no_grad():
+    {block}
+
+state.total += {n}
+
+state.total = {n}
+
+state.last = {v}
+
+state.seen = [*state.seen[-2:], {n}]
+
+state.count += 1
+
+log.append({n})
+
+log.append({v})
+
+log[-1:] = [{n}]
+
+table["k"] = {n}
+
+table["k"] = table.get("k", 0) + {n}
+
+seen.add({n})
+
+assert {n} != 1234567, f"{{{name:n}}}"
+
+if {n} == 1234567:
+    raise ValueError({s})
+
+def inner(q, by={n}):
+    return q * by + {n}
+{name:f} = inner({f})
+
+def inner():
+    return {n}
+{name:f} = inner() * 1.0
+
+{name:i} = 0 if (step := {i}) > 2 else step
+
+match {i}:
+    case 0 | 1:
+        {block}
+    case _:
+        {block}
+
+state.total = float(state.total) * 0.5 + {n}
+
+del log[:-3]
+
+{name:f} = state.total * 1.0
+
+{name:f} = total_of({n}, {n})
+
+{name:f} = total_of(*{l})
+
+{name:f} = total_of(**{{"p": {n}, "q": {n}}})
+"""
+
+HEAD = """
+import bisect
+import copy
+import dataclasses
+import functools
+import heapq
+import itertools
+import json
+import math
+import numbers
+import operator
+import statistics
+import struct
+from collections import Counter, defaultdict
+
+import numpy as np
+
+import whet
+import whet.nn.functional as F
+
+
+@dataclasses.dataclass
+class Options:
+    n: int
+    x: float
+    on: bool
+
+    @property
+    def doubled(self):
+        return self.n * 2
+
+    def plus(self, k):
+        return self.n + k
+
+    def scaled(self, by):
+        return Options(self.n, self.x * by, not self.on)
+
+    def times(self, t):
+        return t * self.x if self.on else t + self.n
+
+
+class State:
+    def __init__(self):
+        self.total, self.last, self.seen, self.count = 0, None, [], 0
+
+
+def twice(k):
+    return k + k
+
+
+def chosen(k):
+    return {0: 5, 1: 7}.get(k, k)
+
+
+@functools.lru_cache
+def remembered(k):
+    return k * 3
+
+
+def counted(k):
+    for j in range(k % 3):
+        yield j + k
+
+
+def scaled(t, by):
+    return t * by
+
+
+def total_of(*numbers, **named):
+    return float(sum(numbers) + sum(named.values()))
+
+
+whet.manual_seed(0)
+layer = whet.nn.Linear(4, 4)
+state, log, table, seen = State(), [], {}, set()
+K, EPS, W = 2, 0.5, whet.tensor([0.5, -1.0, 2.0, 0.0])
+"""
