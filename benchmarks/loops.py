@@ -5,7 +5,7 @@ Each loop of `tests/loops` runs eagerly and traced, each in a process of its own
 the cache of kernels, and then again with what the first runs left there. Times are those of the
 calling thread's processor, call by call.
 
-    python -m benchmarks.loops [--only ppo sac] [--warmer 2]
+    python -m benchmarks.loops [--only ppo sac] [--warmer 2] [--times 60]
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ WARM, SHARE = 10, 0.95
 GOOD = 18                                # loops that should
 
 
-def once(name, how):
+def once(name, how, times):
     """Run a loop here: (seconds of each call, which calls were replayed, warnings)."""
     import whet
     import whet.jit
@@ -30,6 +30,7 @@ def once(name, how):
     limit = account.GRACE
     from tests.loops import harness
     account.GRACE = limit                    # tests lift it
+    harness.TIMES = times
     whet.set_num_threads(1)
     build, clock = harness.loops()[name], time.thread_time
     depth, took, replays, order = [0], [], [], {}
@@ -59,10 +60,10 @@ def once(name, how):
     return took, replays, told
 
 
-def apart(name, how, cache):
+def apart(name, how, cache, times):
     """Run a loop in a process of its own."""
     env = {**os.environ, "WHET_CACHE_DIR": cache}
-    command = [sys.executable, "-m", "benchmarks.loops", "--one", name, how]
+    command = [sys.executable, "-m", "benchmarks.loops", "--one", name, how, "--times", str(times)]
     out = subprocess.run(command, env=env, capture_output=True, text=True)
     if out.returncode:
         raise RuntimeError(out.stderr)
@@ -84,10 +85,11 @@ def main(argv=()):
     ask = argparse.ArgumentParser()
     ask.add_argument("--one", nargs=2)
     ask.add_argument("--only", nargs="*")
+    ask.add_argument("--times", type=int, default=1, help="epochs, for each of a loop's own")
     ask.add_argument("--warmer", type=int, default=1, help="traced runs between cold and warm")
     ask = ask.parse_args(argv)
     if ask.one:
-        print(json.dumps(once(*ask.one)))
+        print(json.dumps(once(*ask.one, ask.times)))
         return
     from tests.loops import harness
     each = "eager ms", "traced ms", "ms beyond, at worst", "after call", "replayed late"
@@ -100,8 +102,8 @@ def main(argv=()):
             facts = [name]
             for k in range(2):
                 for _ in range(ask.warmer if k else 0):      # what was compiled beside is kept
-                    apart(name, "traced", other)
-                eager, traced = apart(name, "eager", one), apart(name, "traced", other)
+                    apart(name, "traced", other, ask.times)
+                eager, traced = apart(name, "eager", one, ask.times), apart(name, "traced", other, ask.times)
                 lost, at = worst(eager[0], traced[0])
                 share = traced[1].count(True) / max(len(traced[1]), 1)
                 if not k:

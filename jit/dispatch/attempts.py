@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..capture.findings import Findings
 from ..capture.refused import Wrong
 from ..capture.session import Session, Unrecorded
+from ..effects.lay_state import Left
 from ..guards import sizes
 from ..policy import timing
 from ..policy.account import TIMED, Policy
@@ -75,6 +76,7 @@ class FirstRecording(Session):
         self.recording: Recording | None = None
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
         self.model_key: Key = ()             # of the call, without its sizes
+        self.left = Left([], [], [])         # in Python's state, by the run
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
 
@@ -130,6 +132,7 @@ class FirstRecording(Session):
         """Make the recording, and keep it if numbers that vary were only computed with."""
         self.run_seconds = timing.busy() - self.began
         findings = Findings(self, out)
+        self.left = findings.left
         if self.may_set_up and self.leaves_its_start():
             self.became = "set_up"
             return
@@ -151,6 +154,7 @@ class FirstRecording(Session):
         if hasattr(self, "run"):
             self.learned.loosen(self.world.changes())
             self.learned.expect(self.world)
+            self.learned.foresee(self.left.effects)
 
     def only_computed(self) -> bool:
         """Were numbers that vary only computed with? Those that Python went on from are guards from

@@ -13,6 +13,7 @@ from whet.cpu import pool
 from whet.tensor_base import Base
 
 from ..capture.varying_numbers import varies
+from ..effects.recipes import Number
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import Given
@@ -20,6 +21,8 @@ from ..guards.slots import several
 from .varying_arguments import VaryingArguments
 
 if TYPE_CHECKING:
+    from ..effects.recipes import Recipe
+    from ..guards.spots import Spot
     from ..replay.recording import Recording
     from ..report.names import Key
     from .invocation import Args, Kwargs
@@ -84,6 +87,13 @@ class Learned:
                 self.loose |= {(id(group), name) for group in x.param_groups
                                for name in x.scheduled if varies(group.get(name))}
         self.loose -= self.fixed
+
+    def foresee(self, effects: Iterable[tuple[Spot, Recipe]]) -> None:
+        """Where a run leaves a number that it computed of others that vary, that varies, too,
+        though it was the same this time."""
+        if not self.numbers_are_known:
+            self.loose |= {spot.key for spot, made in effects if isinstance(made, Number)}
+            self.loose -= self.fixed
 
     def fix(self, places: Iterable[Any]) -> None:
         """Python went on from what was at these places: it is a guard from now on."""

@@ -34,14 +34,42 @@ class Replays:
 
     def result(self, call: Invocation) -> Any:
         """The result by one of the recordings of calls like this one, or MISSED."""
+        policy, out = self.policy, MISSED
+        known = policy.eager_seconds(call.kind) < math.inf
+        gain = policy.gain(call.kind) if known else math.inf
         for r in list(self.recordings.of(call.key)):
-            if not r.slow or r.calls >= r.trial.at:
-                out = self.by(r, call)
+            if r.slow and r.calls < r.trial.at:
+                continue
+            if not r.luck.pays(gain):
+                policy.count("missed")
+                continue
+            out = self.tried(r, call)
+            if out is not MISSED:
+                break
+        return out
+
+    def passed_over(self, call: Invocation) -> Any:
+        """The result by one of the recordings that were not tried, as they rarely fit, or MISSED:
+        a try takes less than a new recording."""
+        out = MISSED
+        for r in list(self.recordings.of(call.key)):
+            if not r.slow and r.luck.passed:
+                out = self.tried(r, call)
                 if out is not MISSED:
-                    r.entered += 1
-                    return out
-                self.recordings.unfit(r)
-        return MISSED
+                    break
+        return out
+
+    def tried(self, r: Recording, call: Invocation) -> Any:
+        """The result by a recording, or MISSED."""
+        start = timing.clock()
+        out = self.by(r, call)
+        if out is not MISSED:
+            r.entered += 1
+            r.luck.fitted()
+        else:
+            r.luck.missed(timing.clock() - start)
+            self.recordings.unfit(r)
+        return out
 
     def by(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
@@ -68,7 +96,7 @@ class Replays:
             out = native_entry.enter(r.ready, call.args, call.kwargs)
             if out is not MISSED:
                 took = timing.clock() - start
-                self.policy.replayed(r.kind, took)
+                self.policy.replayed(r.kind, took, not haste.pending())
                 if r.trial.at and r not in self.tables.latest[:1]:
                     self.tables.first(r, call.args)
                 return out, took
@@ -76,14 +104,18 @@ class Replays:
             r.counted += 1
             return self.subject.fn(*call.args, **call.kwargs), timing.clock() - start
         try:
-            out = r.call(call.given.leaves, call.given.boxes)
-            renewed = out is not MISSED and r.prepare(call.args, call.kwargs, call.given)
+            given = call.given
+            renewed = r.moves_on and (not r.is_due or _fits(r, given)) \
+                and r.prepare(call.args, call.kwargs, given)
+            out = r.call(given.leaves, given.boxes)
+            if out is not MISSED and not r.moves_on:
+                renewed |= r.prepare(call.args, call.kwargs, given)
         finally:
             r.lock.release()
         took = timing.clock() - start
         if out is not MISSED:
             r.counted += 1
-            self.policy.replayed(r.kind, took)
+            self.policy.replayed(r.kind, took, r.ready is None and not haste.pending())
             if renewed:
                 self.tables.put(r)
                 if r.trial.at:
@@ -165,6 +197,14 @@ def _serves(r: Recording, given: Given) -> bool:
     if not r.lock.acquire(False):
         return False
     try:
+        return _fits(r, given)
+    finally:
+        r.lock.release()
+
+
+def _fits(r: Recording, given: Given) -> bool:
+    """The same where this thread has locked it."""
+    try:
         leaves = r.reach(given.leaves)
         if leaves is None or not r.fits(leaves, given.boxes):
             return False
@@ -172,5 +212,3 @@ def _serves(r: Recording, given: Given) -> bool:
         return True
     except Miss:
         return False
-    finally:
-        r.lock.release()

@@ -47,7 +47,7 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     if not r.replay.inputs.are_arguments_like(given.looks):
         return None
     reached = r.reach(given.leaves)
-    if reached is None or not r.world.same():
+    if reached is None or not r.world.takes_equals():
         return None
     slots = reached[len(given.leaves):]
     numbers = ({id(x) for x in given.numbers.values()}

@@ -11,15 +11,17 @@ comes again.
   back before more is spent. Where other sizes turn out to go another way (a loop that runs as often
   as there are rows), this ends with what may be spent.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
-- A kind whose calls so far would have paid for its recording may take all that can be spent, another one a share of it. The share shrinks
-  while recordings cost more than they bring in.
+- A kind may take all that can be spent once a recording would have paid, had it been there for the
+  calls that none served: those that nobody asked about among them, and the more of them the less
+  its recordings so far have brought in of what they cost. Before that it may take a share, which
+  shrinks while recordings cost more than they bring in.
+- A recording that has not fitted for long is asked rarely whether it does: see `luck.py`.
 - A plan for a range of sizes is made while the last one took no more than PLANS of what can be
   spent. Sizes of ranges that have a plan are served by it all the same.
-- Where nothing can be spent, a call is not even asked what kind it is, if asking takes a noticeable part of its time.
+- Where nothing can be spent, or less than what was last wanted, a call is not even asked what kind
+  it is, if asking takes a noticeable part of its time.
 
-Recordings are held in MEMORY bytes. Where a new one finds no room, it takes the place of one that
-brings in clearly less in the same time; in a cycle of more kinds than there is room for, all bring
-in the same, so those that are there stay.
+Recordings are held in so many bytes: see `memory.py`.
 """
 import itertools
 import math
@@ -27,6 +29,7 @@ import random
 import threading
 
 from ..guards import table_index
+from . import memory
 from .ledger import Cost, Kind, Ledger, average
 
 # of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what
@@ -51,15 +54,13 @@ PLANS = 0.5                      # of what may be spent: what a plan for a range
 # of the calls that could have a recording without a run one in so many is eager
 SOUNDING = 32
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
-# of eager's time: what asking may take, once so many seconds or less can be spent
-ASKING, RESERVE = 0.03, 0.01
+# of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
+# next recording takes; and what it takes then, as that has to be saved up
+ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
 # eager calls in a row, or seconds that asking took in them, until it is left out, and for how many
 # calls at most
 PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
-MEMORY = 1 << 28                 # bytes of recordings
-# times as much must a new recording bring in as the worst of so many that are there
-BETTER, SAMPLE = 1.5, 8
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
 
 
@@ -87,6 +88,9 @@ class Policy:
         self.strayed = False
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
         self.wasted = 0.0                    # seconds that asking took in eager calls in a row
+        self.skipped = 0                     # calls that were not asked, since one was
+        # what the recording costs that was last too costly
+        self.wanted = 0.0
         self.bypass = None                   # the table by which machine code makes these
         # decisions; the first of the recordings whose calls are counted next
         self.turn, self.reaped = itertools.count(), 0
@@ -101,7 +105,8 @@ class Policy:
                 kind = self.kinds[key] = Kind(self.ledger.eager, objects)
                 if len(self.kinds) > HISTORY:
                     self.kinds.pop(next(iter(self.kinds)))
-        kind.calls += 1
+        kind.came(self.skipped)
+        self.skipped = 0
         return kind
 
     def eager_seconds(self, kind):
@@ -127,16 +132,21 @@ class Policy:
         self.typical = min(self.typical, seconds) if self.first_calls else average(
             self.typical, seconds)
         self.first_calls = max(self.first_calls - 1, 0)
-        self.asking = (average(self.asking, max(asked - seconds, 0.0)) if self.asking else asked
-                       - seconds)
+        # (now and then Python looks for garbage meanwhile)
+        asking = max(asked - seconds, 0.0)
+        self.asking = (average(self.asking, min(asking, 2 * self.asking)) if self.asking
+                       else asking)
         self.count(why)
         self.ledger.spent += asked
         self.ledger.eager += seconds
         self.idle += 1
         self.wasted = (self.wasted if self.idle > 1 else 0.0) + asked - seconds
         in_vain = self.idle >= PATIENCE or self.wasted > WASTED
-        if in_vain and self.balance < RESERVE and self.asking > ASKING * self.typical:
-            self.resting = min(int(self.asking / (ASKING * max(self.typical, 1e-7))), LONGEST)
+        nothing = self.balance < max(RESERVE, self.wanted)
+        if in_vain and nothing and self.asking > ASKING * self.typical:
+            # (by chance, as calls may come in turns)
+            calls = self.asking / (SAVING * max(self.typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
+            self.resting = min(int(calls), LONGEST)
 
     def timed(self, kind, seconds):
         """A call of a kind ran eagerly in so many seconds, for comparison."""
@@ -144,15 +154,20 @@ class Policy:
         self.typical = seconds if self.typical == math.inf else self.typical
         self.count("timed")
 
-    def replayed(self, kind, seconds):
-        """A replay was made in so many seconds."""
-        first, kind.replay, self.idle = kind.replay == math.inf, min(kind.replay, seconds), 0
+    def replayed(self, kind, seconds, typical=True):
+        """A replay was made in so many seconds. `typical`: later ones will take about as long: it
+        made no table, and its kernels are compiled well."""
+        self.idle = 0
         self.count("replayed")
         worth = self.eager_seconds(kind)
         if 0 < worth < math.inf:
             self.ledger.saved += worth - seconds
+            kind.saved += worth - seconds
+        if typical:
+            first, kind.replay = kind.replay == math.inf, min(kind.replay, seconds)
+            kind.timed += 1
             # (memory, tables and kernels are new to the first one)
-            if not first or kind.replay < self.ratio * worth:
+            if 0 < worth < math.inf and (not first or kind.replay < self.ratio * worth):
                 self.ratio = average(self.ratio, min(kind.replay / worth, 2.0))
                 self.timings += 1
 
@@ -174,6 +189,7 @@ class Policy:
         self.resting = max(self.resting - n, 0)
         self.idle += n
         worth = n * (self.typical if self.typical < math.inf else 0.0)
+        self.skipped += n
         self.count("unasked", n)
         self.ledger.spent += worth
         self.ledger.eager += worth
@@ -201,6 +217,7 @@ class Policy:
             self.ledger.spent += n * took
             self.ledger.eager += n * worth
             self.ledger.saved += n * (worth - took)
+            kind.saved += n * (worth - took)
             self.idle = 0
 
     def harvest_sized(self):
@@ -232,7 +249,8 @@ class Policy:
         worth = self.eager_seconds(kind)
         if worth == math.inf:
             return 0.0
-        return worth - (kind.replay if kind.replay < math.inf else self.ratio * worth)
+        return worth - (kind.replay if kind.timed >= TIMED
+                        else min(kind.replay, self.ratio * worth))
 
     def rate(self, kind):
         """What replays of a kind bring in, by seconds of eager calls since it was first met."""
@@ -242,6 +260,7 @@ class Policy:
         """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do
         calls of this kind have recordings? `like()`: is there a recording of other sizes?
         `declared`: does the user expect other sizes?"""
+        kind.missed += kind.weight
         if self.made < OPENING and not (
                 self.strayed and self.full.of(self.eager_seconds(kind)) > self.balance):
             return None
@@ -251,11 +270,14 @@ class Policy:
             self.harvest()
         eager, balance = self.eager_seconds(kind), self.balance
         resized, full = self.like.of(eager), self.full.of(eager)
-        if (min(resized, full) > balance
-                or not self.affords(kind, full) and not (self.affords(kind, resized) and like())):
+        self.wanted = min(resized, full)
+        if self.wanted > balance:
+            return "costly"
+        if not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
+            self.wanted = full
             return "costly"
         size = self.bytes // max(len(self.held), 1)
-        return ("crowded" if self.bytes + size > MEMORY and self.room(kind, size, ()) is None
+        return ("crowded" if self.bytes + size > memory.LIMIT and self.room(kind, size, ()) is None
                 else None)
 
     def makes(self, kind):
@@ -319,19 +341,21 @@ class Policy:
         """The part of what can be spent that a recording of a kind may take."""
         if self.pays(kind, cost):
             return 1.0
-        worth = kind.calls * self.gain(kind) / cost
+        worth = kind.missed * self.gain(kind) / cost
         yields = (min(1.0, (self.ledger.saved + GRACE) /
                       (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0)
         return max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
 
     def pays(self, kind, cost):
-        """Would the calls of a kind so far have paid for a recording?"""
-        return kind.calls * self.gain(kind) >= cost
+        """Would a recording have paid, had it been there for the calls of a kind that none
+        served?"""
+        return kind.missed * self.gain(kind) * kind.returns(cost) >= cost
 
     def recorded(self, kind, seconds, run, like, what):
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
         `run`; `what`: a field of the ledger."""
         self.made += 1
+        kind.missed = 0
         worth = min(self.eager_seconds(kind), run)
         # (watched, it may take many times as long)
         if self.typical == math.inf:
@@ -340,6 +364,7 @@ class Policy:
         self.count(what)
         self.strayed = like and what == "failed"
         self.ledger.recording += seconds - worth
+        kind.spent += seconds - worth
         (self.like if like else self.full).note(seconds - worth, worth)
         self.ledger.spent += seconds
         self.ledger.eager += worth
@@ -349,18 +374,9 @@ class Policy:
     def room(self, kind, size, lasting, made=False):
         """Which recordings make room for one of a kind, of so many bytes; None where they had
         better stay, if it is not `made` yet. Those that are `lasting` stay."""
-        gone, free = [], MEMORY - self.bytes
-        while free < size:
-            held = list(self.held)           # another thread may drop some meanwhile
-            found = [
-                r for r in self.chance.sample(held, min(SAMPLE, len(held)))
-                if r not in gone and r not in lasting]
-            worst = min(found, key=lambda r: self.rate(r.kind), default=None)
-            if worst is None or not made and self.rate(worst.kind) * BETTER > self.rate(kind):
-                return gone if made else None
-            gone.append(worst)
-            free += worst.size
-        return gone
+        held = list(self.held)               # another thread may drop some meanwhile
+        return memory.room(held, self.bytes, self.chance, lambda r: self.rate(r.kind),
+                           self.rate(kind), size, lasting, made)
 
     def keep(self, r):
         """A recording is in use."""

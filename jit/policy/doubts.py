@@ -21,7 +21,7 @@ def doubts(policy):
     if book.spent < book.eager or not book.calls:
         return None
     kinds, made = len(policy.kinds), book.recorded + book.resized
-    if book.missed > book.calls / 2:
+    if book.missed > (book.calls - book.unasked) / 2:
         return Unfit(
             f"of {book.calls} calls {book.replayed} were replayed: what the function reads "
             "was another at most of them")

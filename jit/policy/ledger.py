@@ -20,8 +20,8 @@ class Ledger:
     Eager calls by their reason: `new`: the first of their kind, `costly`: a recording costs more
     than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer,
     `refused`: cannot be recorded, `busy`: another thread was recording, `unasked`: nothing could be
-    spent, so nobody asked. `missed`: recordings that were tried in vain (several may be in one
-    call); `evicted`: recordings that made room.
+    spent, so nobody asked. `missed`: recordings that were tried in vain, or passed over as they
+    had been for long (several may be in one call); `evicted`: recordings that made room.
 
     Seconds: `spent` by all calls; `eager`: what eager calls would have taken; `recording`: on
     recordings, beyond eager calls; `saved` by replays."""
@@ -63,13 +63,28 @@ class Ledger:
 
 class Kind:
     """Calls whose arguments look alike: how many came, the shortest eager call and replay, and
-    when they began, in seconds of eager calls."""
-    __slots__ = ("calls", "eager", "replay", "since", "met")
+    when they began, in seconds of eager calls. `weight`: the calls that the last one stands for,
+    `missed`: those that no recording served since one was last made, `timed`: replays that `replay`
+    is of. `spent` on recordings, `saved` by replays: seconds."""
+    __slots__ = ("calls", "eager", "replay", "since", "met", "weight", "missed", "timed", "spent",
+                 "saved")
 
     def __init__(self, since: float, objects: Iterable[Any]) -> None:
         self.calls, self.eager, self.replay, self.since = 0, math.inf, math.inf, since
+        self.weight, self.missed, self.timed, self.spent, self.saved = 1, 0, 0, 0.0, 0.0
         # what the key knows by its address only
         self.met = [_reference(x) for x in objects]
+
+    def came(self, unasked: int) -> None:
+        """A call came, and before it so many of which nobody asked what kind they are. (One that
+        comes for the first time shows nothing of these.)"""
+        self.weight = 1 + unasked if self.calls else 1
+        self.calls += self.weight
+
+    def returns(self, cost: float) -> float:
+        """What recordings of this kind bring in of what they cost, as far as that is known: of one
+        that costs so much, all. After n of which no call was replayed it is one part in n + 1."""
+        return min(1.0, (self.saved + cost) / (self.spent + cost)) if cost > 0 else 1.0
 
     def same(self, objects: Iterable[Any]) -> bool:
         """Are these the objects that the kind was met with? Others may lie at their addresses by
@@ -88,6 +103,8 @@ class Cost:
     def note(self, seconds: float, eager: float) -> None:
         """One took so long, where an eager call takes `eager`."""
         known = self.calls > 0
+        # (now and then Python looks for garbage meanwhile, or a kernel is new)
+        seconds = min(seconds, 2 * self.seconds) if known else seconds
         self.seconds = average(self.seconds, seconds) if known else seconds
         if 0 < eager < math.inf:
             self.calls = average(self.calls, seconds / eager) if known else seconds / eager

@@ -14,6 +14,7 @@ from whet.ir.extent import LEAST, Unsized
 from whet.passes.resized import alike
 
 from ..capture.tensor_sources import Outside
+from ..policy.luck import Luck
 from ..policy.timing import Trial
 from ..program.sheets import Sheet
 from ..program.size_expressions import Sizes
@@ -130,7 +131,7 @@ class Family:
         )
         inputs.types = [p.arrays[n] for n in p.outside]
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
-        r.missed, r.trial, r.kind, r.key = Misses(), Trial(), None, None
+        r.missed, r.trial, r.luck, r.kind, r.key = Misses(), Trial(), Luck(), None, None
         r.counted = r.renewed = r.misses = r.entered = r.size = r.finger = r.followed = (
             r.strayed
         ) = 0

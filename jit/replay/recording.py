@@ -12,6 +12,7 @@ from ..guards.number_paths import positions
 from ..guards.table_index import bypass, calls, fingerprint, limit
 from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
+from ..policy.luck import Luck
 from ..policy.timing import Trial
 from ..program.misses import Miss
 from ..report.reasons import Misses
@@ -74,12 +75,15 @@ class Recording:
         self.entered = 0                     # calls that are in the policy's account
         self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
+        self.luck = Luck()                   # Is it worth a try?
         self.unsettled = True                # May some of its kernels have been compiled in haste?
         # Its tables for machine code.
         # the table that replays, and the one that calls the function itself
         self.ready: Table | None = None
         self.passed: Table | None = None
         self.renewed = 0                     # calls for which the table was made anew
+        # Did a call leave the world so that it would not fit another one, and no table does?
+        self.moves_on = False
         self.finger = 0                      # what it is found by in an index,
         self.indexed: tuple[int, Table] | None = None        # and what is there
 
@@ -89,9 +93,14 @@ class Recording:
         return self.counted + sum(calls(x) for x in (self.ready, self.passed) if x is not None)
 
     # ---- tables for machine code -----------------------------------------------------------------
+    @property
+    def is_due(self) -> bool:
+        """Is the table made anew for the next call that Python makes?"""
+        return not self.renewed & self.renewed + 1
+
     def prepare(self, args: Any, kwargs: Any, given: Any) -> bool:
         """Make the table for calls like this one, which fits; not each time where it keeps
-        changing."""
+        changing. After such a call, or before it where it `moves_on`."""
         n = self.renewed = self.renewed + 1
         if n & n - 1:
             return False
@@ -111,6 +120,7 @@ class Recording:
                 sheet.table = self.guards, self.ready
                 if sheet.sized is None and self.unseen:
                     sheet.sized = sized_table.sized(self.ready, self, self.checks.anew())
+        self.moves_on = self.ready is None
         self.finger = fingerprint(args, kwargs, {*positions(given.numbers)})
         self.limit()
         return True

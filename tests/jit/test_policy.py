@@ -10,7 +10,7 @@ import pytest
 import whet
 from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
-from whet.jit.policy import account, timing
+from whet.jit.policy import account, memory, timing
 from whet.jit.policy.account import Policy
 from whet.jit.policy.doubts import doubts
 
@@ -143,7 +143,7 @@ def test_what_pays_may_take_more_than_what_has_yet_to_show_it():
     often, once = p.kind("often", ()), p.kind("once", ())
     for kind in (often, once):
         kind.eager = 1e-3
-    often.calls, once.calls = 100, 2
+    often.missed, once.missed = 100, 2
     p.typical, p.made = 1e-3, account.OPENING
     assert p.affords(often, 0.03) and not p.affords(once, 0.03) and p.affords(once, 0.009)
 
@@ -165,7 +165,7 @@ def test_a_tiny_function_is_not_even_asked():
 
 
 def test_memory_is_bounded_and_a_cycle_larger_than_it_does_not_thrash(monkeypatch):
-    monkeypatch.setattr(account, "MEMORY", 50 << 16)
+    monkeypatch.setattr(memory, "LIMIT", 50 << 16)
     f = Simulated(lambda n: 1e-3)
     for _ in range(10):
         for n in range(200):

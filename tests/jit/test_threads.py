@@ -8,7 +8,7 @@ import time
 import pytest
 import whet
 from whet import jit
-from whet.jit.policy import account, timing
+from whet.jit.policy import account, memory, timing
 
 THREADS, SECONDS = 4, 1.5
 
@@ -19,7 +19,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(timing, "EARLY", 0)
     monkeypatch.setattr(timing, "GROWTH", 0)
     monkeypatch.setattr(timing, "COST", math.inf)
-    monkeypatch.setattr(account, "MEMORY", 1 << 18)
+    monkeypatch.setattr(memory, "LIMIT", 1 << 18)
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

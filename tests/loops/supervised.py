@@ -10,6 +10,7 @@ import whet as torch
 import whet.nn.functional as F
 from whet import nn
 
+from . import harness
 from .harness import loop
 
 
@@ -21,7 +22,7 @@ def digits(n=48, features=8, classes=3):
 
 def batches(x, y, size, epochs):
     """Shuffled minibatches."""
-    for _ in range(epochs):
+    for _ in range(harness.TIMES * epochs):
         order = torch.randperm(len(x))
         for i in range(0, len(x) - size + 1, size):
             yield x[order[i:i + size]], y[order[i:i + size]]
