@@ -103,7 +103,8 @@ def main(argv=()):
             for k in range(2):
                 for _ in range(ask.warmer if k else 0):      # what was compiled beside is kept
                     apart(name, "traced", other, ask.times)
-                eager, traced = apart(name, "eager", one, ask.times), apart(name, "traced", other, ask.times)
+                eager = apart(name, "eager", one, ask.times)
+                traced = apart(name, "traced", other, ask.times)
                 lost, at = worst(eager[0], traced[0])
                 share = traced[1].count(True) / max(len(traced[1]), 1)
                 if not k:

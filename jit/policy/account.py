@@ -146,7 +146,7 @@ class Policy:
         if in_vain and nothing and self.asking > ASKING * self.typical:
             # (by chance, as calls may come in turns)
             calls = self.asking / (SAVING * max(self.typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
-            self.resting = min(int(calls), LONGEST)
+            self.resting = min(int(calls), LONGEST if self.idle >= PATIENCE else PATIENCE)
 
     def timed(self, kind, seconds):
         """A call of a kind ran eagerly in so many seconds, for comparison."""

@@ -8,7 +8,7 @@ import time
 import pytest
 import whet
 from whet import jit
-from whet.jit.policy import account, memory, timing
+from whet.jit.policy import memory, timing
 
 THREADS, SECONDS = 4, 1.5
 

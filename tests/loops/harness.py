@@ -23,7 +23,7 @@ FILES = "supervised", "reinforcement", "generative"
 LOOPS: dict = {}
 WARM = 10                        # calls of which nobody asks whether they are replayed
 SHARE = 0.95                     # of the later ones: what must be
-TIMES = 1                        # as many epochs have loops over batches, where that is asked for
+TIMES = 1                        # as many times the epochs that loops over batches have
 
 
 def loop(build):
