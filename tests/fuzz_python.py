@@ -51,6 +51,7 @@ def _expressions():
 
 EXPRESSIONS = _expressions()
 STATEMENTS = python_statements.STATEMENTS.strip().split("\n\n")
+BETWEEN = python_statements.BETWEEN.strip().split("\n")
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -163,12 +164,13 @@ class Program:
     def _calls(r):
         """Arguments of each call, as source: some never differ, some are drawn from a few."""
         draws = {name: Draws(r) for name in ARGUMENTS}
-        made = []
+        made, changes = [], r.choice([0, 0, 0.1, 0.3])
         for _ in range(r.randint(8, 20)):
             call = {name: of.argument(name) for name, of in draws.items()}
             if made and r.random() < 0.15:
                 call = r.choice(made)
-            made.append(dict(call, K=r.choice("0123") if r.random() < 0.03 else None))
+            between = r.choice(BETWEEN) if r.random() < changes else ""
+            made.append({**call, "between": between})
         return made
 
     def source(self):
@@ -191,6 +193,10 @@ class Program:
                 yield dataclasses.replace(self, results=(*others[0], less, *others[1]))
         for less in shorter(self.body):
             yield dataclasses.replace(self, body=less)
+        for k, call in enumerate(self.calls):
+            if call["between"]:
+                less = [*self.calls[:k], {**call, "between": ""}, *self.calls[k + 1:]]
+                yield dataclasses.replace(self, calls=less)
         for name in ARGUMENTS:
             if any(c[name] != self.calls[0][name] for c in self.calls):
                 same = [{**c, name: self.calls[0][name]} for c in self.calls]
@@ -289,8 +295,7 @@ class Side:
 
     def call(self, given):
         """What a call comes to."""
-        if given["K"] is not None:
-            self.space["K"] = int(given["K"])
+        exec(given["between"], self.space)
         args = [eval(given[name], self.space) for name in ARGUMENTS]
         try:
             out = exactly(self.f(*args))
@@ -346,7 +351,7 @@ def generous():
 def shown(program):
     """A program to be read."""
     text = program.source()[len(python_statements.HEAD):]
-    calls = [", ".join(v for v in c.values() if v is not None) for c in program.calls]
+    calls = [f"{c['between']}\nf({', '.join(c[name] for name in ARGUMENTS)})" for c in program.calls]
     return "\n".join([text, *calls])
 
 

@@ -200,6 +200,7 @@ import numbers
 import operator
 import statistics
 import struct
+import types
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -263,4 +264,52 @@ whet.manual_seed(0)
 layer = whet.nn.Linear(4, 4)
 state, log, table, seen = State(), [], {}, set()
 K, EPS, W = 2, 0.5, whet.tensor([0.5, -1.0, 2.0, 0.0])
+"""
+
+# what happens between two calls, beside them: in the module
+BETWEEN = """
+state.total = 5
+state.total = 0.5
+state.last = None
+state.seen.append(3)
+state.extra = 1
+state = State()
+log.clear()
+log.append(7)
+table["k"] = 3
+table.clear()
+table = {"k": 2}
+seen.clear()
+seen.add(1)
+K = 3
+K = 2
+K = 1.5
+K = True
+EPS = 1.5
+EPS = 0.25
+EPS = 1
+W.data.mul_(2)
+W.data[0] = 3.0
+W = whet.tensor([2.0, 0.0, 1.0, -1.0])
+W = W.double()
+W.requires_grad_()
+layer.weight.data.mul_(0.5)
+layer.bias.requires_grad_(False)
+layer.eval()
+layer = whet.nn.Linear(4, 4)
+layer.register_forward_hook(lambda m, given, out: out * 2)
+layer.forward = lambda t: t * 3
+Options.plus = lambda self, k: self.n - k
+Options.extra = 1
+Options.doubled = property(lambda self: self.n * 3)
+twice = lambda k: k * 3
+chosen = twice
+scaled.__defaults__ = (2,)
+twice.__code__ = (lambda k: k * 4).__code__
+def total_of(*numbers, **named): return 1.0
+def counted(k): yield 4.0
+remembered.cache_clear()
+whet.manual_seed(3)
+F = types.SimpleNamespace(leaky_relu=lambda t, e: t, dropout=lambda t, *a, **k: t)
+np = types.SimpleNamespace(**{**vars(np), "sum": lambda a: np.float64(1.0)})
 """

@@ -46,6 +46,12 @@ class Held:
             return self.get(step) is new
         return False
 
+    def is_written(self) -> bool:
+        """Did the run put something else in the place of what stands for others?"""
+        if isinstance(self.owner, list | dict):
+            return not self.is_untouched()
+        return not all(self.has(k, new) for k, new, _ in self.laid)
+
     def end(self, numbers: dict[int, Any]) -> None:
         """Put back what was there. Numbers stay in a list or dict that the run has changed, for
         what it holds is described as a whole: a plain one would be a constant of it."""
@@ -58,7 +64,8 @@ class Held:
 class Exchanged:
     """Arguments in which `numbers`, by their paths, stand for numbers and `array(x)` for a NumPy
     array. Lists, dicts and objects are changed, and put back by `end`; tuples are made anew:
-    `tuples` has the real one by the id of the new one."""
+    `tuples` has the real one by the id of the new one. `written`: what the run itself changed,
+    be it to the same numbers as were there this time."""
 
     def __init__(self, numbers: dict[Path, Any],
                  array: Callable[[Any], Any] | None = None) -> None:
@@ -67,6 +74,7 @@ class Exchanged:
         self.met: dict[int, Any] = {}
         self.held: list[Held] = []
         self.tuples: dict[int, tuple[Any, Any]] = {}
+        self.written: list[Any] = []
 
     def __call__(self, x: Any, path: Path) -> Any:
         """What the run finds in the place of an argument, or of a part of one."""
@@ -129,6 +137,8 @@ class Exchanged:
     def end(self) -> None:
         """All is as it was, but for what the run exchanged."""
         for held in self.held:
+            if held.is_written():
+                self.written.append(held.owner)
             held.end(self.ids)
 
     def forget(self) -> None:
@@ -136,6 +146,7 @@ class Exchanged:
         makes room for the real one."""
         self.met.clear()
         self.held.clear()
+        self.written.clear()
         new: Any = None
         for i in list(self.tuples):
             new, was = self.tuples.pop(i)

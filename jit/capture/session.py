@@ -153,7 +153,7 @@ class Session:
         array = functools.partial(rec.numpys.stand_in, given=True) if given.arrays else None
         numbers = {path: Number(t._array.item(), t, rec) for path, t in given.numbers.items()}
         self.exchanged = exchanged = Exchanged(numbers, array)
-        self.run.tuples = exchanged.tuples
+        self.run.tuples, self.run.written = exchanged.tuples, exchanged.written
         if numbers or array:
             self.args = [exchanged(x, (i,)) for i, x in enumerate(self.args)]
             self.kwargs = {k: exchanged(x, (k,)) for k, x in self.kwargs.items()}

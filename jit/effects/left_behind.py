@@ -106,7 +106,7 @@ class LeftBehind:
         """What containers among the arguments hold, of those that the run changed."""
         run, filled = self.run, {}
         boxes = {id(x): i for i, x in enumerate(run.boxes) if isinstance(x, list | dict)}
-        for c in run.whole.changes():
+        for c in [*run.whole.changes(), *self.written_as_before()]:
             owner = c.owner
             if id(owner) in filled:
                 continue
@@ -115,3 +115,10 @@ class LeftBehind:
             elif id(owner) not in self.known and c.key not in self.known:
                 raise Refused(Changes(run.whole, c))
         return list(filled.values())
+
+    def written_as_before(self) -> list[Change]:
+        """Changes of arguments in which numbers vary. What the run put there may be equal to what
+        was there in this call, and is not in others."""
+        written = {id(owner) for owner in self.run.written}
+        return [Change(place, None) for place in self.run.whole.places
+                if id(place.owner) in written] if written else []

@@ -189,6 +189,8 @@ class Run:
         self.others = _others()
         # id of a tuple with stand-ins in it -> it, and what was given
         self.tuples: dict[int, tuple[Any, Any]] = {}
+        # containers and objects with stand-ins in them to which the run wrote
+        self.written: list[Any] = []
 
     def alone(self) -> bool:
         """Did no other thread of Python run meanwhile? What one changed looks as if the run had

@@ -360,3 +360,42 @@ def a_set_outside_and_an_object_made_inside():
         for k in range(6):
             yield f(Pair(1, 0.5 + k), {"n": k - 1}), set(SEEN)
     return f, calls
+
+
+def written_over(write):
+    """A trap: `write` puts a number into what it is given. That equals what was there in some
+    calls, and does not in others."""
+    def f(x, numbers, named, pair, k):
+        write(numbers, named, pair, k)
+        return x * k
+
+    def calls(f):
+        for was, k in ((-1.5, 0.0), (0.0, 0.0), (2.0, 0.0), (3.0, 0.0), (3.0, 1.0), (2.0, 2.0),
+                       (4.0, 2.0), (0.0, 0.0), (4.5, 2.0)):
+            numbers, named, pair = [was, 2.5], {"a": was, "b": 1}, Pair(3, was)
+            yield f(ramp(2), numbers, named, pair, k), numbers, named, pair
+    return f, calls
+
+
+@trap
+def a_number_of_a_list_is_written_over_an_equal_one():
+    """By an argument."""
+    def write(numbers, named, pair, k):
+        numbers[0] = k
+    return written_over(write)
+
+
+@trap
+def a_number_of_a_dict_is_written_over_an_equal_one():
+    """By an argument, through a method."""
+    def write(numbers, named, pair, k):
+        named.update(a=k, b=1)
+    return written_over(write)
+
+
+@trap
+def a_number_of_an_object_is_written_over_an_equal_one():
+    """By an argument, as an attribute."""
+    def write(numbers, named, pair, k):
+        pair.size = k
+    return written_over(write)
