@@ -351,7 +351,8 @@ def generous():
 def shown(program):
     """A program to be read."""
     text = program.source()[len(python_statements.HEAD):]
-    calls = [f"{c['between']}\nf({', '.join(c[name] for name in ARGUMENTS)})" for c in program.calls]
+    calls = [c["between"] + "\nf(" + ", ".join(c[name] for name in ARGUMENTS) + ")"
+             for c in program.calls]
     return "\n".join([text, *calls])
 
 
