@@ -74,6 +74,7 @@ leaks: $(STAMP)
 # libraries of many small models, at each level of processors that the machine has
 libraries: $(STAMP)
 	$(BIN)/python -m tests.libraries $(ONLY)
+	$(BIN)/python -m tests.export.operators
 
 # many models exported in every way, at several batch sizes: ONNX Runtime takes part after `make peers`
 export-table: $(STAMP)

@@ -35,6 +35,7 @@ class Op(Protocol):
     moves: Callable[..., list[tuple[Any, Any]]] | None
     picks: Callable[..., tuple[int, bool, bool] | None] | None
     put: Callable[..., Any] | None
+    put_alone: Callable[..., Any] | None
     alone: Callable[..., Any] | None
     as_rows: Callable[..., Any]
     onnx: Callable[..., Any] | None

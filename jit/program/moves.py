@@ -35,17 +35,35 @@ def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
     return copied(b, out, made, [out, made]) if out.shape == made.shape else None
 
 
+def is_moved(op: Any) -> bool:
+    """Does an op say what it moves or puts where?"""
+    return any(x is not None for x in (op.moves, op.put, op.put_alone))
+
+
 def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
           out: Array) -> Entries | None:
     """Copies to parts of the result, or of what is written to, then a kernel that puts more there.
     `rest`: the operands without that; an op that makes a new value from the first one by writing
     to it begins with a copy."""
+    op = node.op
+    if op.put is None and op.put_alone is None:
+        return moved_by(b, node, rest, out, None)
+    for put in (op.put, op.put_alone if b.is_alone else None):
+        entries = None if put is None else moved_by(b, node, rest, out, put)
+        if entries is not None:
+            return entries
+    return None
+
+
+def moved_by(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any], out: Array,
+             put: Any) -> Entries | None:
+    """The same by one of the ways to put more there; `put` is None where there is none."""
     op, known = node.op, [out, *rest]
     entries: Entries = []
     pairs: list[tuple[Array, Any]] = []
     if not isinstance(node, Write) and op.write is not None:
         pairs, rest = [(out, rest[0])], rest[1:]
-    if op.put is not None:
+    if put is not None:
         b.as_indices(rest)
     if op.moves is not None:
         pairs = [*pairs, *op.moves(out, *rest, **node.attrs)]
@@ -56,10 +74,9 @@ def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
         if got is None:
             return None
         entries += got
-    if op.put is None:
+    if put is None:
         return entries
     done: list[bool] = []
-    put = op.put
     got = b.take(lambda: done.append(put(out, *rest, **node.attrs)), [out, *rest], node=node)
     return [*entries, *got] if got is not None and done == [True] else None
 

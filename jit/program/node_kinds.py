@@ -109,11 +109,12 @@ class Call(Kind[graph.OpNode]):
                 return entries
         if not ins and not op.random:
             return moves.constant(b, node)
-        if op.moves is not None or op.put is not None:
+        if moves.is_moved(op):
             return moves.moved(b, node, ins, b.places.memory(node.outs[0]))
-        if op.memo or op.launches:
-            return self.taped(b, node, ins, op.forward)
-        return self.taped(b, node, ins, op.alone) if b.is_alone and op.alone is not None else None
+        entries = self.taped(b, node, ins, op.forward) if op.memo or op.launches else None
+        if entries is None and b.is_alone and op.alone is not None:
+            return self.taped(b, node, ins, op.alone)
+        return entries
 
     def taped(self, b: ProgramBuilder, node: graph.OpNode, ins: Sequence[Any],
               forward: Callable[..., Any]) -> Entries | None:
@@ -150,7 +151,7 @@ class Write(Kind[graph.Write]):
 
     def entries(self, b: ProgramBuilder, node: graph.Write, ins: Sequence[Any]) -> Entries | None:
         others = [x for x in node.ins[1:] if type(x) is Ref]
-        if node.op.moves is not None or node.op.put is not None:
+        if moves.is_moved(node.op):
             entwined = any(b.places.overlap(node.ins[0], x) for x in others)
             return None if entwined else moves.moved(b, node, ins[1:], ins[0])
         others = [x for x in others if x != node.ins[0]]

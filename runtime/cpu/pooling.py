@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..ir.scalar import arg
-from . import memory, native, pool, window
+from . import memory, native, places, pool, window
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
 from .pointwise import Pointwise
 from .sized_plans import by_sizes
@@ -350,6 +350,19 @@ def fold_onto(out, cols, output_size, kernel, dilation, padding, stride):
         to = out[(..., *i)]
         if to.size:
             added([to, parts[(slice(None), slice(None), *t, *o)]], [to])
+    return True
+
+
+def unpool_onto(out, x, index, output_size):
+    """`max_unpool` by launches alone, onto zeros. Is it done?"""
+    if not places.suit(out, x, index):
+        return False
+    planes = math.prod(x.shape[:2])
+    index = places.converted(index, index.dtype).reshape(planes, -1)
+    at = places.of_elements((planes, math.prod(output_size)), index, 1)
+    if at is None:
+        return False
+    places.put(out, at, x)
     return True
 
 

@@ -6,12 +6,12 @@ are those of `sort.py` to the bit: they are elements and positions, and the orde
 import numpy as np
 
 from ..ir import scalar as s
-from . import memory, native, take
-from .pointwise import Pointwise
+from . import memory, native, scan, take
+from .pointwise import Pointwise, move
 from .reduce import reduce
 from .rows import contiguous
 from .sort import _U64, _along, _grain, _kernel, _pack, _packs, _unpack
-from .taped_launches import partial
+from .taped_launches import partial, table
 
 NARROW = 32                        # bits of a packed number that are the position
 
@@ -86,6 +86,35 @@ def kthvalue(x, k, axis):
 def median(x, axis, ignore_nan):
     """As `sort.median`."""
     return _along(x, axis, lambda rows: Sorted(rows, False).at(middle(rows, ignore_nan)))
+
+
+def mode(x, axis):
+    """As `sort.mode`."""
+    return _along(x, axis, _mode_of_rows)
+
+
+def _mode_of_rows(x):
+    """The last element of the longest run of each sorted row."""
+    values, order = Sorted(x, False).at(slice(None))
+    n = x.shape[1]
+    first, last, earlier, later = (
+        table(np.arange(*c)) for c in ((1,), (n - 1, n), (n - 1,), (1, n)))
+    begun, length = (partial(memory.empty(x.shape, np.int64)) for _ in range(2))
+    old, new, at, start = s.args(4)
+    neighbours, differ = [values[:, :-1], values[:, 1:]], s.ne(old, new)
+    move(begun[:, :1], np.broadcast_to(first, begun[:, :1].shape))
+    Pointwise("run", (s.where(differ, at, 0),), 3)([*neighbours, later], [begun[:, 1:]])
+    begun, _ = map(partial, scan.cummax(begun, 1))
+    ended = s.where(differ, at - start + 1, 0)
+    Pointwise("run", (ended,), 4)([*neighbours, earlier, begun[:, :-1]], [length[:, :-1]])
+    Pointwise("run", (s.arg(0) - s.arg(1) + 1,), 2)([last, begun[:, -1:]], [length[:, -1:]])
+    longest = partial(reduce("argmax", length, (1,), True))
+    return tuple(partial(take.along(a, longest, 1)[0]) for a in (values, order))
+
+
+def in_order(x):
+    """The elements of a vector in order."""
+    return Sorted(x[None], False).at(slice(None))[0].reshape(-1)
 
 
 def middle(x, ignore_nan):

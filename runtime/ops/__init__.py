@@ -9,8 +9,8 @@ declarations.only_computes(globals())
 for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences", "convert",
                 "questions", "storage", "pickling", "view", "parts", "split", "strided",
                 "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
-                "nonzero", "gather", "masks", "scatter", "search", "reduce", "moments", "softmax",
-                "vector_norm", "scan", "sort", "contract", "random", "python", "numpy_calls",
+                "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce", "moments",
+                "softmax", "vector_norm", "scan", "sort", "contract", "random", "python", "numpy_calls",
                 "window", "quantised", "norm", "activation", "recurrent", "loss", "embedding",
                 "vision", "host", "fourier", "interop", "derived", "control", "special",
                 "operators", "toplevel"):

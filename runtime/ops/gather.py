@@ -4,6 +4,7 @@ import builtins
 import numpy as np
 
 from .. import dtypes
+from ..cpu import places
 from ..cpu import take as picks
 from . import dims
 from . import onnx_places as in_onnx
@@ -129,6 +130,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     linear=(0,), batch=shifted("dim"), onnx=in_onnx.gathered)
 gather_op.any_sizes = True
 gather_op.memo = True
+gather_op.alone = lambda a, index, dim: places.picked(a, places.of_elements(a.shape, index, dim))
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 
 

@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 
 from .. import dtypes
-from ..cpu import memory, taped_launches
+from ..cpu import memory, places, taped_launches
 from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
 from ..dtypes import FLOAT
@@ -120,6 +120,21 @@ def _put_slices(out, values, *index, dims, accumulate):
         return False
     return (at.flags.c_contiguous and picks.put(
         out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d, accumulate, wrap=wrap))
+
+
+def _put_alone(out, values, *index, dims, accumulate):
+    """The same for indices of any dimensions, and values that broadcast to what they name."""
+    if not places.suit(out, values, *index):
+        return False
+    at = places.of_several(out.shape, index, dims)
+    if at is None:
+        return False
+    values = values if values.size == 1 else _fitted(values, at.shape)
+    if accumulate:
+        places.reduce(out, at, values, "sum")
+    else:
+        places.put(out, at, values)
+    return True
 
 
 def _one_index(index, shape, sizes):
@@ -244,7 +259,10 @@ index_sum_op.any_sizes = True
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(
     out, g, *index, dims=dims, accumulate=True)
+index_sum_op.put_alone = lambda out, g, *index, size, dims: _put_alone(
+    out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
+index_op.alone = lambda a, *index, dims: places.picked(a, places.of_several(a.shape, index, dims))
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
     dims) - 1 else None
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
@@ -260,6 +278,7 @@ class _PutOp(Op):
         return r
 
     put = staticmethod(_put_slices)
+    put_alone = staticmethod(_put_alone)
 
     @staticmethod
     def write(a, values, *index, dims, accumulate):

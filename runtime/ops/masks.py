@@ -4,6 +4,7 @@ from math import prod
 import numpy as np
 
 from ..autograd import inplace as ip
+from ..cpu import places, pointwise, scan, taped_launches
 from ..dtypes import BOOL
 from ..ir import scalar as s
 from . import onnx_places as in_onnx
@@ -78,6 +79,39 @@ def _masked_scatter_write(a, source, mask):
     return a
 
 
+def _ranks_alone(mask, shape):
+    """(a mask of that shape; of each element how many are true up to it), flat, by launches."""
+    mask = places.converted(np.broadcast_to(mask, shape), mask.dtype).reshape(-1)
+    return mask, taped_launches.partial(scan.cumsum(mask, 0))
+
+
+def _masked_scatter_alone(a, source, mask):
+    """Each place where the mask is true looks for the element of its rank."""
+    if not places.suit(a, source, mask):
+        return False
+    mask, rank = _ranks_alone(mask, a.shape)
+    m, r, old, new = s.args(4)
+    at = places.pointwise("rank", s.where(m, r - 1, 0), [mask, rank], rank.shape)
+    if not places.within(at, source.size):
+        return False
+    found = taped_launches.partial(places.picked(source, at).reshape(a.shape))
+    chosen = pointwise.Pointwise("where", (s.where(m, new, old),), 4)
+    chosen([mask.reshape(a.shape), rank.reshape(a.shape), a, found], [a])
+    return True
+
+
+def _masked_first_alone(out, a, mask, size):
+    """Each element goes to the place of its rank."""
+    if not places.suit(out, a, mask):
+        return False
+    mask, rank = _ranks_alone(mask, a.shape)
+    m, r = s.args(2)
+    at = places.pointwise("rank", s.where(s.le(r, size), s.where(m, r - 1, -1), -1),
+                          [mask, rank], rank.shape)
+    places.put(out, at, a)
+    return True
+
+
 def _ranks(mask, shape):
     """(the masks of examples of a shape, a row each; how many are true before each place of
     theirs)"""
@@ -129,6 +163,10 @@ masked_first_op = Op(
     batch=_masked_first_each, onnx=in_onnx.first_of_masked)
 
 
+masked_first_op.moves = lambda out, a, mask, size: [(out, 0)]
+masked_first_op.put_alone = _masked_first_alone
+
+
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
     gs = None
     if needs[1]:
@@ -142,6 +180,9 @@ masked_scatter_op = WriteOp(
         Sample(make(2, 3), make(4), tensor([[True, False, True], [False, True, False]])),
         Sample(make(2, 2), make(4), tensor([True, False]))], linear=(0, 1),
     batch=_masked_scatter_each, onnx=in_onnx.masked_scattered)
+
+
+masked_scatter_op.put_alone = _masked_scatter_alone
 
 
 def _check_masked_scatter(self, mask, source):

@@ -81,10 +81,13 @@ class Op:
     # names along a dimension (or several along as many dimensions in a row): picks(*arrays,
     # **attrs) is (that dimension, has every element a place of its own, or every slice?, do
     # negative ones count from the end?); None where it is more.
-    picks = None
+    picks: Any = None
     # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and
     # nothing was done
     put = None
+    # put_alone(array, *arrays, **attrs): the same for programs that run where NumPy is not; where
+    # it is, that is quicker
+    put_alone: Any = None
     # alone(*arrays, **attrs): what `forward` gives, by launches alone, for programs that run where
     # NumPy is not; where it is, that is quicker
     alone: Any = None

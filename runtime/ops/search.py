@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import dtypes
-from ..cpu import sort_launches
+from ..cpu import memory, places, sort_launches, taped_launches
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from ..ir import scalar as s
 from ..tensor import Tensor
 from . import dims
 from . import onnx_places as in_onnx
 from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import function
 
@@ -62,9 +63,11 @@ search_op = Op(
 
 
 def _search_alone(sequence, values, sorter=None, *, right, out_int32):
-    if sorter is not None or out_int32:
-        raise ValueError("searchsorted: launches know neither")
-    return sort_launches.searchsorted(sequence, values, right)
+    if sorter is not None:
+        at = places.of_elements(sequence.shape, sorter, sequence.ndim - 1)
+        sequence = taped_launches.partial(places.picked(sequence, at))
+    found = taped_launches.partial(sort_launches.searchsorted(sequence, values, right))
+    return places.converted(found, np.dtype(np.int32)) if out_int32 else found
 
 
 search_op.alone = _search_alone
@@ -278,6 +281,21 @@ isin_op = Op("isin",
 by_rows(isin_op)
 
 
+def _isin_alone(elements, tests, invert):
+    """Where an element would go among the sorted tests, before what is equal and behind it."""
+    tests = sort_launches.in_order(tests.reshape(-1))
+    low, high = [taped_launches.partial(sort_launches.searchsorted(tests, elements, right))
+                 for right in (False, True)]
+    x, a, b = s.args(3)
+    # (a NaN is equal to nothing)
+    found = s.bitwise_and(s.eq(x, x), s.ne(a, b))
+    return places.pointwise("isin", s.bitwise_not(found) if invert else found,
+                            [elements, low, high], elements.shape, np.dtype(bool))
+
+
+isin_op.alone = _isin_alone
+
+
 @function(method=False, out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """For each element: is it among the test elements?
@@ -303,8 +321,23 @@ def _bincount(a, weights=None, *, minlength):
     return out
 
 
+def _bincount_alone(out, a, weights=None, *, minlength):
+    """Counts by launches, where the number of them does not go by the data."""
+    if out.shape != (minlength,) or not places.suit(out, a):
+        return False
+    at = places.converted(a, places.I64)
+    if not places.within(at, minlength):
+        return False
+    one = taped_launches.table(np.ones(1, out.dtype))
+    places.combine(out, at, one if weights is None else weights, "sum")
+    return True
+
+
 bincount_op = Op("bincount", _bincount, onnx=in_onnx.counts, samples=lambda make: [
-    Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4)])
+    Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4),
+    Sample(tensor([0, 2, 2]), make(3), minlength=4)])
+bincount_op.moves = lambda out, a, *_, minlength: [(out, 0)]
+bincount_op.put_alone = _bincount_alone
 
 
 @function()
@@ -319,7 +352,7 @@ def bincount(input, weights=None, minlength=0):
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.letter}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if input.ndim != 1 or input._array.size and ask(lambda a: bool(a.min() < 0), input):
+    if input.ndim != 1 or input._array.size and ask(has_negative, input):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None:
         if weights._array.shape != input._array.shape:
@@ -359,7 +392,21 @@ def _histc(a, bins, low, high):
     return np.bincount(k[k >= 0], minlength=bins).astype(a.dtype)
 
 
+def _histc_alone(a, bins, low, high):
+    """The same by launches, where the range is given."""
+    if low == high:
+        raise ValueError("histc: the range of the elements")
+    x = s.cast(s.arg(0), "f64")
+    k = s.cast((x - low) / (high - low) * bins, "i64")
+    inside = s.bitwise_and(s.ge(x, low), s.le(x, high))
+    at = places.pointwise("bins", s.where(inside, s.minimum(k, bins - 1), -1), [a], a.shape)
+    counts = places.filled(taped_launches.partial(memory.empty((bins,), places.I64)), 0)
+    places.combine(counts, at, taped_launches.table(np.ones(1, np.int64)), "sum")
+    return places.converted(counts, a.dtype)
+
+
 histc_op = Op("histc", _histc, samples=lambda make: [Sample(make(10), bins=4, low=-1.0, high=1.0)])
+histc_op.alone = _histc_alone
 
 
 @function(out=True)

@@ -121,6 +121,7 @@ mode_op = PickOp(
 sort_op.alone = lambda a, dim, descending: sort_launches.sort(a, dim, descending)
 topk_op.alone = lambda a, dim, k, largest: sort_launches.topk(a, k, dim, largest)
 kthvalue_op.alone = lambda a, dim, k: sort_launches.kthvalue(a, k, dim)
+mode_op.alone = lambda a, dim: sort_launches.mode(a, dim)
 median_op.alone = lambda a, dim, ignore_nan: sort_launches.median(a, dim, ignore_nan)
 
 

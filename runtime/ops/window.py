@@ -13,7 +13,7 @@ from ..dtypes import BOOL, FLOAT, INT, int64
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded, repeated
-from .registry import Op, apply, ask, is_tensor
+from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
 
@@ -385,6 +385,8 @@ fold_op = Op(
 max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
                    lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True,
                    onnx=in_onnx.unpooled)
+max_unpool_op.moves = lambda out, x, i, *, output_size: [(out, 0)]
+max_unpool_op.put_alone = lambda out, x, i, **at: pooling.unpool_onto(out, x, i, **at)
 fold_op.moves = lambda out, c, *, output_size, **at: [(out, 0)]
 fold_op.put = lambda out, c, **at: pooling.fold_onto(out, c, **at)
 unfold_op.moves = lambda out, x, **at: window.unfold_moves(out, x, **at)
@@ -541,6 +543,14 @@ def lp_pool(x, norm_type, kernel, stride, ceil_mode, n):
     return (FUNCTIONS["sign"](mean) * relu(mean.abs()) * math.prod(kernel)) ** (1.0 / norm_type)
 
 
+def outside(n):
+    """The question whether some place of a plane is none of its n."""
+    @asked(lambda x, _: (x < 0) | (x >= n))
+    def is_outside(a):
+        return bool(a.min() < 0 or a.max() >= n)
+    return is_outside
+
+
 def max_unpool(x, indices, kernel, stride, padding, output_size, n):
     """Put values back where a max pool found them; zeros elsewhere."""
     name = f"max_unpool{n}d"
@@ -556,7 +566,7 @@ def max_unpool(x, indices, kernel, stride, padding, output_size, n):
     default = tuple((x.shape[2 + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n))
     size = default if output_size is None else tuple(output_size)[-n:]
     planes = int(np.prod(size, dtype=np.int64))
-    if i.numel() and ask(lambda a: bool(a.min() < 0 or a.max() >= planes), i):
+    if i.numel() and ask(outside(planes), i):
         raise RuntimeError(
             f"{name}: found an invalid max index: {int(i.max())} (output volumes are of size "
             f"{'x'.join(map(str, size))})")

@@ -34,6 +34,13 @@ from ...program.tape_entries import TapeEntries
 from ..layouts import layouts
 from .level_parts import ALIGN, REFUSED, Base, Kernel, LevelProgram, Place, Step, Stop
 
+# what nodes without an op are called in errors
+SAID = {
+    "ask": "a question about data that is asked in Python",
+    "guard": "a value of data that Python goes on from",
+    "draw": "random numbers",
+}
+
 
 # ---- the program's builder -----------------------------------------------------------------------
 class Tapes(TapeEntries):
@@ -44,7 +51,7 @@ class Tapes(TapeEntries):
         self.tables: dict[int, Any] = {}
 
     def argument(self, x: Any, operands: Any, mine: Any) -> Any:
-        if type(x) is T.Table:
+        if type(x) is T.Table and x.array.dtype == np.int64:
             self.tables[address(x.array)] = x.array
         return super().argument(x, operands, mine)
 
@@ -116,7 +123,7 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
         b = LevelBuilder(passed, values)
         steps = b.steps()
         refused = [
-            (s.node.op.name if s.node.op is not None else s.node.kind, s.node.line)
+            (s.node.op.name if s.node.op is not None else SAID[s.node.kind], s.node.line)
             for s in steps
             if type(s) is Called and not does_nothing(b, s.node, values)
         ]

@@ -1,0 +1,204 @@
+"""Elements at places that indices name, by launches alone: where they are, and what is put or
+combined there, in the order of the indices.
+
+A place is the number of an element of an array that lies row by row; a negative place is none.
+"""
+import functools
+
+import numpy as np
+
+from ..dtypes import FLOAT, FROM_NUMPY
+from ..ir import scalar as s
+from . import memory, native, take
+from .pointwise import Pointwise, move
+from .rows import REFERENCE
+from .taped_launches import partial, table, verdict
+
+PUT = None
+COMBINED = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min", "put": PUT}
+BITS = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
+I64 = np.dtype(np.int64)
+
+
+def pointwise(name, root, inputs, shape, dtype=I64):
+    """What an expression gives, as something that later launches read."""
+    out = partial(memory.empty(shape, dtype))
+    Pointwise(name, (root,), len(inputs))(inputs, [out])
+    return out
+
+
+def converted(a, dtype):
+    """An array of a type that lies row by row."""
+    if a.dtype == dtype and a.flags.c_contiguous:
+        return a
+    out = partial(memory.empty(a.shape, dtype))
+    if a.dtype == dtype:
+        move(out, a)
+    else:
+        Pointwise("copy", (s.cast(s.arg(0), FROM_NUMPY[out.dtype].short),), 1)([a], [out])
+    return out
+
+
+def within(index, n, wrap=False):
+    """Are indices, of int64 and row by row, all in range? `wrap`: negative ones count from the
+    end."""
+    def bounds(module, symbol):
+        from ..passes.lower_llvm.elements import take as lowered
+        lowered.emit_bounds(module, symbol)
+    bad = np.zeros(1, np.int64)
+    verdict(bad)
+    native.launch(native.kernel("take/bounds", bounds), index.size, 1 << 14, index,
+                  n if wrap else 0, 2 * n if wrap else n, bad)
+    return not bad[0]
+
+
+# ---- where ---------------------------------------------------------------------------------------
+@functools.cache
+def _place(indices, others, wrap):
+    """Places of index arrays and coordinates: (index, its dimension's size, its step) each, then
+    coordinates that are multiplied already."""
+    xs = s.args(3 * indices + others)
+    at = None
+    for k in range(indices):
+        i, n, step = xs[3 * k: 3 * k + 3]
+        i = (s.where(s.lt(i, 0), i + n, i) if wrap else i) * step
+        at = i if at is None else at + i
+    for x in xs[3 * indices:]:
+        at = x if at is None else at + x
+    return Pointwise("places", (at,), len(xs))
+
+
+def steps(shape):
+    """How many elements a step along each dimension is."""
+    out, n = [], 1
+    for k in reversed(shape):
+        out.append(n)
+        n *= k
+    return out[::-1]
+
+
+def named(shape, index, dims, axes, result, wrap=False):
+    """The places in an array of `shape` of what indices name; None where one is out of range.
+
+    `index`: arrays for the dimensions `dims`, that broadcast to `result`; `axes`: for each other
+    dimension the axis of `result` that runs along it."""
+    index = [converted(i, I64) for i in index]
+    for i, d in zip(index, dims):
+        if not within(i, shape[d], wrap):
+            return None
+    step, given = steps(shape), []
+    for i, d in zip(index, dims):
+        given += [i, *[table(np.array([n], I64)) for n in (shape[d], step[d])]]
+    others = [d for d in range(len(shape)) if d not in dims and result[axes[d]] > 1]
+    for d in others:
+        along = table(np.arange(result[axes[d]], dtype=I64) * step[d])
+        given.append(along.reshape([-1 if k == axes[d] else 1 for k in range(len(result))]))
+    out = partial(memory.empty(result, I64))
+    _place(len(dims), len(others), wrap)(given, [out])
+    return out
+
+
+def of_elements(shape, index, dim):
+    """The places of elements each of which has an index along a dimension: every other coordinate
+    is its own."""
+    return named(shape, [index], (dim,), range(index.ndim), index.shape)
+
+
+def of_slices(shape, index, dim, wrap=False):
+    """The places of the elements of the slices that a vector names."""
+    result = (*shape[:dim], index.size, *shape[dim + 1:])
+    index = index.reshape((-1,) + (1,) * (len(shape) - 1 - dim))
+    return named(shape, [index], (dim,), range(len(shape)), result, wrap)
+
+
+def of_several(shape, index, dims):
+    """The places of what several indices name, as NumPy has them: where the dimensions are
+    neighbours their axes are there, else in front."""
+    inner = np.broadcast_shapes(*[i.shape for i in index])
+    rest = [d for d in range(len(shape)) if d not in dims]
+    at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    axes = {d: k if k < at else k + len(inner) for k, d in enumerate(rest)}
+    sizes = [shape[d] for d in rest]
+    behind = (1,) * (len(rest) - at)
+    index = [i.reshape((1,) * (len(inner) - i.ndim) + i.shape + behind) for i in index]
+    return named(shape, index, dims, axes, (*sizes[:at], *inner, *sizes[at:]), wrap=True)
+
+
+# ---- what is there, and what is put there --------------------------------------------------------
+def picked(a, at):
+    """The elements at places that are all there."""
+    out, _ = take.rows(converted(a, a.dtype).reshape(-1), at.reshape(-1), 0)
+    return out.reshape(at.shape)
+
+
+def suit(*arrays):
+    """Are these arrays that kernels know? At least one element each."""
+    return not REFERENCE and all(
+        a.size and a.dtype in FROM_NUMPY and a.dtype.kind != "c" for a in arrays)
+
+
+def combine(out, at, values, kind):
+    """Put values into places of `out`, or combine them with what is there; `values` are as many
+    as places, or one. `kind`: see `COMBINED`."""
+    op = COMBINED[kind]
+    if op is PUT:
+        bits = np.dtype(BITS[out.dtype.itemsize])
+        out, values = out.view(bits), values.view(bits)
+    dtype = FROM_NUMPY[out.dtype].short
+
+    def emit(module, symbol):
+        from ..passes.lower_llvm.elements import combine as lowered
+        lowered.emit(module, symbol, dtype, op)
+    kernel = native.kernel(f"combine/{op}/{dtype}", emit)
+    native.launch(kernel, 1, 1, out, at, converted(values, out.dtype), at.size,
+                  int(values.size > 1))
+
+
+def put(out, at, values):
+    """Put values into places of an array of any strides."""
+    work = converted(out, out.dtype)
+    combine(work, at, values, "put")
+    if work is not out:
+        move(out, work)
+
+
+def wider(dtype):
+    """The type that elements of a type are combined in."""
+    half = dtype.itemsize == 2 and FROM_NUMPY[dtype].kind == FLOAT
+    return np.dtype(np.float32) if half else dtype
+
+
+def reduce(out, at, values, kind, include_self=True, start=None):
+    """Combine values into places of an array of any strides: sum, prod, mean, amax, amin. Without
+    `include_self` what is there does not count: `start` does."""
+    work = converted(out, wider(out.dtype))
+    values = converted(values, work.dtype)
+    if not include_self:
+        combine(work, at, table(np.full(1, start, work.dtype)), "put")
+    combine(work, at, values, kind)
+    if kind == "mean":
+        divide(work, at, include_self)
+    if work is not out:
+        short = FROM_NUMPY[out.dtype].short
+        Pointwise("copy", (s.cast(s.arg(0), short),), 1)([work], [out])
+
+
+def divide(sums, at, more):
+    """Sums become means: of what was added to each place, and one more."""
+    count = partial(memory.empty(sums.shape, I64))
+    filled(count, 0)
+    combine(count, at, table(np.ones(1, I64)), "sum")
+    x, n = s.args(2)
+    touched, n = s.gt(n, 0), n + int(more)
+    short = FROM_NUMPY[sums.dtype].short
+    if sums.dtype.kind == "f":
+        mean = s.cast(s.cast(x, "f64") / s.cast(n, "f64"), short)
+    else:
+        mean = s.cast(s.floordiv(s.cast(x, "i64"), n), short)
+    Pointwise("mean", (s.where(touched, mean, x),), 2)([sums, count], [sums])
+
+
+def filled(out, value):
+    """Write a number into every element. Gives `out`."""
+    move(out, np.broadcast_to(table(np.full(1, value, out.dtype)), out.shape))
+    return out
