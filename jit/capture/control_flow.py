@@ -17,10 +17,12 @@ runs on the real operands with everything stopped that eager would not have done
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.ir.graph import OpNode, Ref
+from whet.ir.questions import Unknown, name_of
 from whet.ops import control
 from whet.ops.registry import is_tensor
 from whet.tensor import Tensor
@@ -216,4 +218,10 @@ def said(x: Any) -> tuple[Any, ...]:
         return "array", x.dtype, x.shape, x.strides, x.tobytes()
     if isinstance(x, tuple | list):
         return type(x), tuple(map(said, x))
+    if isinstance(x, FunctionType):  # a question is made anew in each round
+        try:
+            name, closed_over, defaults = name_of(x)
+        except Unknown:
+            return FunctionType, x
+        return FunctionType, name, said(list(closed_over.items())), said(defaults)
     return type(x), repr(x) if isinstance(x, float | complex) else x

@@ -14,6 +14,7 @@ from whet.ir.graph import Ask
 from whet.ir.questions import name_of
 from whet.passes.resized import alike
 
+from ..capture.control_nodes import Control
 from .dims import Dims, Expression, Values, disagree, fitted
 from .errors import ExportError
 from .part_text import said
@@ -80,9 +81,7 @@ class Sized:
         base = self.base
         for a, b in zip(base.nodes, run.nodes):
             if alike(a, b) is None:
-                raise self.disagree(
-                    f"it does other things, {a.head(most=4)} and {b.head(most=4)}", a.line, values
-                )
+                raise self.disagree(what_differs(a, b), a.line, values)
         if len(base.nodes) != len(run.nodes):
             raise self.disagree(
                 f"it does {len(base.nodes)} and {len(run.nodes)} things", "", values
@@ -171,6 +170,17 @@ class Sized:
                 if part(where[path[0]], path[1:]) != e.at(values):
                     return False
         return True
+
+
+def what_differs(a: Any, b: Any) -> str:
+    """Why two nodes are no one node of all sizes, in words."""
+    if a.op is not None and b.op is not None and a.op.name == b.op.name:
+        if isinstance(a.op, Control):
+            return f"it has a {a.op.name}, whose bodies are for the sizes of the example"
+        if len(a.outs) != len(b.outs):
+            return (f"it takes as many steps as the size says: {a.op.name} gives {len(a.outs)} and "
+                    f"{len(b.outs)} values, as in a recurrent layer or a loop over a dimension")
+    return f"it does other things, {a.head(most=4)} and {b.head(most=4)}"
 
 
 def told(a: Any, b: Any) -> Iterator[tuple[Any, Any, Any]]:

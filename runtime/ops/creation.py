@@ -23,7 +23,11 @@ def empty_array(shape, dtype):
 
 
 def new_array(shape, dtype, memory_format=None):
-    """An uninitialised array."""
+    """An uninitialised array. `memory_format` may be an order of dimensions, the outermost in
+    memory first."""
+    if type(memory_format) is tuple:
+        return empty_array([shape[d] for d in memory_format], dtype).transpose(
+            np.argsort(memory_format))
     if memory_format is None or memory_format is contiguous_format:
         return empty_array(shape, dtype)
     if memory_format is channels_last or memory_format is channels_last_3d:
@@ -60,12 +64,19 @@ def like_array(a, dtype, memory_format=preserve_format):
     dimensions in memory."""
     if memory_format is not preserve_format and memory_format is not None:
         return new_array(a.shape, dtype, memory_format)
+    return new_array(a.shape, dtype, order_in_memory(a))
+
+
+def order_in_memory(a):
+    """The dimensions of an array, the outermost in memory first; None where it lies row by row, or
+    elements lie on one another."""
+    rows = tuple(builtins.range(a.ndim))
     if a.ndim < 2 or a.flags.c_contiguous:
-        return empty_array(a.shape, dtype)
-    order = sorted(builtins.range(a.ndim), key=lambda d: (-abs(a.strides[d]), d))
-    if any(a.strides[d] == 0 and a.shape[d] > 1 for d in order):
-        return empty_array(a.shape, dtype)
-    return empty_array([a.shape[d] for d in order], dtype).transpose(np.argsort(order))
+        return None
+    order = tuple(sorted(rows, key=lambda d: (-abs(a.strides[d]), d)))
+    if order == rows or any(a.strides[d] == 0 and a.shape[d] > 1 for d in order):
+        return None
+    return order
 
 
 FORMATS = {
@@ -282,13 +293,9 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
     if kind is full_op:
         attrs["value"] = value
     if memory_format is preserve_format:
-        if not a.flags.c_contiguous:
-            array = like_array(a, dtype.np)
-            if value is not None:
-                array.fill(cast_number(value, dtype))
-            elif modes.state.observers:      # (a run that is recorded twice has the same constants)
-                array.fill(0)
-            return require(beside(input, literal(array)), requires_grad)
+        order = order_in_memory(a)
+        if order is not None:
+            attrs["memory_format"] = order
     elif memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format
     return require(beside(input, apply(kind, (), attrs)), requires_grad)

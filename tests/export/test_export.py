@@ -333,3 +333,35 @@ def test_threads_share_an_exported_function():
     for t in threads:
         t.join()
     assert not wrong
+
+
+class Decoder(nn.Module):
+    """It chooses the likeliest token again and again, until all examples have ended."""
+
+    def __init__(self):
+        super().__init__()
+        self.known, self.cell, self.said = nn.Embedding(9, 8), nn.GRUCell(8, 8), nn.Linear(8, 9)
+
+    def forward(self, state):
+        def goes_on(i, state, last, tokens):
+            return (i < 6) & (last != 1).any()
+
+        def step(i, state, last, tokens):
+            state = self.cell(self.known(last), state)
+            last = self.said(state).argmax(-1)
+            return i + 1, state, last, whet.where(whet.arange(6) == i, last[:, None], tokens)
+
+        first = whet.zeros(state.shape[0], dtype=whet.int64)
+        carried = whet.tensor(0), state, first, whet.zeros(state.shape[0], 6, dtype=whet.int64)
+        return whet.while_loop(goes_on, step, carried)[3]
+
+
+def test_a_loop_that_looks_tokens_up_is_one_node(tmp_path):
+    model, state = Decoder().eval(), whet.randn(2, 8)
+    exported = whet.export(model, state)
+    assert [n.op.name for n in exported.graph.nodes].count("while_loop") == 1
+    exported.save(tmp_path / "model.whet")
+    again = whet.load(tmp_path / "model.whet")
+    for scale in (0.1, 3.0, 10.0):
+        state = whet.randn(2, 8) * scale
+        assert again(state).tolist() == exported(state).tolist() == model(state).tolist()

@@ -131,6 +131,10 @@ def test_a_call_outside_of_the_bounds_is_refused():
         ),
         (lambda x: (x, x.shape[0]), "at batch=4 and at batch=2 its result is another"),
         (lambda x: x * (1 / x.shape[0]), r"mul has other numbers.*\(test_sizes.py"),
+        (lambda x: whet.stack([y * 2 for y in x.unbind()]),
+         r"as many steps as the size says: unbind gives 4 and 5 values.*\(test_sizes.py"),
+        (lambda x: whet.while_loop(lambda x: x.sum() < 99, lambda x: (x * 2,), (x * 2,))[0],
+         r"it has a while_loop, whose bodies are for the sizes.*\(test_sizes.py"),
     ],
 )
 def test_what_is_not_one_graph_is_refused_with_the_line(fn, said):
@@ -232,3 +236,18 @@ def test_sizes_that_are_damaged_are_refused(tmp_path, old, new, said):
     bad = rewritten(tmp_path / "model.whet", tmp_path / "bad.whet", whet=change)
     with pytest.raises(ArchiveError, match=said):
         whet.load(bad)
+
+
+def test_what_is_made_like_a_part_of_an_input_has_its_sizes():
+    def fn(x):
+        y = x.mT
+        return (whet.zeros_like(x[:, 0]), whet.ones_like(y), whet.full_like(y[:, :1], 2.5),
+                whet.zeros_like(y, dtype=whet.int64))
+
+    exported = whet.export(fn, whet.randn(4, 3, 5), dynamic={"x": {0: Dim("batch", max=12)}})
+    for n in (2, 4, 9):
+        x = whet.randn(n, 3, 5)
+        assert models.same(list(exported(x)), list(fn(x)))
+    made, wanted = exported(x)[1], fn(x)[1]
+    assert made.shape == wanted.shape
+    assert wanted.stride() == (15, 1, 5)
