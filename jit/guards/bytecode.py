@@ -17,6 +17,9 @@ _OPS: list[tuple[str, str | None, int]] = [
      _BITS.get(name, 0)) for op, name in enumerate(dis.opname[:256])]
 _LOADS = frozenset(name for name in dis.opmap if name.startswith(
     ("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")))
+# two instructions in one, each with four bits of the argument (from 3.13 on)
+_PAIRS = {f"{first}_FAST_{second}_FAST": (f"{first}_FAST", f"{second}_FAST")
+          for first, second in (("LOAD", "LOAD"), ("STORE", "LOAD"), ("STORE", "STORE"))}
 _CALL_NAMED = "CALL_KW"          # its last operand is the names (from 3.13 on)
 # what gives a constant or a boolean, and flags of generators and coroutines
 _PYTHONS_OWN = frozenset(("LOAD_CONST", "UNARY_NOT", "IS_OP", "CONTAINS_OP"))
@@ -35,9 +38,28 @@ def is_called(found: Sequence[Instruction], i: int) -> bool:
         >>> [(x[2], is_called(found, i)) for i, x in enumerate(found) if x[2] in ("len", "f")]
         [('len', True), ('f', True), ('f', False)]
     """
-    name, arg, _ = found[i]
-    by_flag = name == "LOAD_METHOD" or name in _BITS and bool(_BITS[name] and arg & 1)
-    return by_flag or i + 1 < len(found) and found[i + 1][0] == "PUSH_NULL" and _NULL_FOLLOWS
+    name = found[i][0]
+    follows = found[i + 1] if i + 1 < len(found) else ("", 0, None)
+    if _NULL_FOLLOWS:
+        return _is_marked(found[i]) or follows[0] == "PUSH_NULL"
+    if name in ("LOAD_ATTR", "LOAD_METHOD") and _is_marked(found[i]):
+        return True
+    if _looks_into(follows):
+        return False
+    while i and _looks_into(found[i]):       # the mark is before what the names begin with
+        i -= 1
+    return _is_marked(found[i]) or i > 0 and found[i - 1][0] == "PUSH_NULL"
+
+
+def _is_marked(instruction: Instruction) -> bool:
+    """Does it say by a flag that a call follows?"""
+    name, arg, _ = instruction
+    return name == "LOAD_METHOD" or name in _BITS and bool(_BITS[name] and arg & 1)
+
+
+def _looks_into(instruction: Instruction) -> bool:
+    """Does it take an attribute, which is not called as a method?"""
+    return instruction[0] == "LOAD_ATTR" and not _is_marked(instruction)
 
 
 def call_of(found: Sequence[Instruction], i: int) -> dict[int | str, Instruction | None] | None:
@@ -136,6 +158,11 @@ def instructions(code: CodeType) -> Iterator[Instruction]:
         if op != _EXTENDED:
             name, kind, bits = _OPS[op]
             found: tuple[Any, ...] = values[kind] if kind else ()
+            if name in _PAIRS:
+                for half, place in zip(_PAIRS[name], (given >> 4, given & 15)):
+                    yield half, place, found[place]
+                given = 0
+                continue
             yield name, given, found[given >> bits] if given >> bits < len(found) else None
             given = 0
 
