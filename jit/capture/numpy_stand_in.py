@@ -3,18 +3,25 @@
 """
 from __future__ import annotations
 
+import ctypes as C
 import functools
 import math
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.autograd import modes
+from whet.cpu import native
+from whet.cpu.object_layouts import field
 from whet.ops.registry import is_tensor
+from whet.passes.lower_llvm.calls import buffer_of_stand_in
+from whet.passes.lower_llvm.calls.python_layouts import TYPE_BUFFER
 from whet.tensor_base import Base
 
+from ..guards.origin import origin_of
 from ..report.reasons import OfNumPy
 from .put_back import HOLDS, SETTLED
 from .varying_numbers import NUMBERS
@@ -26,7 +33,8 @@ if TYPE_CHECKING:
 GEOMETRY = frozenset(("shape", "dtype", "ndim", "size", "strides", "itemsize", "nbytes"))
 VIEWS = frozenset(("T", "mT", "real"))       # attributes that show the same memory
 BEYOND = frozenset(("resize", "setflags", "setfield", "byteswap", "tofile", "dump", "flags",
-                    "ctypes", "data", "base", "__dlpack__"))
+                    "ctypes", "data", "base", "__dlpack__", "__array_interface__",
+                    "__array_struct__"))
 
 
 def unwrapped(x: Any) -> Any:
@@ -90,7 +98,8 @@ class Array:
 
     def __getattr__(self, name: str) -> Any:
         real = real_of(self)
-        if name in ("__array_interface__", "__array_struct__"):
+        if name in ("__array_interface__", "__array_struct__") and not (
+                gives_memory(real) and is_asked_by_others(sys._getframe(1), name)):
             raise AttributeError(name)       # NumPy is to ask for `__array__`
         found = getattr(real, name)
         if name in GEOMETRY or not live(self):
@@ -109,7 +118,7 @@ class Array:
             return functools.partial(_item, self)
         if isinstance(found, types.BuiltinFunctionType):
             return functools.partial(_method, self, name)
-        arrays.pin(self)
+        arrays.hand(self)                    # it may lead to the memory, as `flat` does
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -160,10 +169,40 @@ def stand_for(real: Any, tensor: Base, recorder: Recorder, provenance: Provenanc
     """Something that stands for an array or for a number of NumPy's; `tensor` is around the same
     memory."""
     x = object.__new__(Array)
+    stands_as_memory()
     held = {"real": real, "tensor": tensor, "recorder": recorder, "provenance": provenance}
     for name, value in held.items():
         _set[name](x, value)
     return x
+
+
+@functools.cache
+def stands_as_memory() -> bool:
+    """Does an Array give its memory to functions of C, as an array does? This needs machine code;
+    without it no array has a stand-in."""
+    if not native.enabled():
+        return False
+    native.export("whet_array_behind", id(_memory))
+    at = native.image("jit/buffer", buffer_of_stand_in.source, ["get_buffer"])["get_buffer"]
+    C.c_void_p.from_address(field(Array, TYPE_BUFFER)).value = at
+    return True
+
+
+def gives_memory(real: Any) -> bool:
+    """Can functions of C read it as memory? That of dates, say, has no name among them."""
+    try:
+        memoryview(real)
+    except (BufferError, ValueError):
+        return False
+    return True
+
+
+def is_asked_by_others(frame: types.FrameType, name: str = "") -> bool:
+    """Is memory asked for by code that names it, or by C in other code than NumPy's own? NumPy
+    converts: it asks for `__array__` next, and gets the very array, where from memory it would make
+    another."""
+    origin = origin_of(frame.f_globals)
+    return origin is None or not origin.is_of_a_library or name in frame.f_code.co_names
 
 
 def live(x: Array) -> bool:
@@ -182,6 +221,13 @@ def _plain(x: Array) -> Any:
     if live(x):
         arrays_of(x).hand(x)
     return real_of(x)
+
+
+def _memory(x: Array) -> Any:
+    """The array itself, for a function of C to read."""
+    if is_asked_by_others(sys._getframe(1)):
+        return _plain(x)
+    raise BufferError("NumPy is to ask for `__array__`")
 
 
 def _settled(x: Any) -> Any:

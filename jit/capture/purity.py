@@ -8,13 +8,10 @@ ours that no function of the user's leads to.
 from __future__ import annotations
 
 import atexit
-import contextvars
 import ctypes as C
-import datetime
 import functools
 import gc
 import os
-import random
 import sys
 import threading
 import types
@@ -22,7 +19,6 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from whet.cpu import native
 from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
@@ -172,8 +168,7 @@ class Watch:
         elif event == "call":
             self.called(frame)
         elif event == "c_call":
-            if frame.f_code in self.codes:   # (other code was judged when it was called)
-                self.native(arg)
+            self.native(arg, frame)
         elif (event == "return" and self.told is None and arg is not None and ours(frame)
               and informs(arg)):
             self.given(frame.f_code, frame.f_back, arg)
@@ -213,43 +208,38 @@ class Watch:
             if (table := _known()) is not None:
                 table.add(code)
             return
-        back, importing = frame.f_back, False
-        # (other code was judged when it was called)
-        while back is not None and back.f_code not in self.codes and not ours(back):
-            importing |= (by := origin_of(back.f_globals)) is not None and by.module in IMPORTING
-            back = back.f_back
-        # (a module of ours that is imported for the first time may make classes of text)
-        importing |= back is not None and back.f_code.co_name == "<module>"
-        if back is None or back.f_code not in self.codes and (importing or origin is not None):
-            return                           # the framework's own business
+        if not self.works_for_the_user(frame):
+            return
         if origin is not None:
             if not known.code_only_computes(origin, code):
                 self.refuse(Calls(f"{origin.module}.{code.co_name}"))
         elif not makes_a_tuple(code, frame.f_globals):
             self.refuse(Calls(f"{code.co_qualname}, which was not within reach"))
 
-    def native(self, fn: Any) -> None:
-        """A function of C is called by code of the user's."""
-        owner = getattr(fn, "__self__", None)
-        if owner is None or isinstance(owner, types.ModuleType):
-            if not known.only_computes(fn):
-                module = fn.__module__ or getattr(owner, "__name__", None)
-                self.refuse(Calls(f"{module}.{fn.__name__}"))
-        elif isinstance(owner, type):
-            if not known.makes_an_object(fn, owner):
-                self.refuse(Calls(f"{owner.__qualname__}.{fn.__name__}"))
-        elif isinstance(owner, contextvars.ContextVar | types.GeneratorType):
-            # (what a variable holds is compared; generators from outside are not let in)
-            return
-        elif isinstance(owner, np.ndarray):
-            # (what else a method changes is compared)
-            if fn.__name__ in known.OF_FILES:
-                self.refuse(Calls(f"{type(owner).__qualname__}.{fn.__name__}"))
-        elif (not isinstance(owner, known.OWNERS)
-              or fn.__name__ in known.OF_THE_PLACE and isinstance(owner, datetime.date)):
-            what = f"{type(owner).__qualname__}.{fn.__name__}"
-            self.refuse(
-                Draws(f"it calls {what}") if isinstance(owner, random.Random) else Calls(what))
+    def works_for_the_user(self, frame: types.FrameType) -> bool:
+        """Does code that is not ours run there on behalf of the user's? What the framework calls,
+        and what an import does, is the framework's own business."""
+        origin, back, importing = origin_of(frame.f_globals), frame.f_back, False
+        while back is not None and back.f_code not in self.codes and not ours(back):
+            importing |= (by := origin_of(back.f_globals)) is not None and by.module in IMPORTING
+            back = back.f_back
+        # (a module of ours that is imported for the first time may make classes of text)
+        importing |= back is not None and back.f_code.co_name == "<module>"
+        return back is not None and (
+            back.f_code in self.codes or not importing and origin is None)
+
+    def native(self, f: Any, frame: types.FrameType) -> None:
+        """A function of C is called by code of the user's, or by a library that works for it."""
+        if frame.f_code in self.codes:
+            problem = known.problem_of_call(f)
+        elif origin_of(frame.f_globals) is None or ours(frame):
+            return                           # what is within reach was judged when it was called
+        else:
+            problem = known.problem_of_call_beneath(f, frame.f_code)
+            if problem is not None and not self.works_for_the_user(frame):
+                return
+        if problem is not None:
+            self.refuse(problem)
 
 
 def resume(profile: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+import types
 import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -345,3 +346,8 @@ for _name, _function in _SIGNS.items():
 # names that numbers of Python's lack (but for one that every class has)
 TELLTALE = frozenset(name for t, kind in KINDS.items() for name in dir(kind)
                      if not hasattr(t(), name) and name != "__module__")
+
+
+# methods that Python's numbers have: those of the types take no Number for a number
+METHODS = frozenset(name for t in (int, float) for name, f in vars(t).items()
+                    if type(f) is types.MethodDescriptorType)

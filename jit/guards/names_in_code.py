@@ -2,6 +2,7 @@
 it names, and whether it could notice that something stands for a number, a list or a type."""
 import builtins
 import functools
+import re
 import types
 from typing import Any
 
@@ -29,6 +30,7 @@ EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", 
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
                         "LOAD_SUPER_ATTR"))
+TAKING = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
 NONE = "LOAD_CONST", 0, None     # what loads None
 
 
@@ -47,6 +49,11 @@ def _declines(number: float, name: str) -> bool:
 # than a number of Python's does, so nobody may call them by name.
 DECLINING = frozenset(name for number in (1, 1.0) for name in dir(number)
                       if _declines(number, name))
+# what a method, or the absence of one, is made by in the body of a class
+DEFINING = frozenset(("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "LOAD_CONST"))
+FORMATTING = frozenset(("format", "__format__", "format_map", "vformat", "format_field"))
+WITH_SPEC = 4                    # a flag of FORMAT_VALUE: the form lies on the stack
+DIRECTIVE = re.compile("%[^a-zA-Z]*[a-zA-Z]").search
 FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 
 
@@ -54,23 +61,27 @@ class NamesInCode:
     """The names in some code, without the code that is nested in it.
 
     `globals`: (name, is it something else than called there?); `imports`: (module, level);
-    `identities`: of each `is` that may be asked of a number, the globals that it compares."""
+    `identities`: of each `is` that may be asked of a number, the globals that it compares, and
+    whether it compares the first argument."""
     __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "attributes",
-                 "globals", "imports", "identities")
+                 "globals", "imports", "identities", "taken", "formats")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
         said = {*code.co_names, *code.co_varnames, *code.co_cellvars, *code.co_freevars}
         # would somebody notice a Number where a number of Python's should be?
         self.exact = not TELLTALE.isdisjoint(code.co_names) \
-            or not TELLTALE.isdisjoint(texts) \
+            or not TELLTALE.isdisjoint(texts) or not EXACT.isdisjoint(texts) \
             or code.co_name in EXACT and could_give_a_number(code)
         self.direct = False                  # does it use methods of lists past those of a list?
         self.typed = False                   # would somebody notice a stand-in by its type?
         self.types_itself = False            # does it ask for the type of its first argument?
         self.shown = not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts)   # becomes text?
+        # may it make text by a form that dates give a meaning to?
+        self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
         self.looks_up = not LOOKUPS.isdisjoint(code.co_names) and _looks_up(code)
         self.attributes: set[str] = set()
+        self.taken: set[str] = set()         # those of attributes that are not just called
         self.globals: dict[tuple[str, bool], None] = {}
         self.imports: dict[tuple[str, int], None] = {}
         self.identities = _identities_of_numbers(code)
@@ -81,18 +92,26 @@ class NamesInCode:
     def _read(self, code: types.CodeType) -> None:
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
         last, before = None, None
-        for name, arg, value in instructions(code):
+        found = list(instructions(code))
+        for i, (name, arg, value) in enumerate(found):
             self._notice(code, name, arg, value, last, before)
+            if name in FORMATS and (name == "FORMAT_WITH_SPEC" or arg & WITH_SPEC):
+                loaded, _, spec = found[i - 1]
+                self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
             last, before = value if name == "LOAD_GLOBAL" else None, name
+            if name in TAKING and not is_called(found, i):
+                self.taken.add(value)
             if name == "LOAD_CONST":
                 constants = constants[-1], value
             elif name in GLOBALS:
-                self.globals[value, name == "LOAD_GLOBAL" and not arg & 1] = None
+                is_taken = name in ("LOAD_GLOBAL", "LOAD_NAME") and not is_called(found, i)
+                self.globals[value, is_taken] = None
             elif name == "IMPORT_NAME":
                 self.imports[value, constants[0]] = None
                 self.attributes.add(value)
             elif name in ATTRIBUTES:
                 self.attributes.add(value)
+        self.exact |= not EXACT.isdisjoint(self.attributes)
 
     def _notice(self, code: types.CodeType, name: str, arg: int, value: Any, last: str | None,
                 before: str | None) -> None:
@@ -104,13 +123,15 @@ class NamesInCode:
             self.types_itself = True
         elif last == "type":
             self.exact = self.typed = True
+        self.exact |= name == "STORE_NAME" and value in EXACT and before not in DEFINING
         self.shown |= name in FORMATS
 
-    def tells_numbers_apart(self, names_of: dict[str, Any]) -> bool:
-        """Could one of its `is` be asked of a number, with these globals?"""
+    def tells_numbers_apart(self, names_of: dict[str, Any], is_method: bool) -> bool:
+        """Could one of its `is` be asked of a number, with these globals? The first argument of a
+        method is none."""
         return any(
             all(could_be_number(names_of.get(name, vars(builtins).get(name, 0))) for name in few)
-            for few in self.identities)
+            for few, is_of_first in self.identities if not (is_of_first and is_method))
 
 
 @functools.lru_cache(4096)
@@ -124,15 +145,21 @@ def could_be_number(x: object) -> bool:
     return isinstance(x, int | float | complex)
 
 
-def _identities_of_numbers(code: types.CodeType) -> list[set[str]]:
-    """The globals that each `is` of some code compares, but for those with a class, or a constant
-    that is no number: a Number is not the number that it stands for."""
-    out = []
-    for loads in identities(list(instructions(code))):
+def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[str], bool]]:
+    """Of each `is` of some code the globals that it compares, and whether it compares the first
+    argument. Left out are those with a class, or a constant that is no number: a Number is not the
+    number that it stands for."""
+    found, out = list(instructions(code)), []
+    first = code.co_varnames[0] if code.co_argcount else None
+    if any(name in ("STORE_FAST", "DELETE_FAST") and x == first for name, _, x in found):
+        first = None
+    for loads in identities(found):
         if not any(x is not None and (x[0] == "LOAD_CONST" and not could_be_number(x[2])
                                       or x[0] == "LOAD_ATTR" and x[2] == "__class__")
                    for x in loads):
-            out.append({x[2] for x in loads if x is not None and x[0] == "LOAD_GLOBAL"})
+            made = [x for x in loads if x is not None]
+            out.append(({x[2] for x in made if x[0] == "LOAD_GLOBAL"},
+                        any(x[0] == "LOAD_FAST" and x[2] == first for x in made)))
     return out
 
 

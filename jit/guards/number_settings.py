@@ -19,11 +19,11 @@ def _decimals() -> Any:
 
 
 def _numpy_errors() -> Any:
-    """How NumPy takes errors in numbers."""
+    """How NumPy takes errors in numbers, and by how much it works at a time."""
     global _last
     now = _errors and _errors.get()
     if now is None or now is not _last[0]:
-        _last = now, one(tuple(np.geterr().values()))
+        _last = now, one((*np.geterr().values(), np.getbufsize()))
     return _last[1]
 
 

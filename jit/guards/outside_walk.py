@@ -16,13 +16,15 @@ import numpy as np
 from whet.tensor import Tensor
 from whet.tensor_base import Base
 
-from ..capture import numpy_arrays
+from ..capture.numpy_stand_in import stands_as_memory
 from ..capture.outside_calls import stands
 from ..capture.stand_ins import CACHED, cached_by
-from ..report.reasons import Calls, Inspects, TooMuch
+from ..capture.varying_numbers import METHODS
+from ..report.reasons import Inspects, TooMuch
 from .array_places import ArrayLayout
 from .container_places import GROWS, OtherEntries, entries
 from .data_in_modules import compare_data
+from .functions_of_c import FunctionsOfC
 from .immutable_types import PLAIN, same_key
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import absolute, names_in
@@ -32,7 +34,7 @@ from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class, users
 from .places import Place
 from .slots import Slot
 from .spots import BuiltinName, Spot
-from .standard_library import only_computes, tells_who_watches
+from .standard_library import tells_who_watches
 from .unnamed_methods import Held, let_through
 from .visitors import MOST, Unwatchable, Visit
 from .visitors_of_callables import CALLABLES, class_, named_in
@@ -60,7 +62,7 @@ class Walk:
         self.loose, self.skipped = loose, skipped
         self.slots: list[Slot] = []
         self.growing: dict[int, tuple[Any, list[Spot]]] = {}
-        self.passable: Any = None            # a function of C that does more than compute
+        self.of_c = FunctionsOfC()
         self.met: dict[int, Any] = {}        # what could have a stand-in, but lies where none can
         self.outward: dict[int, tuple[Any, list[Spot]]] = {}     # what has a stand-in during a run
         self.tensors: dict[int, Any] = {}
@@ -68,8 +70,8 @@ class Walk:
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
         # see NamesInCode
         self.exact = self.direct = self.typed = self.shown = self.looks_up = False
-        self.calls_others = self.calls_keys = False      # what calls functions that it is given
         self.methods: set[types.CodeType] = set()        # of classes that were met
+        self.types_of_numbers = False        # were `int` or `float` met as objects?
         self.watched_for = False             # was something met that tells who watches?
         self.watching: set[Any] = set()      # the names by which code finds such things
         self.asking = False                  # could others ask functions and classes for names?
@@ -88,7 +90,8 @@ class Walk:
         self.seen: dict[int, Any] = {}       # by id, kept alive
         self.visitors = dict(OF_LASTING_TYPES)       # what visits objects of a type
         self.builtins_id = id(vars(builtins))            # those are compared that code looks up
-        self.stack = [fn, *arguments]
+        self.stack = [fn]
+        self.lead_to(*arguments)
         self.framework(Tensor)
         nn = sys.modules.get("whet.nn.module")
         if nn is not None:                   # hooks of all modules
@@ -100,6 +103,7 @@ class Walk:
         new = object.__new__(Walk)
         for name, x in vars(self).items():
             setattr(new, name, x.copy() if type(x) in (list, dict, set) else x)
+        new.of_c = self.of_c.copy()
         new.outward = {i: (x, spots.copy()) for i, (x, spots) in self.outward.items()}
         new.modules = {i: (m, done.copy()) for i, (m, done) in self.modules.items()}
         return new
@@ -137,11 +141,18 @@ class Walk:
         """One more place, and what lies there but for what is held back."""
         self.places.append(place)
         found = place.found()
+        if type(place) is not Global:        # those are looked at by their names
+            self.of_c.met(found)
         outward = any(map(stands, found))
         if (self.loose or outward) and place.can_be_set:
             found = [x for i, x in enumerate(found) if not self.replaced(place, i, x)]
         aside = set(map(id, held_back))
         self.stack += [x for x in found if id(x) not in aside] if aside else found
+
+    def lead_to(self, *found: Any) -> None:
+        """What lies in no place that is compared: whoever holds it may call it."""
+        self.of_c.met(found)
+        self.stack += found
 
     def replaced(self, place: Place, i: int, x: Any) -> bool:
         """Does the run find something else in the place of this object? Note it."""
@@ -197,12 +208,6 @@ class Walk:
         """A dict but for some names."""
         self.add(OtherEntries(d, skipped))
 
-    def passed_on(self, f: Any) -> None:
-        """A function of C that is a value: others call it, and nobody sees that."""
-        if not only_computes(f):
-            name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
-            raise Unwatchable(Calls(name, passes=True))
-
     def module(self, m: types.ModuleType, done: set[str]) -> bool:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
@@ -211,6 +216,7 @@ class Walk:
         done |= wanted
         for name in new:
             self.add(Global(held, name))
+            self.of_c.lies_in_module(name, held[name])
         return bool(new)
 
     def framework(self, t: type) -> None:
@@ -241,16 +247,20 @@ class Walk:
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
         names = names_in(code)
-        self.exact |= names.exact or names.tells_numbers_apart(names_of)
+        is_method = code in self.methods
+        self.exact |= names.exact or names.tells_numbers_apart(names_of, is_method)
         self.direct |= names.direct
-        itself = names.types_itself and code not in self.methods
+        itself = names.types_itself and not is_method
         self.exact |= itself
         self.typed |= names.typed or itself
         self.shown |= names.shown
         self.looks_up |= names.looks_up
         self.attributes |= names.attributes
+        self.of_c.named_in(names)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))
+            if not_called:
+                self.of_c.met((names_of.get(name, getattr(builtins, name, None)),))
             if name not in names_of:
                 self.builtin(code, name, names_of, not_called)
         for name, level in names.imports:
@@ -263,7 +273,8 @@ class Walk:
                 self.code(c, names_of)
             for s in c if type(c) is tuple else (c,):
                 if type(s) is str and len(s) < 100:
-                    self.attributes.update(named_in(s))
+                    self.attributes.update(found := named_in(s))
+                    self.of_c.texts |= found
 
     def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any],
                 not_called: bool) -> None:
@@ -275,6 +286,7 @@ class Walk:
         if f in CONVERTING:                  # as a type it has no stand-in
             only = not not_called and self.called.get(key, (0, 0, True))[2]
             self.called[key] = names_of, f, only
+            self.types_of_numbers |= not_called
         if f is id:                          # a stand-in for everybody would be asked all the time
             self.stand_in_for(f, names_of, "id")
             self.places.append(Global(vars(builtins), "id"))
@@ -283,8 +295,6 @@ class Walk:
             self.add(Global(vars(builtins), name))
             if f in BY_NAME:                 # what is done with it by its own name is seen
                 self.stack.pop()
-        if not_called and type(f) is types.BuiltinFunctionType and not stands(f):
-            self.passed_on(f)
 
     def stand_in_for(self, f: Any, names_of: dict[str, Any], name: str) -> None:
         """A stand-in for one of Python's own functions, in one module alone."""
@@ -297,6 +307,8 @@ class Walk:
         self.stack += self.grads
         self.walk()
         self.say_of_themselves()
+        asks_types = self.types_of_numbers or "__class__" in self.attributes
+        self.exact |= asks_types and not METHODS.isdisjoint(self.attributes)
         self.numpy_arrays()
         self.bases_and_watchers()
         for name in sorted(self.settings):
@@ -326,9 +338,7 @@ class Walk:
         streams = io.IOBase | logging.Logger
         if self.typed and any(isinstance(x, streams) for x, _ in self.outward.values()):
             raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
-        by_key = (self.calls_keys or "sort" in self.attributes) and "key" in self.attributes
-        if self.passable is not None and (self.calls_others or by_key):
-            self.passed_on(self.passable)
+        self.of_c.check(self.met, "getattr" in self.builtins)
         if not FRAMES.isdisjoint(self.attributes):
             raise Unwatchable(Inspects("it looks at frames"))
         if "_base" in self.attributes and any(t._base is not None for t in self.tensors.values()):
@@ -337,8 +347,7 @@ class Walk:
     def numpy_arrays(self) -> None:
         """Those that a run finds stand-ins for are compared by how they lie in memory, others by
         their numbers."""
-        named = self.attributes | self.builtins
-        self.solid = self.exact or not numpy_arrays.EXACT.isdisjoint(named)
+        self.solid = self.exact or not stands_as_memory()
         found = [x for i, (x, _) in self.outward.items()
                  if type(x) is np.ndarray and i not in self.met]
         if found:

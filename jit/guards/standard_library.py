@@ -4,19 +4,20 @@ What only computes is listed; all that is not listed is taken to act on the worl
 Functions and classes are known as the objects that they are, whatever name leads to them. Modules
 are known by names, for which the import system vouches: see `origin.py`.
 """
+import _thread
 import builtins
 import collections
+import contextvars
 import datetime
-import functools
 import gc
 import inspect
-import itertools
 import math
 import operator
 import os
 import random
 import re
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Iterable
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 from whet.tensor_base import Base
 
+from ..report.reasons import Calls, Draws, Reason
 from .origin import Origin, origin_of_module, origin_of_what
 
 
@@ -63,7 +65,7 @@ OWNERS: tuple[type, ...] = (
     list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range,
     type(None), types.MappingProxyType, type, collections.deque, collections.OrderedDict,
     collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-    type({}.values()), type({}.items()), np.generic, datetime.date, datetime.time,
+    type({}.values()), type({}.items()), np.generic, np.ufunc, datetime.date, datetime.time,
     datetime.timedelta, re.Pattern, re.Match)
 # Methods of dates that go by the clock, the place's time or its words.
 OF_THE_PLACE = frozenset("timestamp astimezone strftime ctime timetuple utctimetuple".split())
@@ -83,24 +85,14 @@ _ENVIRONMENT = [
     os.getenv, *_objects(type(os.environ), "__getitem__ __setitem__ __delitem__"),
     *(f for f in vars(os.environ).values() if type(f) is types.FunctionType)]
 OF_THE_ENVIRONMENT = _codes(_ENVIRONMENT)
-# They look at frames and at files of source.
-LOOK_AT_FRAMES = _codes(_objects(inspect, """
-    currentframe stack trace getouterframes getinnerframes getframeinfo getsource getsourcelines
-    getsourcefile"""))
-# Parts of NumPy that compute, and those in them that read files, print, or go by settings.
+# Parts of NumPy that compute, as far as the functions of C do that they call.
 COMPUTING = ("numpy._core", "numpy.lib._", "numpy.linalg", "numpy.fft", "numpy.polynomial")
-NOT_COMPUTING = (
-    "npyio_impl", "_utils_impl", "_datasource", "_format_impl", ".memmap", ".records",
-    ".arrayprint")
-SET_NUMPY = _codes([np.seterr, np.seterrcall, np.setbufsize, np.set_printoptions])
+# What such code calls besides: hashes of text, and what keeps threads apart.
+BENEATH = Objects((
+    hash, sys.intern, os.fspath, threading.get_ident, _thread.allocate_lock))
+OF_THREADS: tuple[type, ...] = (_thread.LockType, _thread.RLock)
 
 # ---- what is done with what they are given -------------------------------------------------------
-# They call a function that they are given, and nobody sees that; the second only by `key=`.
-CALL_OTHERS = Objects((
-    map, filter, functools.reduce, itertools.accumulate, itertools.starmap, itertools.takewhile,
-    itertools.dropwhile, itertools.filterfalse, itertools.groupby, functools.partial,
-    functools.partialmethod, iter, collections.defaultdict, operator.call, operator.methodcaller))
-CALL_KEYS = Objects((sorted, min, max))
 # They read or join lists past their methods, where a list that only grows would be asked.
 PAST_METHODS = Objects((operator.concat, operator.iconcat))
 MODULES_PAST_METHODS = frozenset(("_heapq",))
@@ -145,12 +137,54 @@ def only_computes(f: Any) -> bool:
         origin.module in COMPUTING_MODULES or origin.top == "numpy" or origin.is_ours)
 
 
+def problem_of_call(f: Any) -> Reason | None:
+    """Why a call of a function or bound method of C can be no part of a recording, or None.
+
+    >>> import os
+    >>> from whet.jit.guards.standard_library import problem_of_call
+    >>> problem_of_call([].append), problem_of_call(os.getpid).what
+    (None, 'it calls posix.getpid')
+    """
+    owner = getattr(f, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        module = f.__module__ or getattr(owner, "__name__", None)
+        return None if only_computes(f) else Calls(f"{module}.{f.__name__}")
+    if isinstance(owner, type):
+        return None if makes_an_object(f, owner) else Calls(f"{owner.__qualname__}.{f.__name__}")
+    what = f"{type(owner).__qualname__}.{f.__name__}"
+    # what a variable holds is compared; generators from outside are not let in
+    if isinstance(owner, contextvars.ContextVar | types.GeneratorType):
+        return None
+    if isinstance(owner, np.ndarray):        # what else a method changes is compared
+        return Calls(what) if f.__name__ in OF_FILES else None
+    if isinstance(owner, random.Random):
+        return Draws(f"it calls {what}")
+    goes_by_the_place = f.__name__ in OF_THE_PLACE and isinstance(owner, datetime.date)
+    return None if isinstance(owner, OWNERS) and not goes_by_the_place else Calls(what)
+
+
+def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
+    """The same of a call that code of a library makes, which itself is known to compute. Its
+    variables of contexts are settings, which nobody compares."""
+    owner = getattr(f, "__self__", None)
+    if f in BENEATH or isinstance(owner, OF_THREADS) or code in OF_THE_ENVIRONMENT:
+        return None
+    if isinstance(owner, contextvars.ContextVar):
+        return Calls(f"{type(owner).__qualname__}.{f.__name__}")
+    return problem_of_call(f)
+
+
 def code_only_computes(origin: Origin, code: types.CodeType) -> bool:
     """Does code of the standard library, or of a library that whet works with, only compute?"""
     if origin.is_pythons:
-        return origin.top in QUIET and code not in LOOK_AT_FRAMES or code in OF_THE_ENVIRONMENT
-    return origin.module.startswith(COMPUTING) and not origin.module.endswith(NOT_COMPUTING) \
-        and code not in SET_NUMPY
+        return origin.top in QUIET or code in OF_THE_ENVIRONMENT
+    return origin.module.startswith(COMPUTING)
+
+
+def methods_compute(owner: type) -> bool:
+    """Do methods of a class only compute, but for those that are named above?"""
+    origin = origin_of_what(owner)
+    return issubclass(owner, OWNERS) or owner is object or origin is not None and origin.is_ours
 
 
 def makes_an_object(method: Any, owner: type) -> bool:

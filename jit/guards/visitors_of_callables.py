@@ -43,12 +43,12 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
     if origin is None:
         return None
     walk.exact |= x in known.STRICT or origin.top not in known.LENIENT and not stands(x)
+    walk.of_c.dates |= origin.top.lstrip("_") == "datetime"
+    walk.types_of_numbers |= x is int or x is float
     setting = origin.top.lstrip("_")
     if setting in ("numpy", "decimal") and x is not np.ndarray:
         walk.settings.add(setting)
     walk.direct |= origin.module in known.MODULES_PAST_METHODS or x in known.PAST_METHODS
-    walk.calls_others |= x in known.CALL_OTHERS
-    walk.calls_keys |= x in known.CALL_KEYS
     walk.looks_up |= x in known.LOOK_UP
     walk.watched_for |= known.tells_who_watches(x)
     if x in known.OF_THE_CLOCK:
@@ -61,12 +61,16 @@ def function_of_c(walk: Any, x: Any) -> None:
     if x is id:
         raise Unwatchable(Inspects("it keeps the function `id`"))
     _what_is_known(walk, x)
-    if isinstance(x.__self__, types.ModuleType) and not known.only_computes(x):
-        walk.passable = x                    # of a bound method, what it is bound to is looked at
     bound(walk, x)
 
 
 @CALLABLES.of_just(types.MethodWrapperType)
+def operator_of_c(walk: Any, x: Any) -> None:
+    """Nobody sees it called. One of a number takes just numbers of Python's."""
+    walk.exact |= isinstance(x.__self__, int | float)
+    walk.stack.append(x.__self__)
+
+
 def bound(walk: Any, x: Any) -> None:
     """Calls of the methods of others are seen."""
     of = x.__self__
@@ -109,33 +113,29 @@ def wrapped(fn: types.FunctionType) -> list[Any]:
 
 @CALLABLES.of_just(types.MethodType)
 def method(walk: Any, x: types.MethodType) -> None:
-    walk.stack += [x.__func__, x.__self__]
+    walk.lead_to(x.__func__, x.__self__)
 
 
 @CALLABLES.of_just(functools.partial)
 def partial(walk: Any, x: "functools.partial[Any]") -> None:
     walk.add(PartialCall(x))
     walk.named(x)
-    f = x.func
-    if type(f) is types.BuiltinFunctionType \
-            and (isinstance(f.__self__, types.ModuleType) or foreign(type(f.__self__))):
-        walk.passed_on(f)
 
 
 @CALLABLES.of_just(staticmethod, classmethod)
 def method_of_a_class(walk: Any, x: Any) -> None:
-    walk.stack.append(x.__func__)
+    walk.lead_to(x.__func__)
     walk.named(x)
 
 
 @CALLABLES.of_just(property)
 def property_(walk: Any, x: property) -> None:
-    walk.stack += [f for f in (x.fget, x.fset, x.fdel) if f is not None]
+    walk.lead_to(*[f for f in (x.fget, x.fset, x.fdel) if f is not None])
 
 
 @CALLABLES.of_just(functools.cached_property)
 def cached_property(walk: Any, x: Any) -> None:
-    walk.stack.append(x.func)
+    walk.lead_to(x.func)
 
 
 @CALLABLES.of(type)

@@ -21,8 +21,9 @@ from whet.random import Generator
 from whet.utils.hooks import Hooks
 
 from ..capture.stand_ins import StandIn
-from ..report.reasons import Draws, Reaches
+from ..report.reasons import Calls, Draws, Reaches
 from ..report.type_names import full_thing, thing
+from . import standard_library as known
 from .array_places import ArrayContents
 from .immutable_types import CONSTANT
 from .instances import hidden, slots_of
@@ -63,6 +64,16 @@ def alias(walk: Any, x: Any) -> None:
              and not issubclass(t, np.void))
 def number_or_function_of_numpy(walk: Any, x: Any) -> None:
     walk.settings.add("numpy")
+    if type(x) is np.ufunc and set("".join(x.types)) <= {"O", "-", ">"}:
+        raise Unwatchable(Calls(f"the function behind numpy.{x.__name__}"))
+
+
+@LIGHT.of_just(types.MethodDescriptorType, types.WrapperDescriptorType)
+def method_of_c(walk: Any, x: Any) -> None:
+    """A method as its class has it, which takes just objects of that class."""
+    walk.exact |= issubclass(x.__objclass__, int | float)
+    if not known.methods_compute(x.__objclass__):
+        raise Unwatchable(Calls(x.__qualname__, passes=True))
 
 
 @LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn)) and not issubclass(t, np.void))
@@ -93,6 +104,7 @@ def known_otherwise(walk: Any, x: Any) -> None:
 def value(walk: Any, x: Any) -> None:
     if isinstance(x, decimal.Decimal):
         walk.settings.add("decimal")
+    walk.of_c.dates |= isinstance(x, datetime.date | datetime.time)
 
 
 @OBJECTS.of(enum.Enum)
@@ -116,7 +128,7 @@ def numpy_array(walk: Any, x: Any) -> None:
 def pythons_generator(walk: Any, x: Any) -> None:
     """To use its numbers is to call it, which is seen."""
     walk.namespace(vars(x))
-    walk.passable = x.getrandbits
+    walk.of_c.owners.append(x)
 
 
 @OBJECTS.of_just(type(os.environ))

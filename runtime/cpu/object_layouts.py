@@ -163,6 +163,20 @@ def dtypes() -> bool:
     return all((field(d, L.DTYPE_SIZE), field(d, L.DTYPE_FLAGS) & 1) == v for d, v in made)
 
 
+def buffers() -> bool:
+    """Types: their functions of the buffer protocol."""
+
+    class Without:
+        pass
+
+    tables = [words_behind(field(t, L.TYPE_BUFFER), 2) for t in (Without, bytes, bytearray)]
+    return [t and [w != 0 for w in t] for t in tables] == [
+        [False, False],
+        [True, False],
+        [True, True],
+    ]
+
+
 # Without these there are no native entries; without those there are fewer tables for traced calls.
 NEEDED: tuple[Callable[[], bool], ...] = (
     heads,
@@ -174,6 +188,7 @@ NEEDED: tuple[Callable[[], bool], ...] = (
     slots,
     arrays,
     dtypes,
+    buffers,
 )
 HELPFUL: tuple[Callable[[], bool], ...] = (cells, proxies, sets)
 

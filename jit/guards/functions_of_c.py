@@ -1,0 +1,78 @@
+"""Functions of C that do more than compute, wherever code could have them called unseen.
+
+The watch is told when the user's code calls a function of C. It is told nothing when C does, as
+`map`, `sorted(key=)` and the operators of classes do. So code may call such a function by its name
+in a module, and nothing else: one that lies anywhere else is refused, whether it is called or not.
+"""
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from ..capture.outside_calls import stands
+from ..report.reasons import Calls, Inspects
+from .standard_library import OF_FILES, OF_THE_PLACE, problem_of_call
+from .visitors import Unwatchable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .names_in_code import NamesInCode
+
+TYPES = frozenset((types.BuiltinFunctionType, types.MethodWrapperType))
+
+
+class FunctionsOfC:
+    """Those that a walk met, and the names by which code takes something for another use than a
+    call."""
+    __slots__ = ("values", "of_modules", "owners", "taken", "texts", "formats", "dates")
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []          # what lies elsewhere than in a module
+        self.of_modules: list[tuple[str, Any]] = []      # by the names of those that lie there
+        self.owners: list[Any] = []          # objects whose methods of C act
+        self.taken: set[str] = set()         # names of attributes that code does not just call
+        self.texts: set[str] = set()         # names in texts, by which code could look others up
+        # is text made by forms to which dates give a meaning? were dates met?
+        self.formats = self.dates = False
+
+    def copy(self) -> FunctionsOfC:
+        """The same, to be gone on with."""
+        new = FunctionsOfC()
+        for name in self.__slots__:
+            x = getattr(self, name)
+            setattr(new, name, x if type(x) is bool else x.copy())
+        return new
+
+    def met(self, found: Iterable[Any]) -> None:
+        """What was found where whoever holds it may call it."""
+        self.values += [x for x in found if type(x) in TYPES]
+
+    def lies_in_module(self, name: str, x: Any) -> None:
+        """What a module has by a name."""
+        if type(x) in TYPES:
+            self.of_modules.append((name, x))
+
+    def named_in(self, names: NamesInCode) -> None:
+        """What some code does with names."""
+        self.taken |= names.taken
+        self.formats |= names.formats
+
+    def check(self, real: dict[int, Any], looks_up: bool) -> None:
+        """Raise where one that acts could be called unseen. `real`: what could have a stand-in, and
+        has none, by id; `looks_up`: does code look attributes up by texts?"""
+        names = self.taken | self.texts
+        found = [*self.values, *(f for name, f in self.of_modules if name in names)]
+        found += [f for x in self.owners for name in self.taken
+                  if type(f := getattr(x, name, None)) in TYPES]
+        for f in found:
+            if (not stands(f) or id(f) in real) and problem_of_call(f) is not None:
+                name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
+                raise Unwatchable(Calls(name, passes=True))
+        acting = OF_FILES | OF_THE_PLACE if self.dates else OF_FILES
+        methods = acting & (names if looks_up else self.taken)
+        if methods:
+            raise Unwatchable(Calls(min(methods), passes=True))
+        if self.formats and self.dates:
+            raise Unwatchable(Inspects("it makes text by forms, and reaches dates, of which some "
+                                       "forms tell the time of this place"))
