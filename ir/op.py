@@ -31,6 +31,7 @@ class Op(Protocol):
     at_result: bool              # its gradient may read the result in the place of the operand
     forward: Callable[..., Any]
     write: Callable[..., Any] | None
+    fills: Callable[..., Any] | None
     reach: Callable[..., tuple[int, int]] | None
     moves: Callable[..., list[tuple[Any, Any]]] | None
     picks: Callable[..., tuple[int, bool, bool] | None] | None

@@ -6,6 +6,7 @@ from whet.autograd.inplace import edge_of
 from ..effects.describe_results import Results
 from ..effects.left_behind import LeftBehind
 from ..effects.recipes import Constant
+from ..effects.tensor_recipes import MadeTensor
 from ..gradient.eager_graph import leaves_of, saved_by
 from ..guards.signature import counted
 from ..report.reasons import Keeps, OfNumPy, Prints
@@ -41,6 +42,18 @@ class Findings:
         if problem is not None:
             raise Refused(OfNumPy(problem))
         self.values = [*self.results.values, *self.results.numbers]
+
+    def let_go(self) -> dict[int, int]:
+        """The values that replace gradients, and how many nodes there were when the run had let
+        go of those (see `let_go.py`)."""
+        since, after = self.rec.let_go.since, len(self.rec.nodes)
+        found: dict[int, int] = {}
+        changed = (t for t, g in zip(self.run.tensors, self.run.grads) if t._grad is not g)
+        for t, (_, recipe) in zip(changed, self.grads, strict=True):
+            if isinstance(recipe, MadeTensor):
+                n = recipe.value
+                found[n] = max(found.get(n, 0), since.get(id(t), after))
+        return found
 
     def recipes(self) -> Results:
         """What makes recipes of the run's results."""

@@ -51,6 +51,7 @@ class Questions(registry.Observer):
         if hasattr(question, "facts"):       # for kernels to ask
             a = tensors[0]._array
             asks = [(fact, bool(reduce("any", a, pre=fact))) for fact in question.facts(a)]
+        self.let_go.look(len(self.nodes))
         self.nodes.append(Ask(question, ins, answer, where(), asks))
         return answer
 
@@ -82,6 +83,7 @@ class Questions(registry.Observer):
         """A number's value goes into what Python does: a replay needs the same."""
         if id(t) not in self.pinned:
             self.pinned.add(id(t))
+            self.let_go.look(len(self.nodes))
             self.nodes.append(Guard(Ref(self.value(t)), t._array.copy(), where()))
 
     def item(self, t: Base) -> Number | None:
@@ -153,6 +155,7 @@ class Questions(registry.Observer):
         if t._array.size > GUARDED:
             self.refuse(TooManyNumbers(f"{t._array.size} numbers of a tensor became Python's"))
         else:
+            self.let_go.look(len(self.nodes))
             self.nodes.append(Guard(Ref(n), t._array.copy(), where()))
 
 

@@ -33,6 +33,7 @@ from ..report.reasons import (
     Settings,
 )
 from .followed_sizes import FollowedSizes
+from .let_go import LetGo
 from .memory_ceiling import Ceiling
 from .noted_call import Call
 from .numpy_arrays import Arrays
@@ -81,6 +82,7 @@ class Recorder(Writes):
         # ids of the tensors whose value Python went on from
         self.pinned: set[int] = set()
         self.nodes: list[Node] = []
+        self.let_go = LetGo((), ())          # which gradients the run replaces, and when
         self.values, self.ceiling = Values(), Ceiling()
         # how values lie, and in the memory of which others
         self.arrays, self.memory = self.values.arrays, self.values.memory
@@ -280,6 +282,8 @@ class Recorder(Writes):
         # a constant: as it is now, whatever is written to it later
         if "array" in attrs:
             attrs = {**attrs, "array": copied(attrs["array"])}
+        if op.may_fail:
+            self.let_go.look(len(self.nodes))
         self.nodes.append(
             OpNode(op, ins, attrs, outs, where()) if position is
             None else Draw(op, attrs, outs, where(), position))

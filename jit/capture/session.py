@@ -22,6 +22,7 @@ from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Large
 from .exchanged import Exchanged
+from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch
 from .put_back import reclaim, settle
@@ -146,6 +147,7 @@ class Session:
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
+        rec.let_go = LetGo(run.tensors, run.grads)
 
     def exchange_arguments(self) -> None:
         """Numbers stand for those that vary, and something for each NumPy array."""
@@ -180,6 +182,7 @@ class Session:
     def close(self) -> None:
         """The run is over. Done again where an interrupt ends it midway."""
         self.watch.withdraw()
+        self.rec.let_go.end()
         self.rec.followed.end(self.rec)
         modes.followers.discard(self.rec)
         state = modes.state

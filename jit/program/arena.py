@@ -5,21 +5,25 @@ A piece lives from the first step that touches it to the last one; two that neve
 lie in one place.
 """
 import heapq
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+import itertools
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from whet.cpu import guard
 
 ALIGN = 64                       # bytes
+# An arena that is so much larger than what lives at once is planned again, with more care, if it
+# has no more pieces than this: it takes 3 ms then.
+WASTE, MOST_BY_SIZE = 1.02, 300
 # a piece with its heirs: its first step and its last one, bytes, these pieces
 Span: TypeAlias = tuple[int, int, int, list["Piece"]]
 
 
 class Piece:
     """So many bytes of the arena. `first` and `last` are the steps that touch it, `heir` the
-    piece that goes on in its place."""
-    __slots__ = ("size", "first", "last", "offset", "heir")
+    piece that goes on in its place, `room` the position of the result that it lies in instead."""
+    __slots__ = ("size", "first", "last", "offset", "heir", "room")
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -27,6 +31,7 @@ class Piece:
         self.first: int | None = None
         self.last: int | None = None
         self.offset: Any = None              # once it has a place
+        self.room: int | None = None
 
     def touch(self, step: int) -> None:
         """Say that a step, in the order of steps, works on it."""
@@ -57,17 +62,30 @@ class Ranges:
         return (self.lows[i], self.found[i][1]) if i >= 0 and address < self.found[i][0] else None
 
 
-def plan(pieces: Iterable[Piece], heirs: Iterable[tuple[Piece, Piece]] = ()) -> int:
+def plan(pieces: Iterable[Piece], heirs: Iterable[tuple[Piece, Piece]] = (),
+         lent: Callable[[list[Span]], list[Span]] = list) -> int:
     """Give each piece that is touched its offset; the size of the arena.
 
     `heirs`: (piece, another of its size). The latter takes the former's place if the step that
-    makes it is the last one to need that.
+    makes it is the last one to need that. `lent` finds other places for some, and gives the rest.
     """
-    pieces = [p for p in pieces if p.first is not None]
+    spans = lent(spans_of([p for p in pieces if p.first is not None], heirs))
+    back = [(-last, -first, size, line) for first, last, size, line in spans]
+    size, offsets = min(_fit(spans), _fit(back))
+    if size > WASTE * most_alive(spans) and len(spans) <= MOST_BY_SIZE:
+        size, offsets = min((size, offsets), _fit_by_size(spans))
+    for k, (_, _, _, line) in enumerate(spans):
+        for p in line:
+            p.offset = offsets[k]
+    return size
+
+
+def spans_of(pieces: Sequence[Piece], heirs: Iterable[tuple[Piece, Piece]]) -> list[Span]:
+    """Pieces, each with those that go on in its place."""
     born = set()
     for old, new in heirs:
         if (old.heir is None and id(new) not in born and old.first is not None
-                and old.last == new.first and _room(old) == _room(new)):
+                and old.last == new.first and room_of(old.size) == room_of(new.size)):
             old.heir = new
             born.add(id(new))
     spans: list[Span] = []
@@ -78,13 +96,8 @@ def plan(pieces: Iterable[Piece], heirs: Iterable[tuple[Piece, Piece]] = ()) -> 
                 line.append(line[-1].heir)
             first, last = p.first, line[-1].last
             assert first is not None and last is not None
-            spans.append((first, last, _room(p), line))
-    back = [(-last, -first, size, line) for first, last, size, line in spans]
-    size, offsets, which = min((*_fit(way), i) for i, way in enumerate((spans, back)))
-    for k, (_, _, _, line) in enumerate(spans):
-        for p in line:
-            p.offset = offsets[k]
-    return size
+            spans.append((first, last, room_of(p.size), line))
+    return spans
 
 
 def plan_apart(pieces: Iterable[Piece]) -> tuple[int, list[int]]:
@@ -93,14 +106,16 @@ def plan_apart(pieces: Iterable[Piece]) -> tuple[int, list[int]]:
     page, at, forbidden = guard.PAGE, 0, [0]
     for p in pieces:
         at += page
-        p.offset = at + (guard.pages(_room(p)) - _room(p) if guard.SIDE == "end" else 0)
+        room = room_of(p.size)
+        p.offset = at + (guard.pages(room) - room if guard.SIDE == "end" else 0)
         at += guard.pages(p.size)
         forbidden.append(at)
     return at + page, forbidden
 
 
-def _room(p: Piece) -> int:
-    return -(-p.size // ALIGN) * ALIGN
+def room_of(size: int) -> int:
+    """The bytes that a piece of so many bytes takes."""
+    return -(-size // ALIGN) * ALIGN
 
 
 def _fit(spans: Sequence[Span]) -> tuple[int, list[int]]:
@@ -126,6 +141,31 @@ def _fit(spans: Sequence[Span]) -> tuple[int, list[int]]:
             top = at + size
         offsets[k] = at
         heapq.heappush(ends, (last, at, size))
+    return top, offsets
+
+
+def most_alive(spans: Iterable[Span]) -> int:
+    """The bytes of spans that live at once, at most: no arena is smaller."""
+    changes = sorted([c for first, last, size, _ in spans
+                      for c in ((first, size), (last + 1, -size))])
+    return max(itertools.accumulate(n for _, n in changes), default=0)
+
+
+def _fit_by_size(spans: Sequence[Span]) -> tuple[int, list[int]]:
+    """The same, the largest first: each as low as it can be beside those that live with it. It
+    takes the square of their number, and leaves the smallest holes."""
+    offsets, top = [0] * len(spans), 0
+    placed: list[tuple[int, int, int, int]] = []         # offset, the byte after it, first, last
+    for k in sorted(range(len(spans)), key=lambda k: (-spans[k][2], spans[k][0])):
+        first, last, size, _ = spans[k]
+        at = 0
+        for low, high, a, b in placed:
+            if a <= last and first <= b:
+                if low - at >= size:
+                    break
+                at = max(at, high)
+        offsets[k], top = at, max(top, at + size)
+        insort(placed, (at, at + size, first, last))
     return top, offsets
 
 

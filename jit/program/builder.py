@@ -21,7 +21,17 @@ from whet.tensor_base import Base
 
 from ..verify.same_bits import template
 from . import plan_cache
-from .launch_lists import Called, Kept, Launched, ListWriter, Viewed, find_places, guarded
+from .last_misses import Misses
+from .launch_lists import (
+    Called,
+    Kept,
+    Launched,
+    ListWriter,
+    Viewed,
+    find_places,
+    guarded,
+    lent_results,
+)
 from .liveness import Roots, last_uses, order_of, seen_nodes
 from .node_kinds import KINDS, members
 from .program import Program
@@ -29,6 +39,8 @@ from .random_draws import Draws
 from .steady import Steady
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
+
+NOTHING_LET_GO: Mapping[int, int] = {}
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -38,13 +50,15 @@ if TYPE_CHECKING:
     from .arena import Piece
     from .launch_entries import Entries
     from .launch_lists import Step
+    from .lent_results import LentResults
 
 
 def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
           results: Iterable[int], *, steady: Iterable[tuple[int, Base]] | Mapping[int, Base] = (),
           rewrites: Sequence[str] = (), like: Program | None = None,
           ends: Sequence[tuple[Any, Position]] = (), recorded: Sequence[Node] | None = None,
-          notes: Iterable[str] = ()) -> Program:
+          notes: Iterable[str] = (), lends: bool = True,
+          let_go: Mapping[int, int] = NOTHING_LET_GO) -> Program:
     """A program that gives `results`, values by number, when it is given those of `outside`.
 
     `arrays` tell how each value lay in the run. `steady` are tensors, by number, that are among
@@ -53,13 +67,16 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
     rewrites choose by sizes, so with them none is. `ends` are pairs of a generator of random
     numbers and the `Position` where a call leaves it, of those that it does more with than draw.
     `recorded` are the nodes of the run where they are others than `nodes`, `notes` what is to be
-    said of rewrites beside what they say themselves.
+    said of rewrites beside what they say themselves. `lends`: the memory of results is of no use
+    to others before they are made. `let_go`: see `Findings.let_go`.
     """
     with np.errstate(all="ignore"):
         passed = Passed(nodes, arrays, outside, results, dict(steady), rewrites, like, bool(ends))
-        builder = ProgramBuilder(passed, Draws(passed.nodes, ends) if passed.draws else None)
+        draws = Draws(passed.nodes, ends) if passed.draws else None
+        builder = ProgramBuilder(passed, draws, lends)
         with haste.recording():
-            return builder.program(nodes if recorded is None else recorded, [*notes, *passed.notes])
+            return builder.program(nodes if recorded is None else recorded,
+                                   [*notes, *passed.notes], let_go)
 
 
 class Passed:
@@ -103,8 +120,8 @@ class ProgramBuilder:
 
     is_alone = False
 
-    def __init__(self, passed: Passed, draws: Draws | None) -> None:
-        self.passed, self.draws = passed, draws
+    def __init__(self, passed: Passed, draws: Draws | None, lends: bool = False) -> None:
+        self.passed, self.draws, self.lends = passed, draws, lends
         self.nodes, self.arrays, self.roots = passed.nodes, passed.arrays, passed.roots
         self.places = ValuePlaces(self.arrays, self.roots)
         self.held = self.places.held
@@ -127,7 +144,7 @@ class ProgramBuilder:
     def inner(self, nodes: Sequence[Node], inputs: Iterable[int],
               results: Iterable[int]) -> Program:
         """A program that this one runs."""
-        return build(nodes, self.arrays, inputs, results)
+        return build(nodes, self.arrays, inputs, results, lends=False)
 
     def as_indices(self, xs: Iterable[Any]) -> None:
         """The numbers of stand-ins may be indices: good ones."""
@@ -170,10 +187,14 @@ class ProgramBuilder:
         return [*self.wanted(out), Kept(looks)]  # views of Python's show pieces until the end
 
     def is_constant(self, node: OpNode) -> bool:
-        """Does a node make what nobody writes to, of nothing?"""
+        """Does a node make what nobody writes to, of nothing? Large ones of one number are made at
+        each call: to write them costs no more than to read them, and memory only meanwhile."""
         if node.ins or node.op.random:
             return False
         out = node.outs[0]
+        if node.op.fills is not None and self.arrays[out].nbytes >= memory.SMALLEST \
+                and self.compiled:
+            return False
         return self.roots[out] not in self.changed and out not in self.roots.position
 
     def keep_constant(self, n: int, a: Array) -> None:
@@ -210,10 +231,16 @@ class ProgramBuilder:
         return out[::-1]
 
     # ---- the program -----------------------------------------------------------------------------
-    def program(self, recorded: Sequence[Node], notes: Iterable[str]) -> Program:
+    def program(self, recorded: Sequence[Node], notes: Iterable[str],
+                let_go: Mapping[int, int]) -> Program:
         """The program."""
         steps = self.steps()
-        arena, forbidden = find_places(steps, self.places.heirs)
+        misses = Misses(steps, recorded, self.tapes.checks)
+        kept_until = {self.roots.position[n]: misses.last(k) for n, k in let_go.items()
+                      if n in self.roots.position}
+        lent = lent_results(steps, self.results_before() if self.lends else {}, kept_until,
+                            self.places.left_to)
+        arena, forbidden = find_places(steps, self.places.heirs, lent.lend)
         lists = ListWriter(self.roots.moving, arena, self.keep)
         for step in (*guarded(forbidden), *steps):
             lists.add(step)
@@ -226,7 +253,7 @@ class ProgramBuilder:
             arrays=[Type.of(a) for a in self.arrays], outside=passed.outside,
             results=passed.results, notes=list(notes), rewritten=passed.rewritten,
             steps=lists.steps, called=called, env=self.env(local), fresh=self.fresh(called),
-            early=passed.order.early,
+            early=self.early(lent, kept_until),
             undone=passed.order.undone, arena=arena, local=local, draws=self.draws,
             may_miss=passed.order.may_miss, checks=self.tapes.checks, stopped=self.tapes.stopped,
             shown={} if called else dict(self.shown(steps)),
@@ -245,6 +272,20 @@ class ProgramBuilder:
         """The roots that a call makes memory for before it begins."""
         made = {o for node in called if not isinstance(node, Write) for o in node.outs}
         return [r for r in self.roots.fresh if r not in made]
+
+    def early(self, lent: LentResults, kept_until: Mapping[int, int]) -> set[int]:
+        """The memories of gradients that are written to when a call may still miss and eager mode
+        would find what was in them."""
+        known = {self.roots.moving[p]: lent.rooms[p].touched <= step
+                 for p, step in kept_until.items() if p in lent.rooms}
+        return {r for r, is_early in known.items() if is_early} | (
+            self.passed.order.early - known.keys())
+
+    def results_before(self) -> dict[int, int]:
+        """The bytes of results whose memory there is before a call begins, by position: of those
+        that have no gaps."""
+        return {self.roots.position[r]: self.arrays[r].nbytes for r in self.roots.fresh
+                if Type.of(self.arrays[r]).contiguous}
 
     def shown(self, steps: Iterable[Step]) -> Iterator[tuple[int, tuple[int, int, Type]]]:
         """Where the views of memory that moves lie."""

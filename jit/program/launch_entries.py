@@ -59,14 +59,21 @@ class Moving(NamedTuple):
 
 
 class InArena(NamedTuple):
-    """An address in a piece of the arena."""
+    """An address in a piece of the arena, or of a result's memory."""
 
     piece: Piece
     offset: int
 
+    @property
+    def position(self) -> int | None:
+        """That of the result whose memory the piece lies in."""
+        return self.piece.room
+
     def words(self, places: Places) -> tuple[int, int]:
         """The pair that machine code reads."""
-        return places.arena, self.piece.offset + self.offset
+        room = self.piece.room
+        return (places.arena if room is None else places.moving[room],
+                self.piece.offset + self.offset)
 
 
 Argument = Number | Fixed | Moving | InArena
@@ -98,7 +105,8 @@ class Launch(NamedTuple):
 
     def positions(self) -> Iterator[int]:
         """The moving arrays that it is given."""
-        return (a.position for a in self.given if type(a) is Moving)
+        found = (a.position for a in self.given if type(a) is Moving or type(a) is InArena)
+        return (p for p in found if p is not None)
 
     def words(self, places: Places) -> list[int]:
         """What machine code reads."""

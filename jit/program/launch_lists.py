@@ -1,14 +1,15 @@
 """The last stages: the place of each piece in the arena, and lists of words for machine code."""
 
 import ctypes as C
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from whet.cpu import guard, memory, native
 from whet.ir.graph import Node
 
-from .arena import Piece, plan, plan_apart
+from .arena import Piece, Span, plan, plan_apart
 from .launch_entries import Entry, Fixed, InArena, Launch, Number, Places
+from .lent_results import LentResults
 
 ARENA = -1  # where a call keeps the arena among its arrays
 MOST_ARRAYS = 1000  # that one list of launches is given
@@ -73,10 +74,11 @@ Step: TypeAlias = Launched | Called | Viewed | Kept
 
 
 # ---- the arena ----------------------------------------------------------------------------------
-def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]]) -> tuple[int, Any]:
+def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]],
+                lent: Callable[[list[Span]], list[Span]] = list) -> tuple[int, Any]:
     """Find the place of each piece that steps work on: the bytes to take at a call, and under a
     guard the pages among them that nobody may touch. What is large enough begins at a round
-    address."""
+    address. `lent`: see `arena.plan`."""
     pieces = []
     for i, step in enumerate(steps):
         for piece in step.pieces():
@@ -85,7 +87,24 @@ def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]]) -> tuple[in
             piece.touch(i)
     if not pieces:
         return 0, ()
-    return plan_apart(pieces) if guard.SIDE else (max(plan(pieces, heirs), memory.SMALLEST), ())
+    if guard.SIDE:
+        return plan_apart(pieces)
+    size = plan(pieces, heirs, lent)
+    return max(size, memory.SMALLEST) if size else 0, ()
+
+
+def lent_results(steps: Sequence[Step], sizes: Mapping[int, int], kept_until: Mapping[int, int],
+                 left_to: Iterable[tuple[Piece, int]]) -> LentResults:
+    """The memory of results, as room for pieces that die before they are made. `sizes`: of those
+    that have memory before a call begins, by position; `kept_until`, `left_to`: see `LentResults`.
+    What Python does is not known to touch some of it: then there is none to lend."""
+    first: dict[int, int] = {}
+    if not any(isinstance(step, Called) for step in steps):
+        for i, step in enumerate(steps):
+            for e in step.entries if isinstance(step, Launched) else ():
+                for p in e.positions():
+                    first.setdefault(p, i)
+    return LentResults(sizes, first, kept_until, left_to)
 
 
 def guarded(forbidden: list[int]) -> Iterator[Launched]:

@@ -30,8 +30,12 @@ PIECES = 500  # copies of a node: more of them Python makes at once
 
 
 def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
-    """A copy of what an op without operands makes."""
-    out, made = b.places.memory(node.outs[0]), np.asarray(node.op.forward(**node.attrs))
+    """A copy of what an op without operands makes, or of the one number that it fills with."""
+    out = b.places.memory(node.outs[0])
+    if node.op.fills is not None:
+        x = np.full((), node.op.fills(**node.attrs), out.dtype)
+        return copied(b, out, x, [out, x])
+    made = np.asarray(node.op.forward(**node.attrs))
     return copied(b, out, made, [out, made]) if out.shape == made.shape else None
 
 

@@ -12,10 +12,9 @@ import dataclasses
 
 import numpy as np
 from whet.cpu import guard
-from whet.cpu.pointwise import move
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
-from whet.ir.outline import Outline, Room, broadcast_to
+from whet.ir.outline import Outline, Room
 from whet.passes import chain_products
 from whet.passes.uses import is_view, written
 
@@ -134,10 +133,6 @@ class SizedProgram:
         """The entries of a node's launches, or None."""
         if isinstance(node, APART):
             return None
-        if isinstance(node, OpNode) and node.op.fills is not None:
-            out = self.places.memory(node.outs[0])
-            x = np.full((), node.op.fills(**node.attrs), out.dtype)
-            return self.take(lambda: move(out, broadcast_to(x, out.shape)), [out, x])
         return KINDS[node.kind].launches(self, node)
 
     def called(self, node):

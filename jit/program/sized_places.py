@@ -28,6 +28,7 @@ class Piece:
     """A piece of the arena: `first` and `last` are the steps that touch it, `row` is where it
     lies."""
     __slots__ = ("size", "first", "last", "row")
+    room = None                              # it lies in no result's memory
 
     def __init__(self, size):
         self.size, self.first, self.last, self.row = size, None, None, None

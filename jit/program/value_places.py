@@ -46,6 +46,8 @@ class ValuePlaces:
         # (bytes, type) -> stand-ins whose values nobody needs any more
         self.free: dict[tuple[int, Any], list[Any]] = {}
         self.heirs: list[tuple[Piece, Piece]] = []       # (piece, one that may take its place)
+        # (piece, position of a result that may be put over it)
+        self.left_to: list[tuple[Piece, int]] = []
         # value that Python looks at -> (its piece, bytes to its first element)
         self.shown: dict[int, tuple[Piece, int]] = {}
 
@@ -159,9 +161,12 @@ class ValuePlaces:
             if old[0].size != self.held[x].nbytes:
                 continue
             for o in node.outs:
-                new = self.piece(o) if o not in into and o in self.own else None
-                if new is not None and not self.roots.moves(o) \
-                        and alike(self.held[x], self.held[o]):
+                if o in into or not alike(self.held[x], self.held[o]):
+                    continue
+                new = self.piece(o) if o in self.own else None
+                if self.roots.moves(o):
+                    self.left_to.append((old[0], self.roots.position[self.roots[o]]))
+                elif new is not None:
                     self.heirs.append((old[0], new[0]))
 
     def where(self) -> dict[int, tuple[int, Type]]:

@@ -103,7 +103,8 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
         return made
     made = builder.build(
         nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
-        like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes)
+        like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes,
+        let_go=found.let_go())
     return made
 
 

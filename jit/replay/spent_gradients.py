@@ -8,7 +8,6 @@ ones lie, if nobody else can see those.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from whet.cpu import heap, memory
 from whet.tensor import Tensor, wrap
 
+from ..capture.let_go import references
 from ..capture.tensor_sources import Source
 from ..effects.recipes import Recipe
 from ..effects.tensor_recipes import MadeTensor
@@ -23,12 +23,8 @@ from ..program.program import Program
 
 
 def counts(owner: Any) -> tuple[int, ...]:
-    """The references to a tensor's gradient, to its array, to the memory of that, and to what
-    counts the gradient's versions."""
-    g = owner._grad
-    a, cell = g._array, g._cell
-    return (sys.getrefcount(g), sys.getrefcount(a), sys.getrefcount(a.base),
-            0 if cell is None else sys.getrefcount(cell))
+    """The references to a tensor's gradient and what it is made of."""
+    return references(owner._grad)
 
 
 class Owner:
@@ -68,8 +64,8 @@ class Taken:
 
 class SpentGradients:
     """Those that the gradients of a program may be written over: large ones, which have memory of
-    the allocator's. A call that misses leaves the old ones as they are, so only those may be that
-    are made when it can miss no more."""
+    the allocator's. A call that misses is done again by eager mode, so only those may be that are
+    written to when it can miss no more, or when that can read the old ones no more."""
 
     def __init__(self, program: Any, grads: Sequence[tuple[Source, Recipe]]) -> None:
         self.values: list[tuple[int, int, Any]] = []

@@ -68,7 +68,8 @@ class Op:
     as_large = False                # have all results the sizes of the first operand?
     # makes(*outlines, **attrs), of an op whose forward plans at length: outlines of the results
     makes = None
-    fills = None      # fills(**attrs), of an op without operands: the number that all elements are
+    # fills(**attrs), of an op without operands: the number that all elements are
+    fills: Any = None
     # write(array, *arrays, **attrs): the in-place form, where it is cheaper than computing and
     # copying
     write = None

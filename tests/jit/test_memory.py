@@ -1,7 +1,6 @@
 """Memory of traced calls: temporaries in one arena, a stated peak that is what is used, and
 nothing held between calls."""
 import gc
-import random
 import warnings
 import weakref
 
@@ -13,7 +12,6 @@ from whet.cpu import memory, native
 from whet.ir.parse import parse
 from whet.ir.view import amount
 from whet.jit.capture import memory_ceiling
-from whet.jit.program.arena import ALIGN, Piece, Ranges, plan
 from whet.jit.verify.program_check import ProgramCheck
 from whet.jit.verify.reproducer import differing
 from whet.nn import functional as F
@@ -22,58 +20,6 @@ from tests import leaks
 
 compiled = pytest.mark.skipif(not native.enabled(),
                               reason="the allocator counts its blocks only where it is on")
-
-
-# ---- the plan ------------------------------------------------------------------------------------
-def pieces(*lives):
-    made = []
-    for size, *steps in lives:
-        made.append(Piece(size))
-        for step in steps:
-            made[-1].touch(step)
-    return made
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_pieces_that_live_at_once_lie_apart(seed):
-    rng = random.Random(seed)
-    starts = [rng.randrange(200) for _ in range(100)]
-    ps = pieces(*((rng.randrange(1, 5000), first, first + rng.choice((0, 1, 2, 5, 50)))
-                  for first in starts))
-    size = plan(ps)
-    for i, a in enumerate(ps):
-        assert a.offset % ALIGN == 0 and a.offset + a.size <= size
-        for b in ps[:i]:
-            if a.first <= b.last and b.first <= a.last:
-                assert a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
-    least = max(sum(p.size for p in ps if p.first <= t <= p.last) for t in range(260))
-    assert least <= size < 1.5 * least
-
-
-def test_what_dies_makes_room():
-    ps = pieces((1000, 0, 1), (1000, 1, 2), (1000, 2, 3), (1000, 3, 4))
-    assert plan(ps) == 2048 and [p.offset for p in ps] == [0, 1024, 0, 1024]
-
-
-def test_a_piece_takes_the_place_of_one_that_its_step_is_the_last_to_need():
-    a, b, c = pieces((1000, 0, 1), (1000, 1, 2), (1000, 2, 3))
-    assert plan([a, b, c], [(a, b), (b, c)]) == 1024
-    a, b, c = pieces((1000, 0, 2), (1000, 1, 2), (1000, 2, 3))
-    assert plan([a, b, c], [(a, b)]) == 3072          # (a is needed later)
-    a, b, c = pieces((1000, 0, 1), (1000, 1, 2), (1000, 1, 3))
-    assert plan([a, b, c], [(a, b), (a, c)]) == 2048  # (one of them does)
-
-
-def test_what_is_never_touched_takes_no_room():
-    a, b = Piece(1000), *pieces((64, 0))
-    assert plan([a, b], [(a, b)]) == 64 and a.offset is None
-
-
-def test_the_latest_word_on_an_address_holds():
-    r = Ranges()
-    r.put(100, 200, "a"), r.put(300, 400, "b"), r.put(100, 200, "c")
-    assert ([r.at(x)
-             for x in (99, 100, 199, 200, 350)] == [None, (100, "c"), (100, "c"), None, (300, "b")])
 
 
 # ---- peaks ---------------------------------------------------------------------------------------

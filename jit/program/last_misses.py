@@ -1,0 +1,37 @@
+"""Until when a call by a program may miss."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from whet.ir.graph import Node
+from whet.ir.spans import address
+
+from .launch_entries import Check
+from .launch_lists import Launched, Step
+
+
+class Misses:
+    """The steps at which lists of launches may end early, each with the place of its node among
+    those that were `recorded`; None where that is not known. `checks`: see `Program`."""
+
+    def __init__(self, steps: Sequence[Step], recorded: Sequence[Node],
+                 checks: Mapping[int, Node | None]) -> None:
+        self.steps: list[tuple[int, int | None]] = []
+        found = [(i, checks.get(address(e.flag))) for i, step in enumerate(steps)
+                 if isinstance(step, Launched) for e in step.entries if isinstance(e, Check)]
+        if found:
+            made = {o: k for k, n in enumerate(recorded) for o in n.outs}
+            own = {id(n): k for k, n in enumerate(recorded)}
+            self.steps = [(i, None if n is None else own.get(id(n.source or n),
+                                                             _known(made, n.outs)))
+                          for i, n in found]
+
+    def last(self, since: int | None) -> int:
+        """The last step that may miss, of those whose node was recorded before there were so many
+        nodes; -1 where there is none. None: of all."""
+        return max((i for i, k in self.steps if since is None or k is None or k < since),
+                   default=-1)
+
+
+def _known(made: Mapping[int, int], outs: Sequence[int]) -> int | None:
+    return made.get(outs[0]) if outs else None
