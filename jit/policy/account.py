@@ -8,8 +8,8 @@ and it brings in the difference between an eager call and a replay each time tha
 comes again.
 
 - The first OPENING recordings of a function are made at once, whatever they cost; they are earned
-  back before more is spent. Where other sizes turn out to go another way (a loop that runs as often
-  as there are rows), this ends with what may be spent.
+  back before more is spent. Those of other sizes than one that there is, and where these turn out
+  to go another way (a loop that runs as often as there are rows), cost what may be spent.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
   calls that none served: those that nobody asked about among them, and the more of them the less
@@ -132,10 +132,8 @@ class Policy:
         self.typical = min(self.typical, seconds) if self.first_calls else average(
             self.typical, seconds)
         self.first_calls = max(self.first_calls - 1, 0)
-        # (now and then Python looks for garbage meanwhile)
-        asking = max(asked - seconds, 0.0)
-        self.asking = (average(self.asking, min(asking, 2 * self.asking)) if self.asking
-                       else asking)
+        asking = max(asked - seconds, 0.0)   # (now and then Python looks for garbage meanwhile)
+        self.asking = average(self.asking, min(asking, 2 * self.asking)) if self.asking else asking
         self.count(why)
         self.ledger.spent += asked
         self.ledger.eager += seconds
@@ -261,8 +259,9 @@ class Policy:
         calls of this kind have recordings? `like()`: is there a recording of other sizes?
         `declared`: does the user expect other sizes?"""
         kind.missed += kind.weight
-        if self.made < OPENING and not (
-                self.strayed and self.full.of(self.eager_seconds(kind)) > self.balance):
+        # (that a call sets up state is no reason to record calls of other sizes)
+        if self.made < OPENING and (self.full.of(self.eager_seconds(kind)) <= self.balance
+                                    or not (self.strayed or like())):
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"
