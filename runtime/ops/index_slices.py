@@ -276,7 +276,7 @@ def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
     return [gx if x.ndim else gx.reshape(()), gs if source.ndim else gs.reshape(()), None]
 
 
-def _index_reduce_put(a, source, index, dim, reduce, include_self):
+def _index_reduce_alone(a, source, index, dim, reduce, include_self):
     if not a.ndim or source.ndim != a.ndim or not places.suit(a, source, index):
         return False
     at = places.of_slices(a.shape, index, dim)
@@ -284,11 +284,14 @@ def _index_reduce_put(a, source, index, dim, reduce, include_self):
 
 
 index_reduce_op = WriteOp(
-    "index_reduce", _index_reduce_write, _index_reduce_vjp, _index_reduce_put,
+    "index_reduce", _index_reduce_write, _index_reduce_vjp,
     samples=lambda make: [
         Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0, reduce=r, include_self=k)
         for r in ("prod", "mean", "amax", "amin")
         for k in (True, False)], batch=at_index(_within()), onnx=in_onnx.slices_reduced)
+
+
+index_reduce_op.put_alone = _index_reduce_alone
 
 
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):

@@ -337,7 +337,7 @@ def _reduce_samples(make):
                          include_self=include)
 
 
-def _scatter_reduce_put(a, src, index, dim, reduce, include_self):
+def _scatter_reduce_alone(a, src, index, dim, reduce, include_self):
     if not a.ndim or not places.suit(a, src, index):
         return False
     at = places.of_elements(a.shape, index, dim)
@@ -345,8 +345,11 @@ def _scatter_reduce_put(a, src, index, dim, reduce, include_self):
 
 
 scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, scatter_reduce_vjp,
-                            _scatter_reduce_put, samples=_reduce_samples, batch=shifted("dim"),
+                            samples=_reduce_samples, batch=shifted("dim"),
                             onnx=in_onnx.scatter_reduced)
+
+
+scatter_reduce_op.put_alone = _scatter_reduce_alone
 
 
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
