@@ -124,6 +124,13 @@ class FirstRecording(Session):
         if self.call.given.arrays:
             raise Unrecorded
 
+    def is_searched(self) -> None:
+        """The first run may make state of an optimizer, say, which none does after it: a recording
+        of it would be of no use."""
+        if self.may_set_up and not self.policy.made and self.world.sets_up:
+            self.became = "set_up"
+            raise Unrecorded
+
     def unwatchable(self, error: Unwatchable) -> None:
         """What the function reaches cannot be compared."""
         self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
@@ -151,7 +158,7 @@ class FirstRecording(Session):
     def learn(self) -> None:
         """No recording came of it: what it changed, later calls may find changed as well, and so
         what schedules change."""
-        if hasattr(self, "run"):
+        if hasattr(self, "world"):
             self.learned.loosen(self.world.changes())
             self.learned.expect(self.world)
             self.learned.foresee(self.left.effects)

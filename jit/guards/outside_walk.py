@@ -67,6 +67,7 @@ class Walk:
         self.outward: dict[int, tuple[Any, list[Spot]]] = {}     # what has a stand-in during a run
         self.tensors: dict[int, Any] = {}
         self.bare: list[Any] = []            # tensors without attributes
+        self.sets_up = False                 # does something make state of its own when first used?
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
         # see NamesInCode
         self.exact = self.direct = self.typed = self.shown = self.looks_up = False

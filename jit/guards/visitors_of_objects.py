@@ -171,6 +171,12 @@ def partly_of_c(walk: Any, x: Any) -> None:
     raise Unwatchable(Reaches(what, x, walk))
 
 
+def _of_ours(t: type, name: str) -> Any:
+    """What one of our own classes that a class is made of says for traces; None where none does."""
+    return next((vars(b)[name] for b in t.__mro__ if name in vars(b)
+                 and (origin := origin_of_class(b)) is not None and origin.is_ours), None)
+
+
 @OBJECTS.of(object)
 def instance(walk: Any, x: Any) -> None:
     """An object by its attributes, and what its class does."""
@@ -180,8 +186,9 @@ def instance(walk: Any, x: Any) -> None:
     walk.framework(t)
     if hasattr(x, "__dict__"):
         walk.places.append(AttributesDict(x))
-        skipped = next((vars(b)["_unwatched"] for b in t.__mro__ if "_unwatched" in vars(b)
-                        and (origin := origin_of_class(b)) is not None and origin.is_ours), None)
+        sets_up = _of_ours(t, "_sets_up")
+        walk.sets_up |= sets_up is not None and sets_up(x)
+        skipped = _of_ours(t, "_unwatched")
         if skipped:                          # caches of our own classes
             walk.other_entries(x.__dict__, skipped)
         else:

@@ -59,6 +59,10 @@ class Optimizer:
         for group in groups:
             self.add_param_group(dict(group))
 
+    def _sets_up(self):
+        """Will the next step make state? The first one does, mostly, and traces wait for it."""
+        return not self.state and not self.__dict__.get("_stepped")
+
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 

@@ -467,8 +467,33 @@ def test_a_recorded_run_holds_little_more_than_what_is_alive(monkeypatch):
         seen.append(held() / (most[0] + most[0] / memory_ceiling.SLACK + memory_ceiling.FLOOR))
     monkeypatch.setattr(memory_ceiling.Ceiling, "look", looked)
     memory.empty_cache()
+    step(whet.randn(4, 300))                 # makes the optimizer's state
     jit.trace(step)(whet.randn(4, 300))
     assert len(seen) > 100 and max(seen) <= 1
+
+
+@compiled
+def test_a_call_that_makes_the_optimizers_state_takes_what_eager_takes():
+    """It is not recorded: later calls do something else."""
+    first, eager, step = (trained([300, 400, 500])[1] for _ in range(3))
+    f, x = jit.trace(step), whet.randn(4, 300)
+    first(x)                                 # (kernels that nobody has used take more)
+    assert most(lambda: f(x)) <= most(lambda: eager(x))
+    f(x), f(x)
+    calls = f.explain(data=True)["calls"]
+    assert (calls["set_up"], calls["recorded"], calls["replayed"]) == (1, 1, 1), calls
+
+
+def test_what_sets_nothing_up_after_all_is_waited_for_once():
+    """The optimizer makes no step in the function."""
+    model = nn.Linear(3, 3)
+    model.optimizer = optim.SGD(model.parameters(), lr=0.1)
+    f, x = jit.trace(model), whet.randn(2, 3)
+    with whet.no_grad():
+        for _ in range(4):
+            assert f(x).tolist() == model(x).tolist()
+    calls = f.explain(data=True)["calls"]
+    assert (calls["set_up"], calls["recorded"], calls["replayed"]) == (1, 1, 2), calls
 
 
 @compiled
