@@ -143,6 +143,7 @@ def serve():
         print(json.dumps(answer, default=str), flush=True)         # (reasons are objects)
 
 
+OFTEN = 200                      # programs after which it is told how far it got
 COLD = dict(lives=20, WHET_CACHE="0")
 
 
@@ -165,6 +166,8 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
             r = answer.result()
             for k, one in enumerate((True, r["paths"], r["replays"])):
                 counts[k] += bool(one)
+            if counts[0] % OFTEN == 0:
+                print(f"{counts[0]} programs so far", file=sys.stderr, flush=True)
             if r["why"]:
                 yield s, r["why"], p, way
     for s in range(seed, seed + count):

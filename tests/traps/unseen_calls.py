@@ -20,43 +20,52 @@ SECONDS = 0.005, 0.005, 0.005, 0.25, 0.25, 0.5, 0.005, 0.5
 ZONES = "UTC", "UTC", "UTC", "EST5", "EST5", "JST-9", "UTC", "JST-9"
 
 
-def with_the_interval(function):
-    """Calls of a function, while what `sys.getswitchinterval()` gives changes."""
+def while_the_interval_changes(trace, *functions):
+    """Calls of functions, each traced by itself, while what `sys.getswitchinterval()` gives
+    changes."""
+    first, *others = functions
+    others = [trace(f) for f in others]
+
     def calls(f):
         before = sys.getswitchinterval()
         try:
             for seconds in SECONDS:
                 sys.setswitchinterval(seconds)
-                yield f(ramp(3))
+                yield [g(ramp(3)) for g in (f, *others)]
         finally:
             sys.setswitchinterval(before)
-    return function, calls
+    return first, calls
 
 
-def with_a_folder(make):
-    """Calls of a function, while a folder gets more files; `make` makes it for the folder's
-    path."""
+def while_a_folder_fills(trace, *makes):
+    """Calls of functions, each traced by itself, while a folder gets more files; each of `makes`
+    makes one for the folder's path."""
     folder = tempfile.TemporaryDirectory()
+    first, *others = [make(folder.name) for make in makes]
+    others = [trace(f) for f in others]
 
     def calls(f):
         with folder:
             for i in range(8):
                 if i > 2:
                     open(os.path.join(folder.name, str(i)), "w").close()
-                yield f(ramp(3))
-    return make(folder.name), calls
+                yield [g(ramp(3)) for g in (f, *others)]
+    return first, calls
 
 
-def in_other_places(function):
-    """Calls of a function, while the time of this place changes."""
+def in_other_places(trace, *functions):
+    """Calls of functions, each traced by itself, while the time of this place changes."""
+    first, *others = functions
+    others = [trace(f) for f in others]
+
     def calls(f):
         for zone in ZONES:
             os.environ["TZ"] = zone
             time.tzset()
-            yield f(ramp(3))
+            yield [g(ramp(3)) for g in (f, *others)]
         del os.environ["TZ"]
         time.tzset()
-    return function, calls
+    return first, calls
 
 
 def eight_times(function):
@@ -66,71 +75,56 @@ def eight_times(function):
 
 # ---- operators and descriptors of the user's classes ---------------------------------------------
 @trap
-def a_length_that_is_a_function_of_c():
-    """__float__ = sys.getswitchinterval: C calls it for float(box)."""
-    class Box:
+def operators_that_are_functions_of_c(trace):
+    """__float__ = sys.getswitchinterval, which C calls for float(box); __call__; and a class that
+    is made of `defaultdict`."""
+    class Interval:
         __float__ = sys.getswitchinterval
-    box = Box()
-    def f(x): return x * float(box)
-    return with_the_interval(f)
 
-
-@trap
-def a_call_that_is_a_function_of_c():
-    """__call__ = sys.getswitchinterval."""
-    class Box:
+    class Asked:
         __call__ = sys.getswitchinterval
-    box = Box()
-    def f(x): return x * box()
-    return with_the_interval(f)
+
+    class Numbers(collections.defaultdict):
+        pass
+    interval, asked = Interval(), Asked()
+    def as_a_number(x): return x * float(interval)
+    def called(x): return x * asked()
+    def missing(x): return x * Numbers(sys.getswitchinterval)["interval"]
+    return while_the_interval_changes(trace, as_a_number, called, missing)
 
 
 @trap
-def a_property_of_c():
-    """property(os.listdir): C calls it with the instance, which is a path."""
-    def make(folder):
+def descriptors_that_are_functions_of_c(trace):
+    """property(os.listdir), which C calls with the instance, and others: the path is the instance,
+    the name that is asked for, or what stands in brackets."""
+    def by_property(folder):
         class Folder:
             def __fspath__(self): return folder
             names = property(os.listdir)
         here = Folder()
         def f(x): return x * len(here.names)
         return f
-    return with_a_folder(make)
 
-
-@trap
-def a_cached_property_of_c():
-    """functools.cached_property(os.listdir), of an object that each call makes."""
-    def make(folder):
+    def by_cached_property(folder):
         class Folder:
             def __fspath__(self): return folder
             names = functools.cached_property(os.listdir)
         def f(x): return x * len(Folder().names)
         return f
-    return with_a_folder(make)
 
-
-@trap
-def attributes_by_a_function_of_c():
-    """__getattr__ = os.listdir: the name that is asked for is the path."""
-    def make(folder):
+    def by_name(folder):
         class Folders:
             __getattr__ = os.listdir
         folders = Folders()
         def f(x): return x * len(getattr(folders, folder))
         return f
-    return with_a_folder(make)
 
-
-@trap
-def a_class_in_brackets():
-    """__class_getitem__ = os.listdir."""
-    def make(folder):
+    def in_brackets(folder):
         class Folders:
             __class_getitem__ = os.listdir
         def f(x): return x * len(Folders[folder])
         return f
-    return with_a_folder(make)
+    return while_a_folder_fills(trace, by_property, by_cached_property, by_name, in_brackets)
 
 
 @trap
@@ -174,42 +168,32 @@ def a_collector_in_a_dict():
 
 # ---- what is given to others ---------------------------------------------------------------------
 @trap
-def a_key_of_bisect():
-    """bisect.bisect(..., key=os.listdir)."""
-    def make(folder):
-        def f(x): return x * bisect.bisect([folder], ["4"], key=os.listdir)
-        return f
-    return with_a_folder(make)
-
-
-@trap
-def a_map_of_ones_own():
-    """A class that is made of `map`."""
+def functions_of_c_that_others_call(trace):
+    """bisect with a key, a class that is made of `map`, np.frompyfunc, functools.singledispatch:
+    each calls os.listdir."""
     class Map(map):
         pass
-    def make(folder):
+
+    def by_bisect(folder):
+        def f(x): return x * bisect.bisect([folder], ["4"], key=os.listdir)
+        return f
+
+    def by_map(folder):
         def f(x): return x * len(list(Map(os.listdir, [folder]))[0])
         return f
-    return with_a_folder(make)
 
-
-@trap
-def a_dict_of_ones_own_that_asks_c():
-    """A class that is made of `defaultdict`."""
-    class Numbers(collections.defaultdict):
-        pass
-    def f(x): return x * Numbers(sys.getswitchinterval)["interval"]
-    return with_the_interval(f)
-
-
-@trap
-def a_ufunc_of_c():
-    """np.frompyfunc(os.listdir, 1, 1)."""
-    def make(folder):
+    def by_ufunc(folder):
         names = np.frompyfunc(os.listdir, 1, 1)
         def f(x): return x * len(names(folder))
         return f
-    return with_a_folder(make)
+
+    def by_type(folder):
+        @functools.singledispatch
+        def names(x): return []
+        names.register(str, os.listdir)
+        def f(x): return x * len(names(folder))
+        return f
+    return while_a_folder_fills(trace, by_bisect, by_map, by_ufunc, by_type)
 
 
 @trap
@@ -218,18 +202,6 @@ def a_generator_that_is_given_to_a_map():
     generator, draw = random.Random(3), random.Random.random
     def f(x): return x * list(map(draw, [generator]))[0]
     return eight_times(f)
-
-
-@trap
-def a_case_that_is_a_function_of_c():
-    """functools.singledispatch calls what was registered, os.listdir."""
-    def make(folder):
-        @functools.singledispatch
-        def names(x): return []
-        names.register(str, os.listdir)
-        def f(x): return x * len(names(folder))
-        return f
-    return with_a_folder(make)
 
 
 @trap
@@ -286,27 +258,14 @@ def an_array_that_is_written_to_a_file_out_of_sight():
 
 # ---- the time of this place, in texts ------------------------------------------------------------
 @trap
-def a_date_by_a_form():
-    """f"{when:%s}": seconds since 1970, counted from midnight here."""
-    when = datetime.datetime(2020, 1, 1)
-    def f(x): return x * float(f"{when:%s}")
-    return in_other_places(f)
-
-
-@trap
-def a_date_by_a_form_from_outside():
-    """text.format(when), with a date that the call makes."""
-    text = "{:%s}"
-    def f(x): return x * float(text.format(datetime.datetime(2020, 1, 1)))
-    return in_other_places(f)
-
-
-@trap
-def a_date_that_is_given_to_a_map():
-    """map(datetime.timestamp, ...)."""
-    when = datetime.datetime(2020, 1, 1)
-    def f(x): return x * (list(map(datetime.datetime.timestamp, [when]))[0] % 1e6)
-    return in_other_places(f)
+def dates_by_a_form(trace):
+    """f"{when:%s}": seconds since 1970, counted from midnight here; text.format(when), with a date
+    that the call makes; map(datetime.timestamp, ...)."""
+    when, text = datetime.datetime(2020, 1, 1), "{:%s}"
+    def in_place(x): return x * float(f"{when:%s}")
+    def outside(x): return x * float(text.format(datetime.datetime(2020, 1, 1)))
+    def by_map(x): return x * (list(map(datetime.datetime.timestamp, [when]))[0] % 1e6)
+    return in_other_places(trace, in_place, outside, by_map)
 
 
 # ---- settings ------------------------------------------------------------------------------------
