@@ -140,8 +140,32 @@ class Writer:
 ARGUMENTS = ["i", "j", "x", "y", "on", "z", "s", "numbers", "named", "options", "t", "a"]
 LOCAL = {"i": ["i", "j"], "f": ["x", "y"], "b": ["on"], "z": ["z"], "s": ["s"], "l": ["numbers"],
          "d": ["named"], "o": ["options"], "t": ["t"], "u": ["u"], "a": ["a"]}
-REACHED = {"i": ["options.n", "named['i']", "K"], "f": ["options.x", "named['x']", "EPS"],
+REACHED = {"i": ["options.n", "named['i']", "K", "model.steps", "plain.steps"],
+           "f": ["options.x", "named['x']", "EPS", "model.rate", "plain.rate"],
            "b": ["options.on"], "t": ["W"], "u": ["t.sum()"]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Manner:
+    """How a function takes its arguments: its first lines and what comes after it, what is traced,
+    and how that is called."""
+    head: str = "def f({names}):"
+    first: str = "pass"
+    last: str = ""
+    traced: str = "f"
+    call: str = "f(*given)"
+
+
+MANNERS = [
+    Manner(),
+    Manner("def f(*, {names}):", call="f(**dict(zip(NAMES, given)))"),
+    Manner("def f(pair, rest):", "{names} = *pair, *rest['rest']",
+           call="f((given[0], given[1]), {'rest': given[2:]})"),
+    Manner("def f(*given, **more):", "{names} = *given, more['a']",
+           call="f(*given[:-1], a=given[-1])"),
+    Manner("def forward(model, {names}):", last="Model.forward = forward\n", traced="model"),
+    Manner("def run(plain, {names}):", last="Plain.run = run\n", traced="plain.run"),
+    Manner("def make(base):\n  def f({names}):", "y = y + base", "  return f\n", "make(1.5)")]
 
 
 @dataclasses.dataclass
@@ -150,6 +174,7 @@ class Program:
     body: Form
     results: tuple
     calls: list
+    manner: Manner = Manner()
 
     @classmethod
     def drawn(cls, seed):
@@ -158,7 +183,7 @@ class Program:
         writer = Writer(r, {k: [*LOCAL[k], *REACHED.get(k, ())] for k in KINDS})
         body = block([writer.statement(3) for _ in range(r.randint(1, 5))])
         results = tuple(writer.expression("v", 3) for _ in range(r.randint(1, 3)))
-        return cls(body, results, cls._calls(r))
+        return cls(body, results, cls._calls(r), r.choice([Manner(), *MANNERS]))
 
     @staticmethod
     def _calls(r):
@@ -176,10 +201,12 @@ class Program:
     def source(self):
         """The module of the function."""
         returns = [Form("statement", "returned.append({v})", (e,)) for e in self.results]
-        lines = ["u = t[0]", "returned = []", *block([self.body, *returns]).written().split("\n"),
-                 "return returned"]
+        names = ", ".join(ARGUMENTS)
+        lines = [self.manner.first, "u = t[0]", "returned = []",
+                 *block([self.body, *returns]).written().split("\n"), "return returned"]
         body = "".join(f"    {line}\n" for line in lines)
-        return f"{python_statements.HEAD}\n\ndef f({', '.join(ARGUMENTS)}):\n{body}"
+        text = f"{self.manner.head}\n{body}".replace("{names}", names)
+        return f"{python_statements.HEAD}\n\n{text}{self.manner.last}"
 
     def smaller(self):
         """Programs that are a little smaller."""
@@ -279,9 +306,16 @@ def exactly(x, within=()):
         return type(x).__name__, [exactly(v, within) for v in x]
     if isinstance(x, set):
         return "set", sorted(repr(exactly(v, within)) for v in x)
+    if isinstance(x, whet.nn.Module):
+        values = {k: v for k, v in vars(x).items() if not k.startswith("_")}
+        return type(x).__name__, exactly({**values, **x.state_dict()}, within)
     if hasattr(x, "__dict__") and not isinstance(x, type):
         return type(x).__name__, exactly(vars(x), within)
     return type(x).__name__, repr(x)
+
+
+# names of the module that a program changes
+STATE = "state", "log", "table", "seen", "plain", "model"
 
 
 class Side:
@@ -291,17 +325,21 @@ class Side:
         import whet
         self.space, self.text = {"__name__": "program"}, program.source()
         exec(compile(self.text, "<program>", "exec"), self.space)
-        self.f = whet.jit.trace(self.space["f"]) if traced else self.space["f"]
+        f = eval(program.manner.traced, self.space)
+        self.f = whet.jit.trace(f) if traced else f
+        self.how, self.given_back = program.manner.call, []
 
     def call(self, given):
         """What a call comes to."""
         exec(given["between"], self.space)
         args = [eval(given[name], self.space) for name in ARGUMENTS]
         try:
-            out = exactly(self.f(*args))
+            scope = {**self.space, "f": self.f, "given": args, "NAMES": ARGUMENTS}
+            self.given_back.append(eval(self.how, scope))
+            out = exactly(self.given_back[-1])
         except Exception as e:
             out = type(e).__name__, str(e)
-        state = [exactly(self.space[name]) for name in ("state", "log", "table", "seen")]
+        state = [exactly(self.space[name]) for name in STATE]
         return [out, exactly(args), *state]
 
 
@@ -313,6 +351,9 @@ def compared(program, count=None):
         if want != got:
             which = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
             return k, want[which], got[which]
+    kept = [[exactly(x) for x in side.given_back] for side in (eager, traced)]
+    if kept[0] != kept[1]:
+        return len(program.calls), *kept
     if count is not None:
         ledger = traced.f._calls.policy.summary()
         count["replayed"] += ledger.replayed

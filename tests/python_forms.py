@@ -58,6 +58,13 @@ i  {i} or 5
 i  len({{{n}, {n}, {n}}})
 i  len({{{n}: 1, {n}: 2}})
 i  {o}.n
+i  len(plain.names)
+i  plain.names["a"] // 1
+i  model.names["a"] // 1
+f  plain.rate * {n}
+t  model.inner({t})
+t  {t} + model.mean
+t  {t} * model.rate
 i  getattr({o}, "n", 1)
 i  {o}.doubled
 i  {o}.plus({i})

@@ -131,6 +131,20 @@ except ZeroDivisionError:
 with whet.no_grad():
     {block}
 
+model.steps += 1
+
+model.rate = {f}
+
+model.names["a"] = {n}
+
+plain.steps = {n}
+
+plain.rate *= {n}
+
+plain.names = {d}
+
+plain.names["b"] = {n}
+
 state.total += {n}
 
 state.total = {n}
@@ -262,12 +276,36 @@ def total_of(*numbers, **named):
 
 whet.manual_seed(0)
 layer = whet.nn.Linear(4, 4)
+class Model(whet.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rate, self.steps, self.names = 0.5, 2, {"a": 1}
+        self.inner = whet.nn.Linear(4, 4)
+        self.register_buffer("mean", whet.zeros(4))
+
+
+class Plain:
+    def __init__(self):
+        self.rate, self.steps, self.names = 0.5, 2, {"a": 1}
+
+
+model, plain = Model(), Plain()
 state, log, table, seen = State(), [], {}, set()
 K, EPS, W = 2, 0.5, whet.tensor([0.5, -1.0, 2.0, 0.0])
 """
 
 # what happens between two calls, beside them: in the module
 BETWEEN = """
+model.rate = 0.25
+model.steps = 5
+model.eval()
+model.mean.add_(1)
+model.inner.weight.data.mul_(0.5)
+plain.rate = 3.0
+plain.rate = 3
+plain.steps += 1
+plain.names = {"a": 2, "c": 3}
+plain = Plain()
 state.total = 5
 state.total = 0.5
 state.last = None
