@@ -144,8 +144,8 @@ FAULTS = [
     Fault(
         "pieces of an arena overlap",
         "jit/program/arena.py",
-        "return -(-p.size // ALIGN) * ALIGN",
-        "return max(p.size // ALIGN, 1) * ALIGN",
+        "return -(-size // ALIGN) * ALIGN",
+        "return max(size // ALIGN, 1) * ALIGN",
         "Chains",
     ),
     Fault(

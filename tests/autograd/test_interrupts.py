@@ -16,19 +16,19 @@ def test_an_interrupt_leaves_nothing_behind():
 def test_what_is_left_behind_is_found(monkeypatch):
     from whet.jit.capture.session import Session
     monkeypatch.setattr(Session, "close", lambda self: None)
-    _, wrong, _ = interrupts.run(0, at=10**9)
+    _, wrong, _ = interrupts.run(1, at=10**9)
     assert "observers" in wrong
 
 
 def test_an_interrupt_of_a_backward_leaves_no_mode(monkeypatch):
     """At each line that begins or ends a walk through the nodes."""
     monkeypatch.setattr(interrupts, "_is_ours", lambda name: name.endswith("autograd/engine.py"))
-    interrupts.run(0)
-    turns = interrupts.run(0)[0].turns
+    interrupts.run(1)
+    turns = interrupts.run(1)[0].turns
     places = sorted({
         n for (code, _), turn in turns.items() if code.co_name in ("run", "end") for n in turn})
     assert len(places) > 30
-    assert [at for at in places if interrupts.run(0, at)[1]] == []
+    assert [at for at in places if interrupts.run(1, at)[1]] == []
 
 
 def test_an_interrupt_of_a_mode_that_begins_or_ends_leaves_the_one_before(monkeypatch):

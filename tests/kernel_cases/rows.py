@@ -5,7 +5,7 @@ from functools import partial
 
 import whet
 import whet.nn.functional as F
-from whet.cpu import sort_launches, take
+from whet.cpu import places, sort_launches, take
 from whet.tensor import wrap
 
 from . import FAR, FLOATS, INTS, NEAR, Case, Family, graded, op
@@ -252,6 +252,38 @@ class SortsByLaunches(Family):
                            [op(dtype, 5, n)])
                 yield Case(f"searched {dtype} {n} {flag}", partial(finds, right=flag),
                            [op(dtype, 5, n), op(dtype, 5, 7)])
+
+
+class Combined(Family):
+    """What libraries put or combine into places by, one after the other."""
+
+    generators = ("combine.emit",)
+    kinds = ("combine/None/", "combine/add/", "combine/mul/", "combine/max/", "combine/min/")
+
+    def cases(self):
+        launched = take.REFERENCE is False
+
+        def combined(x, at, values, kind):
+            if not launched:
+                return _one_by_one(x, at, values, kind)
+            out = x._array.copy()
+            places.combine(out, at._array, values._array, kind)
+            return wrap(out)
+        kinds = ("put", "sum", "prod", "amax", "amin")
+        for dtype, n in itertools.product((*FLOATS[:2], "i4", "u1"), (1, 2, 17, 300)):
+            for kind, many in itertools.product(kinds, sorted({1, n})):
+                yield Case(f"{kind} {dtype} {n} {many}", partial(combined, kind=kind),
+                           [op(dtype, 33), op("i8", n, below=33), op(dtype, many)])
+
+
+def _one_by_one(x, at, values, kind):
+    """What `Combined` makes, in Python."""
+    out = x.clone()
+    combine = {"put": lambda a, b: b, "sum": whet.add, "prod": whet.mul, "amax": whet.maximum,
+               "amin": whet.minimum}[kind]
+    for k, place in enumerate(at.tolist()):
+        out[place] = combine(out[place], values[k % len(values)])
+    return out
 
 
 class Takes(Family):
