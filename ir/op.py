@@ -28,6 +28,12 @@ class Op(Protocol):
     random: bool
     memo: bool                   # a call can be replayed as its one launch, or view
     launches: bool
+    dynamic_numbers: bool        # numbers are read by the kernel: they may be others
+    any_sizes: bool              # a plan for sizes that are not known may have it
+    size_attrs: frozenset[str]   # attributes that are tuples of sizes
+    keeps_elements: bool         # the result has all elements of the operand, as `size` tells
+    as_large: bool               # all results have the sizes of the first operand
+    makes: Callable[..., Any] | None         # outlines of the results, of those of the operands
     at_result: bool              # its gradient may read the result in the place of the operand
     forward: Callable[..., Any]
     write: Callable[..., Any] | None

@@ -22,10 +22,11 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class Room:
-    """Memory that there is not: `size` bytes. `owner` says what it stands for."""
+    """Memory that there is not: `size` bytes, None where nobody asks. `owner` says what it stands
+    for."""
     __slots__ = ("size", "owner")
 
-    def __init__(self, size: Size, owner: object = None) -> None:
+    def __init__(self, size: Size | None, owner: Any = None) -> None:
         self.size, self.owner = size, owner
 
 

@@ -13,11 +13,12 @@ where what lies between would not stay in the cache anyway, and the second opera
 block of rows goes over, are not much larger than one. """
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from math import prod
 from typing import Any
 
 from whet.ir.graph import Chain, Contract, Node, OpNode, Ref, Rows
+from whet.ir.outline import Outline
 from whet.passes.fuse_epilogues import contraction
 from whet.passes.fuse_rows import alone
 from whet.passes.listing import Arrays, Listing
@@ -72,7 +73,7 @@ def chains(g: Listing) -> Listing:
     return g.of([n for n in out if n is not None])
 
 
-def wanted(nodes: Sequence[Node], arrays: Arrays) -> bool:
+def wanted(nodes: Sequence[Node], arrays: Arrays | Mapping[int, Outline]) -> bool:
     """Is a chain among the nodes after all passes, or could one be, by the bytes of products and
     rows?"""
     if any(isinstance(n, Chain) for n in nodes):

@@ -20,7 +20,8 @@ from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.merge_repeats import LONG
 from whet.passes.uses import Uses, is_view
 
-Typed: TypeAlias = Arrays | Mapping[int, Type]           # what tells the size of each value
+# what tells the size of each value
+Typed: TypeAlias = Arrays | Sequence[Type] | Mapping[int, Type]
 # type, sizes, strides, bytes
 Content: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...], bytes]
 MOST = 1 << 16                   # elements that are kept

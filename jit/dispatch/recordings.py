@@ -100,7 +100,7 @@ class Recordings:
         """A recording is in use from now on; others may have to make room for it."""
         r.size = r.weigh()
         lasting = [m for rs in self.models.values() for m in rs]
-        for other in self.policy.room(r.kind, r.size, [r, *lasting], made=True):
+        for other in self.policy.room(r.kind, r.size, [r, *lasting], made=True) or ():
             self.drop(other)
             self.policy.count("evicted")
         self.policy.keep(r)

@@ -16,7 +16,9 @@ from whet.tensor import Tensor
 
 from ..capture.tensor_sources import Argument
 from ..program.launch_lists import LONG
+from ..program.own_arrays import Constant
 from ..program.size_code import Uncoded, coded
+from ..program.sized_lists import Segment
 from .native_entry import L
 from .native_table import SIZES
 from .table_index import FOREVER, calls, limit
@@ -127,7 +129,7 @@ class SizedTableMaker:
         self.numbers = np.zeros(len(own.makers), np.int64)
         for i, maker in enumerate(own.makers):
             x = own.number(maker)
-            if x is None:
+            if x is None or type(maker) is not Constant:
                 raise Uncoded("what is made of sizes is no number")
             self.stores.append((x, self.numbers.ctypes.data + 8 * i, maker.outline.dtype))
 
@@ -178,6 +180,7 @@ class SizedTableMaker:
         self.words[L.H["list"] // 8] = made.ctypes.data + first
         self.words[L.H["length"] // 8] = place.words
         (segment,) = sheet.steps
+        assert isinstance(segment, Segment)
         grains: Any = sum([total // share_out.grain(g)
                            for total, g in zip(segment.work[::2], segment.work[1::2], strict=True)])
         # (not 0: a thread that works while others run)

@@ -23,24 +23,30 @@ comes again.
 
 Recordings are held in so many bytes: see `memory.py`.
 """
+from __future__ import annotations
+
 import itertools
 import math
 import random
 import threading
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..guards import table_index
+from ..guards.table_rows import Table
 from . import memory
 from .ledger import Cost, Kind, Ledger, average
 
-# of eager's time, and seconds: what may be lost. The promise is 0.1 and 0.05; the rest is for what
-# no clock sees
+if TYPE_CHECKING:
+    from ..guards.sized_table import SizedTable
+    from ..replay.recording import Recording
+
+# of eager's time, and seconds: what may be lost. Promised are 0.1 and 0.05: no clock sees all
 ALLOWANCE, GRACE = 0.08, 0.04
-# of a training step the first three calls differ: no gradients yet, no state of the optimizer, then
-# both
+# the first three calls of a training step differ: no gradients, no optimizer's state, then both
 OPENING = 3
 FREE = 8                         # kinds that are recorded when first seen
-# of what may be spent: most for a kind that has not come often enough to pay
-UNPROVEN = 0.25
+UNPROVEN = 0.25                  # of what may be spent: most for a kind that came too seldom to pay
 FIRST_CALLS = 4                  # eager calls of which the shortest is typical
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
 # of eager's time: what recordings may have cost more than they brought in, beside GRACE, unless the
@@ -51,14 +57,12 @@ GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
 TELLING = 0.0001                 # seconds that it takes to tell a table for all sizes of new ones
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
-# of the calls that could have a recording without a run one in so many is eager
-SOUNDING = 32
+SOUNDING = 32                    # one in so many calls is eager that need no run to be recorded
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
 # of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
 # next recording takes; and what it takes then, as that has to be saved up
 ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
-# eager calls in a row, or seconds that asking took in them, until it is left out, and for how many
-# calls at most
+# eager calls in a row, or seconds that asking took in them, until so many calls are not asked
 PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
@@ -67,37 +71,36 @@ HARVEST = 16                     # recordings whose calls are counted with each 
 class Policy:
     """The account of one traced function. `made`: attempts to record, `held`: recordings in use."""
 
-    def __init__(self):
-        self.ledger, self.kinds, self.lock = Ledger(), {}, threading.Lock()
+    def __init__(self) -> None:
+        self.ledger, self.lock = Ledger(), threading.Lock()
+        self.kinds: dict[Hashable, Kind] = {}
         self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
         self.telling = TELLING
         # of the recorded runs that came before any eager call: what is not known to be eager's time
-        self.unpriced = []
+        self.unpriced: list[float] = []
         # seconds that the last plan for a range of sizes took, and that planning took in this call
         self.last_plan = self.planning = 0.0
         self.asked = 0                       # how often a recording was to be made without a run
-        self.made, self.held, self.bytes = 0, [], 0
-        self.sized = []                      # tables for many sizes each, see `sized_table.py`
+        self.made = self.bytes = 0
+        self.held: list[Recording] = []
+        self.sized: list[SizedTable] = []    # tables for many sizes each
         # seconds of an eager call; of asking; a replay by an eager call
         self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS
-        self.first_calls = FIRST_CALLS
-        # seconds of an eager call of sizes that are new to eager mode, too
-        self.first = math.inf
-        self.timings = 0                     # replays that the ratio is of
+        self.first = math.inf                # of an eager call of sizes that are new to it, too
+        self.first_calls, self.timings = FIRST_CALLS, 0  # still to come; replays in the ratio
         # did the last attempt come to nothing, where a recording of other sizes was to be followed?
         self.strayed = False
         self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
         self.wasted = 0.0                    # seconds that asking took in eager calls in a row
         self.skipped = 0                     # calls that were not asked, since one was
-        # what the recording costs that was last too costly
-        self.wanted = 0.0
-        self.bypass = None                   # the table by which machine code makes these
-        # decisions; the first of the recordings whose calls are counted next
-        self.turn, self.reaped = itertools.count(), 0
+        self.wanted = 0.0                    # what the recording costs that was last too costly
+        self.bypass: Table | None = None     # by which machine code makes these decisions
+        self.turn = itertools.count()        # decisions so far
+        self.reaped = 0                      # the first of the recordings that are counted next
         self.chance = random.Random(0)
 
     # ---- what came -------------------------------------------------------------------------------
-    def kind(self, key, objects):
+    def kind(self, key: Hashable, objects: Iterable[Any]) -> Kind:
         """The kind of a call that came now. `objects`: what the key knows by address."""
         kind = self.kinds.get(key)
         if kind is None or not kind.same(objects):
@@ -109,18 +112,18 @@ class Policy:
         self.skipped = 0
         return kind
 
-    def eager_seconds(self, kind):
+    def eager_seconds(self, kind: Kind) -> float:
         """What an eager call of a kind takes, as far as it is known."""
         return kind.eager if kind.eager < math.inf else self.typical
 
-    def pay(self, kind, seconds):
+    def pay(self, kind: Kind, seconds: float) -> None:
         """A call of a kind by a recording took so long, whatever was done with it."""
         worth = self.eager_seconds(kind)
         self.ledger.spent += seconds
         # (until an eager call is timed nothing is gained or lost)
         self.ledger.eager += worth if worth < math.inf else seconds
 
-    def ran(self, kind, seconds, asked, why):
+    def ran(self, kind: Kind, seconds: float, asked: float, why: str) -> None:
         """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the
         ledger."""
         kind.eager = min(kind.eager, seconds)
@@ -146,13 +149,13 @@ class Policy:
             calls = self.asking / (SAVING * max(self.typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
             self.resting = min(int(calls), LONGEST if self.idle >= PATIENCE else PATIENCE)
 
-    def timed(self, kind, seconds):
+    def timed(self, kind: Kind, seconds: float) -> None:
         """A call of a kind ran eagerly in so many seconds, for comparison."""
         kind.eager = min(kind.eager, seconds)
         self.typical = seconds if self.typical == math.inf else self.typical
         self.count("timed")
 
-    def replayed(self, kind, seconds, typical=True):
+    def replayed(self, kind: Kind, seconds: float, typical: bool = True) -> None:
         """A replay was made in so many seconds. `typical`: later ones will take about as long: it
         made no table, and its kernels are compiled well."""
         self.idle = 0
@@ -169,20 +172,19 @@ class Policy:
                 self.ratio = average(self.ratio, min(kind.replay / worth, 2.0))
                 self.timings += 1
 
-    def count(self, what, n=1):
+    def count(self, what: str, n: int = 1) -> None:
         """So many calls more of a field of the ledger."""
         setattr(self.ledger, what, getattr(self.ledger, what) + n)
 
-    def bypassed(self):
+    def bypassed(self) -> None:
         """Enter the calls that machine code made without asking."""
-        if self.bypass is not None:
-            table = self.bypass
-            n = table_index.calls(table)
-            self.rested(n)
+        table = self.bypass
+        if table is not None:
+            self.rested(table_index.calls(table))
             table_index.limit(table, self.resting)
             table_index.count(table, 0)
 
-    def rested(self, n):
+    def rested(self, n: int) -> None:
         """So many calls were not asked."""
         self.resting = max(self.resting - n, 0)
         self.idle += n
@@ -192,7 +194,7 @@ class Policy:
         self.ledger.spent += worth
         self.ledger.eager += worth
 
-    def harvest(self, recordings=None):
+    def harvest(self, recordings: Sequence[Recording] | None = None) -> None:
         """Enter the replays that machine code made meanwhile: of these recordings, or of the
         next few."""
         held = self.held
@@ -203,8 +205,7 @@ class Policy:
         for r in recordings:
             n = r.calls - r.entered
             r.entered += n
-            kind = r.kind
-            worth = self.eager_seconds(kind)
+            kind, worth = r.kind, self.eager_seconds(r.kind)
             if n <= 0 or worth == math.inf:
                 self.count("replayed", max(n, 0))
                 continue
@@ -218,7 +219,7 @@ class Policy:
             kind.saved += n * (worth - took)
             self.idle = 0
 
-    def harvest_sized(self):
+    def harvest_sized(self) -> None:
         """Enter the replays of sizes that nobody asked about."""
         for table in self.sized:
             n, table.entered = table.calls - table.entered, table.calls
@@ -233,16 +234,16 @@ class Policy:
 
     # ---- what may be spent -----------------------------------------------------------------------
     @property
-    def replay_seconds(self):
+    def replay_seconds(self) -> float:
         """What a replay takes, about."""
         return self.ratio * self.typical if self.typical < math.inf else 0.0
 
     @property
-    def balance(self):
+    def balance(self) -> float:
         """The seconds that may be lost from here on."""
         return GRACE + ALLOWANCE * self.ledger.eager - (self.ledger.spent - self.ledger.eager)
 
-    def gain(self, kind):
+    def gain(self, kind: Kind) -> float:
         """What a replay of a kind brings in."""
         worth = self.eager_seconds(kind)
         if worth == math.inf:
@@ -250,11 +251,12 @@ class Policy:
         return worth - (kind.replay if kind.timed >= TIMED
                         else min(kind.replay, self.ratio * worth))
 
-    def rate(self, kind):
+    def rate(self, kind: Kind) -> float:
         """What replays of a kind bring in, by seconds of eager calls since it was first met."""
         return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
 
-    def against(self, kind, known, like, declared):
+    def against(self, kind: Kind, known: bool, like: Callable[[], bool],
+                declared: bool) -> str | None:
         """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do
         calls of this kind have recordings? `like()`: is there a recording of other sizes?
         `declared`: does the user expect other sizes?"""
@@ -279,7 +281,7 @@ class Policy:
         return ("crowded" if self.bytes + size > memory.LIMIT and self.room(kind, size, ()) is None
                 else None)
 
-    def makes(self, kind):
+    def makes(self, kind: Kind) -> bool:
         """May a recording for a kind of other sizes be made without a run? Yes where that takes no
         longer than eager mode, to which sizes are new as well. (Now and then no, to see how long
         that is.)"""
@@ -288,19 +290,19 @@ class Policy:
                 and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds)))
 
     @property
-    def may_plan(self):
+    def may_plan(self) -> bool:
         """May a plan for a range of sizes be made, if none of those that are there fits?"""
         return self.last_plan <= PLANS * self.balance
 
-    def planned(self, seconds):
+    def planned(self, seconds: float) -> None:
         """A plan for a range of sizes was made, or tried in vain, in so many seconds."""
         self.last_plan = self.planning = seconds
 
-    def tells(self, kind):
+    def tells(self, kind: Kind) -> bool:
         """May a table for all sizes be told of new ones?"""
         return self.telling <= self.first or self.affords(kind, self.telling)
 
-    def told(self, kind, seconds):
+    def told(self, kind: Kind, seconds: float) -> None:
         """A table for all sizes was told of a call's, which it made, in so many seconds. (Those of
         the replay are counted with the table's.)"""
         self.count("unseen")
@@ -312,7 +314,7 @@ class Policy:
         if self.typical < self.first < math.inf:
             self.ledger.eager += min(self.first - self.typical, beyond)
 
-    def unrun(self, kind, seconds):
+    def unrun(self, kind: Kind, seconds: float) -> None:
         """A recording was made without a run, and a call by it, in so many seconds."""
         self.count("unseen")
         eager = min(self.eager_seconds(kind), seconds)
@@ -323,7 +325,7 @@ class Policy:
         self.ledger.spent += seconds
         self.ledger.eager += min(self.first, seconds)
 
-    def affords(self, kind, cost):
+    def affords(self, kind: Kind, cost: float) -> bool:
         """May a recording of a kind take so many seconds?"""
         if cost > self.share(kind, cost) * self.balance:
             return False
@@ -331,12 +333,12 @@ class Policy:
         return (self.pays(kind, cost)
                 or book.recording + cost <= GRACE + book.saved + RISK * book.eager)
 
-    def affords_kernels(self, count):
+    def affords_kernels(self, count: int) -> bool:
         """May so many kernels be compiled well now? Otherwise that is done when the process is
         quiet."""
         return count * KERNEL <= max(self.balance, 0.0)
 
-    def share(self, kind, cost):
+    def share(self, kind: Kind, cost: float) -> float:
         """The part of what can be spent that a recording of a kind may take."""
         if self.pays(kind, cost):
             return 1.0
@@ -345,12 +347,12 @@ class Policy:
                       (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0)
         return max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
 
-    def pays(self, kind, cost):
+    def pays(self, kind: Kind, cost: float) -> bool:
         """Would a recording have paid, had it been there for the calls of a kind that none
         served?"""
         return kind.missed * self.gain(kind) * kind.returns(cost) >= cost
 
-    def recorded(self, kind, seconds, run, like, what):
+    def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: str) -> None:
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
         `run`; `what`: a field of the ledger."""
         self.made += 1
@@ -370,19 +372,20 @@ class Policy:
         self.idle = 0
 
     # ---- what is held ----------------------------------------------------------------------------
-    def room(self, kind, size, lasting, made=False):
+    def room(self, kind: Kind, size: int, lasting: Collection[Recording],
+             made: bool = False) -> list[Recording] | None:
         """Which recordings make room for one of a kind, of so many bytes; None where they had
         better stay, if it is not `made` yet. Those that are `lasting` stay."""
         held = list(self.held)               # another thread may drop some meanwhile
         return memory.room(held, self.bytes, self.chance, lambda r: self.rate(r.kind),
                            self.rate(kind), size, lasting, made)
 
-    def keep(self, r):
+    def keep(self, r: Recording) -> None:
         """A recording is in use."""
         self.held.append(r)
         self.bytes += r.size
 
-    def drop(self, r):
+    def drop(self, r: Recording) -> None:
         """A recording is no more."""
         if r in self.held:
             self.harvest([r])
@@ -390,7 +393,7 @@ class Policy:
             self.bytes -= r.size
 
     # ---- telling ---------------------------------------------------------------------------------
-    def summary(self):
+    def summary(self) -> Ledger:
         """The ledger, up to date."""
         self.harvest(list(self.held))
         self.bypassed()

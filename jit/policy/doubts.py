@@ -1,6 +1,6 @@
 """Whether users are told that tracing does not pay."""
-from ..report.reasons import Little, Others, Unfit, Varies
-from .account import FREE
+from ..report.reasons import Little, Others, Reason, Unfit, Varies
+from .account import FREE, Policy
 
 # seconds of eager calls until it is said; calls until that is asked again
 SURE, LOOKS = 1.0, 256
@@ -8,7 +8,7 @@ SURE, LOOKS = 1.0, 256
 FIRST_LOOK = 12
 
 
-def doubts(policy):
+def doubts(policy: Policy) -> Reason | None:
     """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
     book = policy.ledger
     if is_met_by_none(policy):
@@ -40,7 +40,7 @@ def doubts(policy):
     return None
 
 
-def is_met_by_none(policy):
+def is_met_by_none(policy: Policy) -> bool:
     """Are there recordings for tensors of the same sizes, and was no call one that they fit?"""
     held = policy.held
     return (len(held) > 1 and policy.idle >= FIRST_LOOK

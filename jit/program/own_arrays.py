@@ -6,7 +6,10 @@ new sizes is made. Random numbers want counters, as many as a draw has blocks, a
 each draw is told where its stream is.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from whet.dtypes import float32
@@ -19,6 +22,14 @@ from whet.random import Generator
 from .random_draws import Draws
 from .size_expressions import equal, same_number
 
+if TYPE_CHECKING:
+    from whet.ir.extent import Quantity, Size
+    from whet.ir.graph import Node
+    from whet.ir.op import Op
+    from whet.ir.outline import Array
+
+    from .size_expressions import SizeExpressions
+
 LARGEST = 1 << 24  # bytes of the constants of a program
 
 
@@ -26,7 +37,7 @@ class OwnArray:
     """What stands for the memory of the array with this number among a program's own."""
     __slots__ = ("which",)
 
-    def __init__(self, which):
+    def __init__(self, which: int) -> None:
         self.which = which
 
 
@@ -34,7 +45,7 @@ class Address:
     """A word of a list: so many bytes from where an own array begins."""
     __slots__ = ("which", "offset")
 
-    def __init__(self, which, offset):
+    def __init__(self, which: int, offset: Size) -> None:
         self.which, self.offset = which, offset
 
 
@@ -45,7 +56,7 @@ class Constant(NamedTuple):
     value: int
     outline: Outline
 
-    def make(self, at, constants):
+    def make(self, at: Mapping[str, Any], constants: Mapping[int, Array]) -> Array | None:
         """The array; None where it lies otherwise than it was planned."""
         a, t = constants[self.value], self.outline
         lies = a.shape == filled(t.shape, at) and a.strides == filled(t.strides, at)
@@ -55,12 +66,13 @@ class Constant(NamedTuple):
 class Counters(NamedTuple):
     """0, 1, ... for each block of a draw of so many numbers."""
 
-    draw: object
-    count: object
+    draw: Any  # how its random numbers are made, see `ir/op.py`
+    count: Size  # type: ignore[assignment]  # tuples have a method of this name
 
-    def make(self, at, constants):
+    def make(self, at: Mapping[str, Any], constants: Mapping[int, Array]) -> Array:
         """The array."""
-        return self.draw.counters(filled(self.count, at))
+        made: Array = self.draw.counters(filled(self.count, at))
+        return made
 
 
 class Positions(NamedTuple):
@@ -68,7 +80,7 @@ class Positions(NamedTuple):
 
     draws: int
 
-    def make(self, at, constants):
+    def make(self, at: Mapping[str, Any], constants: Mapping[int, Array]) -> Array:
         """The array."""
         return np.zeros((self.draws, 2), np.uint64)
 
@@ -78,18 +90,22 @@ class OwnArrays:
     """`values`: those that depend on sizes alone, and that nobody writes to; `nodes` and `others`:
     the two lists that were recorded."""
 
-    def __init__(self, values, nodes, others, sizes):
+    def __init__(self, values: Container[int], nodes: Sequence[Node], others: Sequence[Node],
+                 sizes: SizeExpressions) -> None:
         self.known, self.others = (
             {o: m for m in recorded for o in m.outs if o in values} for recorded in (nodes, others)
         )
         self.sizes = sizes
-        self.steps, self.computed, self.makers = [], set(), []
-        self.texts = {}  # of an expression -> the expression
+        # how constants are computed: (op, operands, attributes, results)
+        self.steps: list[tuple[Op, list[Any], Mapping[str, Any], Sequence[int]]] = []
+        self.computed: set[int] = set()
+        self.makers: list[Constant | Counters | Positions] = []
+        self.texts: dict[str, Extent | Real] = {}  # of an expression -> the expression
 
-    def __contains__(self, n):
+    def __contains__(self, n: int) -> bool:
         return n in self.known and n in self.others
 
-    def differ(self, n):
+    def differ(self, n: int) -> bool:
         """Is anything that a value is made of another of the second sizes?"""
         node, other = self.known[n], self.others[n]
         pairs = zip(node.ins, other.ins, strict=True)
@@ -100,20 +116,21 @@ class OwnArrays:
             return True
         return any(map(self.differ, node.refs()))
 
-    def add(self, maker, shape, dtype, strides=None):
+    def add(self, maker: Constant | Counters | Positions, shape: Sequence[Size],
+            dtype: type[Any] | np.dtype[Any], strides: Sequence[Size] | None = None) -> Outline:
         """An outline that stands for one more array."""
         room = Room(None, OwnArray(len(self.makers)))
         self.makers.append(maker)
         return Outline(shape, dtype, strides, room)
 
-    def constant(self, n, types):
+    def constant(self, n: int, types: Mapping[int, Outline]) -> Outline:
         """What stands for a constant: its type is in `types`."""
         self.compute(n, types)
         t = types[n]
         expressions_in([t.shape, t.strides], self.texts)
         return self.add(Constant(n, t), t.shape, t.dtype, t.strides)
 
-    def compute(self, n, types):
+    def compute(self, n: int, types: Mapping[int, Outline]) -> None:
         """Note how a value is made."""
         if n in self.computed:
             return
@@ -125,10 +142,11 @@ class OwnArrays:
                for x, y in zip(node.ins, other.ins, strict=True)]
         attrs = self.sizes.attributes(node, other, [types[x] for x in node.refs()])
         expressions_in([ins, *attrs.values()], self.texts)
+        assert node.op is not None
         self.computed.update(node.outs)
         self.steps.append((node.op, ins, attrs, node.outs))
 
-    def number(self, maker):
+    def number(self, maker: Constant | Counters | Positions) -> Quantity | None:
         """What is made, as an expression; None where it is no single number of Python's."""
         if type(maker) is not Constant or maker.outline.shape:
             return None
@@ -143,20 +161,21 @@ class OwnArrays:
         except Unsized:
             return None
 
-    def counters(self, draw, n):
+    def counters(self, draw: Any, n: Extent) -> Outline:
         """Counters for a draw of n numbers."""
         expressions_in([n], self.texts)
         return self.add(Counters(draw, n), (-(-n // draw.per),), np.uint64)
 
     @property
-    def expressions(self):
+    def expressions(self) -> list[Extent | Real]:
         """What `arrays` wants to know."""
         return list(self.texts.values())
 
-    def arrays(self, values):
+    def arrays(self, values: Iterable[Any]) -> list[Array] | None:
         """The arrays where the expressions have these values; None where one lies otherwise, or
         they are too large to keep."""
-        at, constants, total = dict(zip(self.texts, values, strict=True)), {}, 0
+        at, total = dict(zip(self.texts, values, strict=True)), 0
+        constants: dict[int, Array] = {}
         for op, ins, attrs, outs in self.steps:
             given = [constants[x] if type(x) is Ref else filled(x, at) for x in ins]
             made = op.forward(*given, **{k: filled(x, at) for k, x in attrs.items()})
@@ -166,13 +185,14 @@ class OwnArrays:
                 return None
             constants.update(zip(outs, made, strict=True))
         found = [maker.make(at, constants) for maker in self.makers]
-        return None if any(a is None for a in found) else found
+        known = [a for a in found if a is not None]
+        return known if len(known) == len(found) else None
 
 
 class SizedDraws:
     """The draws of a program whose sizes are not known: as `Draws`, of outlines."""
 
-    def __init__(self, like, nodes, own):
+    def __init__(self, like: Draws, nodes: Iterable[Node], own: OwnArrays) -> None:
         if like.ends or not all(type(g) is Generator for g, *_ in like.streams):
             raise Unsized("random numbers are drawn from where the call puts a generator")
         self.nodes, self.own = [n for n in nodes if isinstance(n, Draw)], own
@@ -181,15 +201,15 @@ class SizedDraws:
         self.which = len(own.makers)
         self.numbers = own.add(Positions(len(self.nodes)), (len(self.nodes), 2), np.uint64)
 
-    def of(self, node):
+    def of(self, node: Node) -> Outline:
         """The two numbers of a draw."""
         return self.numbers[self.outs.index(node.outs[0])]
 
-    def counters(self, draw, n):
+    def counters(self, draw: Any, n: Size) -> Any:
         """What a kernel counts by."""
         return self.own.counters(draw, n) if type(n) is Extent else draw.counters(n)
 
-    def at(self, own, arrays):
+    def at(self, own: Sequence[Array], arrays: Sequence[Any]) -> Draws:
         """The draws of a program for certain sizes, whose own arrays these are."""
         nodes = []
         for node in self.nodes:
@@ -202,7 +222,7 @@ class SizedDraws:
 
 
 # ---- expressions --------------------------------------------------------------------------------
-def expressions_in(x, known):
+def expressions_in(x: Any, known: dict[str, Extent | Real]) -> dict[str, Extent | Real]:
     """Put the expressions in something into `known`, by their texts; gives it back."""
     if type(x) in (Extent, Real):
         known[text(x)] = x
@@ -214,7 +234,7 @@ def expressions_in(x, known):
     return known
 
 
-def filled(x, at):
+def filled(x: Any, at: Mapping[str, Any]) -> Any:
     """Something with the numbers in the place of expressions."""
     if type(x) in (Extent, Real):
         return at[text(x)]

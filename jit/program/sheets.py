@@ -1,7 +1,11 @@
 """A program planned for sizes that are not known, as a function of them, and the programs that it
 gives."""
+from __future__ import annotations
+
 import dataclasses
 import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.indexing import strided
@@ -13,25 +17,35 @@ from whet.passes.lower_llvm.calls import share_out
 
 from .launch_lists import LONG, LaunchList
 from .own_arrays import Address, OwnArray, expressions_in, filled
-from .program import Program
+from .program import NOTHING_SPENT, Program
 from .size_expressions import equal, same_number
 from .sized_lists import Done
 from .sized_places import Piece
+
+if TYPE_CHECKING:
+    from whet.ir.graph import Node
+    from whet.ir.outline import Array, Outline
+
+    from ..guards.sized_table import SizedTable
+    from ..guards.table_rows import Table
+    from ..replay.recording import Recording
+    from .sized import SizedProgram
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, weakref_slot=False)
 class AtSizes(Program):
     """The program for certain sizes: what is views of Python's in others is shown as it lies.
     `sheet`: what it is a program of, `views`: where results lie that are views."""
-    sheet: object = None
-    views: dict = dataclasses.field(default_factory=dict)
+    sheet: Sheet = dataclasses.field(kw_only=True)
+    views: dict[int, tuple[int, int, Type]] = dataclasses.field(default_factory=dict)
 
     @property
-    def model(self):
+    def model(self) -> Program:
         return self.sheet.model
 
-    def __call__(self, given):
-        env = Program.__call__(self, given)
+    def __call__(self, given: Sequence[Array],
+                 spent: Mapping[int, Array] = NOTHING_SPENT) -> list[Any]:
+        env = Program.__call__(self, given, spent)
         for o, (root, offset, t) in self.views.items():
             size = t.dtype.itemsize
             env[o] = strided(env[root], t.shape, [s // size for s in t.strides], offset // size)
@@ -42,7 +56,7 @@ class Words:
     """A list's words as a template, and how to fill in what goes by sizes. `expressions` are what
     `fill` wants to know, in that order."""
 
-    def __init__(self, words, tables):
+    def __init__(self, words: Sequence[Any], tables: Sequence[int]) -> None:
         kinds = {k: [i for i, w in enumerate(words) if type(w) is k]
                  for k in (Extent, Real, Numeral, Address)}
         varying = set(itertools.chain(*kinds.values()))
@@ -59,14 +73,14 @@ class Words:
             *[words[i].offset for i in kinds[Address]],
         ]
 
-    def blank(self):
+    def blank(self) -> Array:
         """The words without what goes by sizes."""
         words = self.template.copy()
         if len(self.tables):
             words[self.tables] += words.ctypes.data
         return words
 
-    def places(self):
+    def places(self) -> Iterator[tuple[Any, int, Any]]:
         """What goes by sizes, where there are no arrays of the program: the expression, at which
         byte, and as what."""
         got = iter(self.expressions)
@@ -75,9 +89,9 @@ class Words:
         for dtype, at in self.numerals:
             yield next(got), np.dtype(dtype).itemsize * at, dtype
 
-    def fill(self, got, own):
-        """The words where the expressions are `got`; `own` are the arrays of the program."""
-        words, got = self.blank(), iter(got)
+    def fill(self, numbers: Sequence[Any], own: Sequence[Array]) -> Array:
+        """The words where the expressions are `numbers`; `own` are the arrays of the program."""
+        words, got = self.blank(), iter(numbers)
         words[self.whole] = list(itertools.islice(got, len(self.whole)))
         if len(self.reals):
             words.view(np.float64)[self.reals] = list(itertools.islice(got, len(self.reals)))
@@ -92,27 +106,29 @@ class Sheet:
     """What a `SizedProgram` came to, as one function of the sizes: `program(values)` is the program
     for them, or None."""
 
-    def __init__(self, sized, first, leaves):
+    def __init__(self, sized: SizedProgram, first: Recording,
+                 leaves: Sequence[Sequence[int]]) -> None:
         like, lists = sized.like, sized.list
         self.model = like
         # the recording that others are made like; which symbols the arguments' sizes are
         self.first, self.leaves = first, leaves
         self.facts, self.arena = sized.facts, lists.arena
         # one that machine code has for one of its programs, and the guards of that recording
-        self.table = None
-        self.sized = None                    # one for all its sizes
+        self.table: tuple[Any, Table] | None = None
+        self.sized: SizedTable | None = None             # one for all its sizes
         self.arrays, self.keep, self.own = like.arrays, sized.keep, sized.own
         self.draws = sized.draws
         self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}
-        self.base |= dict(
+        self.base |= dict[str, Any](
             called=lists.done, steady=sized.steady, launches=lists.launches, fresh=sized.fresh,
             checks=sized.tapes.checks, sheet=self)
         # the types that a replay asks for: of what it is given, of what it makes, of views
         looks = lists.looks()
         made = [o for node in lists.done for o in node.outs]
         made += [] if sized.draws is None else sized.draws.outs
-        self.types, self.dims = {}, []
+        self.types: dict[int, tuple[Any, int, int]] = {}
+        self.dims: list[Any] = []
         for n in (*sized.outside, *sized.results, *sized.fresh, *sized.shown, *made, *looks):
             if n not in self.types:
                 a = sized.arrays[n]
@@ -123,14 +139,16 @@ class Sheet:
         self.dims += [a.offset for _, a in sized.shown.values()]
         self.look(sized, looks)
         self.function(sized)
-        self.expected, known = sized.types.expected, {}
+        self.expected = sized.types.expected
+        known: dict[str, Extent | Real] = {}
         for ins, attrs in self.expected:
             expressions_in([*ins, *attrs.values()], known)
-        self.expected_texts, self.expect = list(known), sized.facts.function(known.values())
+        self.expected_texts, self.expect = list(known), sized.facts.function(list(known.values()))
 
-    def look(self, sized, looks):
+    def look(self, sized: SizedProgram, looks: Mapping[int, Outline]) -> None:
         """Note where Python finds what it reads."""
-        self.local, self.fixed = {}, {}
+        self.local: dict[int, int] = {}
+        self.fixed: dict[int, Any] = {}
         for n, a in looks.items():
             owner = a.room.owner
             if type(owner) is Piece:
@@ -141,10 +159,10 @@ class Sheet:
             else:
                 self.fixed[n] = owner
 
-    def function(self, sized):
+    def function(self, sized: SizedProgram) -> None:
         """Make the function of sizes."""
-        work = [x for s in self.steps if type(s) is not Done for x in s.work]
-        known = {}
+        work = [x for s in self.steps if not isinstance(s, Done) for x in s.work]
+        known: dict[str, Extent | Real] = {}
         for node in sized.list.done:
             expressions_in([*node.attrs.values(), *node.ins], known)
         self.texts = list(known)
@@ -153,18 +171,21 @@ class Sheet:
         self.parts = list(itertools.accumulate(map(len, parts)))
         self.evaluate = sized.facts.function([x for part in parts for x in part])
 
-    def numbers(self, values):
+    def numbers(self, values: Sequence[int] | None) -> list[Any] | None:
         """All that goes by sizes, for these; None where they are no sizes for it."""
         try:
             return None if values is None else self.evaluate(*values)
         except (ZeroDivisionError, OverflowError):
             return None
 
-    def program(self, values, recorded=None):
+    def program(self, values: Sequence[int] | None,
+                recorded: Sequence[Node] | None = None) -> AtSizes | None:
         """The program for these sizes; None where it would be another. `recorded`: the nodes of a
         run, where there was one."""
         got = self.numbers(values)
-        if got is None or recorded is not None and not self.foretells(values, recorded):
+        if values is None or got is None:
+            return None
+        if recorded is not None and not self.foretells(values, recorded):
             return None
         a, b, c, d, e = self.parts[:5]
         own = self.own.arrays(got[a:b])
@@ -193,9 +214,11 @@ class Sheet:
             changed["recorded"] = recorded
         return AtSizes(**{**self.base, **changed})
 
-    def foretells(self, values, recorded):
+    def foretells(self, values: Sequence[int], recorded: Sequence[Node]) -> bool:
         """Have the nodes of a run the numbers and the attributes that they have here?"""
-        at = dict(zip(self.expected_texts, self.expect(*values), strict=True))
+        expected = self.expect(*values)
+        assert expected is not None
+        at = dict(zip(self.expected_texts, expected, strict=True))
         for node, (ins, attrs) in zip(recorded, self.expected, strict=True):
             for x, y in zip(ins, node.ins, strict=True):
                 if type(x) is not Ref and not same_number(filled(x, at), y):
@@ -204,18 +227,19 @@ class Sheet:
                 return False
         return True
 
-    def env(self, own):
+    def env(self, own: Sequence[Array]) -> list[Any]:
         """The arrays that are there before a call."""
-        env = [None] * (len(self.arrays) + 1)
+        env: list[Any] = [None] * (len(self.arrays) + 1)
         for n, a in self.fixed.items():
             env[n] = own[a] if type(a) is int else a
         return env
 
-    def steps_at(self, start, work, at):
+    def steps_at(self, start: int, work: Sequence[Any],
+                 at: Mapping[str, Any]) -> list[LaunchList | Node]:
         """The steps of a program; `at`: text of an expression -> its value."""
-        out = []
+        out: list[LaunchList | Node] = []
         for s in self.steps:
-            if type(s) is Done:
+            if isinstance(s, Done):
                 out.append(with_numbers(s.node, at))
                 continue
             mine, work = work[:len(s.work)], work[len(s.work):]
@@ -224,7 +248,7 @@ class Sheet:
         return out
 
 
-def with_numbers(node, at):
+def with_numbers(node: Node, at: Mapping[str, Any]) -> Node:
     """A node with numbers in the place of expressions."""
     if not at or not expressions_in([*node.attrs.values(), *node.ins], {}):
         return node

@@ -6,12 +6,25 @@ divided by that, or what is left of all elements when the other sizes of a view 
 none of these, or more than one, is what was seen of both lists, the planning ends with `Unsized`.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from whet.ir.extent import BUILTINS, Extent, Facts, Real, Unsized, text
 from whet.ir.outline import Outline, numeral
+
+if TYPE_CHECKING:
+    from whet.ir.extent import Size
+    from whet.ir.graph import Node
+    from whet.ir.op import Op
+
+    from .told_numbers import ToldNumbers
+
+T = TypeVar("T")
 
 MOST_DIMS = 6  # a tensor of more has too many products of sizes
 
@@ -19,37 +32,40 @@ MOST_DIMS = 6  # a tensor of more has too many products of sizes
 class Sizes:
     """Which sizes differ between the types of two lists: a symbol for each, with its two values."""
 
-    def __init__(self, before, now):
+    def __init__(self, before: Iterable[int], now: Iterable[int]) -> None:
         """`before`, `now`: sizes of what the calls are given, in one order."""
         pairs = dict.fromkeys((a, b) for a, b in zip(before, now, strict=True) if a != b)
         self.pairs = list(pairs)
         self.known = {p: i for i, p in enumerate(self.pairs)}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.pairs)
 
 
 class SizeExpressions:
     """The expressions of `facts` for pairs of numbers: one of the first list, one of the second."""
 
-    def __init__(self, sizes, values):
+    told: ToldNumbers  # the numbers that Python was told
+
+    def __init__(self, sizes: Sizes, values: Sequence[int]) -> None:
         self.sizes, self.facts = sizes, Facts(values)
         self.scopes = [self.facts.scope(v) for v in zip(*sizes.pairs, strict=True)]
-        self.pairs = {}  # expression -> what it was in the two lists
-        self.shapes = {}  # of the values so far, each once
-        self.told = None  # the numbers that Python was told
+        # expression -> what it was in the two lists
+        self.pairs: dict[str, tuple[int, int]] = {}
+        # of the values so far, each once
+        self.shapes: dict[tuple[str, ...], Sequence[Size]] = {}
 
-    def symbol(self, a, b):
+    def symbol(self, a: int, b: int) -> Size:
         """The size of something that is given: a number, or a symbol."""
         return a if a == b else self.facts.symbols[self.sizes.known[a, b]]
 
-    def at(self, shape, k):
+    def at(self, shape: Sequence[Any], k: int) -> tuple[Any, ...]:
         """Sizes as they were in one of the two lists."""
         scope = self.scopes[k]
         return tuple([eval(n.text(), BUILTINS, scope) if type(n) in (Extent, Real) else n
                       for n in shape])
 
-    def pair(self, n):
+    def pair(self, n: Size) -> tuple[int, int]:
         """What a size was in the two lists."""
         if type(n) is not Extent:
             return n, n
@@ -58,14 +74,14 @@ class SizeExpressions:
             self.pairs[key] = *self.at([n], 0), *self.at([n], 1)
         return self.pairs[key]
 
-    def met(self, shape):
+    def met(self, shape: Sequence[Size]) -> None:
         """A value has this shape: its sizes may be what numbers come of."""
         self.shapes.setdefault(tuple(map(text, shape)), shape)
 
-    def equal_again(self):
+    def equal_again(self) -> None:
         """Ask that sizes that were equal in both lists be equal again, and none be 0 or 1 that was
         not: passes go by that."""
-        groups = {pair: {} for pair in ((0, 0), (1, 1))}
+        groups: dict[tuple[int, int], dict[str, Size]] = {(0, 0): {}, (1, 1): {}}
         for n in itertools.chain((0, 1), *self.shapes.values()):
             groups.setdefault(self.pair(n), {})[text(n)] = n
         for pair, found in groups.items():
@@ -74,11 +90,11 @@ class SizeExpressions:
                 raise Unsized("sizes that were equal are not")
 
     # ---- numbers ---------------------------------------------------------------------------------
-    def natural(self, x, y, shapes):
+    def natural(self, x: int, y: int, shapes: Collection[Sequence[Size]]) -> Size:
         """The product of some sizes of one of the shapes that is `x` of the first list and `y` of
         the second; where these have none, of the symbols, or of one of all values so far."""
         for places in (shapes, [self.facts.symbols], self.shapes.values()):
-            found = {}
+            found: dict[str, Size] = {}
             for shape in places:
                 for some in _several([(n, *self.pair(n)) for n in shape]):
                     sizes, first, second = zip(*some, strict=True)
@@ -91,7 +107,7 @@ class SizeExpressions:
                 raise Unsized(f"{x} becomes {y} in {len(found)} ways")
         raise Unsized(f"{x} becomes {y} in no known way")
 
-    def number(self, x, y, shapes):
+    def number(self, x: Any, y: Any, shapes: Collection[Sequence[Size]]) -> Any:
         """A number among operands."""
         if isinstance(x, np.ndarray | np.generic):
             if x.dtype != y.dtype or x.ndim or x.dtype.kind not in "iuf":
@@ -111,10 +127,10 @@ class SizeExpressions:
         return 1 / self.natural(p, q, shapes)
 
     # ---- attributes ------------------------------------------------------------------------------
-    def attributes(self, node, other, ins):
+    def attributes(self, node: Node, other: Node, ins: Sequence[Any]) -> Mapping[str, Any]:
         """The attributes of a node; `ins` are its operands."""
         told = self.told.attributes(node)
-        if node is other and not told:
+        if node is other and not told or node.op is None:
             return node.attrs
         out = {}
         for k, x in node.attrs.items():
@@ -124,7 +140,7 @@ class SizeExpressions:
                       else x if same else self.attribute(node.op, k, x, y, ins))
         return out
 
-    def known(self, op, name, told, x, y, ins):
+    def known(self, op: Op, name: str, told: Any, x: Any, y: Any, ins: Sequence[Any]) -> Any:
         """An attribute of which Python was told parts: these are not searched for."""
         if type(told) is tuple and name in op.size_attrs:
             shapes = [a.shape for a in ins if type(a) is Outline]
@@ -133,19 +149,20 @@ class SizeExpressions:
             raise Unsized(f"`{name}` of {op.name} goes by more than sizes")
         return told
 
-    def valued(self, x, k):
+    def valued(self, x: Any, k: int) -> Any:
         """Something with the numbers that its expressions were in one of the two lists."""
         if type(x) is tuple:
             return tuple([self.valued(y, k) for y in x])
         return self.at([x], k)[0] if type(x) in (Extent, Real) else x
 
-    def attribute(self, op, name, x, y, ins):
+    def attribute(self, op: Op, name: str, x: Any, y: Any, ins: Sequence[Any]) -> tuple[Size, ...]:
         """An attribute that differs."""
         if name not in op.size_attrs or type(x) is not tuple or len(x) != len(y):
             raise Unsized(f"`{name}` of {op.name} goes by sizes")
         return self.shape(op, x, y, [a.shape for a in ins if type(a) is Outline])
 
-    def shape(self, op, x, y, shapes, told=()):
+    def shape(self, op: Op, x: Sequence[int], y: Sequence[int], shapes: Sequence[Sequence[Size]],
+              told: Sequence[Size] = ()) -> tuple[Size, ...]:
         """A tuple of sizes. Where a view keeps all elements, one size follows from the others.
         `told`: the same with what is known already."""
         out, unknown = list(told or x), []
@@ -169,26 +186,27 @@ class SizeExpressions:
         return tuple(out)
 
 
-def _several(xs):
+def _several(xs: Sequence[T]) -> Iterator[tuple[T, ...]]:
     """One or more of some things, in all ways."""
     if len(xs) <= MOST_DIMS:
         for k in range(1, len(xs) + 1):
             yield from itertools.combinations(xs, k)
 
 
-def same_number(x, y):
+def same_number(x: Any, y: Any) -> bool:
     """Are two numbers among operands one, to the bit?"""
     if isinstance(x, np.ndarray | np.generic):
         return isinstance(y, np.ndarray | np.generic) and exactly(x, y)
     return type(x) is type(y) and repr(x) == repr(y)
 
 
-def exactly(x, y):
+def exactly(x: Any, y: Any) -> bool:
     """Are two arrays the same, to the bit?"""
-    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+    return bool(
+        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
 
 
-def equal(x, y):
+def equal(x: Any, y: Any) -> bool:
     """Are two attributes the same?"""
     if type(x) is not type(y):
         return False

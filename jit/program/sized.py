@@ -8,7 +8,11 @@ launches in which each word is a number or an expression, and what must be so of
 to be theirs.
 """
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import guard
@@ -26,6 +30,17 @@ from .sized_lists import Done, SizedLists
 from .sized_places import Brought, SizedPlaces, SizedSteady, SizedTapes
 from .sized_types import SizedTypes, dry
 
+if TYPE_CHECKING:
+    from whet.ir.extent import Size
+    from whet.ir.graph import Node
+    from whet.tensor_base import Base
+
+    from .launch_entries import Entries
+    from .program import Program
+    from .size_expressions import Sizes
+    from .sized_lists import Step
+    from .told_numbers import Told
+
 APART = Chain, Parts, Roll  # groups that are done as their nodes
 
 
@@ -36,7 +51,8 @@ class SizedProgram:
 
     is_alone = False
 
-    def __init__(self, like, other, sizes, values, steady, follows):
+    def __init__(self, like: Program, other: Program, sizes: Sizes, values: Sequence[int],
+                 steady: Mapping[int, Base], follows: Mapping[int, Told] | None) -> None:
         if like.rewritten is not None or guard.SIDE:
             raise Unsized("named rewrites go by sizes")
         self.like, self.other = like, other
@@ -48,7 +64,9 @@ class SizedProgram:
         self.arrays, self.own = self.types.arrays, self.types.own
         self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self.own)
         self.places = SizedPlaces(self.arrays, self.roots)
-        self.held, self.keep, self.constants = self.places.held, [], set()
+        self.held = self.places.held
+        self.keep: list[Any] = []
+        self.constants: set[int] = set()
         self.steady = self.kept(steady)
         self.tapes = SizedTapes(self.arrays, self.places)
         self.tapes.stopped = like.stopped
@@ -58,19 +76,19 @@ class SizedProgram:
         self.shown = self.views()
 
     @property
-    def drawn(self):
+    def drawn(self) -> SizedDraws | None:
         """The random numbers of a program that draws some."""
         return self.draws
 
-    def kept(self, steady):
+    def kept(self, steady: Mapping[int, Base]) -> SizedSteady:
         """What is kept between calls."""
         nodes = self.like.recorded
         writes = {self.roots[n.ins[0]] for n in nodes if isinstance(n, Write)} & set(self.outside)
         tensors = {n: t for n, t in steady.items() if n not in writes}
-        return SizedSteady(tensors, (), writes, self.roots, self.arrays)
+        return SizedSteady(tensors, set(), writes, self.roots, self.arrays)
 
     # ---- steps -----------------------------------------------------------------------------------
-    def plan(self):
+    def plan(self) -> list[Step]:
         """The steps: the entries of launches, and what Python does."""
         if chain_products.wanted(self.nodes, self.arrays):
             raise Unsized("so much lies between products that they take rows in turn")
@@ -79,7 +97,8 @@ class SizedProgram:
         self.changed = {self.roots[x] for n in self.nodes for x in written(n)}
         others = {id(n): m for n, m in zip(self.like.nodes, self.other.nodes, strict=True)}
         makers = {m.outs[0]: m for m in self.other.recorded if m.outs}
-        steps, todo = [], list(self.nodes)[::-1]
+        steps: list[Step] = []
+        todo = self.nodes[::-1]
         while todo:
             node = todo.pop()
             other = others.get(id(node)) or self.second(node, makers)
@@ -103,12 +122,12 @@ class SizedProgram:
                 steps.append(self.called(node))
         return steps
 
-    def second(self, node, makers):
+    def second(self, node: Node, makers: Mapping[int, Node]) -> Node:
         """What a node that passes put into a group was in the second list."""
         made = makers.get(node.outs[0]) if isinstance(node, OpNode) and node.outs else None
         return node if made is None or made.op is not node.op else made
 
-    def goes_by_sizes_alone(self, node):
+    def goes_by_sizes_alone(self, node: Node) -> bool:
         """Does a node make what goes by sizes and nothing else? It is held."""
         if not self.types.is_constant(node) or any(map(self.roots.moves, node.outs)):
             return False
@@ -117,7 +136,7 @@ class SizedProgram:
         self.held.update((o, self.own.constant(o, self.arrays)) for o in node.outs)
         return True
 
-    def is_the_same(self, node):
+    def is_the_same(self, node: Node) -> bool:
         """Does a node make what is the same at each call? It is held."""
         if not isinstance(node, OpNode) or node.ins or node.op.random:
             return False
@@ -129,13 +148,14 @@ class SizedProgram:
         self.constants.add(o)
         return True
 
-    def launches(self, node):
+    def launches(self, node: Node) -> Entries | None:
         """The entries of a node's launches, or None."""
         if isinstance(node, APART):
             return None
-        return KINDS[node.kind].launches(self, node)
+        builder: Any = self
+        return KINDS[node.kind].launches(builder, node)
 
-    def called(self, node):
+    def called(self, node: Node) -> Done:
         """A step of Python's: what it reads is found, and what it makes moves."""
         if node.attrs.get("into") or isinstance(node, Write):
             raise Unsized(f"{node.kind if node.op is None else node.op.name} is no launch")
@@ -152,16 +172,16 @@ class SizedProgram:
             self.held[o] = self.places.moved(o)
         return Done(node, looks)
 
-    def view(self, node):
+    def view(self, node: OpNode) -> None:
         """Views of what is held."""
         given = [self.held[x] if type(x) is Ref else x for x in node.ins]
         made = dry(lambda: node.op.forward(*given, **node.attrs))
         self.held.update(zip(node.outs, made if type(made) is tuple else (made,)))
 
-    def as_indices(self, xs):
+    def as_indices(self, xs: object) -> None:
         """There are no elements."""
 
-    def views(self):
+    def views(self) -> dict[int, tuple[int, Outline]]:
         """Where results lie that are views of what moves: value -> (root, outline)."""
         found = {}
         made = {o for s in self.steps if type(s) is Done for o in s.node.outs}
@@ -174,13 +194,13 @@ class SizedProgram:
         return found
 
     @property
-    def fresh(self):
+    def fresh(self) -> list[int]:
         """The roots that a call makes memory for before it begins."""
         made = {o for s in self.steps if type(s) is Done for o in s.node.outs}
         return [r for r in self.roots.fresh if r not in made]
 
     # ---- nodes of other sizes --------------------------------------------------------------------
-    def resized(self, node, other):
+    def resized(self, node: Node, other: Node) -> Node:
         """A node with its attributes, its numbers, and what its group knows of sizes, as
         Extents."""
         if node is other:
@@ -203,14 +223,15 @@ class SizedProgram:
             made.attrs = attrs
         return made
 
-    def rows(self, node, other):
+    def rows(self, node: Rows, other: Node) -> Rows:
         """A row program of other sizes."""
         work, sizes = node.roots, self.sizes
+        assert work is not None
         shapes = [self.arrays[x].shape for x in (*node.refs(), *node.outs)]
         if len(work.shape) != len(other.roots.shape) or len(node.ins) != len(other.ins):
             raise Unsized("a row program has other operands")
         pairs = zip(work.shape, other.roots.shape, strict=True)
-        shape = tuple([n if n == m else sizes.natural(n, m, shapes) for n, m in pairs])
+        shape: Any = tuple([n if n == m else sizes.natural(n, m, shapes) for n, m in pairs])
         made = node.like()
         made.work = dataclasses.replace(work, shape=shape)
         made.ins = tuple([
@@ -225,16 +246,16 @@ class SizedProgram:
 class Count:
     """A number of elements, as a number for a row program."""
 
-    def __init__(self, n):
+    def __init__(self, n: Size) -> None:
         self.n = n
 
     dtype, ndim, shape = np.dtype(np.float32), 0, ()
 
-    def item(self):
+    def item(self) -> Size:
         """The number."""
         return self.n
 
 
-def sized_type(a):
+def sized_type(a: Outline) -> bool:
     """Has a value sizes that differ?"""
     return any(type(n) is Extent for n in (*a.shape, *a.strides))

@@ -4,7 +4,10 @@ expressions, and the arena as a function of sizes.
 Pieces of the arena that never live at once share a row of it, as long as the largest.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from whet.cpu import memory
 from whet.ir.extent import Extent, Unsized, at_least, value
@@ -15,6 +18,12 @@ from .arena import ALIGN
 from .launch_entries import Fixed, InArena, Launch, Places
 from .launch_lists import ARENA, MOST_ARRAYS
 from .sized_places import Piece, Row
+
+if TYPE_CHECKING:
+    from whet.ir.extent import Size
+
+    from .launch_entries import Entries
+    from .liveness import Roots
 
 
 class Done(NamedTuple):
@@ -34,18 +43,23 @@ class Segment(NamedTuple):
     work: list[Any]
 
 
+Step: TypeAlias = "Done | Entries"
+
+
 class SizedLists:
     """`words`: of all lists, one after the other, then the tables that they point to. `steps`:
     segments and what Python does, in order."""
 
-    def __init__(self, steps, roots, keep):
+    def __init__(self, steps: Sequence[Step], roots: Roots, keep: list[Any]) -> None:
         self.roots, self.keep = roots, keep
         pieces = lives(steps)
         self.arena = pack(pieces)
-        self.words, self.steps, self.launches = [], [], 0
-        waiting = []
+        self.words: list[Any] = []
+        self.steps: list[Done | Segment] = []
+        self.launches = 0
+        waiting: Entries = []
         for step in steps:
-            if type(step) is Done:
+            if isinstance(step, Done):
                 self.segment(waiting, bool(pieces))
                 waiting = []
                 self.steps.append(step)
@@ -59,11 +73,11 @@ class SizedLists:
                 table, self.words[i] = self.words[i], 8 * len(self.words)
                 self.words += table
 
-    def segment(self, entries, has_arena):
+    def segment(self, entries: Entries, has_arena: bool) -> None:
         """Launches that follow each other."""
         if not entries:
             return
-        places = {}
+        places: dict[int, int] = {}
         for e in entries:
             for p in e.positions():
                 places.setdefault(p, len(places))
@@ -79,24 +93,26 @@ class SizedLists:
         self.steps.append(Segment(first, len(self.words) - first, values, work))
 
     @property
-    def done(self):
+    def done(self) -> list[Node]:
         """The nodes that Python does."""
         return [s.node for s in self.steps if type(s) is Done]
 
-    def looks(self):
+    def looks(self) -> dict[int, Outline]:
         """Where values lie that Python reads and no call brings."""
         return {n: a for s in self.steps if type(s) is Done for n, a in s.looks.items()}
 
 
-def lives(steps):
+def lives(steps: Sequence[Step]) -> list[Piece]:
     """The pieces of the arena, in the order of the steps that touch them first."""
-    pieces = {}
+    pieces: dict[int, Piece] = {}
     for i, step in enumerate(steps):
-        if type(step) is Done:
+        if isinstance(step, Done):
             rooms = [a.room.owner for a in step.looks.values()]
             found = [x for x in rooms if type(x) is Piece]
         else:
-            found = [a.piece for e in step for a in e.arguments() if type(a) is InArena]
+            placed: list[Any] = [
+                a.piece for e in step for a in e.arguments() if type(a) is InArena]
+            found = placed
         for p in found:
             pieces[id(p)] = p
             p.first = i if p.first is None else p.first
@@ -104,12 +120,14 @@ def lives(steps):
     return list(pieces.values())
 
 
-def pack(pieces):
+def pack(pieces: Sequence[Piece]) -> Size:
     """Give each piece its row; the size of the arena."""
-    rows, at = [], 0
+    rows: list[Row] = []
+    at: Size = 0
     for p in pieces:
-        room = -(-value(p.size) // ALIGN)
-        free = [r for r in rows if r.last < p.first]
+        assert p.first is not None and p.last is not None
+        first, room = p.first, -(-value(p.size) // ALIGN)
+        free = [r for r in rows if r.last < first]
         row = min(free, key=lambda r: abs(value(r.size) // ALIGN - room), default=None)
         if row is None:
             row = Row()

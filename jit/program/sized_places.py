@@ -1,6 +1,10 @@
 """Where values lie, and what launches are given, in a program whose sizes are not known: outlines
 in the place of stand-ins."""
+from __future__ import annotations
+
 import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import memory
@@ -15,12 +19,20 @@ from .steady import Steady
 from .tape_entries import MOST_ARGUMENTS, REFUSALS, TapeEntries
 from .value_places import lies_as
 
+if TYPE_CHECKING:
+    from whet.ir.extent import Size
+    from whet.ir.graph import Node
+    from whet.ir.outline import Array
+
+    from .launch_entries import Argument, Entries
+    from .liveness import Roots
+
 
 class Brought:
     """The memory of an array that a call is given, or makes."""
     __slots__ = ("position",)
 
-    def __init__(self, position):
+    def __init__(self, position: int) -> None:
         self.position = position
 
 
@@ -30,27 +42,32 @@ class Piece:
     __slots__ = ("size", "first", "last", "row")
     room = None                              # it lies in no result's memory
 
-    def __init__(self, size):
-        self.size, self.first, self.last, self.row = size, None, None, None
+    def __init__(self, size: Size) -> None:
+        self.size = size
+        self.first: int | None = None
+        self.last: int | None = None
+        self.row: Row | None = None
 
     @property
-    def offset(self):
+    def offset(self) -> Size:
         """Where it begins."""
+        assert self.row is not None
         return self.row.at
 
 
 class SizedPlaces:
     """Where values lie: as `ValuePlaces`, of outlines."""
 
-    def __init__(self, arrays, roots):
-        self.arrays, self.roots, self.held = arrays, roots, {}
+    def __init__(self, arrays: Mapping[int, Outline], roots: Roots) -> None:
+        self.arrays, self.roots = arrays, roots
+        self.held: dict[int, Outline] = {}
 
-    def moved(self, n):
+    def moved(self, n: int) -> Outline:
         """The outline of a value in memory that a call brings."""
         t = self.arrays[n]
         return Outline(t.shape, t.dtype, t.strides, Room(None, Brought(self.roots.position[n])))
 
-    def memory(self, n):
+    def memory(self, n: int) -> Outline:
         """Memory for value n."""
         if n not in self.held:
             t = self.arrays[n]
@@ -61,40 +78,45 @@ class SizedPlaces:
             )
         return self.held[n]
 
-    def part(self, a):
+    def part(self, a: Outline | Array) -> Outline:
         """An outline that lies in a piece of the arena."""
-        size = a.room.size if type(a) is Outline else a.nbytes
+        size: Any = a.room.size if type(a) is Outline else a.nbytes
         return Outline(a.shape, a.dtype, a.strides, Room(size, Piece(size)))
 
-    def overlap(self, x, y):
+    def overlap(self, x: int, y: int) -> bool:
         """Do two values share memory?"""
         return shares(self.held[x], self.held[y])
 
-    def inherit(self, node):
+    def inherit(self, node: Node) -> None:
         """Rows of the arena are shared in another way."""
 
-    def argument(self, a, offset=0):
+    def argument(self, a: Any, offset: Any = 0) -> Argument:
         """An address in an array as an argument."""
         if type(a) is not Outline:
             return Fixed(a, offset)
         owner = a.room.owner
         if type(owner) is Piece:
-            return InArena(owner, a.offset + offset)
+            return in_arena(owner, a.offset + offset)
         if type(owner) is Brought:
             return Moving(owner.position, a.offset + offset)
         if isinstance(owner, np.ndarray):
             return Fixed(owner, a.offset + offset)
         if type(owner) is Numeral:
-            return Number(Table([owner]))
+            words: list[Any] = [owner]
+            return of_sizes(Table(words))
         if type(owner) is OwnArray:
-            return Number(Address(owner.which, a.offset + offset))
+            return of_sizes(Address(owner.which, a.offset + offset))
         raise Unsized("a launch works on memory that is nowhere")
 
 
 class SizedTapes(TapeEntries):
     """Entries of what is launched on outlines."""
 
-    def take(self, run, known, made=(), outs=(), node=None):
+    places: SizedPlaces
+    rooms: dict[int, Any]                    # of pieces whose sizes are not known
+
+    def take(self, run: Callable[[], Any], known: Sequence[Any], made: Sequence[Any] = (),
+             outs: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
         tape = Tape(dry=True)
         try:
             tape.listen(run)
@@ -122,8 +144,10 @@ class SizedTapes(TapeEntries):
             node,
         )
 
-    def entries(self, tape, known, made=(), mine=(), node=None):
-        out, known = [], [x for x in known if isinstance(x, np.ndarray)]
+    def entries(self, tape: Tape, known: Sequence[Any], made: Sequence[Any] = (),
+                mine: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
+        known = [x for x in known if isinstance(x, np.ndarray)]
+        out: Entries = []
         for kernel, total, grain, *args in tape.launches:
             if len(args) > MOST_ARGUMENTS:
                 return None
@@ -139,16 +163,18 @@ class SizedTapes(TapeEntries):
                 out += [self.check(a, 0, node) for a in args if any(a is v for v in tape.verdicts)]
         return out or None
 
-    def word(self, a, tape, known, made, mine):
+    def word(self, a: Any, tape: Tape, known: Sequence[Any], made: Sequence[Any],
+             mine: Sequence[Any]) -> Argument:
         """An argument of a launch."""
         if a is None:
             return Number(0)
         if type(a) in (Extent, Real, Table):
-            return Number(a)
+            return of_sizes(a)
         if isinstance(a, float):
             return Number(struct.unpack("<q", struct.pack("<d", a))[0])
         if isinstance(a, int):
             return Number(a if a < 1 << 63 else a - (1 << 64))
+        is_outline = type(a) is Outline
         if not isinstance(a, np.ndarray):
             raise Unsized("an argument is of an unknown kind")
         for m, ours in zip(made, mine):
@@ -158,12 +184,12 @@ class SizedTapes(TapeEntries):
             if together(a, m):
                 piece = self.rooms.setdefault(id(m), Piece(0))
                 piece.size = at_least(size, piece.size)
-                return InArena(piece, start(a) - start(m))
+                return in_arena(piece, start(a) - start(m))
         for x in known:
-            if type(a) is not Outline and type(x) is not Outline and together(a, x):
+            if not is_outline and type(x) is not Outline and together(a, x):
                 return self.places.argument(x, start(a) - start(x))
         if (
-            type(a) is Outline
+            is_outline
             or any(a is v for v in tape.verdicts)
             or id(a) in tape.numbers
             or a.dtype == np.int64
@@ -177,10 +203,11 @@ class SizedTapes(TapeEntries):
 class SizedSteady(Steady):
     """What is kept between calls: weights have sizes that do not differ."""
 
-    def overwritten(self, values):
+    def overwritten(self, values: Iterable[int]) -> bool:
         return bool(self.written)
 
-    def order(self, operand, w, count, dtype, how):
+    def order(self, operand: int, w: Any, count: int, dtype: Any,
+              how: Iterable[Any]) -> tuple[Any, Any, bool]:
         facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
         key = self.roots[operand], w.offset, w.shape, w.strides, count, dtype, facts
         found = self.packed.get(key)
@@ -191,17 +218,29 @@ class Row:
     """A row of the arena."""
     __slots__ = ("size", "last", "at")
 
-    def __init__(self):
-        self.size, self.last, self.at = 0, -1, 0
+    def __init__(self) -> None:
+        self.size: Size = 0
+        self.last = -1
+        self.at: Size = 0
 
 
-def together(a, b):
+def in_arena(piece: Any, offset: Any) -> InArena:
+    """An address in a `Piece` of the arena. Code that knows nothing of Extents says int."""
+    return InArena(piece, offset)
+
+
+def of_sizes(word: Any) -> Number:
+    """A word that goes by sizes. Code that knows nothing of Extents says int."""
+    return Number(word)
+
+
+def together(a: Any, b: Any) -> bool:
     """Do two arrays lie in one memory?"""
     if type(a) is Outline:
         return type(b) is Outline and a.room is b.room
     return type(b) is not Outline and np.may_share_memory(a, b)
 
 
-def start(a):
+def start(a: Any) -> Any:
     """Where an array begins: as an address, or in its room."""
     return a.offset if type(a) is Outline else address(a)

@@ -5,7 +5,11 @@ outlines. Where it is no code for these, its sizes are expressions of those of i
 who runs it looks whether it makes them.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Extent, Unsized
@@ -20,7 +24,16 @@ from whet.passes.uses import is_view
 from .merged_nodes import MergedNodes
 from .own_arrays import OwnArrays
 from .size_expressions import same_number
-from .told_numbers import ToldNumbers
+from .told_numbers import Told, ToldNumbers
+
+if TYPE_CHECKING:
+    from whet.ir.extent import Size
+    from whet.ir.graph import Node, Type
+    from whet.ir.outline import Array
+
+    from .liveness import Roots
+    from .program import Program
+    from .size_expressions import SizeExpressions
 
 # what code that is not written for outlines may raise
 REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsupported
@@ -31,14 +44,16 @@ class SizedTypes:
     `sizes` the expressions that tell them apart, `follows` where sizes that Python was told came
     to ops."""
 
-    def __init__(self, like, other, sizes, roots, follows):
+    def __init__(self, like: Program, other: Program, sizes: SizeExpressions, roots: Roots,
+                 follows: Mapping[int, Told] | None) -> None:
         self.like, self.other, self.sizes = like, other, sizes
         visible = {*like.results, *roots.moving}
         found = constants(like.recorded, roots.root, like.arrays, visible, math.inf)
         self.own = OwnArrays(found.known, like.recorded, other.recorded, sizes)
-        self.arrays = {}
+        self.arrays: dict[int, Outline] = {}
         sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
-        self.expected = []  # of each recorded node: its operands, and its attributes
+        # of each recorded node: its operands, and its attributes
+        self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
         for n in like.outside:
             self.keep(n, self.given(like.arrays[n], other.arrays[n]))
         self.recorded()
@@ -47,12 +62,12 @@ class SizedTypes:
         self.sizes.equal_again()
         MergedNodes(self, found)
 
-    def keep(self, n, a):
+    def keep(self, n: int, a: Outline) -> None:
         """Let a value be of this type."""
         self.arrays[n] = a
         self.sizes.met(a.shape)
 
-    def given(self, a, b):
+    def given(self, a: Type, b: Type) -> Outline:
         """The type of what was given like this in the two calls."""
         shape = [self.sizes.symbol(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
         if a.contiguous and b.contiguous:
@@ -61,7 +76,7 @@ class SizedTypes:
             raise Unsized("what it is given has gaps that differ")
         return Outline(shape, a.dtype, a.strides)
 
-    def recorded(self):
+    def recorded(self) -> None:
         """What the recorded nodes make."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
             if node.op is not None and not node.op.any_sizes:
@@ -72,7 +87,7 @@ class SizedTypes:
             self.infer(node, other)
             self.expect(node, other)
 
-    def expect(self, node, other):
+    def expect(self, node: Node, other: Node) -> None:
         """Note what the operands and attributes of a node are for other sizes."""
         if isinstance(node, Draw):
             told = self.sizes.told.attributes(node)
@@ -85,14 +100,14 @@ class SizedTypes:
         attrs = {} if node.op is None else self.sizes.attributes(node, other, given)
         self.expected.append((ins, attrs))
 
-    def added(self):
+    def added(self) -> None:
         """What nodes make that passes put into the list."""
         for group in self.like.nodes:
             for node in group.flat():
                 if any(o not in self.arrays for o in node.outs):
                     self.infer(node, node)
 
-    def compare(self):
+    def compare(self) -> None:
         """Are all types those of the two lists, for their sizes?"""
         for n, a in self.arrays.items():
             for k, program in enumerate((self.like, self.other)):
@@ -101,7 +116,7 @@ class SizedTypes:
                     raise Unsized("an op makes other sizes than it made")
 
     # ---- one node --------------------------------------------------------------------------------
-    def infer(self, node, other):
+    def infer(self, node: Node, other: Node) -> None:
         """What a node makes."""
         if not isinstance(node, OpNode | Draw) or not node.outs:
             return
@@ -117,7 +132,7 @@ class SizedTypes:
         for o, a in zip(node.outs, made, strict=True):
             self.keep(o, a if type(a) is Outline else Outline(a.shape, a.dtype, a.strides))
 
-    def is_constant(self, node):
+    def is_constant(self, node: Node) -> bool:
         """Does a node make of sizes alone what no kernel fills?"""
         return (
             isinstance(node, OpNode)
@@ -127,7 +142,7 @@ class SizedTypes:
             and all(o in self.own for o in node.outs)
         )
 
-    def created(self, node, other, o):
+    def created(self, node: OpNode | Draw, other: Node, o: int) -> Outline:
         """The type of what is made of sizes alone."""
         a, b = self.like.arrays[o], self.other.arrays[o]
         told = self.sizes.told.attributes(node)
@@ -147,7 +162,7 @@ class SizedTypes:
             raise Unsized(f"{node.op.name} makes numbers that go by sizes")
         return self.similar(a, b, ())
 
-    def similar(self, a, b, shapes):
+    def similar(self, a: Type, b: Type, shapes: Collection[Sequence[Size]]) -> Outline:
         """The type of what was like this in the two lists."""
         if not a.contiguous or not b.contiguous:
             raise Unsized("a value has gaps that differ")
@@ -159,15 +174,18 @@ class SizedTypes:
         shape = [x if x == y else self.sizes.natural(x, y, shapes) for x, y in pairs]
         return Outline(shape, a.dtype)
 
-    def made(self, node, ins, attrs):
+    def made(self, node: OpNode | Draw, ins: Sequence[Any],
+             attrs: Mapping[str, Any]) -> Sequence[Outline | Array]:
         """The outlines of what an op makes of operands."""
         if isinstance(node.op, MoveOp):
             return (Outline(node.op.shape(*ins, **attrs), ins[0].dtype),)
         if isinstance(node.op, PointwiseOp) and self.lies_densely(node):
             shape = broadcast_shapes(*[x.shape for x in ins if type(x) is Outline])
             return (Outline(shape, self.like.arrays[node.outs[0]].dtype),)
-        if node.op.makes is not None:
-            return dry(lambda: node.op.makes(*ins, **attrs))
+        makes = node.op.makes
+        if makes is not None:
+            outlines: Sequence[Outline] = dry(lambda: makes(*ins, **attrs))
+            return outlines
         if node.op.write is not None:  # a copy of the first operand, changed
             return (Outline(ins[0].shape, ins[0].dtype),)
         try:
@@ -182,14 +200,14 @@ class SizedTypes:
             return tuple(self.similar(a, b, shapes) for a, b in pairs)
         return out if type(out) is tuple else (out,)
 
-    def lies_densely(self, node):
+    def lies_densely(self, node: Node) -> bool:
         """Do all operands of a node have the strides of C order, whatever sizes are? Then what a
         pointwise op makes has these, too."""
         return len(node.outs) == 1 and bool(node.refs()) and all(
             list(map(terms, a.strides)) == list(map(terms, dense(a.shape, a.itemsize)))
             for a in (self.arrays[x] for x in node.refs()))
 
-    def operands(self, node, other, held):
+    def operands(self, node: Node, other: Node, held: Mapping[int, Outline]) -> list[Any]:
         """The operands of a node: outlines, and numbers. Where these differ, the op must take
         any."""
         if len(node.ins) != len(other.ins):
@@ -206,11 +224,11 @@ class SizedTypes:
                 out.append(self.sizes.number(x, y, refs))
         return out
 
-    def whole(self, node, ins):
+    def whole(self, node: OpNode | Draw, ins: Sequence[Any]) -> bool:
         """Does a view of parts find all that it found? What is not there is an error of some
         functions in eager mode, of others not."""
         if node.op.name == "split":
-            return sum(node.attrs["sizes"]) == ins[0].shape[node.attrs["dim"]]
+            return bool(sum(node.attrs["sizes"]) == ins[0].shape[node.attrs["dim"]])
         if node.op.name != "slice":
             return True
         dims = iter(zip(ins[0].shape, self.like.arrays[node.ins[0]].shape, strict=True))
@@ -222,12 +240,12 @@ class SizedTypes:
         return True
 
 
-def terms(n):
+def terms(n: Size) -> object:
     """What an expression or a number is, to compare it without a question."""
     return n.terms if type(n) is Extent else n
 
 
-def dry(run):
+def dry(run: Callable[[], Any]) -> Any:
     """Run something on outlines without launching anything."""
     made = []
     try:

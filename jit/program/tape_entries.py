@@ -4,9 +4,11 @@ A node's kernels are run on stand-ins by a dry tape (`cpu/taped_launches.py`); e
 the tape tells of becomes an argument of an entry by its type.
 """
 
+from __future__ import annotations
+
 import ctypes as C
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import haste
@@ -19,6 +21,9 @@ from .arena import Piece
 from .launch_entries import Check, Entries, Fixed, InArena, Launch, Number
 from .value_places import ValuePlaces, lies_as
 
+if TYPE_CHECKING:
+    from .sized_places import SizedPlaces
+
 MOST_ARGUMENTS = 60
 # what says that numbers in stand-ins do not suit a kernel's runner, or that there is no kernel
 REFUSALS = IndexError, RuntimeError, ValueError, Unsupported
@@ -29,7 +34,7 @@ class TapeEntries:
     at; `stopped` is 0, or the address of the check that ended a list. `hasty` are the keys of
     kernels that may be compiled in haste so far."""
 
-    def __init__(self, arrays: Any, places: ValuePlaces) -> None:
+    def __init__(self, arrays: Any, places: ValuePlaces | SizedPlaces) -> None:
         self.arrays, self.places = arrays, places
         self.checks: dict[int, Node | None] = {}
         self.hasty: set[str] = set()

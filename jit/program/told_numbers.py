@@ -4,15 +4,26 @@ A run notes what the user's code computes of `x.shape` (see `capture/followed_si
 on Extents this gives each such number for sizes that are not known; what was asked of it is noted
 as what must be so of sizes.
 """
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet.dtypes import float64, int64
 from whet.ir.extent import Extent, Real, Unsized, value
-from whet.ir.graph import Ref
+from whet.ir.graph import Guard, Node, Ref
 from whet.ops.casting import CASTS
 from whet.ops.python import BY_NAME, of_numbers, size_of
 
-PYTHON = {
+if TYPE_CHECKING:
+    from whet.ir.extent import Facts, Quantity
+    from whet.ir.outline import Outline
+
+# which of a node's attributes are numbers of Python's, `(name, place in it, ...)` -> the value
+Told: TypeAlias = Mapping[tuple[Any, ...], int]
+
+PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "true_divide": operator.truediv, "div": operator.truediv,
     "div_floor": operator.floordiv, "remainder": operator.mod, "abs": abs,
@@ -25,20 +36,23 @@ class ToldNumbers:
     outlines of values, `at` where numbers came to ops. Raises Unsized where one is no
     expression."""
 
-    def __init__(self, nodes, arrays, at, facts):
+    def __init__(self, nodes: Iterable[Node], arrays: Mapping[int, Outline],
+                 at: Mapping[int, Told] | None, facts: Facts) -> None:
         self.makers = {o: n for n in nodes for o in n.outs}
-        self.arrays, self.at, self.facts, self.found = arrays, at or {}, facts, {}
+        self.arrays, self.at, self.facts = arrays, at or {}, facts
+        self.found: dict[int, Quantity] = {}
 
-    def __getitem__(self, n):
+    def __getitem__(self, n: int) -> Quantity:
         if n not in self.found:
             self.found[n] = self.compute(self.makers[n])
         return self.found[n]
 
-    def compute(self, node):
+    def compute(self, node: Node) -> Any:
         """What Python computed."""
         op = node.op
         if op is size_of:
             return self.arrays[node.attrs["of"]].shape[node.attrs["dim"]]
+        assert op is not None
         ins = [self[int(x)] if type(x) is Ref else x for x in node.ins]
         if any(type(x) not in (int, float, bool, Extent, Real) for x in ins):
             raise Unsized(f"{op.name} of sizes is no number of Python's")
@@ -52,7 +66,7 @@ class ToldNumbers:
             return self.of_numbers(BY_NAME[node.attrs["name"]], ins)
         raise Unsized(f"{op.name} of sizes is no expression")
 
-    def of_numbers(self, function, ins):
+    def of_numbers(self, function: Callable[..., Any], ins: Sequence[Any]) -> Any:
         """What a function of Python's gives."""
         if not any(type(x) in (Extent, Real) for x in ins):
             return function(*ins)
@@ -60,25 +74,26 @@ class ToldNumbers:
         return (self.facts.call(function, *ins) if type(now) is int
                 else self.facts.real(function, *ins))
 
-    def attributes(self, node):
+    def attributes(self, node: Node) -> dict[str, Any]:
         """name -> the attribute of a node, where it has such numbers; the others are as they
         were."""
         if node.op is size_of:
             return {"value": self[node.outs[0]]}
-        out = {}
-        for (name, *place), n in self.at.get(node.outs[0] if node.outs else None, {}).items():
+        out: dict[str, Any] = {}
+        sizes = frozenset[str]() if node.op is None else node.op.size_attrs
+        for (name, *place), n in (self.at.get(node.outs[0], {}) if node.outs else {}).items():
             x = self[n]
-            if type(x) is Extent and name in node.op.size_attrs and not x >= 0:
+            if type(x) is Extent and name in sizes and not x >= 0:
                 raise Unsized("a size is negative")
             out[name] = _put(out.get(name, node.attrs[name]), place, x)
         return out
 
-    def still(self, guard):
+    def still(self, guard: Guard) -> bool:
         """Is what a guard looks at, which is made of sizes alone, as it was?"""
         return bool(self[int(guard.refs()[0])] == guard.expected.item())
 
 
-def _put(x, place, y):
+def _put(x: Any, place: Sequence[int], y: Any) -> Any:
     if not place:
         return y
     return tuple([_put(z, place[1:], y) if i == place[0] else z for i, z in enumerate(x)])

@@ -6,8 +6,12 @@ it. On the other recording's sizes that program is compared with the run, as any
 of other sizes are not run at all: the recording for them is the first one, with the family's
 program and types. As for any recording some later calls are made eagerly and compared.
 """
+from __future__ import annotations
+
 import copy
 import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
 from whet.ir.extent import LEAST, Unsized
@@ -21,6 +25,17 @@ from ..program.size_expressions import Sizes
 from ..program.sized import SizedProgram
 from ..report.reasons import Misses
 
+if TYPE_CHECKING:
+    from whet.ir.graph import Node, Type
+    from whet.tensor_base import Base
+
+    from ..program.program import Program
+    from ..program.sheets import AtSizes
+    from ..program.told_numbers import Told
+    from .recording import Recording
+
+    Shapes = Sequence[tuple[int, ...]]
+
 SHEETS = 24                      # ways to plan a program that a family has at most
 
 _planning = threading.Lock()
@@ -30,8 +45,10 @@ class Family:
     """The recordings that are made like `first`. `other`: the program of a run of other sizes,
     `types` and `shapes`: of what it is given, and of its arguments. Raises Unsized."""
 
-    def __init__(self, first, other, types, shapes):
-        self.first, self.other, self.sheets = first, other, []
+    def __init__(self, first: Recording, other: Program, types: Sequence[Type],
+                 shapes: Shapes) -> None:
+        self.first, self.other = first, other
+        self.sheets: list[Sheet] = []
         inputs = first.replay.inputs
         before, now = ([n for t in xs for n in t.shape] for xs in (inputs.types, types))
         if (
@@ -64,7 +81,7 @@ class Family:
         }
         self.add([a for a, _ in self.sizes.pairs])
 
-    def add(self, values):
+    def add(self, values: Sequence[int]) -> Sheet:
         """Plan for sizes like these; the sheet."""
         with _planning:
             try:
@@ -79,10 +96,10 @@ class Family:
         self.sheets.append(sheet)
         return sheet
 
-    def values(self, shapes):
+    def values(self, shapes: Shapes) -> list[int] | None:
         """The symbols' values for arguments of these shapes; None where these differ in something
         else."""
-        values = [None] * len(self.sizes)
+        values: list[Any] = [None] * len(self.sizes)
         for shape, dims in zip(shapes, self.leaves):
             if len(shape) != len(dims):
                 return None
@@ -98,7 +115,8 @@ class Family:
                     return None
         return values
 
-    def at(self, shapes, recorded=None, may_plan=True):
+    def at(self, shapes: Shapes, recorded: Sequence[Node] | None = None,
+           may_plan: bool = True) -> AtSizes | None:
         """The program for arguments of these shapes; None where there is none, and none may be
         planned. `recorded`: the nodes of a run of them."""
         values = self.values(shapes)
@@ -117,7 +135,7 @@ class Family:
         except Unsized:
             return None
 
-    def recording(self, leaves, may_plan):
+    def recording(self, leaves: Sequence[Base], may_plan: bool) -> Recording | None:
         """A recording for a call that is not run; None where there is none, and none may be
         planned."""
         shapes = [t._array.shape for t in leaves]
@@ -131,16 +149,18 @@ class Family:
         )
         inputs.types = [p.arrays[n] for n in p.outside]
         replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
-        r.missed, r.trial, r.luck, r.kind, r.key = Misses(), Trial(), Luck(), None, None
+        r.missed, r.trial, r.luck = Misses(), Trial(), Luck()
+        r.kind = r.key = None  # type: ignore[assignment]
         r.counted = r.renewed = r.misses = r.entered = r.size = r.finger = r.followed = (
             r.strayed
         ) = 0
-        r.ready = r.passed = r.indexed = r.line = r.family = None
+        r.ready = r.passed = r.indexed = r.family = None
         r.slow, r.unsettled, r.unseen, r.shapes = False, False, True, shapes
         return r
 
 
-def grow(first, other, types, shapes, follows, check):
+def grow(first: Recording | None, other: Program, types: Sequence[Type], shapes: Shapes,
+         follows: Mapping[int, Told] | None, check: Callable[[AtSizes], object]) -> None:
     """A program was made like that of a recording: let others come without a run, if that can be.
     `check(program)`: compare a program with the run that the other one is of, `follows`: where
     sizes that Python was told came to its ops; `types` and `shapes`: see `Family`."""
@@ -160,12 +180,14 @@ def grow(first, other, types, shapes, follows, check):
         first.unsized = str(e)
 
 
-def serves(first):
+def serves(first: Recording) -> bool:
     """Are recordings made like this one without a run?"""
     return bool(first.family)
 
 
-def program(first, nodes, recorded, outside, values, leaves):
+def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[Node],
+            outside: Iterable[int], values: Iterable[int],
+            leaves: Sequence[Base]) -> Program | None:
     """The program of a run that was made like `first`, as its family has it; None where it has
     none."""
     if (
@@ -178,4 +200,5 @@ def program(first, nodes, recorded, outside, values, leaves):
     known = first.program.recorded
     if len(known) != len(nodes) or any(alike(a, b) is None for a, b in zip(known, nodes)):
         return None
-    return first.family.at([t._array.shape for t in leaves], recorded)
+    family: Family = first.family
+    return family.at([t._array.shape for t in leaves], recorded)

@@ -176,7 +176,7 @@ class ListText:
     def stop(self, stop: Stop) -> None:
         """The words of a check."""
         reason = self.reasons[self.program.reasons[stop.reason]]
-        for w in L.Check(L.CHECK, stop.at.offset, stop.wanted, reason):  # type: ignore[arg-type]
+        for w in L.Check(L.CHECK, stop.at.offset, stop.wanted, reason):
             self.put(w)
 
     def place(self, a: Place) -> None:

@@ -2,106 +2,106 @@
 
 import enum
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
-from whet.passes.lower_llvm.calls.word_records import Address
+from whet.passes.lower_llvm.calls.word_records import Address, Word
 
 PAGE = 1 << 16  # no system of ours has larger ones
 MOST_THREADS = 256  # of a context
 ARENA, ROOM, CONSTANTS, FIRST = 0, 1, 2, 3  # a context's bases; then inputs, then results
 
 
-class Level(NamedTuple):
+class Level(NamedTuple, Generic[Word]):
     """The code for one level of processors. `need`: the level that a processor must have. Where
     sizes differ, `words` are the `count` ways."""
 
-    need: int
-    name: Address
-    words: Address
-    count: int
-    arena: int
-    room: int
+    need: Word
+    name: Address[Word]
+    words: Address[Word]
+    count: Word  # type: ignore[assignment]  # tuples have a method of this name
+    arena: Word
+    room: Word
 
 
-class Way(NamedTuple):
+class Way(NamedTuple, Generic[Word]):
     """Where sizes differ, one of a level's lists: `fits(sizes)` says whether it is for some sizes,
     `fill(sizes, words, about)` puts what goes by them into the list, a copy of `template` of
     `count` words, of which `listed` are launches, and into what is told of values."""
 
-    fits: Address
-    fill: Address
-    template: Address
-    count: int
-    listed: int
+    fits: Address[Word]
+    fill: Address[Word]
+    template: Address[Word]
+    count: Word  # type: ignore[assignment]  # tuples have a method of this name
+    listed: Word
 
 
-class Size(NamedTuple):
+class Size(NamedTuple, Generic[Word]):
     """A size that differs: its name and its bounds."""
 
-    name: Address
-    least: int
-    most: int
+    name: Address[Word]
+    least: Word
+    most: Word
 
 
-class Value(NamedTuple):
+class Value(NamedTuple, Generic[Word]):
     """An input or a result, as the header has it."""
 
-    name: Address
-    dtype: Address
-    ndim: int
-    shape: Address
-    strides: Address
-    bytes: int
-    alignment: int
+    name: Address[Word]
+    dtype: Address[Word]
+    ndim: Word
+    shape: Address[Word]
+    strides: Address[Word]
+    bytes: Word
+    alignment: Word
 
 
-class Buffer(NamedTuple):
+class Buffer(NamedTuple, Generic[Word]):
     """What a call is given for an input or a result."""
 
-    data: Address
-    bytes: int
+    data: Address[Word]
+    bytes: Word
 
 
-class Model(NamedTuple):
+class Model(NamedTuple, Generic[Word]):
     """A level that was chosen, and where the weights are; `mapped` bytes of a file, if any."""
 
-    level: Address
-    weights: Address
-    mapped: int
-    contexts: int
+    level: Address[Word]
+    weights: Address[Word]
+    mapped: Word
+    contexts: Word
 
 
-class Threads(NamedTuple):
+class Threads(NamedTuple, Generic[Word]):
     """What a context is asked to compute with: so many threads of its own, or an executor."""
 
-    threads: int
-    executor: Address
-    width: Address
-    run: Address
+    threads: Word
+    executor: Address[Word]
+    width: Address[Word]
+    run: Address[Word]
 
 
-class Context(NamedTuple):
+class Context(NamedTuple, Generic[Word]):
     """What a call needs, before the bases. The pool's state lies before it, the room and the arena
     behind it. `threads` and `cpus` are the pool's settings."""
 
-    model: Address
-    busy: int
-    threads: int
-    cpus: int
-    executor: Address
-    width: Address
-    run: Address
-    words: Address
-    count: int
+    model: Address[Word]
+    busy: Word
+    threads: Word
+    cpus: Word
+    executor: Address[Word]
+    width: Address[Word]
+    run: Address[Word]
+    words: Address[Word]
+    count: Word  # type: ignore[assignment]  # tuples have a method of this name
 
 
-class Job(NamedTuple):
+class Job(NamedTuple, Generic[Word]):
     """A launch that an executor does in parts."""
 
-    kernel: Address
-    slots: Address
-    total: int
-    parts: int
+    kernel: Address[Word]
+    slots: Address[Word]
+    total: Word
+    parts: Word
 
 
 class Code(enum.IntEnum):

@@ -26,7 +26,16 @@ from whet.passes.lower_llvm.calls import launch_list as L
 
 from ...program import moves
 from ...program.builder import Passed, ProgramBuilder
-from ...program.launch_entries import Check, Entries, Fixed, InArena, Launch, Moving, Number
+from ...program.launch_entries import (
+    Argument,
+    Check,
+    Entries,
+    Fixed,
+    InArena,
+    Launch,
+    Moving,
+    Number,
+)
 from ...program.launch_lists import Called, Launched, find_places
 from ...program.misses import broken
 from ...program.steady import Steady
@@ -65,12 +74,12 @@ class AtOnce:
 
     def unless_written(self, sources: Any, entries: Entries) -> Entries:
         """Nobody writes to constants."""
-        pieces: dict[int, Any] = {}
+        pieces: dict[int, np.ndarray] = {}
         for e in (e for e in entries if isinstance(e, Launch)):
             native.launch(e.kernel, e.total, e.grain, *[self.now(a, pieces) for a in e.given])
         return []
 
-    def now(self, a: Any, pieces: dict[int, Any]) -> int:
+    def now(self, a: Argument, pieces: dict[int, np.ndarray]) -> int:
         """An argument, for a launch that is made now."""
         if type(a) is Number:
             return a.word
@@ -78,8 +87,9 @@ class AtOnce:
             return address(a.array) + a.offset
         if type(a) is Moving:
             return address(self.values[self.moving[a.position]]) + a.offset
+        assert type(a) is InArena
         piece = pieces.setdefault(id(a.piece), np.empty(a.piece.size, np.uint8))
-        return address(piece) + a.offset
+        return int(address(piece)) + a.offset
 
 
 class Prepared(AtOnce, Steady):
@@ -97,6 +107,7 @@ class LevelBuilder(ProgramBuilder):
     """The builder of traces' programs, for what runs without this process."""
 
     is_alone = True
+    tapes: Tapes
 
     def __init__(self, passed: Passed, values: Mapping[int, Any]) -> None:
         super().__init__(passed, None)
@@ -182,6 +193,8 @@ class Constants:
 class Writer:
     """Writes the steps of a builder down as a `LevelProgram`."""
 
+    b: Any  # a `LevelBuilder`, or what is used as one
+
     def __init__(
         self,
         b: LevelBuilder,
@@ -229,7 +242,7 @@ class Writer:
             position = b.roots.position.get(v)
             if b.roots[v] == v and position not in self.bases and v not in self.values:
                 if a.flags.c_contiguous:
-                    self.bases[position] = Base("output", i)  # type: ignore[index]
+                    self.bases[position] = Base("output", i)
                     continue
             if a.size:
                 yield Launched(self.copied(v, a, i))

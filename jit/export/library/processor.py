@@ -3,7 +3,11 @@ with VNNI, instructions for products of bytes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whet.passes.lower_llvm.builder import Module, Val
 
 ANSWER = "{i32, i32, i32, i32}"
 CLOBBERED = "~{dirflag},~{fpsr},~{flags}"
@@ -18,34 +22,35 @@ VNNI: Bits = {(7, ECX): (11,)}
 YMM, ZMM = 0x6, 0xE6  # what the system keeps of the registers, in XCR0
 
 
-def emit(m: Any) -> None:
+def emit(m: Module) -> None:
     """The function `processor`."""
-    f: Any = m.fn("processor", [], "i64", "internal")
+    f = m.fn("processor", [], "i64", "internal")
 
-    def cpuid(leaf: int) -> list[Any]:
+    def cpuid(leaf: int) -> list[Val]:
         text = "={ax},={bx},={cx},={dx},{ax},{cx}," + CLOBBERED
         r = f.v(ANSWER, f'call {ANSWER} asm sideeffect "cpuid", "{text}"(i32 {leaf}, i32 0)')
         return [f.v("i32", f"extractvalue {ANSWER} {r.ref}, {k}") for k in range(4)]
 
-    def system(wanted: int) -> Any:
+    def system(wanted: int) -> Val:
         text = "={ax},={dx},{cx}," + CLOBBERED
         r = f.v("{i32, i32}", f'call {{i32, i32}} asm sideeffect "xgetbv", "{text}"(i32 0)')
         low = f.v("i32", f"extractvalue {{i32, i32}} {r.ref}, 0")
         return f.cmp("eq", low & wanted, wanted)
 
-    def has(bits: Bits) -> Any:
-        found = None
+    def has(bits: Bits) -> Val:
+        found: Val | None = None
         for (leaf, register), wanted in bits.items():
             mask = sum(1 << b for b in wanted)
             mask -= (mask >> 31) << 32  # as LLVM writes an i32
             one = f.cmp("eq", cpuid(leaf)[register] & mask, mask)
             found = one if found is None else found & one
+        assert found is not None
         return found
 
-    def level(n: int, bits: Bits, deeper: Any) -> list[Any]:
+    def level(n: int, bits: Bits, deeper: Callable[[], list[Val]]) -> list[Val]:
         return f.if_(has(bits), deeper, lambda: [f.const("i64", n - 1)])
 
-    def kept(wanted: int, n: int, deeper: Any) -> Any:
+    def kept(wanted: int, n: int, deeper: Callable[[], list[Val]]) -> list[Val]:
         return f.if_(system(wanted), deeper, lambda: [f.const("i64", n - 1)])
 
     last = [f.const("i64", 5)]

@@ -25,7 +25,7 @@ from whet.passes.lower_llvm.calls import launch_list as L
 from whet.tensor import contiguous_format
 
 from ...program import builder
-from ...program.launch_entries import Check, Fixed, InArena, Moving, Number
+from ...program.launch_entries import Argument, Check, Fixed, InArena, Moving, Number
 from ...program.own_arrays import Address
 from ...program.size_expressions import Sizes
 from ...program.sized import SizedProgram
@@ -108,7 +108,8 @@ class SizedLevel:
 
     def arrays(self, values: Sequence[int]) -> Any:
         """The arrays that go by sizes alone."""
-        return self.program.own.arrays(self.own(*self.of(values)))
+        found = self.own(*self.of(values))
+        return None if found is None else self.program.own.arrays(found)
 
     def case(self, served: Sequence[Sequence[int]], lookups: Mapping[str, Lookup]) -> Case:
         """What the program is for."""
@@ -130,8 +131,14 @@ class SizedLevel:
         for which in sorted(self.writer.own):
             lookups[f"own{which}"] = self.lookup(served, every, self.place_of(which))
         made = self.writer.level(self.draft)
-        arena = max(self.arena(*self.of(v))[0] for v in served)
+        arena = max(map(self.arena_bytes, served))
         return made._replace(arena=arena, case=self.case(served, lookups))
+
+    def arena_bytes(self, values: Sequence[int]) -> int:
+        """The bytes of the arena at sizes that it serves."""
+        found = self.arena(*self.of(values))
+        assert found is not None
+        return int(found[0])
 
     # ---- what is looked up -----------------------------------------------------------------------
     def needed(self, part: str) -> list[int]:
@@ -187,7 +194,7 @@ class Kept(AtOnce, SizedSteady):
         super().__init__(steady, set(), (), program.roots, program.arrays)
         self.values, self.moving = program.arrays_of, program.roots.moving
 
-    def now(self, a: Any, pieces: dict[int, Any]) -> int:
+    def now(self, a: Argument, pieces: dict[int, np.ndarray]) -> int:
         if type(a) is Number and type(a.word) is not int:
             raise Unsized("the order of weights goes by sizes")
         return super().now(a, pieces)
@@ -199,14 +206,14 @@ class SizedWriter(Writer):
 
     def __init__(self, of: SizedLevel) -> None:
         p = of.program
-        self.b, self.values, self.plan = p, of.values, p
+        self.b, self.values = p, of.values
         self.room, self.copies, self.own = 0, [], set[int]()
         position = p.roots.position
         self.bases = {position[v]: Base("input", i) for i, v in enumerate(of.given)}
         self.bases |= {position[v]: Base("output", i) for i, v in enumerate(of.results)}
         self.tail: list[Any] = []
         self.constants_of_sizes: dict[bytes, int] = {}
-        entries = [e for step in p.steps for e in step]
+        entries = [e for step in p.steps if not isinstance(step, Done) for e in step]
         arrays = {address(a.array): a.array for e in entries for a in e.arguments()
                   if type(a) is Fixed}
         self.collect(entries, {at: a for at, a in arrays.items() if may_be_table(a)})
@@ -239,10 +246,11 @@ class SizedWriter(Writer):
             return self.number(a.word)
         if type(a) is InArena:
             return Place(Base("arena"), formula(a.piece.offset + a.offset))
-        if type(a) is Moving and type(a.offset) is Extent:
+        offset: Any = a.offset
+        if type(a) is Moving and type(offset) is Extent:
             if a.position not in self.bases:
                 raise Unsized("a place in a constant goes by sizes")
-            return Place(self.bases[a.position], formula(a.offset))
+            return Place(self.bases[a.position], formula(offset))
         return super().place(a)
 
     def number(self, w: Any) -> Any:

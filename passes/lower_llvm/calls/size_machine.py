@@ -7,15 +7,19 @@ an operation, the register of its result, and two more. The first registers are 
 constants. All that is asked of sizes is asked before the first word is written, so that a block is
 of one size at any time. `jit/program/size_code.py` writes the code.
 """
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
-from ..builder import Module, Val
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from .object_access import Glue, _ptr, _put, _word
 from .op_layouts import A, T
 from .python_layouts import TUPLE_ITEMS
 from .traced_index import _mixed
 from .traced_layouts import CODE, LEAST_SIZE, STEP_WORDS, Do, H
+
+if TYPE_CHECKING:
+    from ..builder import Fn, Module, Val
 
 
 def _resize(m: Module) -> None:
@@ -32,7 +36,7 @@ def _resize(m: Module) -> None:
 class Resizing:
     """The code of `resize`."""
 
-    def __init__(self, f: Any) -> None:
+    def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.block, self.args = f.args
         self.code = self.g.ld(self.block, H["code"])
