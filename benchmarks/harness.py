@@ -93,11 +93,11 @@ def threads():
 
 def machine():
     """What the figures were measured on, in a line."""
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.processor()) \
-        if os.path.exists("/proc/cpuinfo") else platform.processor()
-    return (
-        f"{cpu}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores, Python {platform.python_version()}"
-    )
+    told = open("/proc/cpuinfo") if os.path.exists("/proc/cpuinfo") else ()
+    cpu = next((line.split(":")[1].strip() for line in told if line.startswith("model name")),
+               platform.processor())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cpu}, {cores} cores, Python {platform.python_version()}"
 
 
 class Table:

@@ -18,8 +18,9 @@ COMPILE = """
 import time, statistics, whet
 seen = []
 x = whet.rand(8, 8)
-x + x                                # what the first kernel of all loads (LLVM itself) is not a kernel's cost
-for name in ("exp", "log", "sin", "tanh", "sigmoid", "erf", "sqrt", "abs", "floor", "neg", "square", "reciprocal", "expm1", "log1p", "cos"):
+x + x       # what the first kernel of all loads (LLVM itself) is not a kernel's cost
+for name in ("exp", "log", "sin", "tanh", "sigmoid", "erf", "sqrt", "abs", "floor", "neg",
+             "square", "reciprocal", "expm1", "log1p", "cos"):
     t = time.perf_counter(); getattr(whet, name)(x); seen.append(time.perf_counter() - t)
 print(statistics.median(seen))
 """

@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 
 from .groups import block
-from .nodes import NOTHING, SHOWN, Diverged, Env, Node, Positions, Streams, Types, made_types, operands
+from .nodes import (
+    NOTHING,
+    SHOWN,
+    Diverged,
+    Env,
+    Node,
+    Positions,
+    Streams,
+    Types,
+    made_types,
+    operands,
+)
 from .notation import Table, exact, types_text
 from .reader import Reader
 from .spans import seen

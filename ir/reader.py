@@ -234,7 +234,13 @@ class Reader:
     def of_ours(self, name: str, token: Token) -> Any:
         """A type or a memory format of whet's."""
         from whet import dtypes
-        from whet.tensor import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+        from whet.tensor import (
+            channels_last,
+            channels_last_3d,
+            contiguous_format,
+            preserve_format,
+            strided,
+        )
         formats = {
             repr(f): f
             for f in (channels_last, channels_last_3d, contiguous_format, preserve_format, strided)}

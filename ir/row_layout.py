@@ -66,7 +66,7 @@ def kind_of(x: Array, axes: Sequence[int]) -> str:
     moves = [a for a, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if n > 1 and s]
     if not any(a in axes for a in moves):
         return "row"
-    if all(a in axes for a in moves) and any(n > 1 for a, n in enumerate(x.shape) if a not in axes) \
-            and one_row(x, axes).flags.c_contiguous:
+    if (all(a in axes for a in moves) and any(n > 1 for a, n in enumerate(x.shape) if a not in axes)
+            and one_row(x, axes).flags.c_contiguous):
         return "col"
     return "full"

@@ -46,7 +46,15 @@ from .autograd.modes import (
 )
 from .devices import device, get_default_device, set_default_device
 from .ops import surface as _surface
-from .tensor import Size, Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from .tensor import (
+    Size,
+    Tensor,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+    strided,
+)
 
 globals().update(_surface.guarded({k: v for k, v in _surface.FUNCTIONS.items()
                                    if not k.startswith("_")}))

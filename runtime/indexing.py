@@ -157,8 +157,8 @@ def strided(a, shape, strides, offset=0):
     flat = (root.reshape(-1)
             if root.flags.c_contiguous else root.T.reshape(-1) if root.flags.f_contiguous else None)
     if flat is None or flat.size == 0:
-        r = np.lib.stride_tricks.as_strided(a[(0,) * a.ndim + (...,)], shape, strides) if offset == 0 else \
-            _offset(a, shape, strides, offset)
+        r = (np.lib.stride_tricks.as_strided(a[(0,) * a.ndim + (...,)], shape, strides)
+             if offset == 0 else _offset(a, shape, strides, offset))
         return r
     r = np.ndarray(shape, a.dtype, flat.view(np.uint8), at - low, strides)
     if not a.flags.writeable:

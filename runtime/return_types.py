@@ -14,8 +14,21 @@ from .ops.derived import frexp_result
 from .ops.host import eig_result, eigh_result, qr_result, slogdet_result, svd_result
 from .ops.linalg_names import svd_of_old_result
 from .ops.reduce import aminmax_result, max_result
-from .ops.search import Histogram, HistogramDD, unique_all_result, unique_counts_result, unique_inverse_result
-from .ops.sort import kthvalue_result, median_result, mode_result, nanmedian_result, sort_result, topk_result
+from .ops.search import (
+    Histogram,
+    HistogramDD,
+    unique_all_result,
+    unique_counts_result,
+    unique_inverse_result,
+)
+from .ops.sort import (
+    kthvalue_result,
+    median_result,
+    mode_result,
+    nanmedian_result,
+    sort_result,
+    topk_result,
+)
 
 __all__ = [
     "Histogram", "HistogramDD", "aminmax_result", "cholesky_ex_result", "eig_result", "eigh_result",

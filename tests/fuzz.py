@@ -223,8 +223,9 @@ def describe(t, history=True):
     if n.dtype.kind in "fcV" and n.size:                       # the bits of a NaN may be any NaN's
         n = n.copy()
         n[n != n] = np.nan
-    return [str(t.dtype), list(t.shape), list(t.stride()) if t.numel() else 0, hashlib.sha1(n.tobytes()).hexdigest()[:12],
-            t.requires_grad, t.is_leaf, t._version, None if not history or t.grad_fn is None else t.grad_fn.name()]
+    return [str(t.dtype), list(t.shape), list(t.stride()) if t.numel() else 0,
+            hashlib.sha1(n.tobytes()).hexdigest()[:12], t.requires_grad, t.is_leaf, t._version,
+            None if not history or t.grad_fn is None else t.grad_fn.name()]
 
 
 def reference(what, xs, d, result):
@@ -275,9 +276,10 @@ def execute(steps, repeats=3, threads=None):
                 with whet.set_grad_enabled(recording):
                     try:
                         outcome.append(_once(whet, what, operands, d, pool))
-                    except (RuntimeError, TypeError, ValueError, IndexError, OverflowError, NotImplementedError, AttributeError,
-                            ZeroDivisionError) as e:
-                        outcome.append(f"{type(e).__name__}: {e}".replace("'whet.tensor.Tensor'", "'Tensor'")[:300])
+                    except (RuntimeError, TypeError, ValueError, IndexError, OverflowError,
+                            NotImplementedError, AttributeError, ZeroDivisionError) as e:
+                        outcome.append(f"{type(e).__name__}: {e}".replace(
+                            "'whet.tensor.Tensor'", "'Tensor'")[:300])
             kept = [o for o in outcome if isinstance(o, tuple)]
             for _, result in kept[:1]:
                 pool.extend([

@@ -435,7 +435,8 @@ def explore(seed=0, rounds=1, seconds=None, only=(), native="1"):
     [(kind, name, why, call)])."""
     first, found, end = 0, [], None if seconds is None else time.time() + seconds
     while True:
-        command = [sys.executable, os.path.abspath(__file__), "--serve", "--seed", str(seed), "--first", str(first), "--rounds", str(rounds),
+        command = [sys.executable, os.path.abspath(__file__), "--serve", "--seed", str(seed),
+                   "--first", str(first), "--rounds", str(rounds),
                    *(["--only", *only] if only else [])]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               env=dict(os.environ, WHET_NATIVE=native)) as worker:

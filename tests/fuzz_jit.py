@@ -1,13 +1,15 @@
-"""Random functions, called eagerly and traced: every call must come to the same, to the bit. A trace is replayed by its compiled program, and
-in turn by one that lacks one of the passes, or by what the interpreter says that the recorded graph means; or recording is given up halfway.
+"""Random functions, called eagerly and traced: every call must come to the same, to the bit. A
+trace is replayed by its compiled program, and in turn by one that lacks one of the passes, or by
+what the interpreter says that the recorded graph means; or recording is given up halfway.
 
     python -m tests.fuzz_jit --seconds 60 --seed 1
 
-A program is plain data: what the arguments and the captured things are, the lines of a function (made of the steps of tests/fuzz.py and of
-the `TEXTS` below, each tried while the function is made, so that most functions run), and what is done between its calls: other data,
-shapes, dtypes and captured values, gradients taken through the results, writes to them. It becomes Python source that runs twice, eagerly
-and traced, and all that can be seen after each call is compared. A wrong program is made as short as possible and printed.
-"""
+A program is plain data: what the arguments and the captured things are, the lines of a function
+(made of the steps of tests/fuzz.py and of the `TEXTS` below, each tried while the function is made,
+so that most functions run), and what is done between its calls: other data, shapes, dtypes and
+captured values, gradients taken through the results, writes to them. It becomes Python source that
+runs twice, eagerly and traced, and all that can be seen after each call is compared. A wrong
+program is made as short as possible and printed."""
 import argparse
 import collections
 import copy
@@ -26,7 +28,7 @@ from tests.fuzz_sides import compare, said
 from tests.fuzz_text import source
 
 
-# ---- making them shorter ------------------------------------------------------------------------------------------------
+# ---- making them shorter -------------------------------------------------------------------------
 def shorten(p, wrong):
     """The program without what it takes none of to be wrong."""
     tried = set()
@@ -60,10 +62,12 @@ def _smaller(p):
         else:
             drop = {id(s) for s in uses}
             gone = re.compile("|".join([pattern.pattern] + [rf"\b{s['out']}\b" for s in uses]))
-            yield other(steps=[s for s in rest if id(s) not in drop], returns=[t for t in p["returns"] if not gone.search(t)])
+            yield other(steps=[s for s in rest if id(s) not in drop],
+                        returns=[t for t in p["returns"] if not gone.search(t)])
         for o in dict.fromkeys([*step["ops"].values(), "x0"]):
             if re.match(r"[xvwbt]", o):
-                new = [{**s, "ops": {n: pattern.sub(o, t) for n, t in s["ops"].items()}} for s in rest]
+                new = [{**s, "ops": {n: pattern.sub(o, t) for n, t in s["ops"].items()}}
+                       for s in rest]
                 yield other(steps=new, returns=[pattern.sub(o, t) for t in p["returns"]])
         if step["mode"]:
             yield other(steps=[*p["steps"][:k], {**step, "mode": None}, *p["steps"][k + 1:]])
@@ -81,12 +85,17 @@ def _smaller(p):
                 yield other(calls=[*calls[:k], c, *calls[k + 1:]])
     if len(p["inputs"]) > 1:
         name = rf"\bx{len(p['inputs']) - 1}\b"
-        if not any(re.search(name, t) for t in [*p["returns"], *[t for s in p["steps"] for t in s["ops"].values()]]):
+        if not any(re.search(name, t)
+                   for t in [*p["returns"], *[t for s in p["steps"] for t in s["ops"].values()]]):
             last = len(p["inputs"]) - 1
-            yield other(inputs=p["inputs"][:-1], calls=[{**c, "changes": [x for x in c["changes"] if x[:2] != ["input", last]]} for c in calls])
+            yield other(inputs=p["inputs"][:-1],
+                        calls=[{**c,
+                                "changes": [x for x in c["changes"] if x[:2] != ["input", last]]}
+                               for c in calls])
     for group in ("inputs", "captured"):
         for k in range(len(p[group])) if group == "inputs" else list(p[group]):
-            for key, plain in dict(layout="plain", special=False, inner=False, grad=False, dtype="float32").items():
+            for key, plain in dict(layout="plain", special=False, inner=False, grad=False,
+                                   dtype="float32").items():
                 if p[group][k].get(key, plain) != plain:
                     q = other()
                     q[group][k][key] = plain
@@ -94,7 +103,8 @@ def _smaller(p):
     for k, n in p["sizes"].items():
         if n not in (2, 3):
             yield other(sizes={**p["sizes"], k: 2})
-    for key, plain in dict(closure=False, keep=False, form="tuple", steady=True, pack=None, look=False).items():
+    for key, plain in dict(closure=False, keep=False, form="tuple", steady=True, pack=None,
+                           look=False).items():
         if p[key] != plain:
             yield other(**{key: plain})
     for k, t in p["names"].items():
@@ -108,16 +118,18 @@ def show(p):
     """A program to be read."""
     out = [source(p)[len(HEAD):].strip()]
     out += [f"x{i}: {json.dumps(d)}" for i, d in enumerate(p["inputs"])]
-    out += [f"{p['names'][n]}: {json.dumps(v)}" for n, v in [*p["captured"].items(), *p["numbers"].items()] if p["names"][n] in out[0]]
+    out += [f"{p['names'][n]}: {json.dumps(v)}"
+            for n, v in [*p["captured"].items(), *p["numbers"].items()] if p["names"][n] in out[0]]
     out += [f"call {i}: {json.dumps(c)}" for i, c in enumerate(p["calls"])]
-    out += [f"{p['sizes']} verify={p['verify']} keep={p['keep']} steady={p['steady']} kernels: {p['kernels']}"]
+    out += [f"{p['sizes']} verify={p['verify']} keep={p['keep']} steady={p['steady']} kernels: "
+            f"{p['kernels']}"]
     return "\n".join(["    " + line for line in "\n".join(out).split("\n")])
 
 
-# ---- many of them -------------------------------------------------------------------------------------------------------
+# ---- many of them --------------------------------------------------------------------------------
 class Worker(fuzz.Worker):
-    """A process that compares programs sent to it. With `lives` another takes its place after so many: where there is no cache on disk, its
-    first programs find no kernels."""
+    """A process that compares programs sent to it. With `lives` another takes its place after so
+    many: where there is no cache on disk, its first programs find no kernels."""
 
     def __init__(self, lives=None, **env):
         super().__init__("tests.fuzz_jit", **env)
@@ -148,15 +160,18 @@ COLD = dict(lives=20, WHET_CACHE="0")
 
 
 def workers():
-    """Ways to run, of which a program draws one: each target, native or plain, with kernels on disk or none."""
+    """Ways to run, of which a program draws one: each target, native or plain, with kernels on disk
+    or none."""
     first, *narrow = sweep_kernels.targets()
-    ways = [Worker(WHET_NATIVE="1"), Worker(WHET_NATIVE="1", **COLD), Worker(WHET_NATIVE="0"), Worker(WHET_NATIVE="0", WHET_GUARD="begin", **COLD),
+    ways = [Worker(WHET_NATIVE="1"), Worker(WHET_NATIVE="1", **COLD), Worker(WHET_NATIVE="0"),
+            Worker(WHET_NATIVE="0", WHET_GUARD="begin", **COLD),
             Worker(WHET_NATIVE="1", WHET_GUARD="end", WHET_CHECK="2", **COLD)]
     return [*ways, *(Worker(WHET_CPU=t, WHET_NATIVE="1", WHET_GUARD="end", **COLD) for t in narrow)]
 
 
 def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
-    """Run programs; gives (seed, why, program, worker) of each wrong one, and at last how many were run, compiled and replayed."""
+    """Run programs; gives (seed, why, program, worker) of each wrong one, and at last how many were
+    run, compiled and replayed."""
     end, counts = time.time() + seconds, [0, 0, 0]
     pools, waiting = [futures.ThreadPoolExecutor(1) for _ in ways], collections.deque()
 
@@ -185,7 +200,8 @@ def rounds(seed, count, ways, seconds=float("inf"), length=8, skip=()):
 
 
 def again(p, way):
-    """Run a program once more, in a process like `way`'s; one that finds no kernels, if that is so there."""
+    """Run a program once more, in a process like `way`'s; one that finds no kernels, if that is so
+    there."""
     other = like.setdefault(tuple(way.env.items()), Worker(way.lives and 1, **way.env))
     return other(p)
 
@@ -222,5 +238,6 @@ def main():
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("WHET_CACHE_DIR", os.path.join(os.path.dirname(__file__), "..", ".whet-cache"))
+    os.environ.setdefault("WHET_CACHE_DIR",
+                          os.path.join(os.path.dirname(__file__), "..", ".whet-cache"))
     sys.exit(main())

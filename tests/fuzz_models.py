@@ -64,7 +64,9 @@ class Beside(nn.Module):
 
 def images(r):
     """(a model of images, the shape of a batch)"""
-    c, shape, layers = r.choice([1, 3, 4, 8]), (r.choice([1, 2, 4, 8]), r.choice([8, 12, 16, 24, 32]), r.choice([8, 12, 17, 32])), []
+    c, shape, layers = (r.choice([1, 3, 4, 8]),
+                        (r.choice([1, 2, 4, 8]), r.choice([8, 12, 16, 24, 32]),
+                         r.choice([8, 12, 17, 32])), [])
     first = c
     for _ in range(r.randint(2, 6)):
         k, stride, out = (r.choice([1, 2, 3, 3, 3,
@@ -156,8 +158,10 @@ def wrong(seed):
         (want, model, _), (got, _, why) = (run(seed, traced) for traced in (False, True))
     finally:
         whet.set_num_threads(threads)
-    parts = ["the step", "gradients of parameters", "inference", "the gradient of the input", "the state"]
-    found = [f"call {k}, {name}" for k, (a, b) in enumerate(zip(want, got)) for name, x, y in zip(parts, a, b, strict=True) if x != y]
+    parts = ["the step", "gradients of parameters", "inference", "the gradient of the input",
+             "the state"]
+    found = [f"call {k}, {name}" for k, (a, b) in enumerate(zip(want, got))
+             for name, x, y in zip(parts, a, b, strict=True) if x != y]
     return f"{found[0] if found else why}\n{model}" if found or why else None
 
 

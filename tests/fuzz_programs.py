@@ -10,12 +10,14 @@ from tests.fuzz_parts import TEXTS
 from tests.fuzz_sides import Side
 from tests.fuzz_text import lines
 
-HOWS = ["backward", "backward", "backward", "grad", "twice", "double", "parts", "free", "some", "penalty", "hooks", "inner", "write", "wide", "third"]
+HOWS = ["backward", "backward", "backward", "grad", "twice", "double", "parts", "free", "some",
+        "penalty", "hooks", "inner", "write", "wide", "third"]
 SIZES = [1, 2, 2, 3, 3, 4, 4, 5, 8, 17]
-CAPTURED = {"w0": ["w0", "box.w0", "table['w0']", "w0"], "w1": ["w1", "box.w1", "table['w1']", "w1"]}
+CAPTURED = {"w0": ["w0", "box.w0", "table['w0']", "w0"],
+            "w1": ["w1", "box.w1", "table['w1']", "w1"]}
 
 
-# ---- programs -----------------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 def program(seed, length=8):
     """What to run, as plain data."""
     r = random.Random(seed)
@@ -28,25 +30,33 @@ def program(seed, length=8):
     main = r.choice(fuzz.FLOATS) if r.random() < 0.25 else r.choice(fuzz.FLOATS[:2])
 
     def tensor(captured=False):
-        shape = r.choice([base, base, base, base, base[1:], [1, *base[1:]][:len(base)], base[::-1], []])
+        shape = r.choice([base, base, base, base, base[1:], [1, *base[1:]][:len(base)], base[::-1],
+                          []])
         dtype = main if r.random() < 0.7 else r.choice(fuzz.FLOATS + ["int64", "bool", "complex64"])
-        return dict(dtype=dtype, shape=shape, layout=r.choice(["plain"] * 4 + fuzz.LAYOUTS), seed=r.randrange(1000), grad=r.random() < 0.4,
-                    special=r.random() < 0.1, inner=not captured and r.random() < 0.1)
+        return dict(dtype=dtype, shape=shape, layout=r.choice(["plain"] * 4 + fuzz.LAYOUTS),
+                    seed=r.randrange(1000), grad=r.random() < 0.4, special=r.random() < 0.1,
+                    inner=not captured and r.random() < 0.1)
     inputs = [tensor() for _ in range(r.randint(1, 3))]
     if r.random() < 0.12:
-        inputs.append({"alias": r.choice(["{x0}", "{x0}[:1]", "{x0}.mT", "{x0}.detach()", "{x0}.reshape(-1)", "{w0}", "{x0}[..., ::2]"])})
+        inputs.append({"alias": r.choice(["{x0}", "{x0}[:1]", "{x0}.mT", "{x0}.detach()",
+                                          "{x0}.reshape(-1)", "{w0}", "{x0}[..., ::2]"])})
     if r.random() < 0.3:
         inputs.append({"number": r.choice(fuzz.NUMBERS)})
-    p = dict(seed=seed, verify=["off", "first", "always"][seed % 3], sizes=sizes, inputs=inputs, steps=[], returns=[],
-             captured={k: tensor(True) for k in ("w0", "w1")}, numbers={"k0": r.choice([0.5, 2, 1, -1.5]), "k1": r.choice([3, 1.0, 0])},
-             names={k: r.choice(texts) for k, texts in CAPTURED.items()} | {k: r.choice([k, f"box.{k}", f"table['{k}']"]) for k in ("k0", "k1")},
-             closure=r.random() < 0.3, look=r.random() < 0.3, pack=r.choice([None] * 6 + ["list", "dict", "data",
-             "keywords"]), steady=r.random() < 0.3, keep=r.random() < 0.7,
+    p = dict(seed=seed, verify=["off", "first", "always"][seed % 3], sizes=sizes, inputs=inputs,
+             steps=[], returns=[], captured={k: tensor(True) for k in ("w0", "w1")},
+             numbers={"k0": r.choice([0.5, 2, 1, -1.5]), "k1": r.choice([3, 1.0, 0])},
+             names={k: r.choice(texts) for k, texts in CAPTURED.items()}
+             | {k: r.choice([k, f"box.{k}", f"table['{k}']"]) for k in ("k0", "k1")},
+             closure=r.random() < 0.3, look=r.random() < 0.3,
+             pack=r.choice([None] * 6 + ["list", "dict", "data", "keywords"]),
+             steady=r.random() < 0.3, keep=r.random() < 0.7,
              form=r.choice(["tuple", "tuple", "list", "dict", "nested", "data"]))
     _fill(r, p, length)
     p["calls"] = [_call(r, p, i) for i in range(5)]
-    r = random.Random(f"kernels of {seed}")                  # (of its own, so that programs are what they were)
-    p["kernels"] = dict(way=r.random(), threads=r.choice([1, 1, 2, 3, 4]), form=r.choice(["usual", "brief", "brief", "full"]), first=r.random() < 0.6)
+    # (of its own, so that programs are what they were)
+    r = random.Random(f"kernels of {seed}")
+    p["kernels"] = dict(way=r.random(), threads=r.choice([1, 1, 2, 3, 4]),
+                        form=r.choice(["usual", "brief", "brief", "full"]), first=r.random() < 0.6)
     return p
 
 
@@ -87,14 +97,16 @@ def _fill(r, p, length):
                 continue
             if what in fuzz.PRODUCTS:
                 operands = operands[:2]
-            ops = {k: number() if isinstance(o, dict) else operand() for k, o in zip("xyz", operands)}
+            ops = {k: number() if isinstance(o, dict) else operand()
+                   for k, o in zip("xyz", operands)}
             text = fuzz.expression(whet, what, [f"{{{k}}}" for k in ops], d)
         else:
             weights, texts = zip(*[(t[0], t[1:]) for t in TEXTS.values()])
             text = r.choice(r.choices(texts, weights)[0])
             ops = {k: operand() for k in "xyz"} | {"n": number(), "i": str(r.randrange(-1, 2))}
             ops = {k: t for k, t in ops.items() if "{" + k + "}" in text}
-        step = dict(text=text, ops=ops, out=f"v{len(p['steps'])}", mode=r.choices([None, "no_grad", "enable_grad"], [30, 2, 1])[0])
+        step = dict(text=text, ops=ops, out=f"v{len(p['steps'])}",
+                    mode=r.choices([None, "no_grad", "enable_grad"], [30, 2, 1])[0])
         if re.search(r"^\{x\} .=", text) and not re.fullmatch(r"[xv]\d+", ops["x"]):
             continue
         out, before = step["out"], dict(space)
@@ -116,7 +128,8 @@ def _fill(r, p, length):
         elif hasattr(v, "shape") or isinstance(v, int | float):
             names.append(out)
     own = [n for n in names if n[0] == "v"] or names
-    p["returns"] = [r.choice(own[-3:])] + [r.choice(names) for _ in range(r.choice([0, 1, 1, 2, 3]))]
+    p["returns"] = ([r.choice(own[-3:])]
+                    + [r.choice(names) for _ in range(r.choice([0, 1, 1, 2, 3]))])
     if r.random() < 0.3:
         p["returns"].append(f"{r.choice(tensors() or ['x0'])}{r.choice(['.shape', '[:1]', '.detach()', '.dtype', '.t()'])}")
     if r.random() < 0.1:
@@ -124,7 +137,8 @@ def _fill(r, p, length):
 
 
 def _literal(n):
-    return f"math.{n}" if n != n or abs(n) == float("inf") else f"({n!r})" if n < 0 or str(n)[0] == "-" else repr(n)
+    return (f"math.{n}" if n != n or abs(n) == float("inf") else f"({n!r})"
+            if n < 0 or str(n)[0] == "-" else repr(n))
 
 
 def _call(r, p, i):
@@ -133,18 +147,24 @@ def _call(r, p, i):
     while i > 1 and r.random() < 0.35:
         which = r.randrange(len(p["inputs"]))
         changes.append(r.choice([
-            ["sizes", {k: r.choice(SIZES) for k in "abc"}], ["input", which, "dtype", r.choice(fuzz.FLOATS + ["int64"])],
-            ["input", which, "layout", r.choice(fuzz.LAYOUTS)], ["input", which, "grad", r.random() < 0.5],
-            ["number", "k0", r.choice([0.5, 2, -1.0])], ["number", "k1", r.choice([0, 2, -1.0])], ["input", which, "number", r.choice(fuzz.NUMBERS)],
-            ["tensor", r.choice(["w0", "w1"])],
-            ["write", r.choice(["w0", "w1"])], ["zero", r.choice(["w0", "w1"])], ["no_grad"], ["again"], ["freeze", r.choice(["w0", "w1"])],
-            ["input", which, "special", True], ["mode", r.random() < 0.5], ["rate", r.choice([0.1, 0.2])], ["hook", r.choice(["w0", "w1"])],
-            ["array"], ["parameter"], ["reload"], ["clear"], ["seed", r.randrange(3)], ["default", r.choice(["float64", "float32"])],
-            ["threads", r.choice([1, 2, 3])], ["drop", r.choice([0.0, 0.25])], ["total", r.choice([0.0, 1.5, 2])]]))
+            ["sizes", {k: r.choice(SIZES) for k in "abc"}],
+            ["input", which, "dtype", r.choice(fuzz.FLOATS + ["int64"])],
+            ["input", which, "layout", r.choice(fuzz.LAYOUTS)],
+            ["input", which, "grad", r.random() < 0.5], ["number", "k0", r.choice([0.5, 2, -1.0])],
+            ["number", "k1", r.choice([0, 2, -1.0])],
+            ["input", which, "number", r.choice(fuzz.NUMBERS)], ["tensor", r.choice(["w0", "w1"])],
+            ["write", r.choice(["w0", "w1"])], ["zero", r.choice(["w0", "w1"])], ["no_grad"],
+            ["again"], ["freeze", r.choice(["w0", "w1"])], ["input", which, "special", True],
+            ["mode", r.random() < 0.5], ["rate", r.choice([0.1, 0.2])],
+            ["hook", r.choice(["w0", "w1"])], ["array"], ["parameter"], ["reload"], ["clear"],
+            ["seed", r.randrange(3)], ["default", r.choice(["float64", "float32"])],
+            ["threads", r.choice([1, 2, 3])], ["drop", r.choice([0.0, 0.25])],
+            ["total", r.choice([0.0, 1.5, 2])]]))
     after = {}
     if r.random() < 0.6:
         after = dict(take=[r.random() < 0.6 for _ in range(6)], how=r.choice(HOWS),
-                     loss=r.choice(["sum", "square", "slice"]), late=r.random() < 0.15, spoil=r.random() < 0.08)
+                     loss=r.choice(["sum", "square", "slice"]), late=r.random() < 0.15,
+                     spoil=r.random() < 0.08)
     if r.random() < 0.2:
         after["poke"] = r.randrange(6)
     return dict(changes=changes, once=r.random() < 0.6, after=after)

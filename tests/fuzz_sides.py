@@ -13,7 +13,7 @@ from tests import fuzz
 from tests.fuzz_text import Several, source
 
 
-# ---- running them -------------------------------------------------------------------------------------------------------
+# ---- running them --------------------------------------------------------------------------------
 @functools.lru_cache(4)
 def _compiled(text, path):
     return compile(text, path, "exec")
@@ -24,7 +24,8 @@ class Side:
 
     def __init__(self, p):
         import whet
-        self.whet, self.p, self.q = whet, p, copy.deepcopy({k: p[k] for k in ("sizes", "inputs", "captured")})
+        self.whet, self.p = whet, p
+        self.q = copy.deepcopy({k: p[k] for k in ("sizes", "inputs", "captured")})
         self.space = {"__name__": f"program_{p['seed']}", "Several": Several}
         exec(_compiled(source(p), f"/tmp/whet_fuzz/program_{p['seed']}.py"), self.space)
         self.f = self.space["f"]
@@ -37,7 +38,9 @@ class Side:
     def make(self, d, i):
         d = {k: v for k, v in d.items() if k not in ("inner", "number", "alias")}
         shape = [self.q["sizes"][k] if isinstance(k, str) else k for k in d["shape"]]
-        return fuzz._make(self.whet, **{**d, "shape": shape, "seed": d["seed"] + (0 if self.p["steady"] else 1000 * i)})
+        return fuzz._make(self.whet,
+                          **{**d, "shape": shape,
+                             "seed": d["seed"] + (0 if self.p["steady"] else 1000 * i)})
 
     def put(self, name, x):
         """Bind a captured name."""
@@ -45,7 +48,8 @@ class Side:
         text = self.p["names"][name]
         cells = dict(zip(self.f.__code__.co_freevars, self.f.__closure__ or ()))
         if text != name:
-            exec(f"{text} = put", {"box": self.space["box"], "table": self.space["table"], "put": x})
+            exec(f"{text} = put",
+                 {"box": self.space["box"], "table": self.space["table"], "put": x})
         elif name in cells:
             cells[name].cell_contents = x
         self.space[name] = x
@@ -128,7 +132,8 @@ class Side:
             elif what == "drop":
                 m.drop.p = value
             elif what == "reload":
-                m.load_state_dict({k: t * 0.5 if t.is_floating_point() else t for k, t in m.state_dict().items()})
+                m.load_state_dict({k: t * 0.5 if t.is_floating_point() else t
+                                   for k, t in m.state_dict().items()})
         if what == "rate":
             for k in ("step", "adam", "rms"):
                 if k in space:
@@ -140,12 +145,16 @@ class Side:
         """What is around the function, as it is now."""
         space, out = self.space, [_seen(vars(self.space["box"])), _seen(self.space["table"])]
         for m in [space[k] for k in ("net", "deep") if k in space]:
-            out.append([_seen(list(m.state_dict().values())), [_bits(t.grad) for t in m.parameters()], m.training, getattr(m, "calls", 0)])
+            out.append([_seen(list(m.state_dict().values())),
+                        [_bits(t.grad) for t in m.parameters()], m.training,
+                        getattr(m, "calls", 0)])
         for k in ("step", "adam", "rms"):
             if k in space:
-                out.append([[[name, _bits(t) if hasattr(t, "_array") else t] for s in space[k].state.values() for name, t in s.items()],
+                out.append([[[name, _bits(t) if hasattr(t, "_array") else t]
+                             for s in space[k].state.values() for name, t in s.items()],
                             [g["lr"] for g in space[k].param_groups]])
-        holders = {"rows": list, "log": dict, "ring": list, "names": sorted, "seen": list, "held": vars, "gen": lambda g: g._offset}
+        holders = {"rows": list, "log": dict, "ring": list, "names": sorted, "seen": list,
+                   "held": vars, "gen": lambda g: g._offset}
         return out + [_seen(what(space[k])) for k, what in holders.items() if k in space]
 
     def run(self, traced=None):
@@ -167,7 +176,8 @@ class Side:
                 continue
             if call["once"]:
                 self.q = before
-            leaves = [t for t in leaves if t.requires_grad] + [t for t in self.captured.values() if getattr(t, "requires_grad", False)]
+            leaves = ([t for t in leaves if t.requires_grad]
+                      + [t for t in self.captured.values() if getattr(t, "requires_grad", False)])
             out = None
             try:
                 with whet.set_grad_enabled(["no_grad"] not in call["changes"]):
@@ -177,7 +187,8 @@ class Side:
                     note["history"] = [_history(t) for t in _tensors(out, [])]
             except Exception as e:
                 note["result"] = said(e)
-            note["effects"] = [_seen(args), _seen(leaves), _seen(list(self.captured.values())), [_bits(t.grad) for t in leaves], self.state()]
+            note["effects"] = [_seen(args), _seen(leaves), _seen(list(self.captured.values())),
+                               [_bits(t.grad) for t in leaves], self.state()]
             note["modes"] = whet.is_grad_enabled(), whet.random.default_generator._offset
             results = []
             _tensors(out, results)
@@ -186,7 +197,8 @@ class Side:
                 for w in waiting:
                     note.setdefault("gradients", []).append(self.after(*w))
                 waiting = []
-            note["effects after"] = [_seen(args), _seen(out), _seen(list(self.captured.values())), self.state()]
+            note["effects after"] = [_seen(args), _seen(out), _seen(list(self.captured.values())),
+                                     self.state()]
             if p["keep"]:
                 held.append((args, out))
             del out, results, args
@@ -198,7 +210,9 @@ class Side:
         named, pack = {f"x{k}": x for k, x in enumerate(args)}, self.p["pack"]
         if pack == "keywords":
             return f(**named)
-        return f(*args) if pack is None else f(list(args) if pack == "list" else named if pack == "dict" else self.space["Several"](**named))
+        return (f(*args) if pack is None
+                else f(list(args) if pack == "list" else named if pack == "dict"
+                       else self.space["Several"](**named)))
 
     def after(self, after, results, args, leaves):
         """Gradients through the results, and writes to them."""
@@ -244,10 +258,13 @@ class Side:
                     note.append([_bits(g) for g in whet.autograd.grad(total, alive + leaves, allow_unused=True)])
                 elif how == "write":
                     alive[0].mul_(2)
-                    (total + (alive[-1].real if alive[-1].is_complex() else alive[-1]).sum()).backward()
+                    (total
+                     + (alive[-1].real if alive[-1].is_complex() else alive[-1]).sum()).backward()
                 elif how == "wide":
                     for t in alive:
-                        t.backward(whet.full(t.shape, 1.1, dtype=whet.complex128 if t.is_complex() else whet.float64), retain_graph=True)
+                        t.backward(whet.full(t.shape, 1.1,
+                                             dtype=whet.complex128 if t.is_complex()
+                                             else whet.float64), retain_graph=True)
                 elif how == "third":
                     g = total
                     for _ in range(3):
@@ -260,9 +277,11 @@ class Side:
                 elif how == "backward":
                     total.backward()
                 elif leaves:
-                    gs = whet.autograd.grad(total, leaves, allow_unused=True, create_graph=how == "double")
+                    gs = whet.autograd.grad(total, leaves, allow_unused=True,
+                                            create_graph=how == "double")
                     note.append([_bits(g) for g in gs])
-                    gs = [(g.real if g.is_complex() else g) for g in gs if g is not None and g.requires_grad]
+                    gs = [(g.real if g.is_complex() else g) for g in gs
+                          if g is not None and g.requires_grad]
                     if gs:
                         sum((g * g).sum().double() for g in gs).backward()
         except Exception as e:
@@ -305,11 +324,13 @@ def _seen(x):
         return [type(x).__name__, *[_seen(v) for v in x]]
     if dataclasses.is_dataclass(x):
         return _seen(vars(x))
-    return fuzz.describe(x, False)[:7] + [str(x.detach()._array.reshape(-1)[:6].tolist())] if hasattr(x, "_array") else repr(x)
+    return (fuzz.describe(x, False)[:7] + [str(x.detach()._array.reshape(-1)[:6].tolist())]
+            if hasattr(x, "_array") else repr(x))
 
 
 def _bits(g):
-    """A gradient, but for how it lies in memory (eager may hand out an expanded one), and how often it was added to."""
+    """A gradient, but for how it lies in memory (eager may hand out an expanded one), and how often
+    it was added to."""
     return None if g is None else [part for k, part in enumerate(_seen(g)) if k not in (2, 6)]
 
 
@@ -319,7 +340,8 @@ def said(e):
 
 @contextlib.contextmanager
 def interpreted():
-    """Programs that are called inside do what `ir.interpret` says that their recorded graph means."""
+    """Programs that are called inside do what `ir.interpret` says that their recorded graph
+    means."""
     from whet.ir.graph import Graph, Input
     from whet.ir.interpret import interpret
     from whet.jit.guards import native_table
@@ -327,7 +349,8 @@ def interpreted():
     from whet.random import Position
 
     def run(self, given):
-        g = Graph.of(self.recorded, self.arrays, [Input(n, "") for n in self.outside], [(n, "") for n in self.results])
+        g = Graph.of(self.recorded, self.arrays, [Input(n, "") for n in self.outside],
+                     [(n, "") for n in self.results])
         draws = [n for n in self.recorded if n.kind == "draw"]
         streams = {id(n.attrs["generator"]): n.attrs["generator"] for n in draws}.values()
         streams = [s.now() if type(s) is Position else (s._seed, s._offset) for s in streams]
@@ -358,7 +381,8 @@ def interpreted():
 def given_up(seed):
     """Runs that are recorded stop being so at some operation."""
     from whet.jit.capture import value_layouts
-    kept, value_layouts.MOST = value_layouts.MOST, random.Random(seed).choice([0, 0, 8, 30, 100, 400, 2000])
+    kept, value_layouts.MOST = (value_layouts.MOST,
+                                random.Random(seed).choice([0, 0, 8, 30, 100, 400, 2000]))
     try:
         yield
     finally:
@@ -377,17 +401,21 @@ def run(p, traced=None):
 
 
 def compare(p):
-    """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of them, "refused": why}.
+    """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of
+    them, "refused": why}.
 
-    New kernels have the form that the program says; eager has full ones, where the traced function comes first."""
+    New kernels have the form that the program says; eager has full ones, where the traced function
+    comes first."""
     import whet
     from whet.cpu import haste
     from whet.jit.policy import account
     from whet.passes.pipeline import names, without
-    account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
+    # whatever recordings cost: what is replayed must be right
+    account.GRACE = float("inf")
     turn, odd = divmod(p["seed"], 2)
     left_out = names()[turn % len(names())]
-    other = ("given up", given_up(turn)) if turn % 5 == 4 else ("interpreted", interpreted()) if odd else (f"without {left_out}", without(left_out))
+    other = (("given up", given_up(turn)) if turn % 5 == 4 else ("interpreted", interpreted())
+             if odd else (f"without {left_out}", without(left_out)))
     why, made = None, []
 
     def traced(f):
@@ -407,7 +435,8 @@ def compare(p):
             with way, haste.form(p["kernels"]["form"]):
                 why = difference(want, early or run(p, traced))
             early = None
-            why = why or made[first]._drift       # (these programs go by nothing that a trace cannot see)
+            # (these programs go by nothing that a trace cannot see)
+            why = why or made[first]._drift
             if why is None and "please report" in str(made[first]._why):
                 why = made[first]._why
             if why and difference(want, run(p)):
@@ -417,7 +446,8 @@ def compare(p):
                 why = f"{name} {why}".strip()
             if why or not facts["paths"]:        # (without a recording it runs eagerly)
                 break
-    return dict(why=why, paths=len(facts["paths"]), replays=sum(q["calls"] for q in facts["paths"]), refused=facts["refused"] or made[0]._why)
+    return dict(why=why, paths=len(facts["paths"]), replays=sum(q["calls"] for q in facts["paths"]),
+                refused=facts["refused"] or made[0]._why)
 
 
 def difference(want, got):

@@ -254,8 +254,9 @@ class MadeDataclass(Made):
         return x
 
     def same(self, other: MadeDataclass, runs: Runs) -> bool:
-        return self.type is other.type and self.own is other.own and _same_entries(self.fields, other.fields, runs) \
-            and _same_entries(self.entries, other.entries, runs)
+        return (self.type is other.type and self.own is other.own
+                and _same_entries(self.fields, other.fields, runs)
+                and _same_entries(self.entries, other.entries, runs))
 
     def parts(self) -> list[Recipe]:
         return [y for _, y in (*self.fields, *self.entries)]

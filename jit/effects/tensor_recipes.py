@@ -165,8 +165,8 @@ class MadeView(Recipe):
         steps.view(self, self.base)
 
     def same(self, other: Any, runs: Runs) -> bool:
-        return runs.values(self.value, other.value) and self.flags == other.flags and runs.recipes(self.base, other.base) \
-            and _same_history(self, other, runs)
+        return (runs.values(self.value, other.value) and self.flags == other.flags
+                and runs.recipes(self.base, other.base) and _same_history(self, other, runs))
 
     def parts(self) -> list[Recipe]:
         return [self.base]

@@ -143,7 +143,8 @@ def instructions(code: CodeType) -> Iterator[Instruction]:
     of each instruction.
 
         >>> from whet.jit.guards.bytecode import instructions
-        >>> [value for name, _, value in instructions((lambda x: len(x.shape)).__code__) if name in ("LOAD_GLOBAL", "LOAD_ATTR")]
+        >>> code = (lambda x: len(x.shape)).__code__
+        >>> [value for name, _, value in instructions(code) if name in ("LOAD_GLOBAL", "LOAD_ATTR")]
         ['len', 'shape']
     """
     raw, given = code.co_code, 0

@@ -31,8 +31,9 @@ HIDDEN = {} if L is None else {L.NEW: L.HIDDEN, L.VIEW: L.HIDDEN_VIEW}
 def simple(r: Any) -> bool:
     """Is a replay nothing but one list of launches, and views?"""
     does = r.replay
-    return not (does.overlaps or does.bumps or does.grads or does.backward or does.acts or does.marks or r.program.draws) \
-        and r.program.launches_and_views is not None
+    does_more = (does.overlaps or does.bumps or does.grads or does.backward or does.acts
+                 or does.marks or r.program.draws)
+    return not does_more and r.program.launches_and_views is not None
 
 
 class Steps:

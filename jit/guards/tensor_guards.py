@@ -82,8 +82,9 @@ class TensorGuards:
             return True
         for t in self.views:
             _refreshed(t)
-        if list(map(_flags, ts)) != self.flags or [g is None for g in map(_grad, ts)] != self.has_no_grad \
-                or not all(map(is_, map(_extra, ts), self.extras)):
+        if (list(map(_flags, ts)) != self.flags
+                or [g is None for g in map(_grad, ts)] != self.has_no_grad
+                or not all(map(is_, map(_extra, ts), self.extras))):
             return False
         if not all(map(is_, map(_array, ts), self.arrays)):
             arrays = list(map(_array, ts))

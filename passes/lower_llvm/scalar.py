@@ -242,7 +242,8 @@ def _shift(f: Operations, op: str, a: Val, b: Val) -> Val:
 
 
 def _int_power(f: Operations, a: Val, b: Val, signed: bool) -> Val:
-    """By squaring, modulo 2^bits. A negative exponent gives the quotient 1 / a^-b cut towards zero."""
+    """By squaring, modulo 2^bits. A negative exponent gives the quotient 1 / a^-b cut towards
+    zero."""
     one, zero = f.const(a.ty, 1), f.const(a.ty, 0)
     left = f.sel(f.cmp("slt", b, 0), zero, b) if signed else b
 

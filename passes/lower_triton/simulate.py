@@ -1,11 +1,12 @@
-"""A Source on NumPy arrays, without a GPU: through Triton's interpreter, in the process that compiles too.
+"""A Source on NumPy arrays, without a GPU: through Triton's interpreter, in the process that
+compiles too.
 
     run(source, [x, y, out], {"n": x.size})
 
-Programs run one after the other. The interpreter as it comes wants torch tensors and a variable set before `import triton`; here
-pointers are addresses with a type, and what is patched for a run is taken back after it. It is also put right: halves are rounded to
-nearest even, products of matrices are chains of fused multiply-adds, and every address is checked against the arrays given.
-"""
+Programs run one after the other. The interpreter as it comes wants torch tensors and a variable set
+before `import triton`; here pointers are addresses with a type, and what is patched for a run is
+taken back after it. It is also put right: halves are rounded to nearest even, products of matrices
+are chains of fused multiply-adds, and every address is checked against the arrays given."""
 from __future__ import annotations
 
 import contextlib
@@ -41,7 +42,8 @@ class Pointer:
 
 def run(source: Source, arrays: Sequence[np.ndarray[Any, Any]],
         numbers: Mapping[str, float]) -> None:
-    """Run all programs of a kernel, the last one first: `arrays` for its pointers in order, `numbers` by name."""
+    """Run all programs of a kernel, the last one first: `arrays` for its pointers in order,
+    `numbers` by name."""
     given, starts = iter(arrays), {}
     for name, ty in source.parameters:
         if ty[0] == "*":
@@ -49,7 +51,8 @@ def run(source: Source, arrays: Sequence[np.ndarray[Any, Any]],
     regions = [(_start(a) + _reach(a)[0], _start(a) + _reach(a)[1]) for a in arrays]
     with _lock, _simulation(regions) as ti, np.errstate(all="ignore"):
         body, builder = _rewritten(_function(source).fn), ti.interpreter_builder
-        args = {name: ti._implicit_cvt(starts[name]) if name in starts else _number(ti, ty, numbers[name]) for name, ty in source.parameters}
+        args = {name: ti._implicit_cvt(starts[name]) if name in starts
+                else _number(ti, ty, numbers[name]) for name, ty in source.parameters}
         programs = source.programs(numbers)
         builder.set_grid_dim(programs, 1, 1)
         for i in reversed(range(programs)):
@@ -60,7 +63,8 @@ def run(source: Source, arrays: Sequence[np.ndarray[Any, Any]],
 def _number(ti: Any, ty: str, value: float) -> Any:
     """A number in the type of its parameter."""
     import triton.language as tl
-    own, numpy = {"i32": (tl.int32, "i4"), "i64": (tl.int64, "i8"), "fp32": (tl.float32, "f4"), "fp64": (tl.float64, "f8")}[ty]
+    own, numpy = {"i32": (tl.int32, "i4"), "i64": (tl.int64, "i8"), "fp32": (tl.float32, "f4"),
+                  "fp64": (tl.float64, "f8")}[ty]
     return tl.tensor(ti.TensorHandle(np.array([value], numpy), own), own)
 
 
@@ -72,7 +76,8 @@ def _start(a: np.ndarray[Any, Any]) -> int:
 def _reach(a: np.ndarray[Any, Any]) -> tuple[int, int]:
     """Bytes before and behind the first element that an array occupies."""
     ends = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)] if a.size else []
-    return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + (a.itemsize if a.size else 0)
+    return (sum(min(e, 0) for e in ends),
+            sum(max(e, 0) for e in ends) + (a.itemsize if a.size else 0))
 
 
 @functools.lru_cache(256)
@@ -89,7 +94,8 @@ def _rewritten(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _to_f32(u: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return (np.ascontiguousarray(u).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(np.shape(u))
+    return (np.ascontiguousarray(u).astype(np.uint32)
+            << np.uint32(16)).view(np.float32).reshape(np.shape(u))
 
 
 def _to_bf16(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -97,7 +103,8 @@ def _to_bf16(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     x = np.ascontiguousarray(x, np.float32)
     b = x.view(np.uint32)
     near = (b + np.uint32(0x7FFF) + (b >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
-    return np.where(np.isnan(x), b >> np.uint32(16) | np.uint32(0x40), near).astype(np.uint16).reshape(np.shape(x))
+    return np.where(np.isnan(x), b >> np.uint32(16) | np.uint32(0x40),
+                    near).astype(np.uint16).reshape(np.shape(x))
 
 
 @contextlib.contextmanager
@@ -135,7 +142,8 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
         return acc
 
     def splat(self: Any, ty: Any, x: Any) -> Any:
-        """A comparison of scalars says that it has the type of what is compared: the type wanted is right."""
+        """A comparison of scalars says that it has the type of what is compared: the type wanted is
+        right."""
         return H(np.full(ty.shape, np.asarray(x.data).reshape(-1)[0], ti._get_np_dtype(ty.scalar)), ty.scalar)
 
     def reduce(self: Any, input: Sequence[Any]) -> tuple[Any]:
@@ -143,7 +151,9 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
         rows = [np.moveaxis(x.handle.data, self.axis, 0) for x in input]
         acc = tuple(self.to_tensor(r[0], x.dtype) for r, x in zip(rows, input, strict=True))
         for i in range(1, len(rows[0])):
-            acc = self.combine_fn(*acc, *(self.to_tensor(r[i], x.dtype) for r, x in zip(rows, input, strict=True)))
+            acc = self.combine_fn(*acc,
+                                  *(self.to_tensor(r[i], x.dtype)
+                                    for r, x in zip(rows, input, strict=True)))
             acc = acc if isinstance(acc, tuple) else (acc,)
         return acc
 
@@ -154,7 +164,8 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
 
         def new(self: Any, pointer: Any, *args: Any) -> Any:
             mask = args[1 if name.endswith("store") else 0]
-            check(what, pointer.data, mask.data, max(1, pointer.get_element_ty().primitive_bitwidth // 8))
+            check(what, pointer.data, mask.data,
+                  max(1, pointer.get_element_ty().primitive_bitwidth // 8))
             return old(self, pointer, *args)
         put(B, name, new)
 
@@ -189,7 +200,8 @@ def _checked(regions: Sequence[tuple[int, int]]) -> Callable[..., Any]:
         for a, b in zip(starts, ends, strict=True):
             inside |= (p >= a) & (p + np.uint64(size) <= b)
         if not inside.all():
-            raise OutOfBounds(f"{what} of {size} bytes outside of all operands ({int((~inside).sum())} of {p.size} elements)")
+            raise OutOfBounds(f"{what} of {size} bytes outside of all operands "
+                              f"({int((~inside).sum())} of {p.size} elements)")
     return check
 
 

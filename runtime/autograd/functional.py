@@ -57,8 +57,8 @@ def _gradients(outputs, inputs, vectors, create_graph, strict=False):
         raise RuntimeError(
             "An output of the user-provided function is independent of the inputs. This is not "
             "allowed in strict mode.")
-    gs = grad([y for y, _ in pairs], inputs, [v for _, v in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True) \
-        if pairs else [None] * len(inputs)
+    gs = (grad([y for y, _ in pairs], inputs, [v for _, v in pairs], create_graph=create_graph,
+               retain_graph=True, allow_unused=True) if pairs else [None] * len(inputs))
     if strict and any(g is None for g in gs):
         raise RuntimeError(
             "The output of the user-provided function is independent of an input. This is not "

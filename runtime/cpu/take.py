@@ -91,9 +91,12 @@ def put(a, index, source, axis, add, each=False, wrap=False):
     shape, count = a.shape, index.shape[axis if each else 0] if index.ndim else 0
     elem = ADDED.get(a.dtype) if add else MOVED.get(a.dtype.itemsize)
     index = contiguous(index)
-    if not fits(a, index) or elem is None or source.dtype != a.dtype or not (source.size and source.flags.c_contiguous and a.size) \
-            or source.shape != (*shape[:axis], count, *shape[axis + 1:]) or each and index.shape != source.shape or not a.flags.writeable \
-            or not each and index.ndim != 1 or np.may_share_memory(a, source) or np.may_share_memory(a, index):
+    if (not fits(a, index) or elem is None or source.dtype != a.dtype
+            or not (source.size and source.flags.c_contiguous and a.size)
+            or source.shape != (*shape[:axis], count, *shape[axis + 1:])
+            or each and index.shape != source.shape or not a.flags.writeable
+            or not each and index.ndim != 1 or np.may_share_memory(a, source)
+            or np.may_share_memory(a, index)):
         return False
     outer, n, inner = prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])
 

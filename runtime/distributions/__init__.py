@@ -43,7 +43,13 @@ from .standard_transforms import (
     StickBreakingTransform,
     TanhTransform,
 )
-from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform
+from .transform import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    identity_transform,
+)
 from .transformed import (
     HalfCauchy,
     HalfNormal,

@@ -72,7 +72,8 @@ class Bernoulli(_Either, ExponentialFamily):
         return -whet.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self):
-        return whet.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return whet.nn.functional.binary_cross_entropy_with_logits(
+            self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand=True):
         return _enumerated(whet.arange(2, dtype=self._param.dtype), self._batch_shape, expand)
@@ -310,7 +311,8 @@ class OneHotCategorical(Distribution):
 
     def enumerate_support(self, expand=True):
         n = self._event_shape[0]
-        values = whet.eye(n, dtype=self.probs.dtype).reshape((n,) + (1,) * len(self._batch_shape) + (n,))
+        shape = (n,) + (1,) * len(self._batch_shape) + (n,)
+        values = whet.eye(n, dtype=self.probs.dtype).reshape(shape)
         return values.expand((n, *self._batch_shape, n)) if expand else values
 
 

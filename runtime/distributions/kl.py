@@ -5,9 +5,26 @@ import whet
 
 from .base import sum_rightmost
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
-from .multivariate import Dirichlet, Independent, LowRankMultivariateNormal, MultivariateNormal, _mahalanobis
+from .multivariate import (
+    Dirichlet,
+    Independent,
+    LowRankMultivariateNormal,
+    MultivariateNormal,
+    _mahalanobis,
+)
 from .transformed import HalfNormal, LogNormal, Pareto, TransformedDistribution
-from .univariate import EULER, Beta, Cauchy, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal, Uniform
+from .univariate import (
+    EULER,
+    Beta,
+    Cauchy,
+    ContinuousBernoulli,
+    Exponential,
+    Gamma,
+    Gumbel,
+    Laplace,
+    Normal,
+    Uniform,
+)
 
 KNOWN: dict = {}
 

@@ -5,7 +5,14 @@ import whet
 
 from . import constraints as c
 from .base import Distribution, Size, broadcast_all, sum_rightmost
-from .standard_transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, SigmoidTransform, StickBreakingTransform
+from .standard_transforms import (
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    StickBreakingTransform,
+)
 from .transform import ComposeTransform, Transform
 from .univariate import EULER, Cauchy, Exponential, Gamma, Normal, Uniform
 

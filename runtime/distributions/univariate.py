@@ -4,7 +4,16 @@ import math
 import whet
 
 from . import constraints as c
-from .base import Distribution, ExponentialFamily, broadcast_all, clamp_probs, lazy_property, probs_to_logits, rand, randn
+from .base import (
+    Distribution,
+    ExponentialFamily,
+    broadcast_all,
+    clamp_probs,
+    lazy_property,
+    probs_to_logits,
+    rand,
+    randn,
+)
 from .sampling import standard_gamma
 
 EULER = 0.5772156649015329

@@ -54,7 +54,15 @@ from ..ops.loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
+from ..ops.norm import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
+)
 from ..ops.pad import pad
 from ..ops.pools_with_indices import WITH_INDICES as _WITH_INDICES
 from ..ops.sliding_blocks import fold, unfold

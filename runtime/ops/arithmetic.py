@@ -18,8 +18,8 @@ def _run(op, args, out=None):
 
 def _kind(x):
     """The category of a tensor or a number."""
-    return x.dtype.kind if is_tensor(x) else BOOL if isinstance(x, bool) else FLOAT if isinstance(x, float) else \
-        COMPLEX if isinstance(x, complex) else INT
+    return (x.dtype.kind if is_tensor(x) else BOOL if isinstance(x, bool)
+            else FLOAT if isinstance(x, float) else COMPLEX if isinstance(x, complex) else INT)
 
 
 def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True):

@@ -169,8 +169,8 @@ METHODS["type"] = _type
 
 def _named(name, dtype):
     def convert(self, memory_format=preserve_format):
-        return cast(self, dtype) if memory_format is preserve_format and self.dtype.kind != COMPLEX else \
-            to(self, dtype, memory_format=memory_format)
+        return (cast(self, dtype) if memory_format is preserve_format and self.dtype.kind != COMPLEX
+                else to(self, dtype, memory_format=memory_format))
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"The tensor as {dtype.name}."
     METHODS[name] = convert

@@ -10,7 +10,16 @@ from .. import dtypes
 from ..autograd import modes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Size, Tensor, contiguous_format, shown, wrap
-from .creation import cast_number, check_options, empty, float_dtype, full_op, literal, owned, require
+from .creation import (
+    cast_number,
+    check_options,
+    empty,
+    float_dtype,
+    full_op,
+    literal,
+    owned,
+    require,
+)
 from .registry import apply, is_tensor
 from .surface import FUNCTIONS, function, method
 

@@ -70,8 +70,9 @@ def _as_real(a):
 
 
 def _as_complex(a):
-    return a.view(np.result_type(a.dtype, np.complex64)).reshape(a.shape[:-1]) if a.flags.c_contiguous else \
-        np.ndarray(a.shape[:-1], np.result_type(a.dtype, np.complex64), _bytes_from(a), 0, a.strides[:-1])
+    dtype = np.result_type(a.dtype, np.complex64)
+    return (a.view(dtype).reshape(a.shape[:-1]) if a.flags.c_contiguous
+            else np.ndarray(a.shape[:-1], dtype, _bytes_from(a), 0, a.strides[:-1]))
 
 
 def _real_vjp(g, _y, _x):

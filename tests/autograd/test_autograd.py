@@ -76,7 +76,9 @@ def test_an_assigned_gradient_is_added_to():
     x.grad = g = whet.tensor([10.0, 20.0])
     x.sum().backward()
     assert x.grad is g and g.tolist() == [11, 21]
-    for bad, error in ((whet.ones(3), RuntimeError), (whet.ones(2, dtype=whet.float64), RuntimeError), (1.0, TypeError), (x, RuntimeError)):
+    for bad, error in ((whet.ones(3), RuntimeError),
+                       (whet.ones(2, dtype=whet.float64), RuntimeError), (1.0, TypeError),
+                       (x, RuntimeError)):
         with pytest.raises(error):
             x.grad = bad
     assert x.grad is g

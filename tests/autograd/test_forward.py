@@ -51,4 +51,5 @@ def test_the_forward_product_is_the_transposed_backward(name):
             back = func.vjp(g, *xs)[1](us)
             for o, t in zip(out, tangents):
                 assert o.shape == t.shape and o.dtype is t.dtype
-            assert inner_product(tangents, us) == pytest.approx(inner_product(vs, back), rel=1e-8, abs=1e-9), (sample, moving)
+            assert (inner_product(tangents, us)
+                    == pytest.approx(inner_product(vs, back), rel=1e-8, abs=1e-9)), (sample, moving)

@@ -283,7 +283,8 @@ def test_wrong_backwards_are_refused():
     for backward, error, text in ((lambda ctx, g: g, RuntimeError, "incorrect number"),
                                   (lambda ctx, g: (g, g, g), RuntimeError, "incorrect number"),
                                   (lambda ctx, g: (g, 1.0), TypeError, "expected a Tensor"),
-                                  (lambda ctx, g: (g, whet.ones(3, 3)), RuntimeError, "invalid gradient")):
+                                  (lambda ctx, g: (g, whet.ones(3, 3)), RuntimeError,
+                                   "invalid gradient")):
         with pytest.raises(error, match=text):
             function(backward).apply(x, y).sum().backward()
     function(lambda ctx, g: (g, g, None)).apply(x, y).sum().backward()

@@ -23,9 +23,15 @@ def rows(f, x):
 
 
 # ---- what a level refuses ------------------------------------------------------------------------
-@pytest.mark.parametrize("use", [lambda t: t + 1, lambda t: whet.ones(3) * t, lambda t: t[0], lambda t: t.item(), lambda t: t.numpy(),
-                                 lambda t: t.add_(1), lambda t: whet.vmap(lambda a: a * t)(whet.ones(2, 3)), lambda t: t.shape])
-@pytest.mark.parametrize("inside", [lambda f: whet.vmap(f)(whet.ones(2, 3)), lambda f: func.jvp(f, (whet.ones(3),), (whet.ones(3),))])
+@pytest.mark.parametrize("use",
+                         [lambda t: t + 1, lambda t: whet.ones(3) * t, lambda t: t[0],
+                          lambda t: t.item(), lambda t: t.numpy(),
+                          lambda t: t.add_(1),
+                          lambda t: whet.vmap(lambda a: a * t)(whet.ones(2, 3)),
+                          lambda t: t.shape])
+@pytest.mark.parametrize("inside",
+                         [lambda f: whet.vmap(f)(whet.ones(2, 3)),
+                          lambda f: func.jvp(f, (whet.ones(3),), (whet.ones(3),))])
 def test_a_tensor_that_escaped_its_level_is_an_error(inside, use):
     kept = []
     inside(lambda x: kept.append(x * 2) or x)
@@ -433,7 +439,8 @@ def test_gradients_of_each_sample_of_a_model():
     x, y = numbers(4, 2, 6, 6), whet.tensor([0, 1, 1, 0])
 
     def loss(params, x, y):
-        return whet.nn.functional.cross_entropy(func.functional_call(net, params, (x[None],)), y[None])
+        return whet.nn.functional.cross_entropy(func.functional_call(net, params, (x[None],)),
+                                                y[None])
     found = whet.vmap(func.grad(loss), (None, 0, 0))(params, x, y)
     for i in range(4):
         for k, g in func.grad(loss)(params, x[i], y[i]).items():

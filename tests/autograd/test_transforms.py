@@ -73,7 +73,8 @@ def test_vmap_is_a_loop():
     np.testing.assert_allclose(
         whet.vmap(lambda a, b: a @ b, in_dims=(0, None))(x, w).numpy(), (x @ w).numpy(), atol=1e-12)
     assert whet.vmap(lambda a: (a, a.sum()), in_dims=1, out_dims=(1, 0))(x)[0].shape == (4, 3)
-    nested = whet.vmap(whet.vmap(lambda a, b: a * b, in_dims=(0, None)), in_dims=(None, 0))(x[0], x[1])
+    nested = whet.vmap(whet.vmap(lambda a, b: a * b, in_dims=(0, None)),
+                       in_dims=(None, 0))(x[0], x[1])
     np.testing.assert_allclose(nested.numpy(), np.outer(x[1].numpy(), x[0].numpy()), atol=1e-12)
     per_sample = whet.vmap(func.grad(lambda w, x: (x @ w).sin().sum()), in_dims=(None, 0))(w, x)
     for g, row in zip(per_sample, x):
@@ -87,7 +88,8 @@ def test_vmap_is_a_loop():
 
 def test_vmap_refuses_what_it_cannot_do():
     x = numbers(3, 2)
-    for call, text in ((lambda: whet.vmap(lambda a, b: a)(x, x[:2]), "same size"), (lambda: whet.vmap(lambda a: a, in_dims=2)(x), "in_dim"),
+    for call, text in ((lambda: whet.vmap(lambda a, b: a)(x, x[:2]), "same size"),
+                       (lambda: whet.vmap(lambda a: a, in_dims=2)(x), "in_dim"),
                        (lambda: whet.vmap(lambda a: 3)(x), "must only return Tensors"),
                        (lambda: whet.vmap(lambda a: a, in_dims=(0, 0))(x), "in_dims")):
         with pytest.raises(ValueError, match=text):
@@ -183,10 +185,13 @@ def test_special_functions_of_two_numbers():
 
 def test_polynomials():
     x = R.uniform(-1, 1, 7)
-    for name, theirs in (("chebyshev_polynomial_t", "eval_chebyt"), ("chebyshev_polynomial_u", "eval_chebyu"),
+    for name, theirs in (("chebyshev_polynomial_t", "eval_chebyt"),
+                         ("chebyshev_polynomial_u", "eval_chebyu"),
                          ("hermite_polynomial_h", "eval_hermite"),
-                         ("hermite_polynomial_he", "eval_hermitenorm"), ("laguerre_polynomial_l", "eval_laguerre"),
-                         ("legendre_polynomial_p", "eval_legendre"), ("shifted_chebyshev_polynomial_t", "eval_sh_chebyt")):
+                         ("hermite_polynomial_he", "eval_hermitenorm"),
+                         ("laguerre_polynomial_l", "eval_laguerre"),
+                         ("legendre_polynomial_p", "eval_legendre"),
+                         ("shifted_chebyshev_polynomial_t", "eval_sh_chebyt")):
         for n in (0, 1, 4):
             np.testing.assert_allclose(
                 getattr(whet.special, name)(whet.tensor(x), n).numpy(),

@@ -53,15 +53,19 @@ def test_groups_show_their_nodes():
                                         for m in n.members) for n in f.graph.nodes)
 
 
-VALUES = [0, -3, 1 << 70, True, None, ..., 0.1, -0.0, float("inf"), -float("inf"), float("nan"), np.frombuffer(b"\1\0\0\0\0\0\xf8\xff")[0].item(),
+VALUES = [0, -3, 1 << 70, True, None, ..., 0.1, -0.0, float("inf"), -float("inf"), float("nan"),
+          np.frombuffer(b"\1\0\0\0\0\0\xf8\xff")[0].item(),
     1e-310,
-          2 - 0j, complex(float("nan"), -0.0), "a \"b\" # c\n\\ é", b"\0\xff", (), (1,), (1, (2, [3, "x"])), [], slice(1, None, 2), whet.float16,
-          whet.bool,
-          whet.Size((1, 2)), whet.device("cpu"), whet.channels_last, np.float32(0.1), np.int8(-3), np.array(2.5), np.array([[1, 2], [3, 4]],
-          np.int16).T,
-          np.array([float("nan"), -0.0, 1e-45], np.float32), np.array([0x7fc00001, 0x7f800001], np.uint32).view(np.float32), np.zeros((0, 3)),
-          np.array([1.5, -2], whet.bfloat16.np), np.array([True, False]), np.array([1 + 2j, complex(0, -0.0)]), np.array([1 << 63], np.uint64),
-          np.arange(65), np.arange(200.0).reshape(20, 10).T, np.array([0.1, 65504], np.float16), np.ones((3, 1, 2), np.float32)]
+          2 - 0j, complex(float("nan"), -0.0), "a \"b\" # c\n\\ é", b"\0\xff", (), (1,),
+          (1, (2, [3, "x"])), [], slice(1, None, 2), whet.float16, whet.bool,
+          whet.Size((1, 2)), whet.device("cpu"), whet.channels_last, np.float32(0.1), np.int8(-3),
+          np.array(2.5), np.array([[1, 2], [3, 4]], np.int16).T,
+          np.array([float("nan"), -0.0, 1e-45], np.float32),
+          np.array([0x7fc00001, 0x7f800001], np.uint32).view(np.float32), np.zeros((0, 3)),
+          np.array([1.5, -2], whet.bfloat16.np), np.array([True, False]),
+          np.array([1 + 2j, complex(0, -0.0)]), np.array([1 << 63], np.uint64), np.arange(65),
+          np.arange(200.0).reshape(20, 10).T, np.array([0.1, 65504], np.float16),
+          np.ones((3, 1, 2), np.float32)]
 
 
 def with_attribute(value):

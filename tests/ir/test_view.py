@@ -190,9 +190,12 @@ def test_every_link_of_a_large_graph_is_in_a_view():
 
 
 def test_runs_that_are_too_many_go_together():
-    assert fold.merged([(i, i + 1) for i in range(1000)])[-1][1] == 1000 and len(fold.merged([(i, i + 1) for i in range(1000)])) <= fold.GROUPS + 1
-    assert fold.joined([(0, 2), (2, 5), (5, 6), (6, 8), (8, 90)]) == [(0, 5), (5, 6), (6, 8), (8, 90)]
-    assert fold.module("opt.state[model.0.weight]['step']") == ("model", "0") == fold.module("model.0.weight.grad") and fold.module("x") == ()
+    assert (fold.merged([(i, i + 1) for i in range(1000)])[-1][1] == 1000
+            and len(fold.merged([(i, i + 1) for i in range(1000)])) <= fold.GROUPS + 1)
+    assert (fold.joined([(0, 2), (2, 5), (5, 6), (6, 8), (8, 90)])
+            == [(0, 5), (5, 6), (6, 8), (8, 90)])
+    assert (fold.module("opt.state[model.0.weight]['step']") == ("model", "0")
+            == fold.module("model.0.weight.grad") and fold.module("x") == ())
     assert layout.narrow(dict.fromkeys("abcde", 0) | {"f": 1}, [("a", "f")], 2) == {
         "a": 0, "b": 0, "c": 2, "d": 2, "e": 3, "f": 1}
 

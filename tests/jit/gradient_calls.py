@@ -6,7 +6,8 @@ from whet import jit
 
 
 def ways(f, use, calls=4):
-    """What `use(call)` gives for each of several calls, eagerly and traced; the trace must have been replayed."""
+    """What `use(call)` gives for each of several calls, eagerly and traced; the trace must have
+    been replayed."""
     traced = jit.trace(f)
     seen = [[use(call) for _ in range(calls)] for call in (f, traced)]
     assert [p["calls"] for p in traced.explain(data=True)["paths"]] == [calls - 1], traced._why
@@ -14,7 +15,8 @@ def ways(f, use, calls=4):
 
 
 def leaf(*shape, seed=0, dtype=whet.float32):
-    return whet.randn(*shape, generator=whet.Generator().manual_seed(seed)).to(dtype).requires_grad_()
+    return whet.randn(*shape,
+                      generator=whet.Generator().manual_seed(seed)).to(dtype).requires_grad_()
 
 
 def bits(*tensors):

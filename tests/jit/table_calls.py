@@ -11,11 +11,13 @@ from whet.jit.replay.recording import Recording
 from whet.jit.trace import Traced
 
 TRIED = TURNS + 1                # calls until they have been timed
-compiled = pytest.mark.skipif(not native.enabled(), reason="without machine code there are no tables")
+compiled = pytest.mark.skipif(not native.enabled(),
+                              reason="without machine code there are no tables")
 
 
 def same(a, b):
-    return a.dtype is b.dtype and a.shape == b.shape and a.numpy(force=True).tobytes() == b.numpy(force=True).tobytes()
+    return (a.dtype is b.dtype and a.shape == b.shape
+            and a.numpy(force=True).tobytes() == b.numpy(force=True).tobytes())
 
 
 def never_slow(monkeypatch):
@@ -23,7 +25,8 @@ def never_slow(monkeypatch):
     monkeypatch.setattr(timing, "GROWTH", 10 ** 9)
     monkeypatch.setattr(timing, "EARLY", 0)
     monkeypatch.setattr(haste, "pending", lambda: False)
-    monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None), raising=False)
+    monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None),
+                        raising=False)
 
 
 def hits(f):

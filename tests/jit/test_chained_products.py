@@ -76,8 +76,10 @@ def test_other_chains_have_eager_bits(count, threads):
     _, t = traced(perceptron, x, a, b, c, d)
     assert len(chained(t)) == 1
     mask = numbers(2, 1, 90, 90)
-    q, k, v, w = numbers(2, 3, 90, 16), numbers(2, 3, 90, 16), numbers(2, 3, 90, 16), numbers(2, 3, 16, 24)
-    _, t = traced(lambda q, k, v, mask: (q @ k.swapaxes(-1, -2) * 0.125 + mask).softmax(-1) @ v, q, k, v, mask)
+    q, k, v, w = (numbers(2, 3, 90, 16), numbers(2, 3, 90, 16), numbers(2, 3, 90, 16),
+                  numbers(2, 3, 16, 24))
+    _, t = traced(lambda q, k, v, mask: (q @ k.swapaxes(-1, -2) * 0.125 + mask).softmax(-1) @ v, q,
+                  k, v, mask)
     assert len(chained(t)) == 1
     _, t = traced(lambda q, k, v, w: whet.nn.functional.layer_norm(attention(q, k, v), (16,)) @ w,
                   q, k, v, w)

@@ -227,7 +227,8 @@ a, b, v, out = whet.randn(4, 6), whet.randn(6, 5), whet.randn(5), whet.zeros(4, 
 ])
 def test_the_text_of_epilogues(fn, wanted):
     found = lines(fn, a, b, v, out)
-    assert [re.sub(r"%\d+", "%", x) for x in found] == [re.sub(r"%\d+", "%", x) for x in wanted], found
+    assert ([re.sub(r"%\d+", "%", x) for x in found]
+            == [re.sub(r"%\d+", "%", x) for x in wanted]), found
 
 
 def inplace(a, b, v, out):
@@ -542,7 +543,8 @@ def test_kept_weights(x, w, at, kept, dtype, threads):
                           ((400, 20), (20, 64)), ((4, 30), (30, 50)), ((2000, 8), (8, 40))])
 @pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.bfloat16])
 def test_kept_matrices(a, b, dtype):
-    x, w, bias = whet.randn(a, dtype=dtype), whet.randn(b, dtype=dtype), whet.randn(b[1], dtype=dtype)
+    x, w, bias = (whet.randn(a, dtype=dtype), whet.randn(b, dtype=dtype),
+                  whet.randn(b[1], dtype=dtype))
     t = w.t().contiguous()
     fns = [
         lambda x: x @ w, lambda x: F.linear(x, t), lambda x: F.linear(x, t, bias), lambda x:

@@ -65,7 +65,8 @@ def test_methods_and_gradients_have_names():
     for _ in range(3):
         m.step(whet.ones(3))
     g = Model.step.recorded
-    assert {(x.place, x.name) for x in g.inputs} == {("argument 0", "x"), ("outside", "self.w"), ("gradient of outside", "self.w.grad")}
+    assert ({(x.place, x.name) for x in g.inputs}
+            == {("argument 0", "x"), ("outside", "self.w"), ("gradient of outside", "self.w.grad")})
 
 
 def test_guards_say_what_and_where():

@@ -1,4 +1,5 @@
-"""Gradients through traced calls: whatever is asked of them comes out as eager's, to the bit, from the first call on."""
+"""Gradients through traced calls: whatever is asked of them comes out as eager's, to the bit, from
+the first call on."""
 
 import pytest
 import whet
@@ -99,7 +100,8 @@ def test_hooks_and_gradients_of_results_on_the_way():
         h.register_hook(lambda g: seen.append(bits(g)))
         y.backward(retain_graph=True)
         inner, = grad(y, h)
-        return seen, bits(h.grad, x.grad, inner), y.grad_fn.name(), [n and n.name() for n, _ in h.grad_fn.next_functions]
+        return (seen, bits(h.grad, x.grad, inner), y.grad_fn.name(),
+                [n and n.name() for n, _ in h.grad_fn.next_functions])
     eager, traced = ways(net, use)
     assert eager == traced
 
@@ -123,7 +125,8 @@ def test_outputs_of_nodes_that_have_several():
 
 
 def test_gradients_of_some_inputs_alone():
-    """What leads to the others is not gone through: a weight that was written to does not matter, nor is its part of the graph freed."""
+    """What leads to the others is not gone through: a weight that was written to does not matter,
+    nor is its part of the graph freed."""
     def use(call):
         x, u, w = leaf(3), leaf(3, seed=1), leaf(3, seed=2)
         y = call(x, u, w).sum()
@@ -154,8 +157,8 @@ def test_writes_after_the_call_matter_where_eager_saved_them():
 
 
 def test_writes_to_what_was_saved_in_vain():
-    """A product saves what the wanted gradients read: a write to the factor whose own gradient alone would read the other is no error, a write to
-    the other is one."""
+    """A product saves what the wanted gradients read: a write to the factor whose own gradient
+    alone would read the other is no error, a write to the other is one."""
     w = whet.ones(3, 3)
 
     def use(call):
@@ -235,7 +238,8 @@ def test_a_call_that_writes_to_what_it_reads():
     assert eager == traced
 
 
-@pytest.mark.parametrize("write", [lambda y, v: v.mul_(2), lambda y, v: y.add_(1), lambda y, v: y[0].exp_()])
+@pytest.mark.parametrize("write",
+                         [lambda y, v: v.mul_(2), lambda y, v: y.add_(1), lambda y, v: y[0].exp_()])
 def test_a_result_and_a_view_of_it(write):
     def f(x):
         y = whet.cat([x * 2, x])
@@ -245,7 +249,8 @@ def test_a_result_and_a_view_of_it(write):
         x = leaf(3)
         v, y, z, head = call(x * 1)
         write(y, v)
-        out = bits(v, y, z, head), [t._version for t in (v, y, z, head)], v._base is y, head._base is None
+        out = (bits(v, y, z, head), [t._version for t in (v, y, z, head)], v._base is y,
+               head._base is None)
         sum((t * t).sum() for t in (v, y, z, head)).backward()
         return out, bits(x.grad)
     eager, traced = ways(f, use)
@@ -322,7 +327,8 @@ def test_many_threads_go_back_through_one_trace():
 
 
 def test_a_part_of_overlapping_memory_that_does_not_overlap_itself_is_written_to():
-    for fn in (lambda x: x.__setitem__((..., 0), 2.0), jit.trace(lambda x: x.__setitem__((..., 0), 2.0))):
+    for fn in (lambda x: x.__setitem__((..., 0), 2.0),
+               jit.trace(lambda x: x.__setitem__((..., 0), 2.0))):
         for _ in range(3):
             x = whet.zeros(1).expand(3)
             fn(x)

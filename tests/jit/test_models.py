@@ -33,8 +33,10 @@ class GPT(nn.Module):
 
     def __init__(self, vocab=29, n=16, layers=4, heads=2, context=8):
         super().__init__()
-        self.token, self.place, self.drop = nn.Embedding(vocab, n), nn.Embedding(context, n), nn.Dropout(0.1)
-        self.blocks, self.norm, self.head = nn.ModuleList([Block(n, heads) for _ in range(layers)]), nn.LayerNorm(n), nn.Linear(n, vocab, bias=False)
+        self.token, self.place = nn.Embedding(vocab, n), nn.Embedding(context, n)
+        self.drop = nn.Dropout(0.1)
+        self.blocks = nn.ModuleList([Block(n, heads) for _ in range(layers)])
+        self.norm, self.head = nn.LayerNorm(n), nn.Linear(n, vocab, bias=False)
         self.head.weight = self.token.weight
 
     def forward(self, x):
@@ -201,8 +203,10 @@ def unet():
         def __init__(self):
             super().__init__()
             self.time = nn.Linear(8, 8)
-            self.a, self.b, self.c = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 8, 3, stride=2, padding=1), nn.Conv2d(8, 8, 3, padding=1)
-            self.up, self.out = nn.ConvTranspose2d(8, 8, 2, stride=2), nn.Conv2d(16, 1, 3, padding=1)
+            self.a, self.b = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 8, 3, stride=2, padding=1)
+            self.c = nn.Conv2d(8, 8, 3, padding=1)
+            self.up = nn.ConvTranspose2d(8, 8, 2, stride=2)
+            self.out = nn.Conv2d(16, 1, 3, padding=1)
             self.na, self.nb = nn.GroupNorm(2, 8), nn.GroupNorm(2, 8)
 
         def forward(self, x, t):

@@ -1,4 +1,5 @@
-"""The short way into a replay: each thing that it compares is changed once, and the result must be eager's."""
+"""The short way into a replay: each thing that it compares is changed once, and the result must be
+eager's."""
 import collections
 import gc
 import sys
@@ -68,11 +69,15 @@ def hooked():
 
 
 OTHERS = {
-    "dtype": lambda: (whet.ones(2, 3, dtype=whet.float64),), "shape": lambda: (whet.ones(3, 2),), "rank": lambda: (whet.ones(6),),
-    "strides": lambda: (whet.arange(6.0).reshape(3, 2).t(),), "a view": lambda: (whet.arange(12.0).reshape(4, 3)[1:3],),
-    "requires_grad": lambda: (whet.ones(2, 3, requires_grad=True),), "a history": lambda: (whet.ones(2, 3, requires_grad=True) * 2,),
-    "a gradient": lambda: (with_gradient(),), "a hook": lambda: (hooked(),), "a subclass": lambda: (whet.ones(2, 3).as_subclass(Mine),),
-    "a parameter": lambda: (nn.Parameter(whet.ones(2, 3)),), "a number": lambda: (2.0,), "one more": lambda: (whet.ones(2, 3), whet.ones(2, 3)),
+    "dtype": lambda: (whet.ones(2, 3, dtype=whet.float64),), "shape": lambda: (whet.ones(3, 2),),
+    "rank": lambda: (whet.ones(6),), "strides": lambda: (whet.arange(6.0).reshape(3, 2).t(),),
+    "a view": lambda: (whet.arange(12.0).reshape(4, 3)[1:3],),
+    "requires_grad": lambda: (whet.ones(2, 3, requires_grad=True),),
+    "a history": lambda: (whet.ones(2, 3, requires_grad=True) * 2,),
+    "a gradient": lambda: (with_gradient(),), "a hook": lambda: (hooked(),),
+    "a subclass": lambda: (whet.ones(2, 3).as_subclass(Mine),),
+    "a parameter": lambda: (nn.Parameter(whet.ones(2, 3)),), "a number": lambda: (2.0,),
+    "one more": lambda: (whet.ones(2, 3), whet.ones(2, 3)),
     "an array": lambda: (whet.ones(2, 3), np.float32(3)),
 }
 
@@ -99,12 +104,15 @@ def test_the_same_tensor_twice_and_parts_of_arguments():
     x, y, w = whet.randn(3), whet.randn(3), whet.randn(3)
     f = armed(fn, (x, y), {"w": w, "n": 3}, 0.5, mode="a")
     for xs in ((x, y), (x, x), [x, y], (x, y), (w, w), (x, w)):
-        for d in ({"w": w, "n": 3}, {"w": w, "n": 3.0}, {"n": 3, "w": w}, {"w": w, "n": True}, {"w": w, "n": 1 << 70}, {"w": x, "n": 3}):
+        for d in ({"w": w, "n": 3}, {"w": w, "n": 3.0}, {"n": 3, "w": w}, {"w": w, "n": True},
+                  {"w": w, "n": 1 << 70}, {"w": x, "n": 3}):
             for k in (0.5, 0.0, -0.0, 1, float("nan")):
-                for kw in ({}, {"mode": "a"}, {"mode": "b"}, {"flag": False}, {"mode": "a", "flag": 1}, {"flag": 1, "mode": "a"}):
+                for kw in ({}, {"mode": "a"}, {"mode": "b"}, {"flag": False},
+                           {"mode": "a", "flag": 1}, {"flag": 1, "mode": "a"}):
                     if repr(k) == "0.5" and xs[0] is not w or not kw and d.get("w") is w and len(f._table) < 30:
                         got, want = f(xs, d, k, **kw), fn(xs, d, k, **kw)
-                        assert equal(got, want) and got["both"][1] is xs[0] and got["both"][0] is got["sum"]
+                        assert (equal(got, want) and got["both"][1] is xs[0]
+                                and got["both"][0] is got["sum"])
 
 
 def outsides():
@@ -113,7 +121,8 @@ def outsides():
         scale = 2.0
 
         def __init__(self):
-            self.items, self.table, self.kinds, self.w, self.word = [1.0, 2.0], {"k": 3.0}, set(), whet.ones(3), "a"
+            self.items, self.table, self.kinds, self.w = [1.0, 2.0], {"k": 3.0}, set(), whet.ones(3)
+            self.word = "a"
 
     class Slotted:
         __slots__ = ("value", "absent")
@@ -134,7 +143,8 @@ def outsides():
         attribute=(lambda x: x * (2 if box.word == "a" else 3), change(box, "word", "b")),
         new_attribute=(lambda x: x * getattr(box, "new", 1.0), change(box, "new", 4.0)),
         klass=(lambda x: x * box.scale, change(Box, "scale", 3.0)),
-        its_class=(lambda x: x * (2 if type(box) is Box else 3), change(box, "__class__", type("Other", (Box,), {}))),
+        its_class=(lambda x: x * (2 if type(box) is Box else 3),
+                   change(box, "__class__", type("Other", (Box,), {}))),
         item=(lambda x: x * box.items[1], lambda: box.items.__setitem__(1, 9.0)),
         length=(lambda x: x * len(box.items), lambda: box.items.append(3.0)),
         key=(lambda x: x * box.table["k"], lambda: box.table.update(k=8.0)),
@@ -144,32 +154,43 @@ def outsides():
         empty_slot=(lambda x: x * getattr(slotted, "absent", 1.0), change(slotted, "absent", 6.0)),
         cell=(lambda x: x * cell, change_cell),
         defaults=(lambda x: default(x), lambda: setattr(default, "__defaults__", (3.0,))),
-        code=(lambda x: default(x), lambda: setattr(default, "__code__", (lambda x, by=2.0: x - by).__code__)),
+        code=(lambda x: default(x),
+              lambda: setattr(default, "__code__", (lambda x, by=2.0: x - by).__code__)),
         a_global=(lambda x: x * GLOBAL, lambda: globals().update(GLOBAL=11.0)),
         a_new_global=(lambda x: x * len("ab"), lambda: globals().update(len=lambda s: 5.0)),
         values=(lambda x: x * w, lambda: w.fill_(5.0)),
         memory=(lambda x: x * w, change(w, "data", whet.full((3,), 6.0))),
-        memory_of_another_type=(lambda x: x * w, change(w, "data", whet.full((3,), 6.0, dtype=whet.float64))),
+        memory_of_another_type=(lambda x: x * w,
+                                change(w, "data", whet.full((3,), 6.0, dtype=whet.float64))),
         memory_of_another_shape=(lambda x: x * w, change(w, "data", whet.full((1,), 6.0))),
         captured_requires_grad=(lambda x: x * w, lambda: w.requires_grad_()),
-        captured_gradient=(lambda x: x * (1 if w.grad is None else 2), change(w, "grad", whet.ones(3))),
-        captured_gradient_goes=(lambda x: x * (1 if grad.grad is None else 2), change(grad, "grad", None)),
+        captured_gradient=(lambda x: x * (1 if w.grad is None else 2),
+                           change(w, "grad", whet.ones(3))),
+        captured_gradient_goes=(lambda x: x * (1 if grad.grad is None else 2),
+                                change(grad, "grad", None)),
         frozen=(lambda x: x * frozen, lambda: None),
         default_dtype=(lambda x: x * whet.ones(3), lambda: whet.set_default_dtype(whet.float64)),
-        threads=(lambda x: x * whet.get_num_threads(), lambda: whet.set_num_threads(whet.get_num_threads() + 1)),
+        threads=(lambda x: x * whet.get_num_threads(),
+                 lambda: whet.set_num_threads(whet.get_num_threads() + 1)),
     )
     return one
 
 
 CAPTURED = whet.arange(6.0)
 SHOWING = {
-    "another shape": lambda x: (x + 1).reshape(-1), "of a product": lambda x: x @ x[0], "two bases": lambda x: ((x * 2)[0], (x * 3).T),
-    "and its base": lambda x: (lambda y: (y, y[1:], y[2], y.T[1:]))(x * 2), "its base after it": lambda x: (lambda y: (y[1:], y))(x * 2),
-    "of an argument": lambda x: x.T, "of one and more": lambda x: (x[1], x.exp(), x), "of a captured tensor": lambda x: (CAPTURED[1:3], x + 1),
-    "detached": lambda x: (x * 2).detach(), "nested": lambda x: {"a": (x + 1)[None], "b": [x.view(-1), x - 1, 3]},
-    "several": lambda x: (x * 5).unbind(0), "pieces": lambda x: (x @ x.T).chunk(2, 1), "of a view": lambda x: (x * 2)[1:].T[None].squeeze(0)[::2],
-    "twice": lambda x: (lambda y: (y, y))((x * 2).T), "expanded": lambda x: x.sum(0).expand(5, 3), "none left": lambda x: (x * 2)[3:],
-    "one element": lambda x: (x * 2)[2, 1], "nothing but arguments": lambda x: (x, [x]),
+    "another shape": lambda x: (x + 1).reshape(-1), "of a product": lambda x: x @ x[0],
+    "two bases": lambda x: ((x * 2)[0], (x * 3).T),
+    "and its base": lambda x: (lambda y: (y, y[1:], y[2], y.T[1:]))(x * 2),
+    "its base after it": lambda x: (lambda y: (y[1:], y))(x * 2), "of an argument": lambda x: x.T,
+    "of one and more": lambda x: (x[1], x.exp(), x),
+    "of a captured tensor": lambda x: (CAPTURED[1:3], x + 1),
+    "detached": lambda x: (x * 2).detach(),
+    "nested": lambda x: {"a": (x + 1)[None], "b": [x.view(-1), x - 1, 3]},
+    "several": lambda x: (x * 5).unbind(0), "pieces": lambda x: (x @ x.T).chunk(2, 1),
+    "of a view": lambda x: (x * 2)[1:].T[None].squeeze(0)[::2],
+    "twice": lambda x: (lambda y: (y, y))((x * 2).T), "expanded": lambda x: x.sum(0).expand(5, 3),
+    "none left": lambda x: (x * 2)[3:], "one element": lambda x: (x * 2)[2, 1],
+    "nothing but arguments": lambda x: (x, [x]),
     "laid into a list": lambda x: (LAID.append((x * 2)[0]), x.T)[1],
 }
 LAID: list = []
@@ -178,13 +199,18 @@ LAID: list = []
 def tensors(x):
     if isinstance(x, whet.Tensor):
         return [x]
-    return [t for y in (x.values() if type(x) is dict else x) for t in tensors(y)] if type(x) in (tuple, list, dict) else []
+    return ([t for y in (x.values() if type(x) is dict else x) for t in tensors(y)]
+            if type(x) in (tuple, list, dict) else [])
 
 
 def ties(ts):
     """Who shares memory, versions and a base with whom."""
-    return [[t._version, *(v for s in ts for v in (t is s, t._array is s._array, t._base is s, t._base is not None and t._base is s._base,
-                                                 np.may_share_memory(t._array, s._array)))] for t in ts]
+    return [[t._version,
+             *(v for s in ts
+               for v in (t is s, t._array is s._array, t._base is s,
+                         t._base is not None and t._base is s._base,
+                         np.may_share_memory(t._array, s._array)))]
+            for t in ts]
 
 
 @compiled
@@ -203,11 +229,13 @@ def test_results_that_are_views(name):
     (a, tied), (b, now) = seen
     assert tied == now
     for p, q in zip(a, b, strict=True):
-        assert equal(p, q) and (p._base is None) == (q._base is None) and p._rg == q._rg and p.is_contiguous() == q.is_contiguous()
+        assert (equal(p, q) and (p._base is None) == (q._base is None) and p._rg == q._rg
+                and p.is_contiguous() == q.is_contiguous())
         assert q._base is None or equal(p._base, q._base) and q._cell is q._base._cell
     if name in ("of a captured tensor", "expanded"):         # (one for both; one element for many)
         return
-    for ts in a, b:                          # a view shows what is written to its base, and has its history
+    # a view shows what is written to its base, and has its history
+    for ts in a, b:
         ts[0].mul_(3)
         w = whet.full((), 2.0, requires_grad=True)
         (ts[0] if ts[0]._base is None else ts[0]._base).mul_(w)
@@ -242,12 +270,15 @@ def test_a_view_whose_base_is_given_a_history(calls):
         f(whet.ones(2)), g(view)
     base.add_(p)
     for _ in range(3):
-        assert equal(f(whet.ones(2)), f.fn(whet.ones(2))) and equal(g(view), g.fn(view)) and f(whet.ones(2)).requires_grad
+        assert (equal(f(whet.ones(2)), f.fn(whet.ones(2))) and equal(g(view), g.fn(view))
+                and f(whet.ones(2)).requires_grad)
         assert equal(g(copy), whet.zeros(2))
 
 
 @compiled
-@pytest.mark.parametrize("kind", [lambda x: {1: x}, lambda x: collections.OrderedDict(a=x), collections.namedtuple("One", "x"), lambda x: [x]])
+@pytest.mark.parametrize("kind",
+                         [lambda x: {1: x}, lambda x: collections.OrderedDict(a=x),
+                          collections.namedtuple("One", "x"), lambda x: [x]])
 def test_containers_that_are_captured_too(kind):
     box = kind(whet.ones(3))
     f = jit.trace(lambda c: sum(c.values() if hasattr(c, "values") else c) * len(box))

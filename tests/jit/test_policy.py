@@ -123,7 +123,8 @@ def test_what_it_spends_beyond_the_opening_is_within_the_bound():
     assert f.spent - f.eager < behind + 0.1 * f.eager
 
 
-@pytest.mark.parametrize("seconds, like, epochs", [(1e-3, 2e-3, 12), (2e-3, 10e-3, 30), (1e-4, 2e-4, 12)])
+@pytest.mark.parametrize("seconds, like, epochs",
+                         [(1e-3, 2e-3, 12), (2e-3, 10e-3, 30), (1e-4, 2e-4, 12)])
 def test_what_recurs_in_epochs_is_replayed(seconds, like, epochs):
     f, rng = Simulated(lambda n: seconds, like=like), random.Random(0)
     for _ in range(epochs):

@@ -74,8 +74,10 @@ def doubling(seed, calls=1):
                              (f(*xs), xs[0].add_(1))[0]])
 def test_wrong_results_are_found(cheat):
     p = doubling(1)
-    want, same, other = fuzz_sides.Side(p).run(), fuzz_sides.Side(p).run(), fuzz_sides.Side(p).run(cheat)
-    assert fuzz_sides.difference(want, same) is None and "call 0" in fuzz_sides.difference(want, other)
+    want, same, other = (fuzz_sides.Side(p).run(), fuzz_sides.Side(p).run(),
+                         fuzz_sides.Side(p).run(cheat))
+    assert (fuzz_sides.difference(want, same) is None
+            and "call 0" in fuzz_sides.difference(want, other))
 
 
 def test_programs_are_replayed_in_several_ways(monkeypatch):

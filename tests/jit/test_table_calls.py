@@ -1,4 +1,5 @@
-"""What calls through tables do beside comparing: modes, threads, methods, numbers, states, errors."""
+"""What calls through tables do beside comparing: modes, threads, methods, numbers, states,
+errors."""
 import sys
 import threading
 import tracemalloc
@@ -49,7 +50,8 @@ def test_modes_and_switches():
 
 @compiled
 def test_what_others_turn_off_stays_on_here():
-    f, x, go, done = armed(lambda x: x * 2, whet.ones(3)), whet.ones(3), threading.Event(), threading.Event()
+    f, x, go, done = (armed(lambda x: x * 2, whet.ones(3)), whet.ones(3), threading.Event(),
+                      threading.Event())
 
     def other():
         with jit.disable():
@@ -90,7 +92,8 @@ def test_long_replays_let_other_threads_run_and_share_no_memory():
         alone.append(r.lock.word.value)
     for t in ts:
         t.join()
-    assert not wrong and any(alone) and not r.lock.word.value, "another thread sees the program at work"
+    assert (not wrong and any(alone)
+            and not r.lock.word.value), "another thread sees the program at work"
 
 
 @compiled
@@ -116,7 +119,8 @@ def test_methods():
     for m in (a, b):
         armed(Scaled.forward, m, whet.ones(2))
     before = hits(Scaled.forward)
-    assert a(whet.ones(2)).tolist() == [3.0, 3.0] and b(whet.ones(2)).tolist() == [4.0, 4.0] and a.forward.__self__ is a
+    assert (a(whet.ones(2)).tolist() == [3.0, 3.0] and b(whet.ones(2)).tolist() == [4.0, 4.0]
+            and a.forward.__self__ is a)
     assert hits(Scaled.forward) == before + 2
     a.by = 5.0
     assert a(whet.ones(2)).tolist() == [6.0, 6.0] and b(whet.ones(2)).tolist() == [4.0, 4.0]
@@ -137,7 +141,8 @@ def test_training_steps_go_through_a_table():
             opt.step()
             return loss.detach()
         f = wrap(step)
-        got.append([f(whet.randn(4, 3), whet.randn(4, 1)).item() for _ in range(40)] + [p.tolist() for p in net.parameters()])
+        got.append([f(whet.randn(4, 3), whet.randn(4, 1)).item() for _ in range(40)]
+                   + [p.tolist() for p in net.parameters()])
         if wrap is jit.trace:
             assert hits(f) > 10
     assert got[0] == got[1]
@@ -178,16 +183,20 @@ def test_numbers_states_and_effects_go_through_a_table():
             got += [fs[0](x, 0.1 * i, k=i), fs[1](x), fs[2](x), m.state, *m.seen]
             if i % 7 == 6:
                 del m.seen[:]
-        got = [t.tolist() for t in got] + [m.steps, type(m.steps), cell.__closure__[0].cell_contents]
+        got = ([t.tolist() for t in got]
+               + [m.steps, type(m.steps), cell.__closure__[0].cell_contents])
         if wrap is jit.trace:
             first = got
             assert all(hits(f) >= TRIED for f in fs)
-            assert all(r.ready[0][0] == native_entry.L.LAUNCH for f in fs for rs in f._table.values() for r in rs[:1])
+            assert all(r.ready[0][0] == native_entry.L.LAUNCH for f in fs
+                       for rs in f._table.values() for r in rs[:1])
     assert first == got
 
 
 @compiled
-@pytest.mark.parametrize("value", [7, 1 << 39, 1 << 41, -(1 << 70), True, 2.5, float("nan"), whet.tensor(2.0), None, np.float64(2.0)])
+@pytest.mark.parametrize("value",
+                         [7, 1 << 39, 1 << 41, -(1 << 70), True, 2.5, float("nan"),
+                          whet.tensor(2.0), None, np.float64(2.0)])
 def test_another_kind_of_number(value):
     class Holder:
         by = 2.0
@@ -204,17 +213,20 @@ def test_another_kind_of_number(value):
     for place in ("by", "k", "count"):
         def call(fn, place=place):
             h.by, h.count = 1.5, 3
-            mine = value.clone() if whet.is_tensor(value) else value         # (it may be counted up in place)
+            # (it may be counted up in place)
+            mine = value.clone() if whet.is_tensor(value) else value
             if place != "k":
                 setattr(h, place, mine)
             try:
                 out = fn(x, mine if place == "k" else 3)
             except Exception as e:
                 return type(e), h.by, h.count
-            return [y.tolist() for y in out], [y.dtype for y in out], h.by, repr(h.count), type(h.count)
+            return ([y.tolist() for y in out], [y.dtype for y in out], h.by, repr(h.count),
+                    type(h.count))
         want = call(f)
         assert repr(call(t)) == repr(want) and repr(call(t)) == repr(want)
-    h.count, old, holders.x = 0, holders.x, x                # a slot's tensor that is an argument too
+    # a slot's tensor that is an argument too
+    h.count, old, holders.x = 0, holders.x, x
     assert [y.tolist() for y in t(x, 3)] == [y.tolist() for y in f(x, 3)]
     holders.x = old[:2]
     assert t(x, 3)[2].tolist() == (old[:2] + 1).tolist()
@@ -241,7 +253,8 @@ def test_what_a_state_held_outlives_what_replaces_it():
 @compiled
 def test_a_launch_that_finds_bad_data_is_eagers_error():
     table, index = whet.arange(8.0).reshape(4, 2), whet.tensor([1, 3])
-    for fn in (lambda i: nn.functional.embedding(i, table) * 2, lambda i: whet.zeros(4, 2).index_add(0, i, table[:2]),
+    for fn in (lambda i: nn.functional.embedding(i, table) * 2,
+               lambda i: whet.zeros(4, 2).index_add(0, i, table[:2]),
                lambda i: nn.functional.cross_entropy(table.reshape(2, 4), i), lambda i: table[i]):
         f = armed(fn, index)
         r = next(iter(f._table.values()))[0]
@@ -261,11 +274,15 @@ def test_a_launch_that_finds_bad_data_is_eagers_error():
 def test_counts_and_memory_stay():
     w = whet.ones(4)
     x, y = whet.ones(4), whet.ones(4)
-    for fn, args, kw in ((lambda a, b: a * b + w, (x, y), {}), (lambda a, b: {"a": (a * b, a), "w": [w, a + b]}, (x,), {"b": y}),
-                         (lambda ab, k: ab[0] * k + ab["b" if type(ab) is dict else 1], ([x, y], 2.0), {})):
+    for fn, args, kw in ((lambda a, b: a * b + w, (x, y), {}),
+                         (lambda a, b: {"a": (a * b, a), "w": [w, a + b]}, (x,), {"b": y}),
+                         (lambda ab, k: ab[0] * k + ab["b" if type(ab) is dict else 1],
+                          ([x, y], 2.0), {})):
         f = armed(fn, *args, **kw)
-        haste.settle()                       # (what is compiled behind this one's back takes memory of Python's)
-        watched = [x, y, w, x._array, y._array, w._array, x._array.dtype, f, whet.Tensor, f._ready, *f._ready]
+        # (what is compiled behind this one's back takes memory of Python's)
+        haste.settle()
+        watched = [x, y, w, x._array, y._array, w._array, x._array.dtype, f, whet.Tensor, f._ready,
+                   *f._ready]
         for _ in range(2):
             before = [sys.getrefcount(t) for t in watched]
             tracemalloc.start()
@@ -314,7 +331,9 @@ def test_threads_that_differentiate_one_function():
         t.start()
     for t in ts:
         t.join()
-    assert not wrong and len([r for rs in f._table.values() for r in rs]) == 1, "a recording that is busy is no reason for another one"
+    assert (not wrong
+            and len([r for rs in f._table.values() for r in rs])
+            == 1), "a recording that is busy is no reason for another one"
 
 
 @pytest.mark.parametrize("name", ["all", "sum", "argmax"])

@@ -18,7 +18,8 @@ class Clock:
     calls."""
 
     def __init__(self, monkeypatch):
-        self.now, self.replay, self.eager, self.back, self.eager_back, self.noise = 0.0, 1.0, 10.0, 0.0, 0.0, lambda: 0.0
+        self.now, self.replay, self.eager, self.back, self.eager_back = 0.0, 1.0, 10.0, 0.0, 0.0
+        self.noise = lambda: 0.0
         self.eager_calls = self.replays = 0
         self.pending = False
         monkeypatch.setattr(timing, "clock", lambda: self.now)
@@ -113,7 +114,8 @@ def test_calls_of_both_kinds_alternate(clock):
     assert len(eager) >= 4 and all(b - a > 1 for a, b in zip(eager, eager[1:]))
 
 
-@pytest.mark.parametrize("back, eager_back, slow", [(1.0, 20.0, False), (30.0, 2.0, True), (0.0, 0.0, True)])
+@pytest.mark.parametrize("back, eager_back, slow",
+                         [(1.0, 20.0, False), (30.0, 2.0, True), (0.0, 0.0, True)])
 def test_the_backward_counts_where_gradients_flow_through_the_call(clock, back, eager_back, slow):
     """Forward, eager is faster."""
     clock.replay, clock.eager, clock.back, clock.eager_back = 5.0, 3.0, back, eager_back

@@ -25,7 +25,8 @@ def test_results_whose_graph_was_used_up():
     def use(call):
         w.grad, x = None, whet.ones(3)
         out = call(x)
-        said = [t._version for t in (x, *out)], [t._base is out[2] for t in out], bits(x, w.grad, *out), [t.grad_fn and t.grad_fn.name() for t in out]
+        said = ([t._version for t in (x, *out)], [t._base is out[2] for t in out],
+                bits(x, w.grad, *out), [t.grad_fn and t.grad_fn.name() for t in out])
         with pytest.raises(RuntimeError, match="a second time"):
             out[2].sum().backward()
         return said
@@ -39,7 +40,8 @@ def test_a_graph_is_freed_when_its_results_are():
     f(a, b)
     gc.disable()
     try:
-        for look in (lambda y, z: None, lambda y, z: y.sum().backward(retain_graph=True), lambda y, z: grad(z.sum(), a, create_graph=True)):
+        for look in (lambda y, z: None, lambda y, z: y.sum().backward(retain_graph=True),
+                     lambda y, z: grad(z.sum(), a, create_graph=True)):
             y, z = f(a, b)
             look(y, z)
             node = weakref.ref(y._node)
@@ -49,7 +51,8 @@ def test_a_graph_is_freed_when_its_results_are():
         gc.enable()
 
 
-@pytest.mark.parametrize("zeros", [(False, False, True, False, True), (True, True, False, True, False)])
+@pytest.mark.parametrize("zeros",
+                         [(False, False, True, False, True), (True, True, False, True, False)])
 def test_a_backward_that_goes_by_its_values_may_read_what_it_did_not_before(zeros):
     """The gradient of a product of numbers takes another way where one of them is zero."""
     def f(x):
@@ -128,7 +131,8 @@ def test_the_graph_of_what_was_used_up():
     def use(call):
         x, v = leaf(3), leaf(3, seed=1)
         y, z = call(x, v)
-        return [bits(*grad(y.sum(), v)), outcome(lambda: grad(y.sum(), x)), outcome(y.sum().backward), names(y.grad_fn), names(z.grad_fn),
+        return [bits(*grad(y.sum(), v)), outcome(lambda: grad(y.sum(), x)),
+                outcome(y.sum().backward), names(y.grad_fn), names(z.grad_fn),
                 outcome(z.sum().backward), bits(x.grad, v.grad)]
     eager, traced = ways(f, use)
     assert eager == traced
@@ -151,10 +155,13 @@ def test_hooks_run_in_eagers_order_before_the_error_of_a_used_up_graph(used):
     assert eager == traced
 
 
-@pytest.mark.parametrize("last", [lambda x, y, z: z, lambda x, y, z: (z * z).sum(), lambda x, y, z: z.split(1)[1]], ids=["used", "alive", "part"])
+@pytest.mark.parametrize("last",
+                         [lambda x, y, z: z, lambda x, y, z: (z * z).sum(),
+                          lambda x, y, z: z.split(1)[1]], ids=["used", "alive", "part"])
 @pytest.mark.parametrize("held", [(0, 1), (0,), (1,)])
 def test_used_up_graphs_that_share_nodes_are_one(last, held):
-    """A hook in the inner one sees what comes through the outer one, though that raises in the end."""
+    """A hook in the inner one sees what comes through the outer one, though that raises in the
+    end."""
     def f(x):
         y = x.exp()
         z = y.view(-1) + y
@@ -168,7 +175,8 @@ def test_used_up_graphs_that_share_nodes_are_one(last, held):
         del out
         for k, y in zip(held, inner):
             y.register_hook(lambda g, k=k: log.append((k, bits(g))))
-        return outcome(end.sum().backward), log, bits(x.grad), [outcome(y.sum().backward) for y in inner], log
+        return (outcome(end.sum().backward), log, bits(x.grad),
+                [outcome(y.sum().backward) for y in inner], log)
     eager, traced = ways(f, use)
     assert eager == traced
 
@@ -187,7 +195,11 @@ class Through(whet.autograd.Function):
         return g
 
 
-@pytest.mark.parametrize("last", [Through.apply, lambda x: (y := x * x, y.register_hook(lambda g: setattr(Through, "ran", Through.ran + 1)))[0]])
+@pytest.mark.parametrize("last",
+                         [Through.apply,
+                          lambda x: (y := x * x,
+                                     y.register_hook(lambda g: setattr(
+                                         Through, "ran", Through.ran + 1)))[0]])
 def test_a_used_up_graph_that_runs_python_of_the_users(last):
     """Nobody but eager knows what that does: it is neither left out nor called once more."""
     def f(x):
@@ -263,7 +275,8 @@ def test_an_error_in_the_middle_uses_up_what_ran_before_it():
     assert eager == traced and "`div`" in eager[0][0] and "second time" in eager[0][1]
 
 
-@pytest.mark.parametrize("make", [lambda p: whet.optim.SGD([p], lr=0.1), lambda p: whet.optim.Adam([p])])
+@pytest.mark.parametrize("make",
+                         [lambda p: whet.optim.SGD([p], lr=0.1), lambda p: whet.optim.Adam([p])])
 def test_an_error_names_the_optimizer_that_wrote(make):
     def run(wrap):
         p = whet.ones(3, requires_grad=True)

@@ -35,7 +35,8 @@ def test_equal_arrays_have_equal_digests_however_they_lie(dtype, shape):
 
 def test_what_differs_by_signs_or_places_has_another_digest():
     a = np.random.default_rng(0).standard_normal(1 << 15).astype("f4")
-    others = [-a, changed(a, [1, 3], -a[[1, 3]]), changed(a, [5, 6], a[[6, 5]]), a[::-1].copy(), np.roll(a, 1), a.reshape(2, -1), a.view("i4"),
+    others = [-a, changed(a, [1, 3], -a[[1, 3]]), changed(a, [5, 6], a[[6, 5]]), a[::-1].copy(),
+              np.roll(a, 1), a.reshape(2, -1), a.view("i4"),
               np.roll(a.reshape(-1, 8192), 1, 0).reshape(-1), np.zeros_like(a)]
     others += [changed(np.zeros_like(a), i, -0.0) for i in (0, 1, 8192, 8193)]
     assert len({digest(x) for x in [a, *others]}) == 1 + len(others)

@@ -13,7 +13,8 @@ m, n = (tensor([[True, False, True],
                 [False, True, False]]), tensor([[True, True, False], [False, False, False]]))
 k = tensor([[1, 0, 2], [2, 1, 0]])
 i, j = tensor([2, 0, 1]), tensor([0, 1, 2])
-a, b = tensor([[1.5, -2.0, 0.25], [4.0, 0.5, -1.0]]), tensor([[0.5, 3.0, -0.75], [2.0, -8.0, float("nan")]])
+a, b = (tensor([[1.5, -2.0, 0.25], [4.0, 0.5, -1.0]]),
+        tensor([[0.5, 3.0, -0.75], [2.0, -8.0, float("nan")]]))
 z = [tensor(v, dtype=whet.float64) for v in (0.5, 2.0, -3.0, 1e30, 7.0)]
 
 

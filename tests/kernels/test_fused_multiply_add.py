@@ -12,7 +12,8 @@ N, ROOT = 4096, Path(__file__).parents[2]
 
 
 def operands(kind, rng):
-    """Three arrays: any bits, sums that nearly vanish, special numbers, halfway cases, tiny ones."""
+    """Three arrays: any bits, sums that nearly vanish, special numbers, halfway cases, tiny
+    ones."""
     if kind == "any bits":
         return [rng.integers(0, 2**32, N, dtype=np.uint32).view("f4") for _ in range(3)]
     if kind == "special":

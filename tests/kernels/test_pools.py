@@ -196,7 +196,8 @@ def test_both_kernels_give_the_same_bits(kernel, stride, padding, width):
     x = np.random.default_rng(0).standard_normal((2, 3, 9, width)).astype("f4")
     x[0, 1, 2, 3] = np.nan
     apart = np.repeat(x, 2, -1)[..., ::2]
-    for run in (lambda a: P.max_pool(a, kernel, stride, padding, (1, 1)), lambda a: P.max_pool(a, kernel, stride, padding, (1, 1), indices=False)[:1],
+    for run in (lambda a: P.max_pool(a, kernel, stride, padding, (1, 1)),
+                lambda a: P.max_pool(a, kernel, stride, padding, (1, 1), indices=False)[:1],
                 lambda a: [P.avg_pool(a, kernel, stride, padding)]):
         for one, other in zip(run(x), run(apart), strict=True):
             assert one.tobytes() == other.tobytes()

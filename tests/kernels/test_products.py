@@ -54,7 +54,8 @@ def model(a, b):
     for start in range(0, max(1, a.shape[1]), 256 * count):
         chains = np.zeros((count, a.shape[0], b.shape[1]), wide)
         for k in range(start, min(start + 256 * count, a.shape[1])):
-            chains[(k - start) % count] = fma(a[:, k:k + 1], b[k:k + 1], chains[(k - start) % count])
+            chains[(k - start) % count] = fma(a[:, k:k + 1], b[k:k + 1],
+                                              chains[(k - start) % count])
         total = chains if total is None else total + chains
     while len(total) > 1:
         total = total[:len(total) // 2] + total[len(total) // 2:]
@@ -293,8 +294,11 @@ def test_a_matrix_times_its_own_transpose_is_computed_by_half(m, k, dtype, threa
                                              (np.array(3, dtype),)) if dtype.kind == "f" else
                                             (None, ())))
                 with monkeypatch.context() as patch:
-                    patch.setattr(gemm, "move", lambda dst, src, move=gemm.move: launched.append(dst.shape) or move(dst, src))
-                    mine = [gemm.matmul(a, a.T), gemm.matmul(a, a.T, epilogue=rest[0], operands=rest[1])]
+                    patch.setattr(gemm, "move",
+                                  lambda dst, src, move=gemm.move: launched.append(dst.shape)
+                                  or move(dst, src))
+                    mine = [gemm.matmul(a, a.T),
+                            gemm.matmul(a, a.T, epilogue=rest[0], operands=rest[1])]
                 assert (launched and
                         m * m > 2 * sum(map(np.prod, launched[:len(launched) // 2])) > m * m // 2)
                 launched.clear()
@@ -313,7 +317,8 @@ def test_only_its_own_transpose_is_mirrored():
     for a, b, *rest in (((x[:, :300], x[:, 100:].T), (x[:300], x[100:].T), (x, x), (x[::-1], x.T),
                          (x, x.T, gemm.PLUS_BIAS, (bias,)))):
         how = dict(zip(("epilogue", "operands"), rest))
-        assert gemm.matmul(a, b, **how).tobytes() == gemm.matmul(a.copy(), b.copy(), **how).tobytes()
+        assert (gemm.matmul(a, b, **how).tobytes()
+                == gemm.matmul(a.copy(), b.copy(), **how).tobytes())
 
 
 def test_integers_wrap():

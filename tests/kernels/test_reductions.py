@@ -157,8 +157,10 @@ def test_every_kind_type_and_axis_agrees_with_numpy(shape):
                     assert a.shape == b.shape and a.dtype == b.dtype and b.flags.c_contiguous
                     if (kind in ("sum", "prod", "mean")
                             and (NAMES[a.dtype][0] in "fc" or a.dtype == BF16)):
-                        tol = {2: 2e-2, 4: 1e-4}.get(a.dtype.itemsize, 1e-4 if a.dtype == np.complex64 else 1e-11)
-                        np.testing.assert_allclose(*(z.astype("c16") for z in (b, a)), rtol=tol, atol=tol)
+                        tol = {2: 2e-2, 4: 1e-4}.get(a.dtype.itemsize,
+                                                     1e-4 if a.dtype == np.complex64 else 1e-11)
+                        np.testing.assert_allclose(*(z.astype("c16") for z in (b, a)), rtol=tol,
+                                                   atol=tol)
                     else:
                         np.testing.assert_array_equal(b, a)
 
@@ -305,8 +307,10 @@ def test_row_programs_have_the_same_bits_in_every_layout(make):
     for n in (7, 100, 4500, 9000):
         xs = inputs(program, (3, n), (1,), "f32")
         want = rows(program, xs, (1,))
-        flip = [np.ascontiguousarray(x.T) if o.kind == "full" else x for x, o in zip(xs, program.operands, strict=True)]
-        far = [np.repeat(x, 2, 1)[:, ::2] if o.kind == "full" else x for x, o in zip(xs, program.operands, strict=True)]
+        flip = [np.ascontiguousarray(x.T) if o.kind == "full" else x
+                for x, o in zip(xs, program.operands, strict=True)]
+        far = [np.repeat(x, 2, 1)[:, ::2] if o.kind == "full" else x
+               for x, o in zip(xs, program.operands, strict=True)]
         # rows in pieces, as batch norm has them
         cut = next(d for d in (7, 5, 3) if n % d == 0)
         apart = [
@@ -323,7 +327,9 @@ def test_row_programs_have_the_same_bits_in_every_layout(make):
             for x, o in zip(xs, program.operands, strict=True)]
         for got in (rows(program, flip, (0,)), rows(program, far, (1,)), rows(program, cube, (0,))):
             for a, b in zip(want, got, strict=True):
-                assert same(a, b.reshape(n, 3).T.copy() if a.ndim == 2 and b.shape != a.shape else b.reshape(a.shape))
+                assert same(a,
+                            b.reshape(n, 3).T.copy() if a.ndim == 2 and b.shape != a.shape
+                            else b.reshape(a.shape))
 
 
 def test_long_rows_are_shared_out_without_changing_a_bit():
@@ -420,7 +426,8 @@ def test_any_layout_gives_the_bits_of_plain_rows(split, threads, monkeypatch):
             shape[int(rng.integers(len(shape)))] = int(rng.choice([300, 4097, 9001]))
         while np.prod(shape) > 100_000:
             shape[int(np.argmax(shape))] //= 4
-        axes = tuple(sorted(rng.choice(len(shape), int(rng.integers(1, len(shape) + 1)), replace=False).tolist()))
+        axes = tuple(sorted(rng.choice(len(shape), int(rng.integers(1, len(shape) + 1)),
+                                       replace=False).tolist()))
         rest = [a for a in range(len(shape)) if a not in axes]
         n = int(np.prod([shape[a] for a in axes]))
         dtype = ("f4", "f4", "i4")[trial % 3]
@@ -456,7 +463,8 @@ def special(x):
     """Some of the numbers replaced by those that are different from all others."""
     if x.dtype.kind in "fV":
         at = rng.random(x.shape)
-        for low, value in ((0.0, np.nan), (0.02, np.inf), (0.03, -np.inf), (0.04, -0.0), (0.1, 0.0)):
+        for low, value in ((0.0, np.nan), (0.02, np.inf), (0.03, -np.inf), (0.04, -0.0),
+                           (0.1, 0.0)):
             x = np.where((at >= low) & (at < low + (0.06 if value == 0 else 0.01)),
                          np.array(value).astype(x.dtype),
                          x)
@@ -557,7 +565,8 @@ def test_narrow_rows_have_the_bits_of_rows_taken_alone(threads, monkeypatch):
                                ("plain", "plain", "same", "gaps", "turned")[int(rng.integers(5))],
                                axes)
                 elif o.kind == "row" and rng.random() < 0.5:
-                    x = np.repeat(np.expand_dims(x, axes), 3, -1)[..., int(rng.integers(3))][..., None]
+                    x = np.repeat(np.expand_dims(x, axes), 3,
+                                  -1)[..., int(rng.integers(3))][..., None]
                 xs.append(x)
             with monkeypatch.context() as patch:
                 patch.setattr(module, "NARROW", 0)

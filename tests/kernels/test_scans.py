@@ -71,8 +71,12 @@ def test_every_type_agrees_with_numpy(name):
                                     shape)).astype(DTYPES[name])
         for axis in range(-1 if not shape else 0, max(1, len(shape))):
             whole = DTYPES[name] if name[0] in "fc" else np.dtype("i8")
-            assert same(scan.cumsum(x, axis), np.asarray(np.cumsum(x, axis if shape else None, dtype=whole)).reshape(shape))
-            assert same(scan.cumprod(x, axis), np.asarray(np.cumprod(x, axis if shape else None, dtype=whole)).reshape(shape))
+            assert same(scan.cumsum(x, axis),
+                        np.asarray(np.cumsum(x, axis if shape else None,
+                                             dtype=whole)).reshape(shape))
+            assert same(scan.cumprod(x, axis),
+                        np.asarray(np.cumprod(x, axis if shape else None,
+                                              dtype=whole)).reshape(shape))
             if name[0] != "c" and shape:
                 for f, kind in ((scan.cummax, "max"), (scan.cummin, "min")):
                     for got, want in zip(f(x, axis), scan.reference(kind, x, axis, x.dtype),

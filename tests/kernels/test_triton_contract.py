@@ -103,7 +103,8 @@ def test_tensor_cores_compute_the_same_up_to_their_order():
 
 # ---- as cubins -----------------------------------------------------------------------------------
 ONES = "a_k", "b_n", "c_n"
-ALIGNED = "a", "b", "c", "m", "n", "k", "a_m", "b_k", "c_m", *(f"{x}_{d}" for x in "abc" for d in "oi")
+ALIGNED = ("a", "b", "c", "m", "n", "k", "a_m", "b_k", "c_m",
+           *(f"{x}_{d}" for x in "abc" for d in "oi"))
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32"])

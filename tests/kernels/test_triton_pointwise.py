@@ -115,8 +115,9 @@ def test_a_half_expression_is_rounded_where_it_casts_and_at_its_end():
 def test_numbers_take_the_type_of_what_they_meet():
     for t in ("i32", "u8", "i64", "f32", "f64", "bf16"):
         a = np.array([0, 1, 2, 100], SHORT[t].np)
-        for root in (X + 3, 3 - X, S.where(X > 1, 7, X), X + S.where(X > 1, 1, 2), S.where(X > 1, 1, 0) * X, S.where(S.lift(2) > 1, X, 0),
-                     S.maximum(X, 2), S.minimum(0, X), S.where(X, X, 5)):
+        for root in (X + 3, 3 - X, S.where(X > 1, 7, X), X + S.where(X > 1, 1, 2),
+                     S.where(X > 1, 1, 0) * X, S.where(S.lift(2) > 1, X, 0), S.maximum(X, 2),
+                     S.minimum(0, X), S.where(X, X, 5)):
             want, = Pointwise("number", [root], 1)([a])
             out = like(want)
             run_pointwise([root], [a], [out])

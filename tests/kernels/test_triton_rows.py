@@ -177,8 +177,10 @@ def test_reductions_compile(kind):
 
 
 def test_long_rows_and_pieces_compile():
-    compiles(lower.lower(reduce.reduction_program("max_index", "u64"), lower.Layout(), lower.tile(1, 10**6), wide=True))
-    compiles(lower.lower(reduce.reduction_program("sum", "bf16"), lower.Layout(), lower.tile(2, 10**7), wide=True))
+    compiles(lower.lower(reduce.reduction_program("max_index", "u64"), lower.Layout(),
+                         lower.tile(1, 10**6), wide=True))
+    compiles(lower.lower(reduce.reduction_program("sum", "bf16"), lower.Layout(),
+                         lower.tile(2, 10**7), wide=True))
     compiles(lower.lower(rowops.cross_entropy("f32"), lower.Layout(), lower.tile(3, 50000)))
     compiles(
         lower.lower(rowops.layer_norm("bf16"), lower.Layout(pieces=True), lower.tile(64, 20000)))

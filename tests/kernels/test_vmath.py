@@ -62,7 +62,8 @@ def same_bits(a, b):
 def patterns(dtype, count, seed=0):
     """Random bits."""
     size = np.dtype(dtype).itemsize
-    return np.random.default_rng(seed).integers(0, 1 << 8 * size, count, dtype=f"u{size}").view(dtype)
+    return np.random.default_rng(seed).integers(0, 1 << 8 * size, count,
+                                                dtype=f"u{size}").view(dtype)
 
 
 def samples(dtype, count=2000, seed=0):

@@ -180,7 +180,8 @@ class GPT(nn.Module):
     def __init__(self, vocabulary=12, width=8, most=64):
         super().__init__()
         self.token, self.place = nn.Embedding(vocabulary, width), nn.Embedding(most, width)
-        self.norm, self.attention, self.head = nn.LayerNorm(width), Attention(width, most=most), nn.Linear(width, vocabulary)
+        self.norm, self.attention = nn.LayerNorm(width), Attention(width, most=most)
+        self.head = nn.Linear(width, vocabulary)
 
     def forward(self, ids, pos=None, mask=None):
         x = self.token(ids) + self.place(torch.arange(ids.shape[1]) if pos is None else pos)

@@ -207,7 +207,8 @@ def sac(trace):
     """Spinning Up's SAC: two critics, a squashed Gaussian policy, an entropy that is tuned,
     Polyak averages of the targets."""
     env, buffer = World(), ReplayBuffer(200, 4)
-    q1, q2, t1, t2, policy = mlp(5, 16, 1), mlp(5, 16, 1), mlp(5, 16, 1), mlp(5, 16, 1), mlp(4, 16, 2)
+    q1, q2, t1, t2, policy = (mlp(5, 16, 1), mlp(5, 16, 1), mlp(5, 16, 1), mlp(5, 16, 1),
+                              mlp(4, 16, 2))
     t1.load_state_dict(q1.state_dict()), t2.load_state_dict(q2.state_dict())
     log_alpha = torch.zeros(1, requires_grad=True)
     pi_opt = torch.optim.Adam(policy.parameters(), lr=1e-3)

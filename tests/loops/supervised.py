@@ -275,7 +275,8 @@ class EarlyStopping:
     """Stops where the validation loss does not get better after a patience (Bjarten's)."""
 
     def __init__(self, patience=7, delta=0.0):
-        self.patience, self.delta, self.counter, self.best_score, self.early_stop = patience, delta, 0, None, False
+        self.patience, self.delta, self.counter, self.best_score = patience, delta, 0, None
+        self.early_stop = False
 
     def __call__(self, val_loss):
         score = -val_loss

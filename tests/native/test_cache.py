@@ -397,8 +397,10 @@ def test_a_damaged_pack_is_compiled_again(run, tmp_path):
 
 
 def test_objects_are_kept_where_there_are_no_images(run):
-    program = "from whet.cpu import flat; flat.flatten = lambda obj: None; calls = []; real = native._compile\n"
-    program += "native._compile = lambda *a: (calls.append(a), real(*a)); check(3, 5); print(len(calls), end='')"
+    program = ("from whet.cpu import flat; flat.flatten = lambda obj: None; calls = []; real = "
+               "native._compile\n")
+    program += ("native._compile = lambda *a: (calls.append(a), real(*a)); check(3, 5); "
+                "print(len(calls), end='')")
     first, second = run(program), run(program)
     assert int(first) >= 2 and second == "0"
 

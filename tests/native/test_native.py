@@ -97,9 +97,12 @@ def test_what_becomes_of_each_kind_of_argument(launch):
 
     data = np.arange(6.0)[::-2]
     bits = lambda v: np.float64(v).view(np.int64)
-    ints = [0, -1, 5, 2**30 - 1, 2**30, -2**30, -2**31, 2**45 + 3, 2**60 - 1, 2**60, -2**60, 2**62 + 9, 2**63 - 1, -2**63]
-    given = [None, *ints, 2**64 - 1, True, 1.5, -0.0, np.float64(2.5), np.int32(-3), Index(), data, data.view(Array)]
-    wanted = [0, *ints, -1, 1, bits(1.5), bits(-0.0), bits(2.5), -3, -7, data.ctypes.data, data.ctypes.data]
+    ints = [0, -1, 5, 2**30 - 1, 2**30, -2**30, -2**31, 2**45 + 3, 2**60 - 1, 2**60, -2**60,
+            2**62 + 9, 2**63 - 1, -2**63]
+    given = [None, *ints, 2**64 - 1, True, 1.5, -0.0, np.float64(2.5), np.int32(-3), Index(), data,
+             data.view(Array)]
+    wanted = [0, *ints, -1, 1, bits(1.5), bits(-0.0), bits(2.5), -3, -7, data.ctypes.data,
+              data.ctypes.data]
     out = np.zeros(len(given) + 2, np.int64)
     launch(native.kernel("test/slots", emit_slots), 1, 1, out, len(out), *given)
     assert out[0] == out.ctypes.data and out[1] == len(out) and out[2:].tolist() == wanted
@@ -371,7 +374,8 @@ def test_narrowing_rounds_once_to_nearest_even(of, dtype, to):
         below, above = np.nextafter(x, dtype(-1)), np.nextafter(x, dtype(np.inf))
         points += [below[1:], x, above]
         wanted += [low[1:], at, high]
-    extra = np.array([np.inf, np.finfo(dtype).max, np.nan, np.finfo(dtype).tiny, np.finfo(dtype).smallest_subnormal], dtype)
+    extra = np.array([np.inf, np.finfo(dtype).max, np.nan, np.finfo(dtype).tiny,
+                      np.finfo(dtype).smallest_subnormal], dtype)
     top = 0x7C00 if to == "half" else 0x7F80
     x = np.concatenate(points)
     y = np.concatenate(wanted)

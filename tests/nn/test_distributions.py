@@ -11,12 +11,16 @@ from whet.ops.special import _incomplete
 
 A, B, P = whet.tensor([0.5, 1.5, 2.5]), whet.tensor([1.2, 0.7, 2.0]), whet.tensor([0.2, 0.3, 0.5])
 MATRIX = whet.eye(3) * 2 + 0.5
-CONTINUOUS = [D.Normal(A, B), D.Exponential(A), D.Uniform(A, A + 2), D.Laplace(A, B), D.Gamma(A, B), D.Gamma(A * 0.1, B), D.Beta(A, B),
-              D.LogNormal(A, B * 0.3), D.Gumbel(A, B), D.HalfNormal(B), D.StudentT(A + 5, B, B), D.Chi2(A), D.Pareto(B, A + 4), D.Weibull(A, B),
-              D.InverseGamma(A + 5, B), D.FisherSnedecor(A, B + 8), D.ContinuousBernoulli(P), D.Kumaraswamy(A, B),
-              D.GeneralizedPareto(A, B, whet.tensor([0.1, 0.2, -0.3])), D.MixtureSameFamily(D.Categorical(whet.ones(3)), D.Normal(A, B))]
-OTHERS = [D.Bernoulli(P), D.Geometric(P), D.Poisson(A), D.Binomial(5, P), D.NegativeBinomial(5.0, P), D.Dirichlet(A), D.OneHotCategorical(P),
-          D.Multinomial(6, P), D.MultivariateNormal(A, MATRIX), D.LowRankMultivariateNormal(A, whet.ones(3, 1), B),
+CONTINUOUS = [D.Normal(A, B), D.Exponential(A), D.Uniform(A, A + 2), D.Laplace(A, B), D.Gamma(A, B),
+              D.Gamma(A * 0.1, B), D.Beta(A, B), D.LogNormal(A, B * 0.3), D.Gumbel(A, B),
+              D.HalfNormal(B), D.StudentT(A + 5, B, B), D.Chi2(A), D.Pareto(B, A + 4),
+              D.Weibull(A, B), D.InverseGamma(A + 5, B), D.FisherSnedecor(A, B + 8),
+              D.ContinuousBernoulli(P), D.Kumaraswamy(A, B),
+              D.GeneralizedPareto(A, B, whet.tensor([0.1, 0.2, -0.3])),
+              D.MixtureSameFamily(D.Categorical(whet.ones(3)), D.Normal(A, B))]
+OTHERS = [D.Bernoulli(P), D.Geometric(P), D.Poisson(A), D.Binomial(5, P),
+          D.NegativeBinomial(5.0, P), D.Dirichlet(A), D.OneHotCategorical(P), D.Multinomial(6, P),
+          D.MultivariateNormal(A, MATRIX), D.LowRankMultivariateNormal(A, whet.ones(3, 1), B),
           D.Wishart(whet.tensor(5.0), whet.eye(2) + 0.3), D.Independent(D.Normal(A, B), 1)]
 
 
@@ -110,8 +114,12 @@ def test_transforms_lead_into_regions_and_back(region):
         np.testing.assert_allclose(t(t.inv(y)).numpy(), y.numpy(), atol=1e-6)
 
 
-@pytest.mark.parametrize("t", [D.ExpTransform(), D.SigmoidTransform(), D.TanhTransform(), D.SoftplusTransform(), D.AffineTransform(1.0, -2.0),
-                               D.PowerTransform(3.0), D.ComposeTransform([D.AffineTransform(0.5, 2.0), D.ExpTransform()])], ids=repr)
+@pytest.mark.parametrize("t",
+                         [D.ExpTransform(), D.SigmoidTransform(), D.TanhTransform(),
+                          D.SoftplusTransform(), D.AffineTransform(1.0, -2.0),
+                          D.PowerTransform(3.0),
+                          D.ComposeTransform([D.AffineTransform(0.5, 2.0), D.ExpTransform()])],
+                         ids=repr)
 def test_the_change_of_volume_is_the_derivative(t):
     x = whet.tensor([0.3, 0.7, 1.4], dtype=whet.float64, requires_grad=True)
     y = t(x)
@@ -121,9 +129,12 @@ def test_the_change_of_volume_is_the_derivative(t):
 
 
 def test_wrong_parameters_and_values_are_named():
-    for call, text in ((lambda: D.Normal(0.0, -1.0), "parameter scale"), (lambda: D.Categorical(whet.tensor([-1.0, 2.0])), "parameter probs"),
-                       (lambda: D.Normal(whet.zeros(2), 1.0).log_prob(whet.zeros(3)), "broadcastable"),
-                       (lambda: D.Bernoulli(0.5).log_prob(whet.tensor(0.5)), "support"), (lambda: D.Categorical(), "Either `probs` or `logits`"),
+    for call, text in ((lambda: D.Normal(0.0, -1.0), "parameter scale"),
+                       (lambda: D.Categorical(whet.tensor([-1.0, 2.0])), "parameter probs"),
+                       (lambda: D.Normal(whet.zeros(2), 1.0).log_prob(whet.zeros(3)),
+                        "broadcastable"),
+                       (lambda: D.Bernoulli(0.5).log_prob(whet.tensor(0.5)), "support"),
+                       (lambda: D.Categorical(), "Either `probs` or `logits`"),
                        (lambda: D.Uniform(2.0, 1.0), "low>= high")):
         with pytest.raises(ValueError, match=text):
             call()

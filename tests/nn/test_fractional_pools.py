@@ -4,7 +4,8 @@ import whet
 import whet.nn.functional as F
 from whet.autograd import gradcheck
 
-SAMPLES = whet.tensor([[[0.1, 0.2], [0.5, 0.6], [0.9, 0.95]], [[0.0, 0.0], [0.3, 0.7], [0.8, 0.01]]])
+SAMPLES = whet.tensor([[[0.1, 0.2], [0.5, 0.6], [0.9, 0.95]],
+                       [[0.0, 0.0], [0.3, 0.7], [0.8, 0.01]]])
 
 
 def test_windows_begin_where_pytorchs_do():
@@ -38,7 +39,8 @@ def test_the_pool_and_its_layer(n):
     traced = whet.jit.trace(f)
     for _ in range(3):
         assert whet.equal(traced(x), f(x))
-    layer = getattr(whet.nn, f"FractionalMaxPool{n}d")(2, output_size=4, return_indices=True, _random_samples=samples)
+    layer = getattr(whet.nn, f"FractionalMaxPool{n}d")(2, output_size=4, return_indices=True,
+                                                       _random_samples=samples)
     best, places = layer(x)
     assert best.shape == places.shape == (2, 3, *[4] * n)
     assert (pool(x[0], 2, output_size=1).shape == (3, *[1] * n)
@@ -59,7 +61,9 @@ def test_bad_fractional_pools(given, error, text):
         F.fractional_max_pool2d(whet.ones(2, 3, 6, 6), **given)
 
 
-@pytest.mark.parametrize("given", [dict(kernel_size=0), dict(kernel_size=2, stride=0), dict(kernel_size=2, dilation=0),
+@pytest.mark.parametrize("given",
+                         [dict(kernel_size=0), dict(kernel_size=2, stride=0),
+                          dict(kernel_size=2, dilation=0),
                                    dict(kernel_size=2, padding=-1), dict(kernel_size=5)])
 def test_blocks_that_there_are_none_of(given):
     with pytest.raises(RuntimeError, match="fold"):

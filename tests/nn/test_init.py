@@ -31,8 +31,10 @@ def test_distributions(weight):
 
 
 def test_scaled_to_the_fans(weight):
-    for f, want in ((init.xavier_uniform_, math.sqrt(2 / 500)), (init.xavier_normal_, math.sqrt(2 / 500)),
-                    (init.kaiming_uniform_, math.sqrt(2 / 300)), (init.kaiming_normal_, math.sqrt(2 / 300))):
+    for f, want in ((init.xavier_uniform_, math.sqrt(2 / 500)),
+                    (init.xavier_normal_, math.sqrt(2 / 500)),
+                    (init.kaiming_uniform_, math.sqrt(2 / 300)),
+                    (init.kaiming_normal_, math.sqrt(2 / 300))):
         assert abs(stats(f(weight))[1] / want - 1) < 0.03
     assert (abs(
         stats(init.kaiming_normal_(weight, mode="fan_out", nonlinearity="linear"))[1]

@@ -187,7 +187,8 @@ def test_state_dict_hooks():
     net, seen = nn.Linear(1, 1), []
     net.register_state_dict_pre_hook(lambda module, prefix, keep: seen.append("before"))
     net.register_state_dict_post_hook(lambda module, state, prefix, meta: state.update(more=whet.ones(1)))
-    net.register_load_state_dict_pre_hook(lambda module, state, prefix, *rest: state.pop(prefix + "more"))
+    net.register_load_state_dict_pre_hook(lambda module, state, prefix, *rest: state.pop(
+        prefix + "more"))
     net.register_load_state_dict_post_hook(lambda module, keys: seen.append(tuple(keys)))
     net.load_state_dict(net.state_dict())
     assert seen == ["before", ([], [])]

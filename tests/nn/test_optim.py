@@ -300,12 +300,18 @@ def test_loading_checks_and_converts():
 
 def test_construction_is_checked():
     p = whet.ones(1, requires_grad=True)
-    for bad, text in ((lambda: optim.SGD([]), "empty parameter list"), (lambda: optim.SGD(p), "should be an iterable"),
-                      (lambda: optim.SGD([p, p]), "appear more than once"), (lambda: optim.SGD([3]), "can only optimize Tensors"),
-                      (lambda: optim.SGD([p * 2]), "non-leaf"), (lambda: optim.SGD([p], lr=-1), "Invalid learning rate: -1"),
-                      (lambda: optim.SGD([p], nesterov=True), "Nesterov"), (lambda: optim.Adam([p], betas=(1.0, 0.9)), "index 0"),
-                      (lambda: optim.SGD([{"params": {p}}]), "ordered collections"), (lambda: optim.Rprop([p], etas=(2, 3)), "eta"),
-                      (lambda: optim.SGD([{"params": [p]}, {"params": [p]}]), "more than one parameter group")):
+    for bad, text in ((lambda: optim.SGD([]), "empty parameter list"),
+                      (lambda: optim.SGD(p), "should be an iterable"),
+                      (lambda: optim.SGD([p, p]), "appear more than once"),
+                      (lambda: optim.SGD([3]), "can only optimize Tensors"),
+                      (lambda: optim.SGD([p * 2]), "non-leaf"),
+                      (lambda: optim.SGD([p], lr=-1), "Invalid learning rate: -1"),
+                      (lambda: optim.SGD([p], nesterov=True), "Nesterov"),
+                      (lambda: optim.Adam([p], betas=(1.0, 0.9)), "index 0"),
+                      (lambda: optim.SGD([{"params": {p}}]), "ordered collections"),
+                      (lambda: optim.Rprop([p], etas=(2, 3)), "eta"),
+                      (lambda: optim.SGD([{"params": [p]}, {"params": [p]}]),
+                       "more than one parameter group")):
         with pytest.raises((ValueError, TypeError), match=text):
             bad()
     named = optim.SGD(nn.Linear(1, 1).named_parameters())
@@ -414,22 +420,29 @@ def rates(make, epochs=12, lr=0.1):
     (lambda o: lr_scheduler.LambdaLR(o, lambda e: 0.9**e), lambda t: 0.1 * 0.9**t),
     (lambda o: lr_scheduler.MultiplicativeLR(o, lambda e: 0.9), lambda t: 0.1 * 0.9**t),
     (lambda o: lr_scheduler.StepLR(o, 3), lambda t: 0.1 * 0.1 ** (t // 3)),
-    (lambda o: lr_scheduler.MultiStepLR(o, [2, 5, 5]), lambda t: 0.1 * 0.1 ** ((t >= 2) + 2 * (t >= 5))),
+    (lambda o: lr_scheduler.MultiStepLR(o, [2, 5, 5]),
+     lambda t: 0.1 * 0.1 ** ((t >= 2) + 2 * (t >= 5))),
     (lambda o: lr_scheduler.ConstantLR(o, 0.5, 4), lambda t: 0.05 if t < 4 else 0.1),
     (lambda o: lr_scheduler.LinearLR(o, 0.5, 1.0, 4), lambda t: 0.1 * (0.5 + 0.5 * min(t, 4) / 4)),
     (lambda o: lr_scheduler.ExponentialLR(o, 0.9), lambda t: 0.1 * 0.9**t),
     (lambda o: lr_scheduler.PolynomialLR(o, 5, 2.0), lambda t: 0.1 * (1 - min(t, 5) / 5) ** 2),
-    (lambda o: lr_scheduler.CosineAnnealingLR(o, 4, 0.01), lambda t: 0.01 + 0.09 * (1 + math.cos(math.pi * t / 4)) / 2),
-    (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 4), lambda t: 0.1 * (1 + math.cos(math.pi * (t % 4) / 4)) / 2),
-    (lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.5, 3), lambda t: 0.1 + 0.4 * (1 - abs(t % 6 / 3 - 1))),
-], ids=["lambda", "multiplicative", "step", "multistep", "constant", "linear", "exponential", "polynomial", "cosine", "restarts",
+    (lambda o: lr_scheduler.CosineAnnealingLR(o, 4, 0.01),
+     lambda t: 0.01 + 0.09 * (1 + math.cos(math.pi * t / 4)) / 2),
+    (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 4),
+     lambda t: 0.1 * (1 + math.cos(math.pi * (t % 4) / 4)) / 2),
+    (lambda o: lr_scheduler.CyclicLR(o, 0.1, 0.5, 3),
+     lambda t: 0.1 + 0.4 * (1 - abs(t % 6 / 3 - 1))),
+],
+ids=["lambda", "multiplicative", "step", "multistep", "constant", "linear", "exponential",
+     "polynomial", "cosine", "restarts",
         "cyclic"])
 def test_schedules(make, formula):
     np.testing.assert_allclose(rates(make), [formula(t) for t in range(13)], rtol=1e-9, atol=1e-12)
 
 
 def test_one_cycle():
-    got = rates(lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=11, pct_start=0.4, anneal_strategy="linear"), epochs=10)
+    got = rates(lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=11, pct_start=0.4,
+                                                  anneal_strategy="linear"), epochs=10)
     assert (got[0] == pytest.approx(0.04) and max(got) == pytest.approx(got[3], rel=0.2)
             and got[-1] == pytest.approx(4e-6))
     opt = optim.Adam([whet.zeros(1, requires_grad=True)])

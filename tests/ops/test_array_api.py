@@ -79,8 +79,10 @@ def test_functions_of_two_arrays(name):
         agree(getattr(xp, name)(xp.asarray(a), xp.asarray(b)), getattr(np, name)(a, b))
         if dtype != "bool":
             number = 2 if "int" in dtype else 0.5
-            agree(getattr(xp, name)(xp.asarray(a), number), getattr(np, name)(a, np.asarray(number, dtype)))
-            agree(getattr(xp, name)(number, xp.asarray(a)), getattr(np, name)(np.asarray(number, dtype), a))
+            agree(getattr(xp, name)(xp.asarray(a), number),
+                  getattr(np, name)(a, np.asarray(number, dtype)))
+            agree(getattr(xp, name)(number, xp.asarray(a)),
+                  getattr(np, name)(np.asarray(number, dtype), a))
 
 
 @pytest.mark.parametrize("name", "sum prod max min mean std var all any count_nonzero".split())

@@ -49,8 +49,10 @@ def values(whet, r):
 def targets(whet):
     """(name, callable, is it a method) of everything public."""
     seen, out = set(), []
-    for prefix, module in (("whet.", whet), ("whet.nn.functional.", whet.nn.functional), ("whet.linalg.", getattr(whet, "linalg", None)),
-                           ("whet.fft.", getattr(whet, "fft", None)), ("whet.special.", getattr(whet, "special", None))):
+    for prefix, module in (("whet.", whet), ("whet.nn.functional.", whet.nn.functional),
+                           ("whet.linalg.", getattr(whet, "linalg", None)),
+                           ("whet.fft.", getattr(whet, "fft", None)),
+                           ("whet.special.", getattr(whet, "special", None))):
         for name in sorted(dir(module)) if module is not None else ():
             f = getattr(module, name, None)
             if (name[0] != "_" and name not in SKIPPED and callable(f) and not inspect.isclass(f)

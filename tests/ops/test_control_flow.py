@@ -92,7 +92,8 @@ def test_while_loop_keeps_what_is_carried_as_it_is(body):
 
 def test_while_loop_checks_what_it_is_given():
     x = whet.ones(2)
-    for args in ((abs, 3, (x,)), (abs, abs, x), (abs, abs, ("a",)), (lambda x: x, lambda x: x, (x,))):
+    for args in ((abs, 3, (x,)), (abs, abs, x), (abs, abs, ("a",)),
+                 (lambda x: x, lambda x: x, (x,))):
         with pytest.raises(RuntimeError, match="while_loop"):
             whet.while_loop(*args)
 
@@ -254,7 +255,9 @@ def test_a_cond_in_a_while_loop_in_a_cond():
         return i + 1, whet.cond(x.sum() > 3, lambda x: x / 2, lambda x: x * 3 + 1, (x,))
 
     def f(x):
-        return whet.cond(positive(x), lambda x: whet.while_loop(lambda i, x: i < 9, body, (x.sum() * 0, x))[1], lambda x: x - 1, (x,))
+        return whet.cond(positive(x),
+                         lambda x: whet.while_loop(lambda i, x: i < 9, body, (x.sum() * 0, x))[1],
+                         lambda x: x - 1, (x,))
     both_ways(f, 1)
 
 

@@ -19,15 +19,16 @@ def tensors(index):
 
 
 INDICES = [
-    0, -1, slice(1, None), slice(None, None, 2), slice(5, 2), ..., None, (), (1, 2), (0, slice(None), -2), (slice(None), 1),
-    (..., 0), (None, 1, ..., None),
-    (slice(0, 2), None, slice(1, 4, 2)), (1, 2, 3), (0, ..., slice(None), 2), I, J, (I, I), (J[:, :1], I), (slice(None), I),
-    (slice(None), I, I + 1),
-    (slice(1, None), J), (..., I), (I, ...), (slice(None), slice(None), J), MASK, (MASK[:, 0, 0],), (slice(None), MASK[0, :, 0]),
-    (MASK[:, :, 0], 1),
-    (slice(None), MASK[0]), (MASK[:, :, 0],), (None, I), (I, None, I), (I[:2], slice(None), J[:, :2]), np.array([], np.int64),
-    np.array([True, False, True]),
-    (slice(0, 3, 2), np.array([3])), np.array([[0]]), np.int64(1), (np.int32(1), I), I.astype(np.int32),
+    0, -1, slice(1, None), slice(None, None, 2), slice(5, 2), ..., None, (), (1, 2),
+    (0, slice(None), -2), (slice(None), 1), (..., 0), (None, 1, ..., None),
+    (slice(0, 2), None, slice(1, 4, 2)), (1, 2, 3), (0, ..., slice(None), 2), I, J, (I, I),
+    (J[:, :1], I), (slice(None), I), (slice(None), I, I + 1),
+    (slice(1, None), J), (..., I), (I, ...), (slice(None), slice(None), J), MASK, (MASK[:, 0, 0],),
+    (slice(None), MASK[0, :, 0]), (MASK[:, :, 0], 1),
+    (slice(None), MASK[0]), (MASK[:, :, 0],), (None, I), (I, None, I),
+    (I[:2], slice(None), J[:, :2]), np.array([], np.int64), np.array([True, False, True]),
+    (slice(0, 3, 2), np.array([3])), np.array([[0]]), np.int64(1), (np.int32(1), I),
+    I.astype(np.int32),
 ]
 
 

@@ -1,4 +1,5 @@
-"""Programs as people write them for PyTorch, cut to a second: they run, they learn, and their numbers are PyTorch's where they are given."""
+"""Programs as people write them for PyTorch, cut to a second: they run, they learn, and their
+numbers are PyTorch's where they are given."""
 import copy
 import math
 from collections import namedtuple
@@ -61,7 +62,8 @@ def test_mnist(tmp_path):
     assert correct > 30
     torch.save(model.state_dict(), tmp_path / "mnist.pt")
     again = Net()
-    assert str(again.load_state_dict(torch.load(tmp_path / "mnist.pt"))) == "<All keys matched successfully>"
+    assert (str(again.load_state_dict(torch.load(tmp_path / "mnist.pt")))
+            == "<All keys matched successfully>")
     assert torch.equal(again.eval()(x), out)
 
 
@@ -105,10 +107,12 @@ def test_dcgan():
             m.bias.data.fill_(0)
 
     torch.manual_seed(0)
-    g = nn.Sequential(nn.ConvTranspose2d(8, 16, 4, 1, 0, bias=False), nn.BatchNorm2d(16), nn.ReLU(True),
-                      nn.ConvTranspose2d(16, 3, 4, 2, 1, bias=False), nn.Tanh()).apply(weights_init)
-    d = nn.Sequential(nn.Conv2d(3, 8, 4, 2, 1, bias=False), nn.BatchNorm2d(8), nn.LeakyReLU(0.2, inplace=True),
-                      nn.Conv2d(8, 1, 4, 1, 0, bias=False), nn.Sigmoid(), nn.Flatten(0)).apply(weights_init)
+    g = nn.Sequential(nn.ConvTranspose2d(8, 16, 4, 1, 0, bias=False), nn.BatchNorm2d(16),
+                      nn.ReLU(True), nn.ConvTranspose2d(16, 3, 4, 2, 1, bias=False),
+                      nn.Tanh()).apply(weights_init)
+    d = nn.Sequential(nn.Conv2d(3, 8, 4, 2, 1, bias=False), nn.BatchNorm2d(8),
+                      nn.LeakyReLU(0.2, inplace=True), nn.Conv2d(8, 1, 4, 1, 0, bias=False),
+                      nn.Sigmoid(), nn.Flatten(0)).apply(weights_init)
     criterion = nn.BCELoss()
     opt_d, opt_g = (optim.Adam(m.parameters(), lr=2e-3, betas=(0.5, 0.999)) for m in (d, g))
     real = floats(rng(), 16, 3, 8, 8).tanh()
@@ -146,7 +150,8 @@ def test_actor_critic():
             saved.append(Saved(probs.log()[a], value(h)))
             rewards.append(float(a))
         returns = torch.tensor(rewards)
-        losses = [-s.log_prob * (R - s.value.item()) + F.smooth_l1_loss(s.value, torch.tensor([R])) for s, R in zip(saved, returns)]
+        losses = [-s.log_prob * (R - s.value.item()) + F.smooth_l1_loss(s.value, torch.tensor([R]))
+                  for s, R in zip(saved, returns)]
         optimizer.zero_grad()
         torch.stack(losses).sum().backward()
         optimizer.step()
@@ -160,22 +165,27 @@ def test_graph_attention():
             super().__init__()
             self.heads, self.o = heads, o
             self.lin = nn.Linear(i, o * heads, bias=False)
-            self.a_src, self.a_dst = nn.Parameter(torch.empty(1, heads, o)), nn.Parameter(torch.empty(1, heads, o))
+            self.a_src = nn.Parameter(torch.empty(1, heads, o))
+            self.a_dst = nn.Parameter(torch.empty(1, heads, o))
 
         def forward(self, x, edges):
             src, dst = edges
             z = self.lin(x).view(-1, self.heads, self.o)
-            e = F.leaky_relu((z * self.a_src).sum(-1).index_select(0, src) + (z * self.a_dst).sum(-1)[dst], 0.2)
+            e = F.leaky_relu((z * self.a_src).sum(-1).index_select(0, src)
+                             + (z * self.a_dst).sum(-1)[dst], 0.2)
             e = (e - e.max()).exp()
-            total = torch.zeros(len(x), self.heads).scatter_add_(0, dst.unsqueeze(-1).expand_as(e), e)
+            total = torch.zeros(len(x),
+                                self.heads).scatter_add_(0, dst.unsqueeze(-1).expand_as(e), e)
             weight = e / (total.index_select(0, dst) + 1e-16)
             return torch.zeros_like(z).index_add_(0, dst, weight.unsqueeze(-1) * z[src]).mean(1)
 
     r = rng()
     x, y = floats(r, 20, 8), torch.from_numpy(r.randint(0, 3, 20))
-    edges = torch.from_numpy(np.concatenate([r.randint(0, 20, (2, 40)), np.arange(20)[None].repeat(2, 0)], 1))
+    edges = torch.from_numpy(np.concatenate([r.randint(0, 20, (2, 40)),
+                                             np.arange(20)[None].repeat(2, 0)], 1))
     model = start(GAT(8, 3))
-    losses = fit(model, lambda: F.cross_entropy(model(x, edges), y), optim.Adagrad(model.parameters(), 0.3), 20)
+    losses = fit(model, lambda: F.cross_entropy(model(x, edges), y),
+                 optim.Adagrad(model.parameters(), 0.3), 20)
     assert (losses[0], losses[-1]) == pytest.approx((1.1231912, 0.2246220), rel=1e-3)
 
 
@@ -198,12 +208,15 @@ def test_resnet():
             return self.relu(out)
 
     def layer(i, o, stride):
-        down = nn.Sequential(nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o)) if stride > 1 else None
+        down = (nn.Sequential(nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o))
+                if stride > 1 else None)
         return nn.Sequential(BasicBlock(i, o, stride, down), BasicBlock(o, o))
 
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
-                          layer(8, 8, 1), layer(8, 16, 2), nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(), nn.Linear(16, 4))
+    model = nn.Sequential(nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8),
+                          nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1), layer(8, 8, 1),
+                          layer(8, 16, 2), nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(),
+                          nn.Linear(16, 4))
     for m in model.modules():
         if isinstance(m, nn.Conv2d):
             nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
@@ -230,8 +243,9 @@ def test_unet():
 
         @staticmethod
         def twice(i, o):
-            return nn.Sequential(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(inplace=True),
-                                 nn.Conv2d(o, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(inplace=True))
+            return nn.Sequential(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o),
+                                 nn.ReLU(inplace=True), nn.Conv2d(o, o, 3, padding=1, bias=False),
+                                 nn.BatchNorm2d(o), nn.ReLU(inplace=True))
 
         def forward(self, x):
             x1 = self.a(x)
@@ -247,7 +261,8 @@ def test_unet():
 
     def loss():
         p = model(x)
-        soft, hot = F.softmax(p, dim=1).flatten(2), F.one_hot(y, 2).permute(0, 3, 1, 2).float().flatten(2)
+        soft, hot = (F.softmax(p, dim=1).flatten(2),
+                     F.one_hot(y, 2).permute(0, 3, 1, 2).float().flatten(2))
         dice = (2 * (soft * hot).sum(-1) + 1e-6) / (soft.sum(-1) + hot.sum(-1) + 1e-6)
         return F.cross_entropy(p, y) + 1 - dice.mean()
 
@@ -273,7 +288,8 @@ def test_second_order():
     assert losses[-1] < losses[0] * 0.7
 
     net = start(nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1)))
-    x, ends = torch.linspace(0, math.pi, 20).view(-1, 1).requires_grad_(True), torch.tensor([[0.0], [math.pi]])
+    x, ends = (torch.linspace(0, math.pi, 20).view(-1, 1).requires_grad_(True),
+               torch.tensor([[0.0], [math.pi]]))
 
     def pinn():
         u = net(x)
@@ -304,15 +320,18 @@ def test_distillation_averages_and_flow():
     def distill(T=4.0):
         with torch.no_grad():
             soft = F.softmax(teacher(x) / T, -1)
-        return nn.KLDivLoss(reduction="batchmean")(F.log_softmax(student(x) / T, dim=-1), soft) * T ** 2
+        return (nn.KLDivLoss(reduction="batchmean")(F.log_softmax(student(x) / T, dim=-1), soft)
+                * T ** 2)
 
-    average = optim.swa_utils.AveragedModel(student, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    average = optim.swa_utils.AveragedModel(student,
+                                            multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.5))
     opt = optim.SGD(student.parameters(), 0.5, momentum=0.9)
     losses = []
     for _ in range(30):
         losses += fit(student, distill, opt, 1)
         average.update_parameters(student)
-    assert losses[-1] < losses[0] * 0.1 and list(average.state_dict()) == ["n_averaged", "module.weight", "module.bias"]
+    assert (losses[-1] < losses[0] * 0.1
+            and list(average.state_dict()) == ["n_averaged", "module.weight", "module.bias"])
     mine = copy.deepcopy(student)
     with torch.no_grad():
         for a, b in zip(mine.parameters(), teacher.parameters()):
@@ -362,33 +381,48 @@ def test_data_pipeline():
 
     def collate(batch):
         rows = [torch.ones(b["y"] + 1) for b in batch]
-        return nn.utils.rnn.pad_sequence(rows, batch_first=True), torch.tensor([len(x) for x in rows])
+        return (nn.utils.rnn.pad_sequence(rows, batch_first=True),
+                torch.tensor([len(x) for x in rows]))
 
     batch = next(iter(DataLoader(Words(), batch_size=4)))
-    assert batch["x"].shape == (4, 3) and batch["y"].tolist() == [0, 1, 2, 3] and batch["name"] == ["n0", "n1", "n2", "n3"]
+    assert (batch["x"].shape == (4, 3) and batch["y"].tolist() == [0, 1, 2, 3]
+            and batch["name"] == ["n0", "n1", "n2", "n3"])
     padded, lengths = next(iter(DataLoader(Words(), batch_size=3, collate_fn=collate)))
     assert padded.tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]] and lengths.tolist() == [1, 2, 3]
     a, b = random_split(Words(), [7, 3], generator=torch.Generator().manual_seed(42))
-    assert sorted(a.indices + b.indices) == list(range(10)) and len(DataLoader(a, 2, drop_last=True)) == 3
+    assert (sorted(a.indices + b.indices) == list(range(10))
+            and len(DataLoader(a, 2, drop_last=True)) == 3)
 
 
 MISTAKES = {
-    "wrong features": (lambda: nn.Linear(4, 3)(torch.zeros(2, 5)), RuntimeError, r"5 features, the weight is for 4.*\(2x5 and 4x3\)"),
-    "an array": (lambda: nn.Linear(4, 3)(np.zeros((2, 4))), TypeError, "argument 'input' .* must be Tensor, not ndarray"),
-    "an LSTM's pair": (lambda: nn.Sequential(nn.LSTM(3, 3), nn.Linear(3, 2))(torch.zeros(2, 2, 3)), TypeError, "must be Tensor, not tuple"),
-    "float targets": (lambda: F.cross_entropy(torch.zeros(2, 3), torch.zeros(2)), RuntimeError, "class indices"),
-    "a list of targets": (lambda: F.cross_entropy(torch.zeros(2, 3), [0, 1]), TypeError, "'target' .* must be Tensor, not list"),
-    "a class too many": (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 3])), IndexError, "Target 3 is out of bounds"),
-    "loss as a function": (lambda: nn.CrossEntropyLoss(torch.zeros(2, 3), torch.tensor([0, 1])), TypeError, r"CrossEntropyLoss\(\)\(input"),
-    "a function as a layer": (lambda: nn.Sequential(nn.Linear(2, 3), F.relu), TypeError, "relu is not a Module subclass"),
-    "embedding range": (lambda: nn.Embedding(10, 3)(torch.tensor([10])), IndexError, "index 10 is out of range"),
+    "wrong features": (lambda: nn.Linear(4, 3)(torch.zeros(2, 5)), RuntimeError,
+                       r"5 features, the weight is for 4.*\(2x5 and 4x3\)"),
+    "an array": (lambda: nn.Linear(4, 3)(np.zeros((2, 4))), TypeError,
+                 "argument 'input' .* must be Tensor, not ndarray"),
+    "an LSTM's pair": (lambda: nn.Sequential(nn.LSTM(3, 3), nn.Linear(3, 2))(torch.zeros(2, 2, 3)),
+                       TypeError, "must be Tensor, not tuple"),
+    "float targets": (lambda: F.cross_entropy(torch.zeros(2, 3), torch.zeros(2)), RuntimeError,
+                      "class indices"),
+    "a list of targets": (lambda: F.cross_entropy(torch.zeros(2, 3), [0, 1]), TypeError,
+                          "'target' .* must be Tensor, not list"),
+    "a class too many": (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 3])),
+                         IndexError, "Target 3 is out of bounds"),
+    "loss as a function": (lambda: nn.CrossEntropyLoss(torch.zeros(2, 3), torch.tensor([0, 1])),
+                           TypeError, r"CrossEntropyLoss\(\)\(input"),
+    "a function as a layer": (lambda: nn.Sequential(nn.Linear(2, 3), F.relu), TypeError,
+                              "relu is not a Module subclass"),
+    "embedding range": (lambda: nn.Embedding(10, 3)(torch.tensor([10])), IndexError,
+                        "index 10 is out of range"),
     "cuda": (lambda: torch.zeros(2).to("cuda"), RuntimeError, "not available"),
     "numpy of a gradient": (lambda: torch.zeros(2, requires_grad=True).numpy(), RuntimeError, "detach"),
     "item of many": (lambda: torch.zeros(3).item(), RuntimeError, "cannot be converted to Scalar"),
-    "a leaf in place": (lambda: torch.zeros(3, requires_grad=True).add_(1), RuntimeError, "leaf Variable"),
+    "a leaf in place": (lambda: torch.zeros(3, requires_grad=True).add_(1), RuntimeError,
+                        "leaf Variable"),
     "no parameters": (lambda: optim.SGD([], lr=0.1), ValueError, "empty parameter list"),
-    "no loss": (lambda: (torch.zeros(3, requires_grad=True) * 2).backward(), RuntimeError, "only for scalar outputs"),
-    "gone attribute": (lambda: torch.no_such_function, AttributeError, "no attribute 'no_such_function'"),
+    "no loss": (lambda: (torch.zeros(3, requires_grad=True) * 2).backward(), RuntimeError,
+                "only for scalar outputs"),
+    "gone attribute": (lambda: torch.no_such_function, AttributeError,
+                       "no attribute 'no_such_function'"),
     "missing part": (lambda: torch.missing.part, AttributeError, "no attribute 'missing'"),
 }
 
@@ -408,13 +442,17 @@ def test_names_of_older_programs():
     from whet.utils.data.dataloader import default_collate as collate
     cudnn.benchmark = True
     torch.cuda.manual_seed_all(1)
-    assert torch.cuda.device_count() == 0 and not torch.backends.mps.is_available() and not hasattr(torch, "nothing_of_this_name")
+    assert (torch.cuda.device_count() == 0 and not torch.backends.mps.is_available()
+            and not hasattr(torch, "nothing_of_this_name"))
     assert not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None
     torch.set_float32_matmul_precision("high")
     assert torch.get_float32_matmul_precision() == "high" and collate is default_collate
     assert isinstance(nn.BatchNorm2d(2), _BatchNorm) and issubclass(nn.Linear, Module)
     x = Variable(torch.FloatTensor([[1, 2]]), requires_grad=True)
-    assert x.requires_grad and isinstance(x, torch.FloatTensor) and not isinstance(x, torch.LongTensor)
+    assert (x.requires_grad and isinstance(x, torch.FloatTensor)
+            and not isinstance(x, torch.LongTensor))
     assert x.type(torch.LongTensor).dtype is torch.int64 and torch.LongTensor(2, 3).shape == (2, 3)
-    assert nn.DataParallel(nn.Linear(2, 1))(x).shape == (1, 1) and nn.parallel.data_parallel(nn.Linear(2, 1), x).shape == (1, 1)
-    assert isinstance(optim.lr_scheduler.StepLR(optim.SGD([x], 0.1), 1), optim.lr_scheduler._LRScheduler)
+    assert (nn.DataParallel(nn.Linear(2, 1))(x).shape == (1, 1)
+            and nn.parallel.data_parallel(nn.Linear(2, 1), x).shape == (1, 1))
+    assert isinstance(optim.lr_scheduler.StepLR(optim.SGD([x], 0.1), 1),
+                      optim.lr_scheduler._LRScheduler)

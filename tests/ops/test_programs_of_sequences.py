@@ -11,7 +11,8 @@ import whet.optim as optim
 from tests.ops.program_parts import fit, rng, start
 
 
-@pytest.mark.parametrize("kind, expected", [("LSTM", (3.0501864, 2.9939635)), ("GRU", (3.0825884, 3.0029905))])
+@pytest.mark.parametrize("kind, expected",
+                         [("LSTM", (3.0501864, 2.9939635)), ("GRU", (3.0825884, 3.0029905))])
 def test_word_language_model(kind, expected):
     class RNNModel(nn.Module):
         def __init__(self, ntoken, ninp, nhid, nlayers):
@@ -33,7 +34,9 @@ def test_word_language_model(kind, expected):
         return h.detach() if isinstance(h, torch.Tensor) else tuple(repackage_hidden(v) for v in h)
 
     model = start(RNNModel(20, 8, 8, 2))
-    assert list(model.state_dict())[:3] == ["encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0"] and len(list(model.parameters())) == 10
+    assert (list(model.state_dict())[:3]
+            == ["encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0"]
+            and len(list(model.parameters())) == 10)
     data = torch.from_numpy(rng().randint(0, 20, (31, 4)))
     hidden, losses = model.init_hidden(4), []
     for i in range(0, 30, 6):
@@ -53,7 +56,8 @@ def test_time_sequence_prediction():
     class Sequence(nn.Module):
         def __init__(self):
             super().__init__()
-            self.lstm1, self.lstm2, self.linear = nn.LSTMCell(1, 9), nn.LSTMCell(9, 9), nn.Linear(9, 1)
+            self.lstm1, self.lstm2 = nn.LSTMCell(1, 9), nn.LSTMCell(9, 9)
+            self.linear = nn.Linear(9, 1)
 
         def forward(self, x, future=0):
             outputs = []
@@ -91,11 +95,14 @@ def gpt(vocab, width=16, heads=2, layers=2, context=16):
         def __init__(self):
             super().__init__()
             self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.register_buffer("bias", torch.tril(torch.ones(context, context)).view(1, 1, context, context))
+            self.register_buffer("bias",
+                                 torch.tril(torch.ones(context,
+                                                       context)).view(1, 1, context, context))
 
         def forward(self, x):
             B, T, C = x.size()
-            q, k, v = (t.view(B, T, heads, C // heads).transpose(1, 2) for t in self.c_attn(x).split(width, dim=2))
+            q, k, v = (t.view(B, T, heads, C // heads).transpose(1, 2)
+                       for t in self.c_attn(x).split(width, dim=2))
             att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
             att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
             y = F.softmax(att, dim=-1) @ v
@@ -104,8 +111,10 @@ def gpt(vocab, width=16, heads=2, layers=2, context=16):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.ln_1, self.attn, self.ln_2 = nn.LayerNorm(width), CausalSelfAttention(), nn.LayerNorm(width)
-            self.mlp = nn.ModuleDict(dict(c_fc=nn.Linear(width, 4 * width), act=nn.GELU(), c_proj=nn.Linear(4 * width, width)))
+            self.ln_1, self.attn = nn.LayerNorm(width), CausalSelfAttention()
+            self.ln_2 = nn.LayerNorm(width)
+            self.mlp = nn.ModuleDict(dict(c_fc=nn.Linear(width, 4 * width), act=nn.GELU(),
+                                          c_proj=nn.Linear(4 * width, width)))
 
         def forward(self, x):
             x = x + self.attn(self.ln_1(x))
@@ -115,8 +124,10 @@ def gpt(vocab, width=16, heads=2, layers=2, context=16):
     class GPT(nn.Module):
         def __init__(self):
             super().__init__()
-            self.transformer = nn.ModuleDict(dict(wte=nn.Embedding(vocab, width), wpe=nn.Embedding(context, width),
-                                                  h=nn.ModuleList([Block() for _ in range(layers)]), ln_f=nn.LayerNorm(width)))
+            self.transformer = nn.ModuleDict(dict(wte=nn.Embedding(vocab, width),
+                                                  wpe=nn.Embedding(context, width),
+                                                  h=nn.ModuleList([Block() for _ in range(layers)]),
+                                                  ln_f=nn.LayerNorm(width)))
             self.lm_head = nn.Linear(width, vocab, bias=False)
             self.transformer.wte.weight = self.lm_head.weight
 
@@ -126,12 +137,16 @@ def gpt(vocab, width=16, heads=2, layers=2, context=16):
             for block in self.transformer.h:
                 x = block(x)
             logits = self.lm_head(self.transformer.ln_f(x))
-            return logits, None if targets is None else F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1)
+            return (logits,
+                    None if targets is None
+                    else F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1),
+                                         ignore_index=-1))
 
         def configure_optimizers(self):
             decay = [p for p in self.parameters() if p.dim() >= 2]
             rest = [p for p in self.parameters() if p.dim() < 2]
-            return optim.AdamW([{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}], lr=1e-2, betas=(0.9, 0.95))
+            return optim.AdamW([{"params": decay, "weight_decay": 0.1},
+                                {"params": rest, "weight_decay": 0.0}], lr=1e-2, betas=(0.9, 0.95))
 
         @torch.no_grad()
         def generate(self, idx, count, top_k):
@@ -139,7 +154,8 @@ def gpt(vocab, width=16, heads=2, layers=2, context=16):
                 logits = self(idx[:, -context:])[0][:, -1, :]
                 v, _ = torch.topk(logits, top_k)
                 logits[logits < v[:, [-1]]] = -float("Inf")
-                idx = torch.cat((idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)), dim=1)
+                idx = torch.cat((idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)),
+                                dim=1)
             return idx
     return GPT()
 
@@ -158,8 +174,10 @@ def test_gpt(tmp_path):
 
     losses = fit(model, loss, opt, 60, clip=1.0)
     assert losses[-1] < 0.2 < 2.0 < losses[0]
-    assert model.generate(torch.tensor([[3, 4]]), 20, 1)[0].tolist() == [(3 + i) % 10 for i in range(22)]
-    torch.save({"model": model.state_dict(), "optimizer": opt.state_dict(), "iter_num": 60}, tmp_path / "ckpt.pt")
+    assert (model.generate(torch.tensor([[3, 4]]), 20, 1)[0].tolist()
+            == [(3 + i) % 10 for i in range(22)])
+    torch.save({"model": model.state_dict(), "optimizer": opt.state_dict(), "iter_num": 60},
+               tmp_path / "ckpt.pt")
     checkpoint = torch.load(tmp_path / "ckpt.pt", map_location="cpu")
     again = gpt(10)
     again.load_state_dict(checkpoint["model"])

@@ -75,8 +75,9 @@ def test_structures():
 def test_layouts_and_flags():
     a = whet.randn(2, 3, 4, 5)
     last = a.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
-    back = through([last, a[:, ::2], a.flip(0), a[0, 0, 0, :1].expand(1000, 5), nn.Parameter(whet.ones(2)),
-                    nn.Buffer(whet.ones(1), persistent=False), whet.ones(1, requires_grad=True)])
+    back = through([last, a[:, ::2], a.flip(0), a[0, 0, 0, :1].expand(1000, 5),
+                    nn.Parameter(whet.ones(2)), nn.Buffer(whet.ones(1), persistent=False),
+                    whet.ones(1, requires_grad=True)])
     for x, y in zip(back, [last, a[:, ::2], a.flip(0), a[0, 0, 0, :1].expand(1000, 5)]):
         assert bits(x) == bits(y)
     assert back[0].stride() == last.stride()

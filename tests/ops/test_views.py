@@ -164,9 +164,12 @@ def test_as_strided_never_leaves_the_memory():
 def test_joining():
     x, y = numbers(2, 3), numbers(2, 3) + 10
     a, b = whet.tensor(x, requires_grad=True), whet.tensor(y, requires_grad=True)
-    for ours, theirs in ((whet.cat([a, b], 1), np.concatenate([x, y], 1)), (whet.stack([a, b], -1), np.stack([x, y], -1)),
-                         (whet.hstack([a, b]), np.hstack([x, y])), (whet.vstack([a, b]), np.vstack([x, y])),
-                         (whet.dstack([a, b]), np.dstack([x, y])), (whet.column_stack([a[:, 0], b]), np.column_stack([x[:, 0],
+    for ours, theirs in ((whet.cat([a, b], 1), np.concatenate([x, y], 1)),
+                         (whet.stack([a, b], -1), np.stack([x, y], -1)),
+                         (whet.hstack([a, b]), np.hstack([x, y])),
+                         (whet.vstack([a, b]), np.vstack([x, y])),
+                         (whet.dstack([a, b]), np.dstack([x, y])),
+                         (whet.column_stack([a[:, 0], b]), np.column_stack([x[:, 0],
                              y]))):
         np.testing.assert_array_equal(ours.numpy(force=True), theirs)
     (whet.cat([a, b, a], 1) * whet.arange(9.0)).sum().backward()
@@ -189,13 +192,17 @@ def test_joining():
     (lambda x: x.tile(2), lambda a: np.tile(a, 2)),
     (lambda x: x.repeat_interleave(2, 1), lambda a: np.repeat(a, 2, 1)),
     (lambda x: x.roll((1, -2), (0, 2)), lambda a: np.roll(a, (1, -2), (0, 2))),
-    (lambda x: x.repeat_interleave(whet.tensor([2, 0, 1]), 1), lambda a: np.repeat(a, [2, 0, 1], 1)),
+    (lambda x: x.repeat_interleave(whet.tensor([2, 0, 1]), 1),
+     lambda a: np.repeat(a, [2, 0, 1], 1)),
     (lambda x: x.roll(5), lambda a: np.roll(a, 5)),
-    (lambda x: x.flip(0, 2), lambda a: a[::-1, :, ::-1]), (lambda x: x.rot90(1, (1, 2)), lambda a: np.rot90(a, 1, (1, 2))),
-    (lambda x: x.tril(-1), lambda a: np.tril(a, -1)), (lambda x: x.triu(1), lambda a: np.triu(a, 1)),
-    (lambda x: whet.diag_embed(x[0], 1).sum(0), lambda a: np.stack([np.diag(r, 1) for r in a[0]]).sum(0)),
-    (lambda x: x[0, :, :1].diag(), lambda a: a[0, :1, 0]),
-    (lambda x: whet.kron(x[0], x[1]), lambda a: np.kron(a[0], a[1])),
+    (lambda x: x.flip(0, 2), lambda a: a[::-1, :, ::-1]),
+    (lambda x: x.rot90(1, (1, 2)), lambda a: np.rot90(a, 1, (1, 2))),
+    (lambda x: x.tril(-1), lambda a: np.tril(a, -1)),
+    (lambda x: x.triu(1), lambda a: np.triu(a, 1)),
+    (lambda x: whet.diag_embed(x[0], 1).sum(0),
+     lambda a: np.stack([np.diag(r, 1) for r in a[0]]).sum(0)),
+     (lambda x: x[0, :, :1].diag(), lambda a: a[0, :1, 0]),
+     (lambda x: whet.kron(x[0], x[1]), lambda a: np.kron(a[0], a[1])),
     (lambda x: x.select_scatter(x[0] * 2, 0, 1), lambda a: np.stack([a[0], a[0] * 2])),
     (lambda x: x.slice_scatter(x[:, :, :2] * 3, 2, 0, 4, 2),
      lambda a: _with(a, (..., slice(0, 4, 2)), a[:, :, :2] * 3)),

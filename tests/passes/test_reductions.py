@@ -33,12 +33,15 @@ def several_results(x):
 
 @compiled
 @pytest.mark.parametrize("fn, shapes", [
-    (softmax, [(6, 50)]), (softmax, [(2, 3, 50)]), (softmax, [(40, 7)]), (softmax, [(5000,)]), (softmax, [(2, 9000)]),
-    (lambda x: x - x.amax(1, keepdim=True) - (x - x.amax(1, keepdim=True)).exp().sum(1, keepdim=True).log(), [(6, 50)]),
-    (layer_norm, [(6, 50), (50,), (50,)]), (layer_norm, [(2, 3, 50), (50,), (1,)]),
+    (softmax, [(6, 50)]), (softmax, [(2, 3, 50)]), (softmax, [(40, 7)]), (softmax, [(5000,)]),
+    (softmax, [(2, 9000)]),
+    (lambda x: x - x.amax(1, keepdim=True)
+     - (x - x.amax(1, keepdim=True)).exp().sum(1, keepdim=True).log(), [(6, 50)]),
+     (layer_norm, [(6, 50), (50,), (50,)]), (layer_norm, [(2, 3, 50), (50,), (1,)]),
     (lambda x: x / (x * x).sum(-1).sqrt()[:, None], [(6, 50)]),
     (lambda x: x / (x * x).sum(-1).sqrt().unsqueeze(-1).expand(6, 50), [(6, 50)]),
-    (lambda x, y: (x * y).sum(-1) / ((x * x).sum(-1).sqrt() * (y * y).sum(-1).sqrt()), [(6, 50), (6, 50)]),
+    (lambda x, y: (x * y).sum(-1) / ((x * x).sum(-1).sqrt() * (y * y).sum(-1).sqrt()),
+     [(6, 50), (6, 50)]),
     (lambda x: (x - x.mean((1, 2), keepdim=True)).square().mean((1, 2)), [(6, 5, 10)]),
     (lambda x: (x - x.mean(1, keepdim=True)) * x.std(1, keepdim=True), [(6, 50, 4)]),
     (lambda x: (x.mean(0), (x * x).mean(0) - x.mean(0) ** 2), [(50, 40)]),
@@ -60,14 +63,17 @@ def test_rows_are_one_kernel(fn, shapes):
 @pytest.mark.parametrize("dtype", [whet.float16, whet.bfloat16, whet.float64])
 def test_rows_of_other_types(dtype):
     assert graph_of(softmax, whet.randn(6, 50).to(dtype))["launches"] == 1
-    assert graph_of(lambda x: (x.sum(-1), x.amax(-1) - x.amin(-1), x.double().mean(-1)), whet.randn(6, 50).to(dtype))["launches"] == 1
+    assert (graph_of(lambda x: (x.sum(-1), x.amax(-1) - x.amin(-1), x.double().mean(-1)),
+                     whet.randn(6, 50).to(dtype))["launches"] == 1)
 
 
 @compiled
 def test_rows_of_whole_numbers_and_truth():
     x = whet.randint(-5, 6, (6, 50))
-    assert graph_of(lambda x: (x - x.amax(-1, keepdim=True)).sum(-1) + (x > 2).sum(-1), x)["launches"] == 1
-    assert graph_of(lambda x: ((x > 1) & (x > x.float().mean(-1, keepdim=True))).any(-1), x)["launches"] == 1
+    assert (graph_of(lambda x: (x - x.amax(-1, keepdim=True)).sum(-1) + (x > 2).sum(-1),
+                     x)["launches"] == 1)
+    assert (graph_of(lambda x: ((x > 1) & (x > x.float().mean(-1, keepdim=True))).any(-1),
+                     x)["launches"] == 1)
 
 
 @compiled
@@ -132,10 +138,14 @@ def test_a_value_that_is_wanted_in_between_keeps_rows_apart():
 @compiled
 @pytest.mark.parametrize("fn, shape", [
     (lambda x: x.sum(0).sum(), (6, 50)),                                     # other axes
-    (lambda x: x.reshape(50, 6) + x.sum(1).sum(), (6, 50)),                   # a reduction of what another left
-    (lambda x: x.sum(-1, keepdim=True).T + x.T.contiguous(), (6, 50)),        # a view that moves elements
-    (lambda x: x.sum(0, keepdim=True).expand(6, 6) + x, (6, 6)),              # columns' sums are columns', not rows'
-    (lambda x: (x + x.sum(-1), x.sum(-1)), (6, 6)),                           # a row of sums along the rows
+    # a reduction of what another left
+    (lambda x: x.reshape(50, 6) + x.sum(1).sum(), (6, 50)),
+    # a view that moves elements
+    (lambda x: x.sum(-1, keepdim=True).T + x.T.contiguous(), (6, 50)),
+    # columns' sums are columns', not rows'
+    (lambda x: x.sum(0, keepdim=True).expand(6, 6) + x, (6, 6)),
+    # a row of sums along the rows
+    (lambda x: (x + x.sum(-1), x.sum(-1)), (6, 6)),
     (lambda x: x.cumsum(0) - x.amax(1, keepdim=True), (6, 50)),
     (lambda x: x - x.sum(-1, keepdim=True), (6, 1)),                          # rows of one
     (lambda x: x - x.sum(-1, keepdim=True), (6, 0)),
@@ -153,30 +163,38 @@ def test_rows_that_are_more_than_one(fn, shape):
 def random_rows(seed):
     """A function of reductions and pointwise operations, and its arguments."""
     r = random.Random(seed)
-    shape = r.choice([(6, 50), (50, 6), (3, 4, 33), (4, 40, 5), (3, 5000), (2, 2, 3, 9), (70,), (300, 3)])
-    axes = r.choice([(len(shape) - 1,)] * 4 + [(0,), tuple(range(len(shape))), tuple(range(1, len(shape)))])
+    shape = r.choice([(6, 50), (50, 6), (3, 4, 33), (4, 40, 5), (3, 5000), (2, 2, 3, 9), (70,),
+                      (300, 3)])
+    axes = r.choice([(len(shape) - 1,)] * 4
+                    + [(0,), tuple(range(len(shape))), tuple(range(1, len(shape)))])
     kept = tuple(1 if a in axes else n for a, n in enumerate(shape))
     dtype = r.choice([whet.float32] * 5 + [whet.float64, whet.float16, whet.bfloat16, whet.int64])
     args = [whet.randn(s).mul(3).to(dtype) for s in (shape, shape, kept, shape[-1:], ())]
     if r.random() < 0.2:
         args[1] = args[1].mT.contiguous().mT if len(shape) > 1 else args[1][::2].repeat(2)
     if r.random() < 0.2 and dtype.is_floating_point:
-        args[0].reshape(-1)[r.randrange(5)] = r.choice([float("nan"), float("inf"), -float("inf"), -0.0])
+        args[0].reshape(-1)[r.randrange(5)] = r.choice([float("nan"), float("inf"), -float("inf"),
+                                                        -0.0])
     lines, full, row = [], ["a", "b"], ["c"]
-    one = ["({x}).exp()", "({x}).tanh()", "{x} * 0.5", "({x}).abs()", "-({x})", "({x}).square()", "{x} + s", "{x} * v", "({x}).relu()", "{x} - 2"]
+    one = ["({x}).exp()", "({x}).tanh()", "{x} * 0.5", "({x}).abs()", "-({x})", "({x}).square()",
+           "{x} + s", "{x} * v", "({x}).relu()", "{x} - 2"]
     for k in range(r.randint(3, 9)):
         name, x, y, z = f"v{k}", r.choice(full), r.choice(full), r.choice(row)
         what = r.random()
         if what < 0.35:
             keep = r.random() < 0.6
-            lines.append(f"{name} = ({x}).{r.choice(['sum', 'mean', 'amax', 'amin', 'sum', 'sum'])}({axes}, keepdim={keep})"
+            lines.append(f"{name} = "
+                         f"({x}).{r.choice(['sum', 'mean', 'amax', 'amin', 'sum', 'sum'])}({axes}, "
+                         f"keepdim={keep})"
                          + ("" if keep else f".reshape({kept})"))
             row.append(name)
         elif what < 0.5:
-            lines.append(f"{name} = {z} {r.choice('+-*')} {r.choice(row)}" if r.random() < 0.5 else f"{name} = ({z}).abs() + 1")
+            lines.append(f"{name} = {z} {r.choice('+-*')} {r.choice(row)}" if r.random() < 0.5
+                         else f"{name} = ({z}).abs() + 1")
             row.append(name)
         elif what < 0.75:
-            lines.append(f"{name} = {x} {r.choice('+-*/')} {r.choice([y, z, f'{z}.expand({shape})'])}")
+            lines.append(f"{name} = {x} {r.choice('+-*/')} "
+                         f"{r.choice([y, z, f'{z}.expand({shape})'])}")
             full.append(name)
         else:
             lines.append(f"{name} = {r.choice(one).format(x=x)}")
@@ -212,9 +230,10 @@ def test_random_rows(part):
 
 @compiled
 @pytest.mark.parametrize("fn, shape", [
-    (lambda x: x.mean(), (700, 1000)), (lambda x: (x * 2).square().sum(), (700, 1000)), (lambda x: x.amax(), (700, 1000)),
-    (lambda x: (x - x.mean()) / (x.square().mean() + 1).sqrt(), (700, 1000)), (lambda x: (x * 0.5).sum(0), (20000, 40)),
-    (lambda x: x - x.mean(1, keepdim=True), (2, 400000)),
+    (lambda x: x.mean(), (700, 1000)), (lambda x: (x * 2).square().sum(), (700, 1000)),
+    (lambda x: x.amax(), (700, 1000)),
+    (lambda x: (x - x.mean()) / (x.square().mean() + 1).sqrt(), (700, 1000)),
+    (lambda x: (x * 0.5).sum(0), (20000, 40)), (lambda x: x - x.mean(1, keepdim=True), (2, 400000)),
 ])
 def test_long_rows_are_shared_out_without_python(fn, shape):
     path = graph_of(fn, whet.randn(shape))
@@ -236,7 +255,8 @@ def test_what_several_reductions_read_is_computed_by_each():
     """Where it is large, and made of little: then it is nowhere stored."""
     x, y, g = whet.randn(150, 16), whet.randn(130, 16), whet.randn(150, 130)
     path = graph_of(differences, x, y, g)
-    assert path["graph"].count("= rows(") == 2 and path["launches"] == 2 and "f32[150,130,16]" not in path["graph"].split("rows(")[0]
+    assert (path["graph"].count("= rows(") == 2 and path["launches"] == 2
+            and "f32[150,130,16]" not in path["graph"].split("rows(")[0])
     f = jit.trace(differences)
     for n in (150, 140, 150, 30, 200):
         for _ in range(2):
@@ -247,10 +267,14 @@ def test_what_several_reductions_read_is_computed_by_each():
 @compiled
 @pytest.mark.parametrize("fn", [
     lambda x, y, g: (*differences(x, y, g), x[:, None] - y),                  # somebody wants it
-    lambda x, y, g: differences(x[:8], y[:8], g[:8, :8]),                     # it stays in the cache
+    # it stays in the cache
+    lambda x, y, g: differences(x[:8], y[:8], g[:8, :8]),
     lambda x, y, g: (lambda d: (d.sum(1), d.sum(0), d.cumsum(0)))((x[:, None] - y) * g[:, :, None]),
-    lambda x, y, g: (lambda d: (d.sum(1), d.sum(0)))((x[:, None] - y) * whet.ones(150, 130, 16).cumsum(0)),       # as much is read
-    lambda x, y, g: (lambda d: (d.sum(1), x.mul_(2), d.sum(0)))(x[:, None] - y),                                  # it is another by then
+    # as much is read
+    lambda x, y, g: (lambda d: (d.sum(1), d.sum(0)))((x[:, None] - y)
+                                                     * whet.ones(150, 130, 16).cumsum(0)),
+    # it is another by then
+    lambda x, y, g: (lambda d: (d.sum(1), x.mul_(2), d.sum(0)))(x[:, None] - y),
 ])
 def test_what_is_not_computed_again(fn):
     path = graph_of(fn, whet.randn(150, 16), whet.randn(130, 16), whet.randn(150, 130))
@@ -265,9 +289,12 @@ def standardised(x):
 @compiled
 @pytest.mark.parametrize("fn, shape, groups", [
     (standardised, (16384, 64), 1), (standardised, (5000, 200), 1), (standardised, (300, 3), 1),
-    (lambda x: ((x - x.mean(0)) ** 2).mean(0), (1000, 2000), 1),              # nothing is stored on the way
-    (standardised, (1000, 2000), 0),                                          # lines so long that a column's numbers are far apart
-    (standardised, (200000, 3), 0),                                           # and so short that vectors would be mostly empty
+    # nothing is stored on the way
+    (lambda x: ((x - x.mean(0)) ** 2).mean(0), (1000, 2000), 1),
+    # lines so long that a column's numbers are far apart
+    (standardised, (1000, 2000), 0),
+    # and so short that vectors would be mostly empty
+    (standardised, (200000, 3), 0),
 ])
 def test_large_columns_are_walked_several_times(fn, shape, groups):
     x = whet.randn(shape)
@@ -279,15 +306,18 @@ def test_large_columns_are_walked_several_times(fn, shape, groups):
 
 @compiled
 @pytest.mark.parametrize("fn", [
-    lambda x, y: (-0.5 * (x[:, None] - y) ** 2).exp().sum(1), lambda x, y: (-0.5 * (x[:, None] - y) ** 2).exp().sum(0),
-    lambda x, y: (x[:, None] > y).sum(1), lambda x, y: ((x[:, None] * y).tanh() * x[:, None]).sum(1) * x,
-    lambda x, y: (x[:, None] - y).abs().amin(0) + y, lambda x, y: (lambda d: (d.amin(1), d.amin(0)))((x[:, None] - y).abs())])
+    lambda x, y: (-0.5 * (x[:, None] - y) ** 2).exp().sum(1),
+    lambda x, y: (-0.5 * (x[:, None] - y) ** 2).exp().sum(0), lambda x, y: (x[:, None] > y).sum(1),
+    lambda x, y: ((x[:, None] * y).tanh() * x[:, None]).sum(1) * x,
+    lambda x, y: (x[:, None] - y).abs().amin(0) + y,
+    lambda x, y: (lambda d: (d.amin(1), d.amin(0)))((x[:, None] - y).abs())])
 @pytest.mark.parametrize("n, k", [(1000, 700), (40, 33), (1, 5000), (5000, 7)])
 def test_tables_of_two_vectors_are_nowhere_stored(fn, n, k):
     x, y, got = whet.randn(n), whet.randn(k), jit.trace(fn)
     want = fn(x, y)
     for _ in range(3):
-        for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (got(x, y), want)], strict=True):
+        for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (got(x, y), want)],
+                        strict=True):
             assert bits(a) == bits(b)
     if n == 1000:                            # (of small ones reading may be as good)
         path, = got.explain(data=True)["paths"]

@@ -124,7 +124,9 @@ def test_numbers_are_one():
     # an operand is written to in between
     (CHAIN, (("  %4 =", "  write add(%0, 1.0)\n  %4 ="),)),
     (CHAIN, (("f32", "f16"),)), (CHAIN, (("f32", "i64"),)),
-    (CHAIN, (("[100,2]", "[2,100]"), ("[2,100]\n  %2", "[100,2]\n  %2"), ("[100,100]", "[2,2]"), ("%1 = input \"argument 1\" \"b\" : f32[2,100]",
+    (CHAIN,
+     (("[100,2]", "[2,100]"), ("[2,100]\n  %2", "[100,2]\n  %2"), ("[100,100]", "[2,2]"),
+      ("%1 = input \"argument 1\" \"b\" : f32[2,100]",
                                                                             # cheapest already
                                                                             "%1 = input \"argument 1\" \"b\" : f32[100,2]"))),
     (NUMBERS, (("return %4", "return %4, %1, %3"),)),
@@ -259,8 +261,9 @@ def test_the_bound_of_folding(shape, channels):
         got, want = f(x).double(), bn(conv(x)).double()
         scale = (bn.weight / (bn.running_var + bn.eps).sqrt()).double()
         by_channel = scale.abs().reshape(1, -1, 1, 1)
-        terms = F.conv2d(x.double().abs(), conv.weight.double().abs(), conv.bias.double().abs()) * by_channel \
-            + (bn.running_mean.double().abs() * scale.abs() + bn.bias.double().abs()).reshape(1, -1, 1, 1)
+        sums = F.conv2d(x.double().abs(), conv.weight.double().abs(), conv.bias.double().abs())
+        shift = bn.running_mean.double().abs() * scale.abs() + bn.bias.double().abs()
+        terms = sums * by_channel + shift.reshape(1, -1, 1, 1)
         k = conv.weight[0].numel()
         assert (((got - want).abs() <= (k + 8) * np.finfo(np.float32).eps * terms).all()
                 and (got != want).any())

@@ -231,7 +231,9 @@ def test_remainders_with_a_long_quotient():
     rng = np.random.default_rng(1)
     x, y = S.args(2)
     for t, span in (("f32", 140), ("f64", 1060)):
-        a, b = (np.ldexp(rng.standard_normal(3000), rng.integers(-span, span // 1.1, 3000)).astype(numpy_type(t)) for _ in range(2))
+        a, b = (np.ldexp(rng.standard_normal(3000),
+                         rng.integers(-span, span // 1.1, 3000)).astype(numpy_type(t))
+                for _ in range(2))
         for op in ("fmod", "mod", "floordiv"):
             e = S.Expr(op, (x, y))
             got, = compiled(Pointwise(op, [e], 2), [a, b])
@@ -354,4 +356,6 @@ def test_quotients_and_remainders_of_whole_numbers_large_and_small(dtype, most):
         with np.errstate(all="ignore"):
             assert (((s % t).numpy() == x % y).all()
                     and (whet.fmod(s, t).numpy() == np.fmod(x, y)).all())
-            assert ((s // t).numpy() == np.where(y == np.array(-1).astype(dtype), -x if info.min else x // y, x // y)).all()
+            assert ((s // t).numpy()
+                    == np.where(y == np.array(-1).astype(dtype), -x if info.min else x // y,
+                                x // y)).all()

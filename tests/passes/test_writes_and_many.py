@@ -32,7 +32,8 @@ def test_the_text_of_writes():
     for _ in range(2):
         f(p, g)
     assert list(map(str, f.graph.nodes)) == [
-        "%3 = fused(%0, f32[](0.8999999761581421), %1, f32[](0.10000000149011612)) into (%3 -> %0){mul; add_scaled}"]
+        "%3 = fused(%0, f32[](0.8999999761581421), %1, f32[](0.10000000149011612)) into (%3 -> "
+        "%0){mul; add_scaled}"]
 
 
 @compiled
@@ -46,18 +47,21 @@ def test_a_value_that_is_only_worked_on_is_not_copied():
 
 
 @pytest.mark.parametrize("fn", [
-    lambda x, y: (a := x + y, x.mul_(2), x + a)[:1],                          # read before and after
+    # read before and after
+    lambda x, y: (a := x + y, x.mul_(2), x + a)[:1],
     lambda x, y: (x.mul_(2), y.add_(x), x.add_(y), y * x)[3:],
     lambda x, y: (v := x[1:], x.mul_(2), v.sum(), v.add_(1), x.sum())[2:3],   # through views
     lambda x, y: (v := x[1:], v.mul_(2), x.add_(1), v * 3)[3:],
-    lambda x, y: (x.add_(x.mT), x.mul_(x[0]), x + y)[2:],                     # what is written is read in another order
+    # what is written is read in another order
+    lambda x, y: (x.add_(x.mT), x.mul_(x[0]), x + y)[2:],
     lambda x, y: (x.copy_(y), y.mul_(2), x * 1)[2:],                          # the copied changes
     lambda x, y: (x.copy_(y), x.add_(1), x.copy_(y), x * 1)[3:],
     lambda x, y: (x.zero_(), x.add_(y), x.t().mul_(2), x * 1)[3:],
     lambda x, y: (x.add_(1), x.div_(y), y.copy_(x), x.sub_(y), y.sum())[4:],
     lambda x, y: (z := whet.zeros(4, 4), w := z + x, z.copy_(x * 2), z + w)[3:],
     lambda x, y: (x.mul_(y.sum()), x.relu_(), x.clamp_(0, 1), x.sum())[3:],
-    lambda x, y: (a := x.abs(), b := a.exp(), b.copy_(y), b * 2)[3:],        # what was there first is never seen
+    # what was there first is never seen
+    lambda x, y: (a := x.abs(), b := a.exp(), b.copy_(y), b * 2)[3:],
     lambda x, y: (a := x.abs(), a.fill_(2), a.mul_(y), x * 1)[3:],
     lambda x, y: (x.add_(y, alpha=2), x.lerp_(y, 0.5), x.addcmul_(x, y), x.sum())[3:],
 ])
@@ -98,7 +102,7 @@ def test_a_write_before_python_looks_is_there_when_it_looks():
         assert [bits(t) for t in (*f(a, y), a)] == [bits(t) for t in (*fn(b, y), b)]
 
 
-# ---- many tensors --------------------------------------------------------------------------------------------------------
+# ---- many tensors --------------------------------------------------------------------------------
 def sized(*sizes, dtype=whet.float32):
     return [whet.randn(n).to(dtype) for n in sizes]
 
@@ -107,7 +111,8 @@ def each(change, *lists):
     """A step that changes every tensor of the first list, and what it gives."""
     def step(*flat):
         n = len(flat) // len(lists)
-        return tuple(r for xs in zip(*(flat[k * n:(k + 1) * n] for k in range(len(lists)))) for r in change(*xs) or ())
+        return tuple(r for xs in zip(*(flat[k * n:(k + 1) * n] for k in range(len(lists))))
+                     for r in change(*xs) or ())
     return written(step, *[x for xs in lists for x in xs])
 
 
@@ -115,8 +120,8 @@ def each(change, *lists):
 @pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.float16, whet.int64])
 def test_the_same_on_many_tensors_is_one_launch(dtype):
     sizes = [(3, 7), (50,), (4099,), (1,), (2, 3, 4), (9000,), (65,), ()]
-    path = each(decayed, sized(*sizes, dtype=dtype), sized(*sizes, dtype=dtype)) if dtype.is_floating_point else \
-        each(lambda p, g: (p.add_(g), p.sub_(2))[:0], sized(*sizes, dtype=dtype), sized(*sizes, dtype=dtype))
+    change = decayed if dtype.is_floating_point else lambda p, g: (p.add_(g), p.sub_(2))[:0]
+    path = each(change, sized(*sizes, dtype=dtype), sized(*sizes, dtype=dtype))
     assert path["launches"] == 1 and " = many(" in path["graph"], path["graph"]
     path = each(lambda p, g: (p * g - 2,), sized(*sizes, dtype=dtype), sized(*sizes, dtype=dtype))
     assert path["launches"] == 1, path["graph"]
@@ -124,8 +129,10 @@ def test_the_same_on_many_tensors_is_one_launch(dtype):
 
 @compiled
 @pytest.mark.parametrize("make, most", [
-    (lambda ps: whet.optim.Adam(ps, lr=0.1), 2), (lambda ps: whet.optim.AdamW(ps, lr=0.1, amsgrad=True), 2),
-    (lambda ps: whet.optim.SGD(ps, lr=0.1), 1), (lambda ps: whet.optim.SGD(ps, lr=0.1, momentum=0.9, nesterov=True), 1),
+    (lambda ps: whet.optim.Adam(ps, lr=0.1), 2),
+    (lambda ps: whet.optim.AdamW(ps, lr=0.1, amsgrad=True), 2),
+    (lambda ps: whet.optim.SGD(ps, lr=0.1), 1),
+    (lambda ps: whet.optim.SGD(ps, lr=0.1, momentum=0.9, nesterov=True), 1),
     (lambda ps: whet.optim.RMSprop(ps, lr=0.1), 2),
 ])
 def test_an_optimizer_step_over_many_parameters_is_a_launch_or_two(make, most):
@@ -152,7 +159,8 @@ def test_the_text_of_many():
     x, y = sized((3,), (4,))
     for _ in range(2):
         f(x, y)
-    assert list(map(str, f.graph.nodes)) == ["%1, %3 = many(%0, f32[](2.0), %2, f32[](2.0)){mul; mul}"]
+    assert (list(map(str, f.graph.nodes))
+            == ["%1, %3 = many(%0, f32[](2.0), %2, f32[](2.0)){mul; mul}"])
     f = jit.trace(lambda x, y: (x.mul_(2), y.mul_(2))[2:])
     for _ in range(2):
         f(x, y)
@@ -163,7 +171,8 @@ def test_the_text_of_many():
 @pytest.mark.parametrize("fn, launches", [
     (lambda x, y, z: (x * 2, y * 3), 1),                                      # numbers may differ
     (lambda x, y, z: (x * 2, y + 2), 2),
-    (lambda x, y, z: (x * 2, y * y), 2),                                      # a number is no tensor
+    # a number is no tensor
+    (lambda x, y, z: (x * 2, y * y), 2),
     (lambda x, y, z: (x * 2, z * 2), 2),                                      # nor another type
     (lambda x, y, z: (x * 2, y.mT * 2), 2),                                   # nor another order
     (lambda x, y, z: (a := x.sum() * 2, y * 2 + a), 2),
@@ -200,5 +209,6 @@ def test_parts_that_overlap_keep_their_order():
 
 @compiled
 def test_more_parts_than_a_launch_takes():
-    path = each(decayed, sized(*[(i % 7 + 1, 3) for i in range(600)]), sized(*[(i % 7 + 1, 3) for i in range(600)]))
+    path = each(decayed, sized(*[(i % 7 + 1, 3) for i in range(600)]),
+                sized(*[(i % 7 + 1, 3) for i in range(600)]))
     assert path["launches"] == 2

@@ -17,7 +17,8 @@ def examples():
                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                     doc = ast.get_docstring(node)
                     if doc and ">>>" in doc:
-                        yield path.relative_to(ROOT), getattr(node, "name", "module"), doc, getattr(node, "lineno", 1)
+                        yield (path.relative_to(ROOT), getattr(node, "name", "module"), doc,
+                               getattr(node, "lineno", 1))
 
 
 FOUND = list(examples())

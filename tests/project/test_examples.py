@@ -122,7 +122,8 @@ def lstm_language_model():
 class Attention(nn.Module):
     def __init__(self, width, heads, length):
         super().__init__()
-        self.c_attn, self.c_proj, self.heads = nn.Linear(width, 3 * width), nn.Linear(width, width), heads
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.heads = heads
         self.register_buffer("bias",
                              torch.tril(torch.ones(length, length)).view(1, 1, length, length))
 
@@ -152,7 +153,8 @@ class Block(nn.Module):
 class GPT(nn.Module):
     def __init__(self, tokens=12, width=16, length=8):
         super().__init__()
-        self.wte, self.wpe, self.length = nn.Embedding(tokens, width), nn.Embedding(length, width), length
+        self.wte, self.wpe = nn.Embedding(tokens, width), nn.Embedding(length, width)
+        self.length = length
         self.h = nn.ModuleList([Block(width, 2, length) for _ in range(2)])
         self.ln_f, self.lm_head = nn.LayerNorm(width), nn.Linear(width, tokens, bias=False)
 

@@ -1,4 +1,5 @@
-"""python -m tests.traps [option=value ...]: the table, with options for the trace (verify=off). With --peers: other tracers' table."""
+"""python -m tests.traps [option=value ...]: the table, with options for the trace (verify=off).
+With --peers: other tracers' table."""
 import sys
 
 if sys.argv[1:2] == ["--peers"]:

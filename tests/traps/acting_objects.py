@@ -8,7 +8,7 @@ import whet
 from tests.traps.harness import Box, outcome, ramp, thrice, trap
 
 
-# ---- objects that act when they are looked at -----------------------------------------------------------------------------
+# ---- objects that act when they are looked at ----------------------------------------------------
 @trap
 def an_object_counts_its_reads():
     """__getattribute__ with an effect."""

@@ -6,7 +6,7 @@ import whet
 from tests.traps.harness import Box, leaf, outcome, ramp, shares, thrice, trap
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 @trap
 def a_tensor_from_numpy_is_written_to_between():
     """from_numpy shares: the array changes, then is replaced behind the same name."""
@@ -24,7 +24,8 @@ def a_tensor_from_numpy_is_written_to_between():
 
 @trap
 def broadcast_views_are_written_to():
-    """In-place on an expanded tensor is an error; on what it was expanded from it is seen by all."""
+    """In-place on an expanded tensor is an error; on what it was expanded from it is seen by
+    all."""
     def f(row, x):
         wide = row.expand(3, 2)
         row.add_(x)

@@ -1,4 +1,5 @@
-"""Structures of arguments and results: None, dict, dataclass, *args, **kwargs, callables, and objects that are no tensors."""
+"""Structures of arguments and results: None, dict, dataclass, *args, **kwargs, callables, and
+objects that are no tensors."""
 import collections
 import dataclasses
 import enum
@@ -28,10 +29,12 @@ def none_or_a_tensor():
 @trap
 def a_dict_of_arguments():
     """Keys that come, go and change their order; a nested one."""
-    def f(batch): return {k: v * i for i, (k, v) in enumerate(batch.items()) if k != "meta"}, batch.get("meta", {}).get("scale", 1) * batch["x"]
+    def f(batch): return ({k: v * i for i, (k, v) in enumerate(batch.items()) if k != "meta"},
+                          batch.get("meta", {}).get("scale", 1) * batch["x"])
     def calls(f):
         x, y = ramp(2), ramp(3)
-        for batch in ({"x": x, "y": y}, {"y": y, "x": x}, {"x": x}, {"x": x, "y": y, "meta": {"scale": 3}}, {"x": y, "meta": {"scale": x[0]}}):
+        for batch in ({"x": x, "y": y}, {"y": y, "x": x}, {"x": x},
+                      {"x": x, "y": y, "meta": {"scale": 3}}, {"x": y, "meta": {"scale": x[0]}}):
             yield from thrice(lambda: f(batch))
     return f, calls
 
@@ -58,9 +61,11 @@ def a_dataclass_goes_in_and_out():
     class Output:
         y: Any
         n: int
-    def f(b): return Output(b.x * b.weight if b.mask is None else b.x.masked_fill(b.mask, 0.0), len(b.x))
+    def f(b): return Output(b.x * b.weight if b.mask is None else b.x.masked_fill(b.mask, 0.0),
+                            len(b.x))
     def calls(f):
-        for b in (Batch(ramp(3)), Batch(ramp(3), 2.0), Batch(ramp(3), mask=ramp(3) > 1), Batch(ramp(2))):
+        for b in (Batch(ramp(3)), Batch(ramp(3), 2.0), Batch(ramp(3), mask=ramp(3) > 1),
+                  Batch(ramp(2))):
             yield from thrice(lambda: f(b))
         b = Batch(ramp(3))
         for b.weight in (1.0, 5.0):
@@ -70,7 +75,8 @@ def a_dataclass_goes_in_and_out():
 
 @trap
 def a_named_tuple_goes_in_and_out():
-    """Its type is part of the result, and two of them with equal fields are different structures."""
+    """Its type is part of the result, and two of them with equal fields are different
+    structures."""
     class Pair(NamedTuple):
         a: Any
         b: Any
@@ -102,10 +108,12 @@ def as_many_arguments_as_one_likes():
 @trap
 def keywords_with_awkward_names():
     """self, f, fn, args, kwargs and name are names like any other."""
-    def f(self, fn=1.0, args=2.0, /, name=3.0, **kwargs): return self * fn + args * name + sum(kwargs.values())
+    def f(self, fn=1.0, args=2.0, /, name=3.0,
+          **kwargs): return (self * fn + args * name + sum(kwargs.values()))
     def calls(f):
         yield from thrice(lambda: f(ramp(2), 2.0, name=4.0))
-        yield from thrice(lambda: f(ramp(2), self=ramp(2), fn=5.0, args=1.0, kwargs=2.0, function=3.0))
+        yield from thrice(lambda: f(ramp(2), self=ramp(2), fn=5.0, args=1.0, kwargs=2.0,
+                                    function=3.0))
     return f, calls
 
 
@@ -115,7 +123,8 @@ def by_position_or_by_name():
     def f(a, b, *, c=0.0): return a - b * 2 + c
     def calls(f):
         x, y = ramp(2), -ramp(2)
-        for call in (lambda: f(x, y), lambda: f(a=x, b=y), lambda: f(b=x, a=y), lambda: f(x, b=y, c=1.0), lambda: f(x, c=y, b=1.0)):
+        for call in (lambda: f(x, y), lambda: f(a=x, b=y), lambda: f(b=x, a=y),
+                     lambda: f(x, b=y, c=1.0), lambda: f(x, c=y, b=1.0)):
             yield from thrice(call)
     return f, calls
 
@@ -125,7 +134,8 @@ def arguments_that_do_not_fit():
     """Too many, too few, unknown: Python's own TypeError with the function's own name."""
     def f(x, y=1.0): return x * y
     def calls(f):
-        for call in (lambda: f(ramp(2)), lambda: f(), lambda: f(ramp(2), 1, 2), lambda: f(ramp(2), z=3), lambda: f(ramp(2), x=1), lambda: f(ramp(2))):
+        for call in (lambda: f(ramp(2)), lambda: f(), lambda: f(ramp(2), 1, 2),
+                     lambda: f(ramp(2), z=3), lambda: f(ramp(2), x=1), lambda: f(ramp(2))):
             yield from thrice(lambda: outcome(call))
     return f, calls
 
@@ -133,7 +143,9 @@ def arguments_that_do_not_fit():
 @trap
 def tuples_are_no_lists():
     """The same tensors in a list, a tuple, a deque, nested in another way."""
-    def f(xs): return type(xs).__name__, [x * 2 if isinstance(x, whet.Tensor) else len(x) for x in xs], xs[:1] if isinstance(xs, tuple) else None
+    def f(xs): return (type(xs).__name__,
+                       [x * 2 if isinstance(x, whet.Tensor) else len(x) for x in xs],
+                       xs[:1] if isinstance(xs, tuple) else None)
     def calls(f):
         a, b = ramp(2), ramp(3)
         for xs in ([a, b], (a, b), collections.deque([a, b]), [a, [b]], [[a, b]], ((a, b), ()), []):
@@ -149,8 +161,8 @@ def a_string_is_an_option():
         y = F.mse_loss(x, x * 2, reduction=reduction).to(dtype)
         return y.sum() if kind is Kind.SUM else y.mean()
     def calls(f):
-        for option in (("mean", Kind.SUM, whet.float32), ("none", Kind.SUM, whet.float32), ("none", Kind.MEAN, whet.float64),
-                       ("sum", Kind.SUM, whet.half)):
+        for option in (("mean", Kind.SUM, whet.float32), ("none", Kind.SUM, whet.float32),
+                       ("none", Kind.MEAN, whet.float64), ("sum", Kind.SUM, whet.half)):
             yield from thrice(lambda: f(ramp(3), *option))
         yield outcome(lambda: f(ramp(3), "product", Kind.SUM, whet.float32))
     return f, calls
@@ -161,7 +173,8 @@ def slices_and_ranges():
     """Indices as arguments: slices, Ellipsis, None, ranges, tuples of them, negative ones."""
     def f(x, i): return x[i] * 2
     def calls(f):
-        for i in (slice(1, None), slice(None, None, 2), ..., None, (0, slice(0, 2)), (..., -1), [0, 1], range(2), True, (slice(-2, None), None), 1):
+        for i in (slice(1, None), slice(None, None, 2), ..., None, (0, slice(0, 2)), (..., -1),
+                  [0, 1], range(2), True, (slice(-2, None), None), 1):
             yield from thrice(lambda: outcome(lambda: f(ramp(3, 4), i)))
     return f, calls
 
@@ -267,7 +280,8 @@ def a_tensor_of_a_subclass():
         def double(self): return self * 2
     def f(x): return x * 3, x, type(x).__name__, x.double() if isinstance(x, Mine) else x
     def calls(f):
-        for x in (ramp(2), nn.Parameter(ramp(2)), ramp(2).as_subclass(Mine), nn.Parameter(ramp(2), requires_grad=False), leaf(2)):
+        for x in (ramp(2), nn.Parameter(ramp(2)), ramp(2).as_subclass(Mine),
+                  nn.Parameter(ramp(2), requires_grad=False), leaf(2)):
             yield from thrice(lambda: (f(x), f(x)[1] is x))
     return f, calls
 
@@ -296,7 +310,8 @@ def numbers_and_strings_of_ones_own():
         def scale(self): return self * self.unit
     class Name(str):
         suffix = ""
-    def f(x, n, s): return x * (n.scale() if isinstance(n, Steps) else n), s + getattr(s, "suffix", "?")
+    def f(x, n, s): return (x * (n.scale() if isinstance(n, Steps) else n),
+                            s + getattr(s, "suffix", "?"))
     def calls(f):
         a, b = Steps(2), Steps(2)
         b.unit, tail = 10.0, Name("s")
@@ -339,7 +354,8 @@ def a_structure_as_deep_as_one_likes():
         type(t)(walk(v, d + 1) for v in t) if isinstance(t, (list, tuple)) else t
     def f(tree): return walk(tree)
     def calls(f):
-        for tree in ([ramp(1), {"a": (ramp(2), None, "s")}], [ramp(1), {"a": (ramp(2), 1.0, "s")}], {"b": [[[[ramp(1)]]]]}, (), [ramp(1), {}]):
+        for tree in ([ramp(1), {"a": (ramp(2), None, "s")}], [ramp(1), {"a": (ramp(2), 1.0, "s")}],
+                     {"b": [[[[ramp(1)]]]]}, (), [ramp(1), {}]):
             yield from thrice(lambda: f(tree))
     return f, calls
 
@@ -347,7 +363,8 @@ def a_structure_as_deep_as_one_likes():
 @trap
 def outputs_of_all_kinds():
     """Numbers, strings, types, ranges, sets and the shape beside the tensors."""
-    def f(x): return x.shape, x.dtype, x.device, {1, "a"}, range(len(x)), b"\x00", x * 1, type(x), slice(0, len(x)), None, ..., np.float32(1.5), 1j
+    def f(x): return (x.shape, x.dtype, x.device, {1, "a"}, range(len(x)), b"\x00", x * 1, type(x),
+                      slice(0, len(x)), None, ..., np.float32(1.5), 1j)
     def calls(f):
         for x in (ramp(2), ramp(3), ramp(2).double()):
             yield from thrice(lambda: [v for v in f(x) if v is not ...])

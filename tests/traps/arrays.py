@@ -151,7 +151,8 @@ def arrays_in_containers():
             a, b = np.arange(3.0) + i, np.ones(3) * i
             d, t, many, batch, pair = {"x": b}, (a, 1), [a], Batch(b, 2), Pair(a, b)
             out = f(d, t, many, batch, pair)
-            yield out, d, t, many, batch, pair, out[0] is d, out[1] is t, out[2] is many, out[1][0] is a, many[1] is a, batch.x is b
+            yield (out, d, t, many, batch, pair, out[0] is d, out[1] is t, out[2] is many,
+                   out[1][0] is a, many[1] is a, batch.x is b)
     return f, calls
 
 
@@ -442,7 +443,8 @@ def numbers_of_numpy_meet_tensors():
 
 @trap
 def arrays_of_numpy_meet_tensors():
-    """What NumPy made of a tensor's memory, beside tensors: by operators and by NumPy's functions."""
+    """What NumPy made of a tensor's memory, beside tensors: by operators and by NumPy's
+    functions."""
     def f(x, y):
         a = y.numpy()
         return (a * x, x + np.exp(a), (a * 2) @ x, (a > 0.5) * x, np.maximum(a, 1) - x,

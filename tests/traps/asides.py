@@ -22,7 +22,7 @@ from whet.utils.checkpoint import checkpoint
 from tests.traps.harness import Box, leaf, outcome, ramp, thrice, trap
 
 
-# ---- state that hides -----------------------------------------------------------------------------------------------------
+# ---- state that hides ----------------------------------------------------------------------------
 @trap
 def bound_methods_lead_to_what_changes(trace):
     """array.sum, of an array that nothing else leads to, and the get of a context variable."""
@@ -41,7 +41,8 @@ def bound_methods_lead_to_what_changes(trace):
 
 @trap
 def records_that_are_containers(trace):
-    """Dataclasses that are dicts, ordered dicts or lists, and one whose base has slots: what is in them is no field."""
+    """Dataclasses that are dicts, ordered dicts or lists, and one whose base has slots: what is in
+    them is no field."""
     class Slotted: __slots__ = ("s",)
     @dataclasses.dataclass
     class Out(dict): a: typing.Any = None
@@ -64,14 +65,16 @@ def records_that_are_containers(trace):
                 o = Over()
                 o.s = k
                 x = ramp(3) * k
-                yield f(given(Out, ("x", x))), ordered(given(Ordered, ("x", x), ("s", k))), listed(given(Listed, x, k)), over(ramp(3), o)
+                yield (f(given(Out, ("x", x))), ordered(given(Ordered, ("x", x), ("s", k))),
+                       listed(given(Listed, x, k)), over(ramp(3), o))
         yield from thrice(lambda: f(given(Out, ("x", ramp(3)), ("y", 1))))
     return f, calls
 
 
 @trap
 def a_named_tuple_is_more_than_its_fields():
-    """An attribute of its class, a property, a method, and what lies beside the fields: numbers and a tensor that is written to."""
+    """An attribute of its class, a property, a method, and what lies beside the fields: numbers and
+    a tensor that is written to."""
     class P(collections.namedtuple("P", "a")):
         scale = 2.0
         @property
@@ -120,7 +123,8 @@ def a_gradient_has_a_history():
 
 @trap
 def one_gradient_is_two():
-    """a.grad is b.grad, until they are two; and a gradient that is held by another name, until it is another."""
+    """a.grad is b.grad, until they are two; and a gradient that is held by another name, until it
+    is another."""
     a, b, o = leaf(3), leaf(3), Box(g=None)
     def f(x):
         with whet.no_grad():
@@ -146,7 +150,9 @@ def one_gradient_is_two():
 def generators_are_made_and_copied_inside():
     """Generator(), clone_state() and deepcopy: each call's draws start where they did."""
     g = whet.Generator().manual_seed(3)
-    def f(x): return x + whet.randn(3, generator=whet.Generator()), whet.rand(3, generator=g.clone_state()), whet.rand(3, generator=copy.deepcopy(g))
+    def f(x): return (x + whet.randn(3, generator=whet.Generator()),
+                      whet.rand(3, generator=g.clone_state()),
+                      whet.rand(3, generator=copy.deepcopy(g)))
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
         g.manual_seed(5)
@@ -171,7 +177,8 @@ def seeds_in_many_places():
         d = whet.rand(2)
         whet.set_rng_state(state)
         g.manual_seed(seed + 1)
-        return x + b, a, c - d, whet.rand(2, generator=g), whet.initial_seed() if seed == 3 else None
+        return (x + b, a, c - d, whet.rand(2, generator=g),
+                whet.initial_seed() if seed == 3 else None)
     def calls(f):
         for seed in (1, 1, 1, 2, 2, 2, 1, 3, 3, 3):
             yield f(ramp(3), seed), whet.rand(1), whet.rand(1, generator=g)
@@ -183,7 +190,8 @@ def seeds_in_many_places():
 
 @trap
 def layers_are_frozen_in_turn():
-    """requires_grad_ of parameters inside: one network learns, then the other; what is left is another flag."""
+    """requires_grad_ of parameters inside: one network learns, then the other; what is left is
+    another flag."""
     g, d = nn.Linear(3, 3), nn.Linear(3, 1)
     both = [optim.SGD(m.parameters(), lr=0.1) for m in (g, d)]
     def f(x):
@@ -201,7 +209,8 @@ def layers_are_frozen_in_turn():
         for k in range(9):
             if k == 5:
                 d.requires_grad_(True)
-            yield f(ramp(2, 3)), g.weight.detach().clone(), d.weight.detach().clone(), d.weight.requires_grad
+            yield (f(ramp(2, 3)), g.weight.detach().clone(), d.weight.detach().clone(),
+                   d.weight.requires_grad)
     return f, calls
 
 
@@ -255,8 +264,10 @@ def a_date_goes_by_the_place():
 
 @trap
 def values_of_the_library_are_settings():
-    """Paths, dates, decimals and patterns among the attributes of what is reached; they are exchanged."""
-    o = Box(path=pathlib.Path("/tmp/a"), day=datetime.date(2020, 1, 3), rate=decimal.Decimal("1.5"), words=re.compile("a+"))
+    """Paths, dates, decimals and patterns among the attributes of what is reached; they are
+    exchanged."""
+    o = Box(path=pathlib.Path("/tmp/a"), day=datetime.date(2020, 1, 3), rate=decimal.Decimal("1.5"),
+            words=re.compile("a+"))
     def f(x): return x * o.day.day * float(o.rate) * len(o.words.findall("aabaa"))
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
@@ -267,10 +278,11 @@ def values_of_the_library_are_settings():
     return f, calls
 
 
-# ---- streams that are put aside -------------------------------------------------------------------------------------------
+# ---- streams that are put aside ------------------------------------------------------------------
 @trap
 def lines_are_hidden(trace):
-    """redirect_stdout to a stream of the call's, to one from outside, and sys.stdout = ... by hand."""
+    """redirect_stdout to a stream of the call's, to one from outside, and sys.stdout = ... by
+    hand."""
     there, by_hand = io.StringIO(), io.StringIO()
     @trace
     def outside(x):
@@ -298,17 +310,19 @@ def lines_are_hidden(trace):
     return f, calls
 
 
-# ---- what training scripts do ---------------------------------------------------------------------------------------------
+# ---- what training scripts do --------------------------------------------------------------------
 @trap
 def blocks_run_again_in_backward():
-    """Checkpointed blocks in a step: dropout draws its numbers twice, batch norm and a counter count twice, a line is printed twice."""
+    """Checkpointed blocks in a step: dropout draws its numbers twice, batch norm and a counter
+    count twice, a line is printed twice."""
     o = Box(n=0)
     class Count(nn.Module):
         def forward(self, x):
             o.n += 1
             print("run")
             return x.tanh()
-    blocks = nn.ModuleList([nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.3), Count()) for _ in range(2)])
+    blocks = nn.ModuleList([nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.3),
+                                          Count()) for _ in range(2)])
     opt = optim.AdamW(blocks.parameters(), lr=0.1)
     def f(x):
         opt.zero_grad()
@@ -322,13 +336,15 @@ def blocks_run_again_in_backward():
         for k in range(8):
             if k == 5:
                 blocks.eval()
-            yield f(ramp(4, 3)), blocks[0][0].weight.detach().clone(), blocks[1][1].running_mean.clone(), o.n, whet.rand(1)
+            yield (f(ramp(4, 3)), blocks[0][0].weight.detach().clone(),
+                   blocks[1][1].running_mean.clone(), o.n, whet.rand(1))
     return f, calls
 
 
 @trap
 def a_gradient_is_penalised():
-    """x = (...).requires_grad_(), a gradient with a graph, its norm, and backward through that; the result's graph is used up then."""
+    """x = (...).requires_grad_(), a gradient with a graph, its norm, and backward through that; the
+    result's graph is used up then."""
     d = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     opt = optim.Adam(d.parameters(), lr=0.1)
     def f(a, b):
@@ -349,16 +365,20 @@ def a_gradient_is_penalised():
 
 @trap
 def tensors_are_made_of_numbers_that_vary():
-    """full, tensor, new_full of counters and rates: large, negative, not finite, too large for float32, of other types."""
+    """full, tensor, new_full of counters and rates: large, negative, not finite, too large for
+    float32, of other types."""
     o = Box(t=10, v=0.5)
     def f(x):
         o.t -= 1
         o.v *= -1.5
-        return (x * whet.full((3,), o.t), whet.tensor(o.t), whet.full((2, 2), o.v), whet.tensor(o.v), x.new_full((2,), o.t), whet.full((0,), o.v),
-                whet.full((3,), o.t, dtype=whet.float32), whet.full((), o.v, dtype=whet.float64), whet.tensor(o.v, dtype=whet.float64))
+        return (x * whet.full((3,), o.t), whet.tensor(o.t), whet.full((2, 2), o.v),
+                whet.tensor(o.v), x.new_full((2,), o.t), whet.full((0,), o.v),
+                whet.full((3,), o.t, dtype=whet.float32), whet.full((), o.v, dtype=whet.float64),
+                whet.tensor(o.v, dtype=whet.float64))
     def calls(f):
         for _ in range(8):
             yield f(ramp(3))
-        for o.t, o.v in ((0, -0.0), (5, float("nan")), (2 ** 39, float("inf")), (3, 1e300), (1, 5e-324), (1, 1.0)):
+        for o.t, o.v in ((0, -0.0), (5, float("nan")), (2 ** 39, float("inf")), (3, 1e300),
+                         (1, 5e-324), (1, 1.0)):
             yield outcome(lambda: f(ramp(3)))
     return f, calls

@@ -39,7 +39,8 @@ def backward_inside():
 
 @trap
 def a_gradient_is_replaced():
-    """.grad None, zeros, one of the user's own, and one that is shared: each accumulates in its own way."""
+    """.grad None, zeros, one of the user's own, and one that is shared: each accumulates in its own
+    way."""
     w = leaf(3)
     def f(x): (x * w).sum().backward()
     def calls(f):
@@ -164,7 +165,8 @@ def a_hook_on_an_argument():
         log = []
         for k in range(6):
             x = leaf(3)
-            handle = x.register_hook(lambda g: log.append(g.sum().item()) or g * 10) if k > 2 else None
+            handle = (x.register_hook(lambda g: log.append(g.sum().item()) or g * 10) if k > 2
+                      else None)
             y = f(x)
             if k == 5:
                 handle.remove()
@@ -338,9 +340,11 @@ def a_write_to_a_view_with_a_gradient():
 
 @trap
 def which_outputs_have_a_history():
-    """is_leaf, requires_grad and grad_fn of outputs: a leaf, a detached one, an integer, an input, a new leaf."""
+    """is_leaf, requires_grad and grad_fn of outputs: a leaf, a detached one, an integer, an input,
+    a new leaf."""
     w = leaf(3)
-    def f(x): return w, x * w, (x * w).detach(), (x * w).argmax(), x, x.clone().requires_grad_(), w.view(3, 1)
+    def f(x): return (w, x * w, (x * w).detach(), (x * w).argmax(), x, x.clone().requires_grad_(),
+                      w.view(3, 1))
     def calls(f):
         for x in (ramp(3), leaf(3), ramp(3)):
             for _ in range(3):

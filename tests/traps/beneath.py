@@ -16,7 +16,7 @@ from tests.traps.harness import Box, leaf, outcome, ramp, thrice, trap
 T = typing.TypeVar("T")
 
 
-# ---- memory that overlaps --------------------------------------------------------------------------------------------------
+# ---- memory that overlaps ------------------------------------------------------------------------
 @trap
 def a_matrix_and_its_transpose():
     """f(t, t.t()) writes to one and reads the other."""
@@ -62,7 +62,7 @@ def a_state_that_is_shifted():
     return f, calls
 
 
-# ---- gradients and attributes of tensors -----------------------------------------------------------------------------------
+# ---- gradients and attributes of tensors ---------------------------------------------------------
 @trap
 def a_gradient_is_given_back_and_replaced():
     """The gradient that was there is returned, and another put in its place."""
@@ -79,7 +79,8 @@ def a_gradient_is_given_back_and_replaced():
 
 @trap
 def tensors_with_attributes():
-    """A parameter, a captured tensor and an argument have a `scale`, which is changed, set inside, and taken away."""
+    """A parameter, a captured tensor and an argument have a `scale`, which is changed, set inside,
+    and taken away."""
     w, b = leaf(3), ramp(3)
     w.scale = b.scale = 2.0
     def f(x):
@@ -87,19 +88,22 @@ def tensors_with_attributes():
         return x * w.scale + b.scale * getattr(x, "bias", 1.0), x.seen
     def calls(f):
         x = ramp(3)
-        for change in (lambda: None, lambda: setattr(w, "scale", 3.0), lambda: setattr(b, "scale", 4.0), lambda: setattr(x, "bias", 5.0),
+        for change in (lambda: None, lambda: setattr(w, "scale", 3.0),
+                       lambda: setattr(b, "scale", 4.0), lambda: setattr(x, "bias", 5.0),
                        lambda: delattr(x, "bias")):
             change()
             yield from thrice(lambda: f(x))
     return f, calls
 
 
-# ---- attributes of functions and what stands for them ----------------------------------------------------------------------
+# ---- attributes of functions and what stands for them --------------------------------------------
 @trap
 def attributes_of_what_wraps_a_function():
-    """A partial, a static method, a dispatcher, a decorated function and a new type have attributes of their own."""
+    """A partial, a static method, a dispatcher, a decorated function and a new type have attributes
+    of their own."""
     def plain(x): return x + 1
-    things = [functools.partial(plain), staticmethod(plain), functools.singledispatch(plain), whet.no_grad()(plain), typing.NewType("Id", int)]
+    things = [functools.partial(plain), staticmethod(plain), functools.singledispatch(plain),
+              whet.no_grad()(plain), typing.NewType("Id", int)]
     for t in things:
         t.scale = 1.0
     p, s, d, g, n = things
@@ -147,15 +151,17 @@ def classes_behind_aliases():
     return f, calls
 
 
-# ---- names that are put together -------------------------------------------------------------------------------------------
+# ---- names that are put together -----------------------------------------------------------------
 @trap
 def a_name_in_a_module_is_put_together_by_a_helper():
-    """The module is in an object, getattr in a helper or under another name, the list is changed in place."""
+    """The module is in an object, getattr in a helper or under another name, the list is changed in
+    place."""
     mod = types.ModuleType("settings")
     mod.scale, mod.table = 2.0, [1.0, {"k": 1.0}]
     o, look = Box(mod=mod, key="".join(["sc", "ale"]), other="".join(["ta", "ble"])), getattr
     def helper(m, name): return getattr(m, name)
-    def f(x): return x * look(o.mod, o.key) + helper(o.mod, o.other)[0] - helper(o.mod, o.other)[1]["k"]
+    def f(x): return (x * look(o.mod, o.key) + helper(o.mod, o.other)[0]
+                      - helper(o.mod, o.other)[1]["k"])
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
         mod.scale = 3.0
@@ -208,7 +214,7 @@ def type_under_another_name():
     return f, calls
 
 
-# ---- containers with methods of their own ----------------------------------------------------------------------------------
+# ---- containers with methods of their own --------------------------------------------------------
 @trap
 def containers_that_hide_what_they_hold():
     """A dict, a list and a set of which the iteration, the length or the truth are the user's."""
@@ -253,7 +259,7 @@ def containers_that_count_who_asks():
     return f, calls
 
 
-# ---- what a run finds in place of a list or a number -----------------------------------------------------------------------
+# ---- what a run finds in place of a list or a number ---------------------------------------------
 @trap
 def a_log_is_joined_and_given_back():
     """[0.0] + log, lst += log, operator.concat, log.__class__ and log itself as a result."""
@@ -294,7 +300,8 @@ def numbers_leave_in_parts_of_things():
     def calls(f):
         for _ in range(12):
             got = outcome(lambda: f(ramp(2)))
-            yield got, o.last[0], o.last[1].args, [type(k).__name__ for k in (*o.last[0], o.last[1].args[0])]
+            yield got, o.last[0], o.last[1].args, [type(k).__name__
+                                                   for k in (*o.last[0], o.last[1].args[0])]
             if type(got) is tuple and type(got[0]) is slice:
                 yield type(got[0].stop).__name__, type(got[1][0]).__name__, range(100)[got[0]]
     return f, calls
@@ -325,7 +332,7 @@ def the_order_of_a_set():
     return f, calls
 
 
-# ---- variables of contexts and threads -------------------------------------------------------------------------------------
+# ---- variables of contexts and threads -----------------------------------------------------------
 @trap
 def variables_of_a_context_hold_anything():
     """A ContextVar gets tuples, one of a single thing, tensors, text, nothing."""

@@ -14,7 +14,7 @@ from whet import nn
 from tests.traps.harness import Box, leaf, ramp, thrice, trap
 
 
-# ---- who calls, and as what -----------------------------------------------------------------------------------------------
+# ---- who calls, and as what ----------------------------------------------------------------------
 @trap
 def methods_of_all_kinds_are_traced(trace):
     """A classmethod, a staticmethod, a property and a cached property that are traces."""
@@ -37,7 +37,8 @@ def methods_of_all_kinds_are_traced(trace):
         for m in (Model(), Other()):
             m.value = ramp(2)
             for _ in range(3):
-                yield m.of_class(ramp(2)), m.static(ramp(2)), m.double, m.method(ramp(2)), Model.method(m, ramp(2))
+                yield (m.of_class(ramp(2)), m.static(ramp(2)), m.double, m.method(ramp(2)),
+                       Model.method(m, ramp(2)))
             m.scale, m.value = 9.0, ramp(2) * 3
             yield from thrice(lambda: (m.of_class(ramp(2)), m.double, m.method(ramp(2))))
     return (lambda x: x), calls
@@ -76,7 +77,8 @@ def copies_of_a_trace(trace):
             model.w.mul_(5)
         yield from thrice(lambda: (f(ramp(2)), g(ramp(2))))
         h = trace(A_FUNCTION)
-        yield pickle.loads(pickle.dumps(model.state_dict()))["w"], inspect.signature(h) == inspect.signature(A_FUNCTION), h.__name__, h.__doc__
+        yield (pickle.loads(pickle.dumps(model.state_dict()))["w"],
+               inspect.signature(h) == inspect.signature(A_FUNCTION), h.__name__, h.__doc__)
         h.note = 3
         yield h.note, hasattr(A_FUNCTION, "note"), h(ramp(2)), callable(h)
     return (lambda x: x), calls

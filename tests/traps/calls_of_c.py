@@ -9,7 +9,7 @@ import numpy as np
 from tests.traps.harness import outcome, ramp, thrice, trap
 
 
-# ---- bound methods of C, which hold what they are bound to ----------------------------------------------------------------
+# ---- bound methods of C, which hold what they are bound to ---------------------------------------
 @trap
 def a_bound_get_of_a_dict():
     """get = table.get: the table is inside a built-in method."""
@@ -75,7 +75,7 @@ def a_queue_is_emptied_by_a_bound_method():
     return f, calls
 
 
-# ---- functions of C that are called out of sight --------------------------------------------------------------------------
+# ---- functions of C that are called out of sight -------------------------------------------------
 @trap
 def print_in_a_partial():
     """say = partial(print, flush=True), as in scripts for clusters."""

@@ -388,7 +388,8 @@ def pythons_own_max_and_sorted():
 def any_and_all_of_pieces():
     """Builtins that stop at the first answer."""
     def f(x):
-        return x + 1 if any(row.sum() > 5 for row in x) else x - 1 if all(row[0] > 0 for row in x) else x * 0
+        return (x + 1 if any(row.sum() > 5 for row in x) else x - 1 if all(row[0] > 0 for row in x)
+                else x * 0)
     def calls(f):
         for x in (ramp(3, 2), ramp(3, 2) * 2, -ramp(3, 2), ramp(3, 2)):
             yield from thrice(lambda: f(x))

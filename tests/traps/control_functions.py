@@ -5,7 +5,7 @@ import whet
 from tests.traps.harness import Box, leaf, outcome, ramp, shares, thrice, trap
 
 
-# ---- control flow as functions ------------------------------------------------------------------------------------------
+# ---- control flow as functions -------------------------------------------------------------------
 @trap
 def a_cond_whose_predicate_flips():
     """The recording knows one branch only."""
@@ -34,7 +34,8 @@ def a_cond_over_what_a_closure_holds():
 
 @trap
 def a_branch_that_leaves_something_behind():
-    """The branch that is not taken counts, prints and writes; the recording must not run it for that."""
+    """The branch that is not taken counts, prints and writes; the recording must not run it for
+    that."""
     log, seen = [], ramp(2)
     def down(x):
         log.append(len(log))
@@ -69,7 +70,8 @@ def a_cond_that_gives_an_operand_back():
 def random_numbers_in_one_branch():
     """Drawn anew at each call, and only where that branch is taken."""
     def f(x):
-        return whet.cond(x.sum() > 0, lambda x: x + whet.rand(2), lambda x: x * 2, (x,)) + whet.rand(2)
+        return (whet.cond(x.sum() > 0, lambda x: x + whet.rand(2), lambda x: x * 2, (x,))
+                + whet.rand(2))
     def calls(f):
         for sign in (1, -1, 1, -1):
             yield from thrice(lambda: f(ramp(2) * sign))
@@ -96,7 +98,8 @@ def gradients_through_a_cond():
 def a_while_loop_of_any_number_of_rounds():
     """None at first, then many."""
     def f(n, x):
-        return whet.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, (x * 1.25).sin()), (whet.tensor(0), x))
+        return whet.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, (x * 1.25).sin()),
+                               (whet.tensor(0), x))
     def calls(f):
         for n in (0, 3, 1, 0, 50):
             yield from thrice(lambda: f(whet.tensor(n), ramp(3)))
@@ -105,9 +108,11 @@ def a_while_loop_of_any_number_of_rounds():
 
 @trap
 def what_is_carried_is_the_callers():
-    """After no round the results are not the operands, and a write to one does not reach the other."""
+    """After no round the results are not the operands, and a write to one does not reach the
+    other."""
     def f(n, x, y):
-        return whet.while_loop(lambda i, x, y: i < n, lambda i, x, y: (i + 1, y, x), (whet.tensor(0), x, y))
+        return whet.while_loop(lambda i, x, y: i < n, lambda i, x, y: (i + 1, y, x),
+                               (whet.tensor(0), x, y))
     def calls(f):
         for n in (0, 2, 1, 0):
             for _ in range(3):
@@ -136,7 +141,8 @@ def an_error_in_a_later_round():
     """An index runs out of the table after some rounds."""
     table = ramp(4)
     def f(i):
-        return whet.while_loop(lambda i, s: i != 2, lambda i, s: (i + 1, s + table[i.reshape(1)]), (i, table[:1] * 0))
+        return whet.while_loop(lambda i, s: i != 2, lambda i, s: (i + 1, s + table[i.reshape(1)]),
+                               (i, table[:1] * 0))
     def calls(f):
         for i in (0, 1, 2, 3, 0):
             yield from thrice(lambda: outcome(lambda: f(whet.tensor(i))))
@@ -152,7 +158,8 @@ def conds_in_a_scan_in_a_while_loop():
     def f(xs):
         def body(i, xs):
             return i + 1, whet.scan(step, xs[0] * 0, xs, reverse=True)[1]
-        return whet.while_loop(lambda i, xs: (i < 5) & (xs.abs().sum() < 100), body, (whet.tensor(0), xs))
+        return whet.while_loop(lambda i, xs: (i < 5) & (xs.abs().sum() < 100), body,
+                               (whet.tensor(0), xs))
     def calls(f):
         for sign in (1, -1, 0.1, 1):
             yield from thrice(lambda: f(ramp(4) * sign - 1))

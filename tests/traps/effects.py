@@ -1,4 +1,5 @@
-"""Effects and sources that no tensor carries: output, containers, caches, context, time, threads."""
+"""Effects and sources that no tensor carries: output, containers, caches, context, time,
+threads."""
 import asyncio
 import collections
 import contextvars
@@ -231,10 +232,12 @@ def a_context_variable_is_set():
 @trap
 def an_environment_variable_is_read():
     """os.environ and os.getenv."""
-    def f(x): return x * float(os.environ.get("TRAP_SCALE", "1")) + ("TRAP_SHIFT" in os.environ) + len(os.getenv("TRAP_NAME", ""))
+    def f(x): return (x * float(os.environ.get("TRAP_SCALE", "1")) + ("TRAP_SHIFT" in os.environ)
+                      + len(os.getenv("TRAP_NAME", "")))
     def calls(f):
         yield from thrice(lambda: f(ramp(2)))
-        for name, value in (("TRAP_SCALE", "3"), ("TRAP_SHIFT", ""), ("TRAP_NAME", "long"), ("TRAP_SCALE", "4")):
+        for name, value in (("TRAP_SCALE", "3"), ("TRAP_SHIFT", ""), ("TRAP_NAME", "long"),
+                            ("TRAP_SCALE", "4")):
             os.environ[name] = value
             yield from thrice(lambda: f(ramp(2)))
         del os.environ["TRAP_SCALE"]
@@ -386,7 +389,8 @@ def a_number_of_this_thread():
     def calls(f):
         out = []
         yield from thrice(lambda: f(ramp(2)))
-        t = threading.Thread(target=lambda: out.extend([f(ramp(2)), f(ramp(2)), setattr(local, "scale", 9.0), f(ramp(2))]))
+        t = threading.Thread(target=lambda: out.extend([f(ramp(2)), f(ramp(2)),
+                                                        setattr(local, "scale", 9.0), f(ramp(2))]))
         t.start()
         t.join(60)
         yield out, f(ramp(2))

@@ -10,7 +10,7 @@ from whet import nn
 from tests.traps.harness import outcome, ramp, thrice, trap
 
 
-# ---- control of the flow ---------------------------------------------------------------------------------------------------
+# ---- control of the flow -------------------------------------------------------------------------
 @trap
 def finally_has_the_last_word():
     """return in finally, and a write that happens whatever is raised."""
@@ -170,7 +170,8 @@ def a_recursive_structure_of_modules():
         def __init__(self, depth):
             super().__init__()
             self.scale = nn.Parameter(whet.tensor(float(depth + 1)))
-            self.children_of_it = nn.ModuleList([Tree(depth - 1) for _ in range(2)] if depth else [])
+            self.children_of_it = nn.ModuleList([Tree(depth - 1) for _ in range(2)] if depth
+                                                else [])
         def forward(self, x):
             return sum((c(x) for c in self.children_of_it), x * self.scale)
     tree = Tree(1)

@@ -1,4 +1,5 @@
-"""What programs keep at hand: caches by `id`, heaps of the best, settings in enums and records, files; and threads beside it all."""
+"""What programs keep at hand: caches by `id`, heaps of the best, settings in enums and records,
+files; and threads beside it all."""
 import collections
 import copy
 import dataclasses
@@ -25,7 +26,8 @@ from tests.traps.harness import Box, ramp, thrice, trap
 
 @trap
 def members_of_an_enum_have_attributes():
-    """An attribute of a member, a list that a member was made with, a dict that is its value; reached by name, attribute and argument."""
+    """An attribute of a member, a list that a member was made with, a dict that is its value;
+    reached by name, attribute and argument."""
     class Mode(enum.Enum):
         FAST = 1
         SLOW = 2
@@ -34,7 +36,9 @@ def members_of_an_enum_have_attributes():
         BASE = {"lr": 0.5}
     Mode.FAST.scale = 2.0
     o = Box(mode=Mode.FAST)
-    def f(x, m): return x * Mode.FAST.scale + o.mode.extra[0] * Settings.BASE.value["lr"] + m.value["lr"]
+    def f(x,
+          m): return (x * Mode.FAST.scale + o.mode.extra[0] * Settings.BASE.value["lr"]
+                      + m.value["lr"])
     def calls(f):
         yield from thrice(lambda: f(ramp(3), Settings.BASE))
         Mode.FAST.scale = 5.0
@@ -73,7 +77,8 @@ def parameters_are_known_by_their_id():
     """ids of tensors that the function reaches from outside, one of which is exchanged."""
     o = Box(a=ramp(3), b=ramp(3) * 2)
     rate, alive = {id(o.a): 0.5, id(o.b): 0.25}, [o.b]
-    def f(x): return sum(x * t * rate.get(id(t), 1.0) for t in (o.a, o.b)) + len({*map(id, (o.a, o.b))})
+    def f(x): return (sum(x * t * rate.get(id(t), 1.0) for t in (o.a, o.b))
+                      + len({*map(id, (o.a, o.b))}))
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
         rate[id(o.b)] = 4.0
@@ -89,7 +94,8 @@ def parameters_are_known_by_their_id():
 
 @trap
 def records_are_compared_by_identity():
-    """Dataclasses, named tuples and lists of numbers among the arguments: twice the same one, one that is reached from outside, the last one."""
+    """Dataclasses, named tuples and lists of numbers among the arguments: twice the same one, one
+    that is reached from outside, the last one."""
     @dataclasses.dataclass
     class C:
         k: float
@@ -100,7 +106,8 @@ def records_are_compared_by_identity():
         again, o.last = t is o.last, t
         return x * (2 if c is a else 3) + (5 if c is d else 7), again, l is m
     def calls(f):
-        for c, d, t, l in ((a, b, p, m),) * 3 + ((b, b, p, m), (b, b, q, m), (b, a, q, n), (b, a, q, n), (a, a, p, n), (a, b, q, m)):
+        for c, d, t, l in ((a, b, p, m),) * 3 + ((b, b, p, m), (b, b, q, m), (b, a, q, n),
+                                                 (b, a, q, n), (a, a, p, n), (a, b, q, m)):
             yield f(ramp(2), c, d, t, l)
         a.k = 2.0
         yield from thrice(lambda: f(ramp(2), a, b, p, m))
@@ -109,7 +116,8 @@ def records_are_compared_by_identity():
 
 @trap
 def an_argument_is_what_the_function_counts():
-    """A list is passed that the function also reaches: what is appended to the one is in the other."""
+    """A list is passed that the function also reaches: what is appended to the one is in the
+    other."""
     hist, other = [1.0], [1.0]
     def f(x, into):
         into.append(2.0)
@@ -123,7 +131,8 @@ def an_argument_is_what_the_function_counts():
 
 @trap
 def the_best_are_kept_on_a_heap():
-    """heapq works on the list itself: the numbers that are pushed rise at first, then they do not."""
+    """heapq works on the list itself: the numbers that are pushed rise at first, then they do
+    not."""
     heap, o = [], Box(v=1.0)
     def f(x):
         heapq.heappush(heap, o.v)
@@ -137,7 +146,8 @@ def the_best_are_kept_on_a_heap():
 
 @trap
 def methods_by_their_class():
-    """list.append, list.index and list.__len__ of a list that grows, methods of int and float of numbers that vary, a deque's length."""
+    """list.append, list.index and list.__len__ of a list that grows, methods of int and float of
+    numbers that vary, a deque's length."""
     l, o = [1.0], Box(v=1.0, n=1)
     def f(x, way):
         list.append(l, o.v)
@@ -161,7 +171,8 @@ def what_kind_of_stream_it_is():
     log.propagate = False
     def f(x):
         print(type(out).__name__, type(log).__name__, type(print).__name__, out.__class__.__name__)
-        return x * (1 if type(log) is logging.Logger else 2) * (1 if type(out) is io.StringIO else 5)
+        return (x * (1 if type(log) is logging.Logger else 2)
+                * (1 if type(out) is io.StringIO else 5))
     def calls(f):
         for k in range(6):
             yield f(ramp(2) * k)
@@ -170,7 +181,8 @@ def what_kind_of_stream_it_is():
 
 @trap
 def an_ordered_dict_is_a_cache():
-    """The least recently used goes: move_to_end, popitem, entries that are set, moved and deleted."""
+    """The least recently used goes: move_to_end, popitem, entries that are set, moved and
+    deleted."""
     cache = collections.OrderedDict()
     def f(x, k):
         if k in cache:
@@ -182,7 +194,8 @@ def an_ordered_dict_is_a_cache():
         return x
     def calls(f):
         for k in "aabbccabcabcaabbcc":
-            yield f(ramp(3), k), list(cache), list(cache.values()), list(reversed(cache)), len(cache)
+            yield f(ramp(3),
+                    k), list(cache), list(cache.values()), list(reversed(cache)), len(cache)
     return f, calls
 
 
@@ -197,7 +210,8 @@ def an_ordered_dict_goes_round():
         return x * v + next(iter(other.values()))
     def calls(f):
         for k in range(12):
-            yield f(ramp(3)), list(cache.items()), list(reversed(cache)), list(other), other == collections.OrderedDict(a=1, b=2)
+            yield (f(ramp(3)), list(cache.items()), list(reversed(cache)), list(other),
+                   other == collections.OrderedDict(a=1, b=2))
             if k % 4 == 3:
                 cache.clear(), cache.update(a=1, b=2, c=3)
     return f, calls
@@ -331,7 +345,8 @@ def one_code_with_two_namespaces():
 
 @trap
 def a_thread_changes_what_the_function_reaches():
-    """While the first call runs, a thread sets an attribute and appends to a list that the call reaches; later it does not."""
+    """While the first call runs, a thread sets an attribute and appends to a list that the call
+    reaches; later it does not."""
     o = Box(inside=False, flag=False, news=[])
     def f(x):
         o.inside = True
@@ -365,7 +380,8 @@ def a_thread_changes_what_the_function_reaches():
 
 @trap
 def threads_see_what_is_recorded():
-    """While calls with numbers that vary, a list that grows and printing are recorded, other threads use the same things."""
+    """While calls with numbers that vary, a list that grows and printing are recorded, other
+    threads use the same things."""
     o, out = Box(n=1, v=0.5, losses=[]), io.StringIO()
     def f(x):
         o.n += 1
@@ -378,8 +394,10 @@ def threads_see_what_is_recorded():
         seen, go = [], [True]
         def work():
             while go[0]:
-                seen.append((o.n + 1 > 0, o.v * 2 >= 0, len(o.losses) >= 0, isinstance(o.n, int), callable(print), math.sin(0.0) == 0, id(o) > 0,
-                             len(str(o.n)) > 0, time.time() > 0, out.closed, json.dumps([1]), sorted([o.v, 1.0])[0] >= 0))
+                seen.append((o.n + 1 > 0, o.v * 2 >= 0, len(o.losses) >= 0, isinstance(o.n, int),
+                             callable(print), math.sin(0.0) == 0, id(o) > 0, len(str(o.n)) > 0,
+                             time.time() > 0, out.closed, json.dumps([1]),
+                             sorted([o.v, 1.0])[0] >= 0))
         threads = [threading.Thread(target=work) for _ in range(2)]
         [t.start() for t in threads]
         try:
@@ -394,7 +412,8 @@ def threads_see_what_is_recorded():
 
 @trap
 def the_state_of_an_optimizer_comes_and_goes():
-    """opt.state, whose keys are parameters, is cleared, loaded and put back; gradients and data are set by hand."""
+    """opt.state, whose keys are parameters, is cleared, loaded and put back; gradients and data are
+    set by hand."""
     m = nn.Linear(2, 1)
     opt = optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
     def f(x):
@@ -424,7 +443,8 @@ def the_state_of_an_optimizer_comes_and_goes():
 
 @trap
 def closures_take_numbers_with_them():
-    """Numbers that vary as variables, defaults and keyword defaults of functions that are returned, and in a list that grows."""
+    """Numbers that vary as variables, defaults and keyword defaults of functions that are returned,
+    and in a list that grows."""
     o, tape = Box(n=1, v=0.5), []
     def f(x):
         o.n, o.v = o.n + 1, o.v * 0.9
@@ -435,7 +455,10 @@ def closures_take_numbers_with_them():
     def calls(f):
         for _ in range(9):
             y, a, b = f(ramp(2))
-            yield y, a(), b(), [type(v).__name__ for v in (*a(), *b())], a.__defaults__, a.__kwdefaults__, [t(1.0) for t in tape]
+            yield y, a(), b(), [type(v).__name__
+                                for v in (*a(),
+                                          *b())], a.__defaults__, a.__kwdefaults__, [
+                                              t(1.0) for t in tape]
     return f, calls
 
 
@@ -458,7 +481,8 @@ def results_are_keys():
 
 @trap
 def branches_and_rounds_leave_something():
-    """The branch of a cond that is taken sets an attribute, the other one changes bytes and a setting; rounds of a while_loop count."""
+    """The branch of a cond that is taken sets an attribute, the other one changes bytes and a
+    setting; rounds of a while_loop count."""
     o, raw, table = Box(last=None, n=0), bytearray(2), np.zeros(1, [("a", "f4")])
     record = table[0]
     def one(x):
@@ -480,7 +504,8 @@ def branches_and_rounds_leave_something():
         for way in (0, 1):
             for k in (1, 1, 1, -1, 4, 0.25, 4):
                 if way == 0 or k > 0:
-                    yield f(ramp(2) * k, way), o.last, o.n, raw[0], float(record["a"]), whet.get_default_dtype()
+                    yield f(ramp(2) * k,
+                            way), o.last, o.n, raw[0], float(record["a"]), whet.get_default_dtype()
                 whet.set_default_dtype(whet.float32)
                 o.last, o.n = None, 0
     return f, calls

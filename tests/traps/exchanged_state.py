@@ -147,7 +147,8 @@ def a_tensor_is_put_on_an_object():
 
 @trap
 def a_global_tensor_is_assigned():
-    """global LATEST inside the function: the module's name leads to another tensor after each call."""
+    """global LATEST inside the function: the module's name leads to another tensor after each
+    call."""
     def f(x):
         global LATEST
         LATEST = LATEST * 0.5 + x

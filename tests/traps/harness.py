@@ -1,9 +1,11 @@
 """What runs a trap: eagerly, then traced, from the same seeds; whatever can be seen of a call is compared.
 
-A trap makes its state afresh and returns `f`, the function to trace, and `calls(f)`, a generator that calls it several times (three alike in
-a row before and after something changes, so that a compiled program is in use) and yields all that a user could look at. A trap that
-takes an argument gets `trace` itself, for methods, nested traces and decorators. Beside the values of a yield, the harness compares what
-was printed and warned, the modes, the generators and the environment at that moment, and at the end every yielded value once more.
+A trap makes its state afresh and returns `f`, the function to trace, and `calls(f)`, a generator
+that calls it several times (three alike in a row before and after something changes, so that a
+compiled program is in use) and yields all that a user could look at. A trap that takes an argument
+gets `trace` itself, for methods, nested traces and decorators. Beside the values of a yield, the
+harness compares what was printed and warned, the modes, the generators and the environment at that
+moment, and at the end every yielded value once more.
 
     python -m tests.traps                       a table: right or wrong, and what was refused
     python -m tests.traps --peers [name ...]    the same programs under the tracers of others (`tests/traps/peers.py`)
@@ -52,7 +54,7 @@ def traps():
     return TRAPS
 
 
-# ---- what traps are written with ----------------------------------------------------------------------------------------
+# ---- what traps are written with -----------------------------------------------------------------
 def ramp(*shape, dtype=whet.float32):
     """0.5, 1, 1.5, ... in a shape."""
     return (whet.arange(1, 1 + int(np.prod(shape))).reshape(shape) * 0.5).to(dtype)
@@ -92,7 +94,7 @@ def shares(a, b):
     return bool(np.shares_memory(numbers(a), numbers(b)))
 
 
-# ---- what can be seen of a value (`tests.traps.peers` puts its own in place of the first four) -------------------------
+# ---- what can be seen of a value (`tests.traps.peers` puts its own in place of the first four) ---
 def numbers(t):
     """What a tensor holds, as an array."""
     return t.detach().numpy()
@@ -109,7 +111,8 @@ def environment():
 
 
 def bits(a):
-    """The bytes of an array, each NaN made the same one, with its numbers beside them to be read."""
+    """The bytes of an array, each NaN made the same one, with its numbers beside them to be
+    read."""
     flat = np.array(a, copy=True, order="C").reshape(-1)
     if flat.dtype.kind == "c":
         flat = flat.view(flat.real.dtype)
@@ -122,13 +125,17 @@ def bits(a):
 def freeze(v):
     """What can be seen of a value at this moment, as plain data that compares."""
     if isinstance(v, whet.Tensor):
-        flags = [s for s in ("requires_grad", "is_leaf") if getattr(v, s)] + ["inference"] * v.is_inference()
-        return type(v).__name__, str(v.dtype), tuple(v.shape), flags, bits(numbers(v)), freeze(v.grad) if v.is_leaf else None
+        flags = ([s for s in ("requires_grad", "is_leaf") if getattr(v, s)]
+                 + ["inference"] * v.is_inference())
+        return (type(v).__name__, str(v.dtype), tuple(v.shape), flags, bits(numbers(v)),
+                freeze(v.grad) if v.is_leaf else None)
     if isinstance(v, (np.ndarray, np.generic)):
         return type(v).__name__, str(v.dtype), v.shape, bits(np.asarray(v))
     if isinstance(v, (float, complex)):
         return type(v).__name__, bits(np.asarray(v))
-    if v is None or isinstance(v, (bool, int, str, bytes, bytearray, type, whet.dtype, whet.device, range, slice)):
+    if v is None or isinstance(v,
+                               (bool, int, str, bytes, bytearray, type, whet.dtype, whet.device,
+                                range, slice)):
         return type(v).__name__, str(v)
     if isinstance(v, dict):
         return type(v).__name__, [(freeze(k), freeze(e)) for k, e in v.items()]
@@ -146,15 +153,18 @@ def freeze(v):
 def _world():
     """What is the same for everybody and a call may change."""
     state = np.random.get_state()
-    return dict(grad=whet.is_grad_enabled(), inference=whet.is_inference_mode_enabled(), default_dtype=str(whet.get_default_dtype()),
-                threads=whet.get_num_threads(), whet_generator=whet.get_rng_state().tolist(), python_generator=hash(random.getstate()),
+    return dict(grad=whet.is_grad_enabled(), inference=whet.is_inference_mode_enabled(),
+                default_dtype=str(whet.get_default_dtype()), threads=whet.get_num_threads(),
+                whet_generator=whet.get_rng_state().tolist(),
+                python_generator=hash(random.getstate()),
                 numpy_generator=hash((state[1].tobytes(), state[2])), environment=environment())
 
 
 @contextlib.contextmanager
 def _restored():
     """Seeds and modes as they are wanted, and afterwards as they were."""
-    grad, dtype, threads, environment = whet.is_grad_enabled(), whet.get_default_dtype(), whet.get_num_threads(), dict(os.environ)
+    grad, dtype, threads, environment = (whet.is_grad_enabled(), whet.get_default_dtype(),
+                                         whet.get_num_threads(), dict(os.environ))
     whet.manual_seed(11), random.seed(11), np.random.seed(11)
     try:
         yield
@@ -168,14 +178,15 @@ def _restored():
         os.environ.update(environment)
 
 
-# ---- runs ---------------------------------------------------------------------------------------------------------------
+# ---- runs ----------------------------------------------------------------------------------------
 def eager(f, **options):
     """The trace that is none."""
     return f
 
 
 def traced(into, **options):
-    """whet's trace, with options of it; it keeps what it makes in a list. With WHET_TRAPS_EAGER=1 it is none."""
+    """whet's trace, with options of it; it keeps what it makes in a list. With WHET_TRAPS_EAGER=1
+    it is none."""
     if os.environ.get("WHET_TRAPS_EAGER") == "1":
         return eager
 
@@ -187,15 +198,18 @@ def traced(into, **options):
 
 
 def run(build, trace):
-    """All that can be seen of a trap's calls: a list of dicts, one for each yield, and one of what the yielded values are in the end."""
+    """All that can be seen of a trap's calls: a list of dicts, one for each yield, and one of what
+    the yielded values are in the end."""
     seen, kept, printed = [], [], io.StringIO()
     with _restored(), contextlib.redirect_stdout(printed), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         f, calls = build(trace) if inspect.signature(build).parameters else build()
         for value in calls(trace(f)):
             kept.append(value)
-            news = [(w.category.__name__, str(w.message).split("Traceback")[0]) for w in warned if not of_the_tracer(w)]
-            seen.append(dict(value=freeze(value), printed=printed.getvalue(), warned=news, **_world()))
+            news = [(w.category.__name__, str(w.message).split("Traceback")[0]) for w in warned
+                    if not of_the_tracer(w)]
+            seen.append(dict(value=freeze(value), printed=printed.getvalue(), warned=news,
+                             **_world()))
             printed.seek(0), printed.truncate(), warned.clear()
     seen.append(dict(at_the_end=[freeze(v) for v in kept]))
     return seen
@@ -213,7 +227,8 @@ def difference(build, trace):
     for i, (a, b) in enumerate(zip(want, got)):
         for what in a:
             if a[what] != b[what]:
-                return f"yield {i}, {what}: eagerly\n  {str(a[what])[:1500]}\ntraced\n  {str(b[what])[:1500]}"
+                return (f"yield {i}, {what}: eagerly\n  {str(a[what])[:1500]}\ntraced\n  "
+                        f"{str(b[what])[:1500]}")
 
 
 def calls_made(build):
@@ -244,7 +259,8 @@ def calls_made(build):
 
 
 def table(part=slice(None), **options):
-    """A line for each trap: is it right, and was it compiled or refused (and why). Gives the number of wrong ones."""
+    """A line for each trap: is it right, and was it compiled or refused (and why). Gives the number
+    of wrong ones."""
     wrong, names = 0, list(traps())[part]
     for name in names:
         made = []

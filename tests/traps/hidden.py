@@ -9,7 +9,7 @@ from whet import nn
 from tests.traps.harness import leaf, outcome, ramp, thrice, trap
 
 
-# ---- whet's own names are patched -----------------------------------------------------------------------------------------
+# ---- whet's own names are patched ----------------------------------------------------------------
 def patched(owner, name, value, calls):
     """Some calls, some with a name of whet's replaced, and some more."""
     before = vars(owner)[name]
@@ -84,7 +84,7 @@ def an_attribute_of_a_layer_decides():
     return f, calls
 
 
-# ---- tensors that carry more than numbers ---------------------------------------------------------------------------------
+# ---- tensors that carry more than numbers --------------------------------------------------------
 @trap
 def an_attribute_on_an_argument():
     """x.scale, set by the caller."""
@@ -209,7 +209,7 @@ def settings_of_a_generator_are_read():
     return f, calls
 
 
-# ---- memory that others hold ----------------------------------------------------------------------------------------------
+# ---- memory that others hold ---------------------------------------------------------------------
 @trap
 def an_array_view_is_written_to_inside():
     """np.asarray(x) and np.from_dlpack(x) are x's memory."""
@@ -244,7 +244,7 @@ def a_record_of_numpy_changes():
     return f, calls
 
 
-# ---- what comes out -------------------------------------------------------------------------------------------------------
+# ---- what comes out ------------------------------------------------------------------------------
 @trap
 def a_function_is_returned():
     """A closure with a counter of its own, made at each call."""

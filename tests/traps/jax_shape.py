@@ -1,7 +1,8 @@
-"""A thin PyTorch shape over jax.numpy, for the traps that jax.jit can express: functions of tensors without writes and gradients.
+"""A thin PyTorch shape over jax.numpy, for the traps that jax.jit can express: functions of tensors
+without writes and gradients.
 
-`Tensor` holds an array (or, inside `jax.jit`, what stands for one) and is a pytree. A name that is not here raises `NotExpressible`.
-"""
+`Tensor` holds an array (or, inside `jax.jit`, what stands for one) and is a pytree. A name that is
+not here raises `NotExpressible`."""
 import builtins
 import contextlib
 import operator
@@ -40,13 +41,15 @@ def _out(x):
 
 def _call(f):
     def call(*args, **kwargs):
-        kwargs = {{"dim": "axis", "keepdim": "keepdims"}.get(k, k): _raw(v) for k, v in kwargs.items()}
+        kwargs = {{"dim": "axis", "keepdim": "keepdims"}.get(k, k): _raw(v)
+                  for k, v in kwargs.items()}
         return _out(f(*map(_raw, args), **kwargs))
     return call
 
 
 def _sizes(s):
-    return tuple(int(n) if not isinstance(n, jax.Array) else n for n in (s[0] if len(s) == 1 and isinstance(s[0], (tuple, list)) else s))
+    return tuple(int(n) if not isinstance(n, jax.Array) else n
+                 for n in (s[0] if len(s) == 1 and isinstance(s[0], (tuple, list)) else s))
 
 
 def _first(f):
@@ -57,12 +60,16 @@ relu = lambda a: jnp.maximum(a, 0)
 SAME = {n: getattr(jnp, n) for n in """exp sin cos tan tanh sqrt log log1p expm1 abs sign floor ceil square isfinite isnan isinf reciprocal cosh sinh
         maximum minimum where einsum matmul stack equal allclose tril triu outer dot trace clip power remainder round logaddexp hypot atan2
         all any argmax argmin cumsum prod sum mean squeeze flip roll sort argsort take diff fmod nan_to_num""".split()}
-SAME.update(relu=relu, cat=jnp.concatenate, sigmoid=jax.nn.sigmoid, softmax=jax.nn.softmax, log_softmax=jax.nn.log_softmax, mul=jnp.multiply,
-            add=jnp.add, sub=jnp.subtract, div=jnp.divide, neg=jnp.negative, pow=jnp.power, clamp=jnp.clip, mm=jnp.matmul, t=jnp.transpose,
-            eq=lambda a, b: a == b, ne=lambda a, b: a != b, lt=lambda a, b: a < b, le=lambda a, b: a <= b, gt=lambda a, b: a > b,
-            ge=lambda a, b: a >= b, unsqueeze=jnp.expand_dims, transpose=jnp.swapaxes, clone=jnp.copy, var=lambda a, *d: jnp.var(a, *d, ddof=1),
-            std=lambda a, *d: jnp.std(a, *d, ddof=1), norm=jnp.linalg.norm, flatten=jnp.ravel, zeros_like=jnp.zeros_like,
-            ones_like=jnp.ones_like, full_like=jnp.full_like, amax=_first(jnp.max), amin=_first(jnp.min), erf=jax.scipy.special.erf)
+SAME.update(relu=relu, cat=jnp.concatenate, sigmoid=jax.nn.sigmoid, softmax=jax.nn.softmax,
+            log_softmax=jax.nn.log_softmax, mul=jnp.multiply, add=jnp.add, sub=jnp.subtract,
+            div=jnp.divide, neg=jnp.negative, pow=jnp.power, clamp=jnp.clip, mm=jnp.matmul,
+            t=jnp.transpose, eq=lambda a, b: a == b, ne=lambda a, b: a != b, lt=lambda a, b: a < b,
+            le=lambda a, b: a <= b, gt=lambda a, b: a > b, ge=lambda a, b: a >= b,
+            unsqueeze=jnp.expand_dims, transpose=jnp.swapaxes, clone=jnp.copy,
+            var=lambda a, *d: jnp.var(a, *d, ddof=1), std=lambda a, *d: jnp.std(a, *d, ddof=1),
+            norm=jnp.linalg.norm, flatten=jnp.ravel, zeros_like=jnp.zeros_like,
+            ones_like=jnp.ones_like, full_like=jnp.full_like, amax=_first(jnp.max),
+            amin=_first(jnp.min), erf=jax.scipy.special.erf)
 
 
 @jax.tree_util.register_pytree_node_class
@@ -91,7 +98,8 @@ class Tensor:
     def __setitem__(self, i, v):
         missing("Tensor.__setitem__")
 
-    dtype, ndim, T = (property(lambda t, n=n: _out(getattr(t.a, n))) for n in ("dtype", "ndim", "T"))
+    dtype, ndim, T = (property(lambda t, n=n: _out(getattr(t.a, n)))
+                      for n in ("dtype", "ndim", "T"))
     shape = property(lambda t: t.a.shape)
     size = lambda t, d=None: t.a.shape if d is None else t.a.shape[d]
     dim = lambda t: t.a.ndim
@@ -102,7 +110,8 @@ class Tensor:
     detach = contiguous = lambda t: Tensor(t.a)
     is_inference = lambda t: False
     to = lambda t, d: Tensor(t.a.astype(d))
-    float, double, long, int, bool = (lambda t, d=d: Tensor(t.a.astype(d)) for d in ("float32", "float64", "int64", "int32", "bool"))
+    float, double, long, int, bool = (lambda t, d=d: Tensor(t.a.astype(d))
+                                      for d in ("float32", "float64", "int64", "int32", "bool"))
     view = reshape = lambda t, *s: Tensor(t.a.reshape(_sizes(s)))
     expand = lambda t, *s: Tensor(jnp.broadcast_to(t.a, _sizes(s)))
     permute = lambda t, *s: Tensor(t.a.transpose(_sizes(s)))
@@ -124,7 +133,9 @@ for _n, _f in SAME.items():
         setattr(Tensor, _n, _call(_f))
 for _n in "add sub mul truediv floordiv mod pow matmul and or xor eq ne lt le gt ge lshift rshift".split():
     _f = getattr(operator, f"__{_n}__")
-    setattr(Tensor, f"__{_n}__", lambda t, o, f=_f: _out(f(t.a, _raw(o))) if isinstance(o, (Tensor, jax.Array, int, float, complex, np.generic))
+    setattr(Tensor, f"__{_n}__",
+            lambda t, o, f=_f: _out(f(t.a, _raw(o)))
+            if isinstance(o, (Tensor, jax.Array, int, float, complex, np.generic))
             else NotImplemented)
     setattr(Tensor, f"__r{_n}__", lambda t, o, f=_f: _out(f(_raw(o), t.a)))
 for _n in "neg pos invert abs".split():
@@ -134,7 +145,7 @@ for _n in "add sub mul truediv floordiv mod pow matmul and or xor".split():
     setattr(Tensor, f"__i{_n}__", lambda t, o: missing("writing in place"))
 
 
-# ---- the module -----------------------------------------------------------------------------------------------------------
+# ---- the module ----------------------------------------------------------------------------------
 dtype = np.dtype
 device = jax.Device
 for _n in "float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 complex64 complex128".split():
@@ -172,7 +183,8 @@ def __getattr__(name):
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     if name in ("bool", "int", "float", "double", "long"):
-        return np.dtype({"int": "int32", "float": "float32", "double": "float64", "long": "int64"}.get(name, name))
+        return np.dtype({"int": "int32", "float": "float32", "double": "float64",
+                         "long": "int64"}.get(name, name))
     if name.startswith("__"):
         raise AttributeError(name)
     missing(name)

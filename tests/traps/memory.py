@@ -95,8 +95,10 @@ def overlapping_views_are_given():
         b.zero_()
         return c, a.sum()
     def calls(f):
-        for make in (lambda x: (x[:3], x[3:]), lambda x: (x[1:4], x[:3]), lambda x: (x[:3], x[1:4]), lambda x: (x[::2], x[1::2]),
-                     lambda x: (x[:3], x[:3]), lambda x: (x[:3], x[:3].flip(0)), lambda x: (x.view(2, 3)[0], x.view(3, 2)[:, 0])):
+        for make in (lambda x: (x[:3], x[3:]), lambda x: (x[1:4], x[:3]), lambda x: (x[:3], x[1:4]),
+                     lambda x: (x[::2], x[1::2]), lambda x: (x[:3], x[:3]),
+                     lambda x: (x[:3], x[:3].flip(0)),
+                     lambda x: (x.view(2, 3)[0], x.view(3, 2)[:, 0])):
             for _ in range(3):
                 x = ramp(6)
                 yield f(*make(x)), x
@@ -120,7 +122,8 @@ def a_captured_tensor_is_given_as_well():
 
 @trap
 def what_is_written_is_what_the_closure_reads():
-    """The closure's tensor is read before and after the argument is written to, which was another and now lies in its memory."""
+    """The closure's tensor is read before and after the argument is written to, which was another
+    and now lies in its memory."""
     w = ramp(4)
     def f(x):
         y = w * 2
@@ -180,7 +183,8 @@ def the_output_is_the_input():
 @trap
 def the_output_is_a_view_of_the_input():
     """Written to after the call, it changes the input, and the other way round."""
-    def f(x): return x[1:], x.t() if x.ndim == 2 else x.view(-1, 1), x.unsqueeze(0).expand(3, *x.shape)
+    def f(x): return (x[1:], x.t() if x.ndim == 2 else x.view(-1, 1),
+                      x.unsqueeze(0).expand(3, *x.shape))
     def calls(f):
         for shape in ((3,), (2, 3)):
             for _ in range(3):
@@ -248,7 +252,8 @@ def a_result_is_fed_back():
 
 @trap
 def data_is_written_to():
-    """x.data and x.detach() are other tensors over the same memory, outside of autograd's book-keeping."""
+    """x.data and x.detach() are other tensors over the same memory, outside of autograd's
+    book-keeping."""
     w = leaf(3)
     def f(x):
         w.data.mul_(0.5)

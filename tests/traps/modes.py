@@ -1,4 +1,5 @@
-"""Training flag, grad mode, default dtype and device, threads, generators: modes that are flipped between calls, or by them."""
+"""Training flag, grad mode, default dtype and device, threads, generators: modes that are flipped
+between calls, or by them."""
 import random
 
 import numpy as np
@@ -192,7 +193,8 @@ def a_layer_is_frozen():
 @trap
 def the_default_dtype_is_flipped():
     """Factories and numbers take their type from it."""
-    def f(n): return whet.ones(3) * 0.1, whet.tensor([1.5]), whet.arange(3) / 2, n + whet.zeros(1), whet.get_default_dtype() is whet.float64
+    def f(n): return (whet.ones(3) * 0.1, whet.tensor([1.5]), whet.arange(3) / 2, n + whet.zeros(1),
+                      whet.get_default_dtype() is whet.float64)
     def calls(f):
         for dtype in (whet.float32, whet.float64, whet.float32, whet.float16):
             whet.set_default_dtype(dtype)
@@ -237,7 +239,8 @@ def random_numbers_at_each_call():
     """All kinds of them, of shapes and kinds that change how far the generator moves."""
     def f(n):
         p = whet.randperm(n)
-        return whet.rand(n), whet.randn(n, 2), whet.randint(0, 9, (n,)), p, whet.bernoulli(whet.full((n,), 0.5)), whet.normal(0.0, 1.0, (3,))
+        return (whet.rand(n), whet.randn(n, 2), whet.randint(0, 9, (n,)), p,
+                whet.bernoulli(whet.full((n,), 0.5)), whet.normal(0.0, 1.0, (3,)))
     def calls(f):
         for n in (3, 4, 3):
             yield from thrice(lambda: f(n))
@@ -273,7 +276,8 @@ def a_seed_is_set_inside():
 
 @trap
 def a_generator_of_ones_own():
-    """The state of the generator that is given moves, the global one does not; and it can be set back."""
+    """The state of the generator that is given moves, the global one does not; and it can be set
+    back."""
     g = whet.Generator().manual_seed(5)
     def f(x, g): return x + whet.randn(3, generator=g), whet.randperm(4, generator=g)
     def calls(f):

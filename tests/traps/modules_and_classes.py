@@ -13,7 +13,7 @@ import whet.nn.functional as F
 from tests.traps.harness import Box, outcome, ramp, thrice, trap
 
 
-# ---- modules --------------------------------------------------------------------------------------------------------------
+# ---- modules -------------------------------------------------------------------------------------
 def module(**names):
     m = types.ModuleType("settings")
     vars(m).update(names)
@@ -56,9 +56,11 @@ def a_setting_from_the_dict_of_a_module():
 
 @trap
 def a_setting_appears():
-    """hasattr(settings, name) and getattr with a default: that a module has no such name was a fact."""
+    """hasattr(settings, name) and getattr with a default: that a module has no such name was a
+    fact."""
     settings = module()
-    def f(x): return x * getattr(settings, "SCALE", 1.0) + (settings.SHIFT if hasattr(settings, "SHIFT") else 0)
+    def f(x): return (x * getattr(settings, "SCALE", 1.0)
+                      + (settings.SHIFT if hasattr(settings, "SHIFT") else 0))
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
         settings.SCALE = 2.0
@@ -132,7 +134,8 @@ def a_relative_import_inside():
     sys.modules["a_package"] = types.ModuleType("a_package")
     sys.modules["a_package"].__path__ = []
     sys.modules["a_package.settings"] = settings = module(EPS=1.0)
-    space = {"__package__": "a_package", "__name__": "a_package.model", "__builtins__": __builtins__}
+    space = {"__package__": "a_package", "__name__": "a_package.model",
+             "__builtins__": __builtins__}
     exec("def f(x):\n    from .settings import EPS\n    return x * EPS", space)
     def calls(f):
         for settings.EPS in (1.0, 2.0, 1.0):
@@ -166,7 +169,7 @@ def a_module_with_a_getattr():
     return f, calls
 
 
-# ---- classes and instances ------------------------------------------------------------------------------------------------
+# ---- classes and instances -----------------------------------------------------------------------
 @trap
 def a_class_gets_a_new_attribute():
     """getattr(C, "gain", 1.0): the class had none."""

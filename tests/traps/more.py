@@ -1,4 +1,5 @@
-"""What a tracer sees only from the side: names by text, state behind C, order, identity, and mechanisms against each other."""
+"""What a tracer sees only from the side: names by text, state behind C, order, identity, and
+mechanisms against each other."""
 import collections
 import contextvars
 import functools
@@ -54,13 +55,16 @@ def a_clock_by_a_computed_name():
 
 @trap
 def functions_of_math_in_disguise():
-    """math functions as defaults, in tables, through map and operator, of numbers, bools, ints and tensors."""
+    """math functions as defaults, in tables, through map and operator, of numbers, bools, ints and
+    tensors."""
     table = {"exp": math.exp, "root": math.sqrt}
     o = Box(n=1, v=0.25)
     def f(x, log=math.log, name="exp"):
         o.n, o.v = o.n + 1, o.v + 0.5
-        a = table[name](o.v) + log(3) + sum(map(math.sin, [o.v, 2])) + math.pow(o.n, 2) + math.hypot(o.v, o.n)
-        return x * a, math.floor(o.v), math.ceil(o.v), math.sqrt(True), math.exp(x.sum()), math.log(o.n, 2), a.__class__.__name__
+        a = (table[name](o.v) + log(3) + sum(map(math.sin, [o.v, 2])) + math.pow(o.n, 2)
+             + math.hypot(o.v, o.n))
+        return (x * a, math.floor(o.v), math.ceil(o.v), math.sqrt(True), math.exp(x.sum()),
+                math.log(o.n, 2), a.__class__.__name__)
     def calls(f):
         for _ in range(9):
             yield f(ramp(2))
@@ -72,7 +76,8 @@ def functions_of_math_in_disguise():
 
 @trap
 def math_raises():
-    """math.log of what becomes negative, exp of what becomes too large, powers of zero and of negative numbers."""
+    """math.log of what becomes negative, exp of what becomes too large, powers of zero and of
+    negative numbers."""
     o = Box(v=3.0, k=100.0)
     def f(x):
         o.v, o.k = o.v - 1, o.k * 1.7
@@ -87,13 +92,15 @@ def math_raises():
 
 @trap
 def powers_of_all_kinds():
-    """int ** int, int ** -int, negative ** fraction, pow with a modulus, in place, of tensors by numbers that vary."""
+    """int ** int, int ** -int, negative ** fraction, pow with a modulus, in place, of tensors by
+    numbers that vary."""
     o = Box(n=1)
     def f(x):
         o.n += 1
         k = o.n
         k **= 2
-        return x ** o.n, o.n ** x, 2 ** o.n, k, o.n ** -1, (-0.5) ** o.n, 0.5 ** o.n, o.n ** 0.5, (2 ** o.n).__class__.__name__
+        return (x ** o.n, o.n ** x, 2 ** o.n, k, o.n ** -1, (-0.5) ** o.n, 0.5 ** o.n, o.n ** 0.5,
+                (2 ** o.n).__class__.__name__)
     def calls(f):
         for _ in range(8):
             yield f(ramp(2))
@@ -115,7 +122,8 @@ def a_power_with_a_modulus():
         if o.n % 4 == 0:
             time.sleep(o.n * 1e-9)
             random.seed(-o.n)
-            y = y + random.random() + divmod(o.n, 3)[1] + [5][o.n - o.n] + len("a" * o.n) + len([0] * o.n)
+            y = (y + random.random() + divmod(o.n, 3)[1] + [5][o.n - o.n] + len("a" * o.n)
+                 + len([0] * o.n))
         return y
     def calls(f):
         for _ in range(9):
@@ -134,7 +142,8 @@ def warm_up_and_cosine():
         with whet.no_grad():
             state.m.mul_(0.9).add_(w.grad, alpha=0.1)
             state.v.mul_(0.99).addcmul_(w.grad, w.grad, value=0.01)
-            w.sub_(rate(state.step) * state.m / (1 - 0.9 ** state.step) / ((state.v / (1 - 0.99 ** state.step)).sqrt() + 1e-8))
+            w.sub_(rate(state.step) * state.m / (1 - 0.9 ** state.step)
+                   / ((state.v / (1 - 0.99 ** state.step)).sqrt() + 1e-8))
         w.grad = None
         return w.detach().clone()
     def calls(f):
@@ -145,7 +154,8 @@ def warm_up_and_cosine():
 
 @trap
 def caches_against_their_own():
-    """A cache of size one, typed, of a method, cleared and refilled to the same counts, and one of something that prints."""
+    """A cache of size one, typed, of a method, cleared and refilled to the same counts, and one of
+    something that prints."""
     o = Box(base=1.0)
     @functools.lru_cache(maxsize=1)
     def small(n): return o.base + n
@@ -159,7 +169,8 @@ def caches_against_their_own():
     def g(x): return x * small(1)
     def calls(f):
         for n in (1, 1, 1, 1, 2, 2, 2, 1, 2, 1, 2, 1.0, True, 1):
-            yield f(ramp(2), n), tuple(small.cache_info()), tuple(typed.cache_info()), tuple(Model.scale.cache_info())
+            yield (f(ramp(2), n), tuple(small.cache_info()), tuple(typed.cache_info()),
+                   tuple(Model.scale.cache_info()))
         o.base = 5.0
         yield from thrice(lambda: (f(ramp(2), 1), tuple(small.cache_info())))
         small.cache_clear()
@@ -229,14 +240,16 @@ def the_environment_is_set_and_read():
 
 @trap
 def containers_change_in_all_ways():
-    """del, pop, update, |=, clear, sort, extend, insert, rotate, discard: each kind at once, then again from the start."""
+    """del, pop, update, |=, clear, sort, extend, insert, rotate, discard: each kind at once, then
+    again from the start."""
     o = Box(d={}, l=[], s=set(), q=collections.deque(maxlen=4))
     def f(x):
         change(o, x)
         return x + len(o.d) + len(o.l) + len(o.s) + len(o.q)
     def calls(f):
         for k in range(7):
-            o.d.clear(), o.d.update({"a": 1, "b": 2.0}), o.s.clear(), o.s.update({1, 2}), o.q.clear(), o.q.extend([1, 2, 3])
+            (o.d.clear(), o.d.update({"a": 1, "b": 2.0}), o.s.clear(), o.s.update({1, 2}),
+             o.q.clear(), o.q.extend([1, 2, 3]))
             o.l[:] = [3, 1, 2]
             yield f(ramp(2) * k), dict(o.d), list(o.l), sorted(o.s), list(o.q)
     return f, calls
@@ -261,7 +274,8 @@ def containers_change_and_are_other_ones():
     """The same with new containers at each call, and with old ones that come back."""
     o = Box()
     def start():
-        o.d, o.l, o.s, o.q = {"a": 1, "b": 2.0}, [3, 1, 2], {1, 2}, collections.deque([1, 2, 3], maxlen=4)
+        o.d, o.l, o.s, o.q = ({"a": 1, "b": 2.0}, [3, 1, 2], {1, 2},
+                              collections.deque([1, 2, 3], maxlen=4))
     start()
     d0 = o.d
     def f(x):
@@ -281,7 +295,8 @@ def containers_change_and_are_other_ones():
 
 @trap
 def a_container_and_its_alias():
-    """One list by two names, one of them inside a tuple; a dict that holds itself; changed and returned."""
+    """One list by two names, one of them inside a tuple; a dict that holds itself; changed and
+    returned."""
     o = Box(a=[1.0])
     o.b, o.t, o.d = o.a, (o.a, 2), {}
     o.d["me"] = o.d
@@ -321,14 +336,16 @@ def a_failure_in_the_middle_of_changes():
 
 @trap
 def versions_and_addresses_go_into_everything():
-    """_version before and after writes, of views; data_ptr modulo, as a key and in a comparison of three."""
+    """_version before and after writes, of views; data_ptr modulo, as a key and in a comparison of
+    three."""
     w, keys = whet.zeros(4), {}
     def f(x, y):
         before = x._version
         x.add_(1)
         keys.clear()
         keys[x.data_ptr() == y.data_ptr()] = w._version
-        return x * 1, before, x._version, x[1:]._version, w.data_ptr() == w[:2].data_ptr(), x.data_ptr() % 4
+        return (x * 1, before, x._version, x[1:]._version, w.data_ptr() == w[:2].data_ptr(),
+                x.data_ptr() % 4)
     def calls(f):
         x, y = ramp(4), ramp(4)
         for a, b in ((x, y), (x, y), (x, x), (x, x), (y, x), (x, x[1:]), (ramp(4), ramp(4))):
@@ -351,7 +368,8 @@ def offsets_of_views_made_inside():
 
 @trap
 def patches_come_while_it_is_compiled():
-    """A class of layers, a function of layers and a builtin are patched inside the call, and put back."""
+    """A class of layers, a function of layers and a builtin are patched inside the call, and put
+    back."""
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     def f(x):
         before = F.relu
@@ -369,7 +387,8 @@ def patches_come_while_it_is_compiled():
 
 @trap
 def a_subclass_of_a_layer_and_its_base_is_patched():
-    """class Mine(nn.Linear), without a word of its own: nn.Linear.forward changes, then nn.Module gets a method it asks for."""
+    """class Mine(nn.Linear), without a word of its own: nn.Linear.forward changes, then nn.Module
+    gets a method it asks for."""
     class Mine(nn.Linear):
         pass
     model = Mine(2, 2)
@@ -438,7 +457,8 @@ def parametrised_pruned_and_normed():
 
 @trap
 def everything_is_named_by_text():
-    """operator.methodcaller, getattr on modules with made names, globals()[...] and a dict of names."""
+    """operator.methodcaller, getattr on modules with made names, globals()[...] and a dict of
+    names."""
     names = {"act": "tanh", "scale": "SCALE_OF_A_TRAP"}
     def f(x):
         y = operator.methodcaller(names["act"])(x)
@@ -474,7 +494,8 @@ def a_logger_is_asked_and_named_late():
 
 @trap
 def sets_of_tensors_and_functions():
-    """Membership by identity, sets of layers' parameters, of types and of functions, that change."""
+    """Membership by identity, sets of layers' parameters, of types and of functions, that
+    change."""
     model = nn.Linear(2, 2)
     frozen, acts = {model.bias}, {whet.tanh}
     def f(x):
@@ -516,8 +537,10 @@ def an_environment_of_chained_settings():
 
 @trap
 def a_function_is_built_from_code():
-    """types.FunctionType over the same code with other globals, and a code object with other constants."""
-    def make(scale): return types.FunctionType(compile("lambda x: x * SCALE + 1", "<made>", "eval").co_consts[0], {"SCALE": scale})
+    """types.FunctionType over the same code with other globals, and a code object with other
+    constants."""
+    def make(scale): return types.FunctionType(compile("lambda x: x * SCALE + 1", "<made>",
+                                                       "eval").co_consts[0], {"SCALE": scale})
     o = Box(g=make(2.0))
     def f(x): return o.g(x)
     def calls(f):

@@ -11,7 +11,7 @@ from whet import nn
 from tests.traps.harness import Box, outcome, ramp, thrice, trap
 
 
-# ---- names and where they lead --------------------------------------------------------------------------------------------
+# ---- names and where they lead -------------------------------------------------------------------
 @trap
 def a_builtin_is_patched():
     """builtins.abs = ...: a name that no module has."""

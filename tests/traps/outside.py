@@ -106,7 +106,8 @@ def time_goes_on():
         for _ in range(6):
             before, total = time.perf_counter(), o.total
             y, ahead, forth, late = f(ramp(3, 3))
-            yield y, ahead, forth, late, before < o.last < time.perf_counter(), o.total > total, type(o.last).__name__
+            yield (y, ahead, forth, late, before < o.last < time.perf_counter(), o.total > total,
+                   type(o.last).__name__)
     return f, calls
 
 
@@ -182,7 +183,8 @@ def f_strings_of_all_kinds():
 
 @trap
 def f_strings_that_are_kept():
-    """Texts of numbers with specs that are computed and conversions, laid somewhere, and measured."""
+    """Texts of numbers with specs that are computed and conversions, laid somewhere, and
+    measured."""
     o = Box(n=0, kept=None, width=3)
     def f(x):
         o.n += 1
@@ -236,7 +238,8 @@ def losses_are_logged_and_warned_of():
 
 @trap
 def print_lies_where_nobody_can_reach():
-    """In a tuple, a default and a frozenset, compared with the print of the builtins, and mapped."""
+    """In a tuple, a default and a frozenset, compared with the print of the builtins, and
+    mapped."""
     ways = (print, len)
     def f(x, say=print):
         if ways[0] is print and say is print and print in frozenset(ways):

@@ -1,8 +1,11 @@
-"""The same traps under other tracers: `torch.jit.trace`, `torch.compile` and `jax.jit`, each beside its own eager mode.
+"""The same traps under other tracers: `torch.jit.trace`, `torch.compile` and `jax.jit`, each beside
+its own eager mode.
 
-The programs' text is the same: for torch, `whet` is torch; for jax it is a thin adapter (`jax_shape.py`), and what jax has no words for
-(writes in place, gradients as attributes, item of modules) counts as not expressible. Each peer's eager run is the oracle for that peer,
-with the comparisons of the harness, except that floats only have to be close. Each program runs in a process of its own, under a limit.
+The programs' text is the same: for torch, `whet` is torch; for jax it is a thin adapter
+(`jax_shape.py`), and what jax has no words for (writes in place, gradients as attributes, item of
+modules) counts as not expressible. Each peer's eager run is the oracle for that peer, with the
+comparisons of the harness, except that floats only have to be close. Each program runs in a process
+of its own, under a limit.
 
     python -m tests.traps --peers                       all, into benchmarks/results/traps.{json,md}
     python -m tests.traps --peers jax.jit limit=60      one of them (the others' rows stay), with another limit
@@ -20,7 +23,8 @@ import time
 import types
 
 PEERS = ["whet", "torch.jit.trace", "torch.compile", "jax.jit"]
-OUTCOMES = ["right", "silently different", "different, after a warning", "error", "too slow", "not expressible", "not run"]
+OUTCOMES = ["right", "silently different", "different, after a warning", "error", "too slow",
+            "not expressible", "not run"]
 LIMIT = 60
 RTOL, ATOL = 1e-4, 1e-5
 RESULTS = pathlib.Path(__file__).parents[2] / "benchmarks" / "results"
@@ -39,13 +43,14 @@ class Close:
         a, b = self.a, other.a
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
-        return np.allclose(a, b, RTOL, ATOL, equal_nan=True) if a.dtype.kind in "fc" else bool((a == b).all())
+        return (np.allclose(a, b, RTOL, ATOL, equal_nan=True) if a.dtype.kind in "fc"
+                else bool((a == b).all()))
 
     def __repr__(self):
         return str(self.a.tolist())
 
 
-# ---- in the worker: one peer --------------------------------------------------------------------------------------------
+# ---- in the worker: one peer ---------------------------------------------------------------------
 class Peer:
     """A peer in whet's place: its modules, its tracer, and what the harness must do otherwise."""
 
@@ -55,9 +60,11 @@ class Peer:
         from tests.traps import harness
         self.harness = harness
         if name != "whet":
-            harness.numbers, harness.of_the_tracer, harness.bits = self.numbers, self.of_the_tracer, Close
+            harness.numbers, harness.of_the_tracer, harness.bits = (
+                self.numbers, self.of_the_tracer, Close)
             own = ("TORCH", "TRITON", "PYTORCH", "XLA")
-            harness.environment = lambda: sorted((k, v) for k, v in os.environ.items() if not k.lstrip("_").startswith(own))
+            harness.environment = lambda: sorted((k, v) for k, v in os.environ.items()
+                                                 if not k.lstrip("_").startswith(own))
             plain = harness.outcome
 
             def outcome(call):
@@ -88,10 +95,12 @@ class Peer:
         torch.set_num_threads(1)
         torch.autograd.saved_tensors_hooks = torch.autograd.graph.saved_tensors_hooks
         for name, module in list(sys.modules.items()):
-            if name == "torch" or name.startswith(("torch.nn", "torch.optim", "torch.utils", "torch.autograd", "torch.random")):
+            if name == "torch" or name.startswith(("torch.nn", "torch.optim", "torch.utils",
+                                                   "torch.autograd", "torch.random")):
                 sys.modules["whet" + name[5:]] = module
         if self.name == "torch.compile":
-            torch._inductor.config.fallback_random = True            # (the random numbers of eager mode, which one must ask for)
+            # (the random numbers of eager mode, which one must ask for)
+            torch._inductor.config.fallback_random = True
             self.trace = lambda f, **options: torch.compile(f)
             return
 
@@ -100,7 +109,8 @@ class Peer:
 
             def call(*args, **kwargs):
                 if not made:
-                    made.append(torch.jit.trace(f, args or None, example_kwarg_inputs=kwargs or None))
+                    made.append(torch.jit.trace(f, args or None,
+                                                example_kwarg_inputs=kwargs or None))
                 return made[0](*args, **kwargs)
             return call
         self.trace = trace
@@ -131,18 +141,21 @@ class Peer:
         def data(x):
             if isinstance(x, (list, tuple)):
                 return all(map(data, x))
-            return all(map(data, x.values())) if isinstance(x, dict) else isinstance(x, (jax_shape.Tensor, float, complex)) or type(x) is int
+            return (all(map(data, x.values())) if isinstance(x, dict)
+                    else isinstance(x, (jax_shape.Tensor, float, complex)) or type(x) is int)
 
         def trace(f, **options):
             made = {}
 
-            def call(*args, **kwargs):       # what is no number or tensor is static, as a user of jax would say
+            # what is no number or tensor is static, as a user of jax would say
+            def call(*args, **kwargs):
                 static = tuple([i for i, x in enumerate(args) if not data(x)])
                 names = tuple([k for k, x in kwargs.items() if not data(x)])
                 if (static, names) not in made:
                     made[static, names] = jax.jit(f, static_argnums=static, static_argnames=names)
                 out = made[static, names](*args, **kwargs)
-                return jax.tree.map(lambda x: x if isinstance(x, jax_shape.Tensor) else x.item(), out, is_leaf=jax_shape.is_tensor)
+                return jax.tree.map(lambda x: x if isinstance(x, jax_shape.Tensor) else x.item(),
+                                    out, is_leaf=jax_shape.is_tensor)
             return call
         self.trace = trace
 
@@ -156,7 +169,9 @@ class Peer:
 
     def of_the_tracer(self, w):
         """Is a warning the tracer's own? Then the user was told."""
-        tracer = w.category.__name__ == "TracerWarning" or any(s in w.filename for s in ("/torch/_dynamo/", "/torch/jit/", "/torch/_inductor/"))
+        tracer = (w.category.__name__ == "TracerWarning"
+                  or any(s in w.filename
+                         for s in ("/torch/_dynamo/", "/torch/jit/", "/torch/_inductor/")))
         if tracer and "deprecated" not in str(w.message):
             self.told.append(str(w.message))
         return tracer
@@ -167,7 +182,8 @@ class Peer:
         if self.name == "whet":
             problem = h.difference(build, self.trace)
             refused = [r for t in self.traced for r in [t.explain(data=True)["refused"]] if r]
-            return ("right", f"runs eagerly: {refused[0]}" if refused else "") if problem is None else ("silently different", problem)
+            return (("right", f"runs eagerly: {refused[0]}" if refused else "") if problem is None
+                    else ("silently different", problem))
         try:
             want = h.run(build, h.eager)
             expected = list(self.errors)
@@ -186,13 +202,16 @@ class Peer:
         for i, (a, b) in enumerate(zip(want, got)):
             for what in a:
                 x, y = a[what], b[what]
-                if what == "warned":                     # (texts name operations, which are others when compiled)
+                # (texts name operations, which are others when compiled)
+                if what == "warned":
                     x, y = [w[0] for w in x], [w[0] for w in y]
                 if x != y:
-                    detail = f"yield {i}, {what}: eagerly {str(a[what])[:300]} traced {str(b[what])[:300]}"
+                    detail = (f"yield {i}, {what}: eagerly {str(a[what])[:300]} traced "
+                              f"{str(b[what])[:300]}")
                     if [e for e in self.errors if e not in expected]:
                         return "error", detail
-                    return ("different, after a warning", self.told[0]) if self.told else ("silently different", detail)
+                    return (("different, after a warning", self.told[0]) if self.told
+                            else ("silently different", detail))
         return "right", ""
 
 
@@ -200,7 +219,8 @@ def seconds(pid):
     """The processor's time that a process and what it has waited for (compilers) took."""
     try:
         with open(f"/proc/{pid}/stat") as f:
-            return sum(map(int, f.read().rpartition(")")[2].split()[11:15])) / os.sysconf("SC_CLK_TCK")
+            return (sum(map(int, f.read().rpartition(")")[2].split()[11:15]))
+                    / os.sysconf("SC_CLK_TCK"))
     except OSError:
         return 0.0
 
@@ -234,10 +254,11 @@ def worker(name, limit, known=()):
             os.kill(pid, 9), os.waitpid(pid, 0)
         with os.fdopen(read, "rb") as f:
             text = f.read() if done else b'["too slow", ""]'
-        print(json.dumps([trap, *(json.loads(text) if text else ("error", "the process died"))]), flush=True)
+        print(json.dumps([trap, *(json.loads(text) if text else ("error", "the process died"))]),
+              flush=True)
 
 
-# ---- the table ----------------------------------------------------------------------------------------------------------
+# ---- the table -----------------------------------------------------------------------------------
 def main(arguments):
     """Run the named peers (all that are installed) and write the table."""
     options = dict(a.split("=", 1) for a in arguments if "=" in a)
@@ -251,16 +272,20 @@ def main(arguments):
             print(f"({name} is not installed: left out)")
             continue
         rows = found[name]["rows"] if options.get("only") == "new" and name in found else {}
-        environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        with subprocess.Popen([sys.executable, "-W", "ignore", "-m", "tests.traps.peers", name, str(limit), *rows], stdout=subprocess.PIPE,
+        environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1", "JAX_PLATFORMS": "cpu",
+                       "TF_CPP_MIN_LOG_LEVEL": "3"}
+        with subprocess.Popen([sys.executable, "-W", "ignore", "-m", "tests.traps.peers", name,
+                               str(limit), *rows], stdout=subprocess.PIPE,
                               text=True, env=environment) as p:
             for line in p.stdout:
                 trap, outcome, detail = json.loads(line)
                 rows[trap] = outcome, detail
                 RESULTS.mkdir(exist_ok=True)
-                found = {**read(), name: {"limit": limit, "version": _version(name), "rows": rows}}      # (another run may write, too)
+                # (another run may write, too)
+                found = {**read(), name: {"limit": limit, "version": _version(name), "rows": rows}}
                 path.write_text(json.dumps(found, indent=1) + "\n")
-                print(f"{name:16s} {outcome:26s} {trap}" + (f"   {detail[:110]!r}" if detail else ""), flush=True)
+                print(f"{name:16s} {outcome:26s} {trap}"
+                      + (f"   {detail[:110]!r}" if detail else ""), flush=True)
         (RESULTS / "traps.md").write_text(report(found))
     print(report(found).partition("\n## ")[0])
 
@@ -277,15 +302,21 @@ def report(found):
     count = {n: {o: sum(r[0] == o for r in rows[n].values()) for o in OUTCOMES} for n in names}
     limits = {found[n]["limit"] for n in names}
     lines = [f"# {len(traps)} programs that try to fool a tracer", "",
-             "; ".join(f"{n} {found[n]['version']}".strip() for n in names) + f". Each beside the eager mode of its own framework; bits for "
-             f"whet, for the others rtol {RTOL:g} and atol {ATOL:g}. At most {max(limits)} s of the processor for each program.", "",
+             "; ".join(f"{n} {found[n]['version']}".strip() for n in names)
+             + f". Each beside the eager mode of its own framework; bits for "
+             f"whet, for the others rtol {RTOL:g} and atol {ATOL:g}. At most {max(limits)} s of "
+             f"the processor for each program.", "",
              "| | " + " | ".join(OUTCOMES) + " |", "|" + "---|" * (len(OUTCOMES) + 1)]
     lines += [f"| {n} | " + " | ".join(str(count[n][o]) for o in OUTCOMES) + " |" for n in names]
     if "whet" in found:
         eager = sum(r[1].startswith("runs eagerly") for r in rows["whet"].values())
-        lines += ["", f"Of whet's, {eager} run eagerly in the end for some kind of call, with a warning that says why.", "",
-                  "The programs were collected while whet's tracer was made: what it did wrong was mended, or is named in docs/promises.md, not "
-                  "among them. So whet's row is a regression test, not a sample; the others' rows are how their tracers fare on whet's traps."]
+        lines += ["",
+                  f"Of whet's, {eager} run eagerly in the end for some kind of call, with a "
+                  f"warning that says why.", "",
+                  "The programs were collected while whet's tracer was made: what it did wrong was "
+                  "mended, or is named in docs/promises.md, not "
+                  "among them. So whet's row is a regression test, not a sample; the others' rows "
+                  "are how their tracers fare on whet's traps."]
     lines += ["", "## Each", "", "| | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
     lines += [f"| {t} | " + " | ".join(rows[n][t][0] for n in names) + " |" for t in traps]
     return "\n".join(lines) + "\n"

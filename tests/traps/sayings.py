@@ -16,16 +16,19 @@ from tests.traps.harness import outcome, ramp, thrice, trap
 HERE = sys.modules[__name__]
 
 
-# ---- what functions, classes and modules say of themselves ----------------------------------------------------------------
+# ---- what functions, classes and modules say of themselves ---------------------------------------
 @trap
 def a_function_is_known_by_its_name():
-    """__name__ is a key, __doc__ holds a number, __qualname__ and __module__ are measured; each is set."""
+    """__name__ is a key, __doc__ holds a number, __qualname__ and __module__ are measured; each is
+    set."""
     def g(): "2.0"
     table = {"g": 2.0, "h": 3.0}
-    def f(x): return x * table[g.__name__] * float(g.__doc__) + len(g.__qualname__) + len(g.__module__)
+    def f(x): return (x * table[g.__name__] * float(g.__doc__) + len(g.__qualname__)
+                      + len(g.__module__))
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
-        for name, value in (("__name__", "h"), ("__doc__", "5.0"), ("__qualname__", "q"), ("__module__", "m"), ("__name__", "g")):
+        for name, value in (("__name__", "h"), ("__doc__", "5.0"), ("__qualname__", "q"),
+                            ("__module__", "m"), ("__name__", "g")):
             setattr(g, name, value)
             yield from thrice(lambda: f(ramp(3)))
     return f, calls
@@ -36,10 +39,12 @@ def a_class_is_known_by_its_name():
     """The same of a class, by type(o) and by itself."""
     class C: "2.0"
     o = C()
-    def f(x): return x * len(type(o).__name__) * float(C.__doc__) + len(C.__qualname__) + len(C.__module__)
+    def f(x): return (x * len(type(o).__name__) * float(C.__doc__) + len(C.__qualname__)
+                      + len(C.__module__))
     def calls(f):
         yield from thrice(lambda: f(ramp(3)))
-        for name, value in (("__name__", "Longer"), ("__doc__", "5.0"), ("__qualname__", "q"), ("__module__", "m"), ("__name__", "C")):
+        for name, value in (("__name__", "Longer"), ("__doc__", "5.0"), ("__qualname__", "q"),
+                            ("__module__", "m"), ("__name__", "C")):
             setattr(C, name, value)
             yield from thrice(lambda: f(ramp(3)))
     return f, calls
@@ -94,7 +99,8 @@ def annotations_are_values():
 
 @trap
 def fields_of_a_dataclass_carry_data():
-    """dataclasses.fields: the default of a field, and its metadata, which shows a dict that changes."""
+    """dataclasses.fields: the default of a field, and its metadata, which shows a dict that
+    changes."""
     meta = {"scale": 2.0}
     @dataclasses.dataclass
     class C: a: float = dataclasses.field(default=1.0, metadata=meta)
@@ -111,7 +117,8 @@ def fields_of_a_dataclass_carry_data():
 
 @trap
 def a_module_is_asked_in_other_ways(trace):
-    """Attributes of a module by __getattribute__, a format, a pattern and inspect, some by names made at run time."""
+    """Attributes of a module by __getattribute__, a format, a pattern and inspect, some by names
+    made at run time."""
     m, name = types.ModuleType("m"), ["sca", "le"]
     @trace
     def by_pattern(x):
@@ -124,7 +131,8 @@ def a_module_is_asked_in_other_ways(trace):
     def f(x): return x * float("{m.scale}".format(m=m))      # noqa: UP032
     def calls(f):
         for m.scale in (2.0, 3.0, 2.0):
-            yield from thrice(lambda: [g(ramp(3)) for g in (f, by_pattern, by_method, by_object, by_members)])
+            yield from thrice(lambda: [g(ramp(3))
+                                       for g in (f, by_pattern, by_method, by_object, by_members)])
     return f, calls
 
 
@@ -144,7 +152,7 @@ def the_globals_of_a_function_and_a_frame(trace):
     return f, calls
 
 
-# ---- settings of C --------------------------------------------------------------------------------------------------------
+# ---- settings of C -------------------------------------------------------------------------------
 @trap
 def decimals_are_rounded_by_their_context():
     """decimal's precision is of the thread, not of a number."""
@@ -219,7 +227,8 @@ def whet_warns_of_what_it_is_given(trace):
 @trap
 def settings_of_whet_are_asked_for():
     """The precision of products and whether all is deterministic: remembered, and told."""
-    def f(x): return x * 2, whet.get_float32_matmul_precision(), whet.are_deterministic_algorithms_enabled()
+    def f(x): return (x * 2, whet.get_float32_matmul_precision(),
+                      whet.are_deterministic_algorithms_enabled())
     def calls(f):
         yield from thrice(lambda: f(ramp(2)))
         before = whet.get_float32_matmul_precision()
@@ -233,7 +242,7 @@ def settings_of_whet_are_asked_for():
     return f, calls
 
 
-# ---- who watches, and what is alive ---------------------------------------------------------------------------------------
+# ---- who watches, and what is alive --------------------------------------------------------------
 @trap
 def garbage_is_collected_or_not(trace):
     """gc.isenabled() inside, and gc.disable() inside that stays."""
@@ -272,7 +281,8 @@ def a_profiler_is_asked_for_and_set(trace):
 
 @trap
 def a_tensor_of_the_call_is_gone_already(trace):
-    """A weak reference to what the function has let go, a weak dict, a finalizer: in the call itself."""
+    """A weak reference to what the function has let go, a weak dict, a finalizer: in the call
+    itself."""
     log = []
     @trace
     def weak(x):

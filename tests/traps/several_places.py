@@ -12,7 +12,7 @@ import whet
 from tests.traps.harness import Box, leaf, outcome, ramp, trap
 
 
-# ---- classes and code ------------------------------------------------------------------------------------------------------
+# ---- classes and code ----------------------------------------------------------------------------
 @trap
 def a_record_with_slots_beneath():
     """A dataclass whose base keeps a slot, and a class with private slots under another name."""
@@ -54,10 +54,11 @@ def code_without_a_file():
     return f, calls
 
 
-# ---- what is made once and lies in several places --------------------------------------------------------------------------
+# ---- what is made once and lies in several places ------------------------------------------------
 @trap
 def a_tensor_is_logged_and_kept_last():
-    """log.append(y), last = y, best = {"y": y}: one new tensor in a list that grows, an attribute and a dict."""
+    """log.append(y), last = y, best = {"y": y}: one new tensor in a list that grows, an attribute
+    and a dict."""
     o, log, table = Box(last=None), [], {"all": []}
     def f(x):
         y = x * 2
@@ -69,7 +70,9 @@ def a_tensor_is_logged_and_kept_last():
     def calls(f):
         for k in range(8):
             y = f(ramp(3) + k)
-            yield y, len(log), [t is y for t in (log[-1], o.last, table["best"], table["all"][-1][1]["y"])], log[0]
+            yield y, len(log), [t is y
+                                for t in (log[-1], o.last, table["best"],
+                                          table["all"][-1][1]["y"])], log[0]
     return f, calls
 
 
@@ -134,7 +137,8 @@ def gradients_that_lie_in_one_memory():
             w = leaf(3, 3)
             loss = (w * gb).sum()
             ga.mul_(3)
-            yield ga is g, gb is ga, gz._base is g, g, g._version, outcome(lambda loss=loss: loss.backward())
+            yield (ga is g, gb is ga, gz._base is g, g, g._version,
+                   outcome(lambda loss=loss: loss.backward()))
     return f, calls
 
 
@@ -152,10 +156,11 @@ def a_check_for_numbers_that_are_none():
     return f, calls
 
 
-# ---- text and memory ---------------------------------------------------------------------------------------------------------
+# ---- text and memory -----------------------------------------------------------------------------
 @trap
 def a_loss_is_logged_by_its_number():
-    """logger.info("%.3f", loss) with a history, %d of an enum, %r of a shape and of a list, a dict by its keys, nothing while it is disabled."""
+    """logger.info("%.3f", loss) with a history, %d of an enum, %r of a shape and of a list, a dict
+    by its keys, nothing while it is disabled."""
     logger, said, w = logging.getLogger("trap.beneath"), [], leaf(3)
     class Stage(enum.IntEnum):
         WARM, FULL = 1, 2
@@ -199,17 +204,21 @@ def data_is_written_and_assigned():
 
 @trap
 def numbers_by_float_and_int():
-    """float(loss), int(count), of tensors of several types, of numbers that vary, of what is none; with isinstance beside them and without."""
+    """float(loss), int(count), of tensors of several types, of numbers that vary, of what is none;
+    with isinstance beside them and without."""
     o = Box(total=0.0, seen=0)
     def f(x, k):
         o.total += float(x.mean())
         o.seen += int((x > 1).sum())
         parts = [float(v) for v in x]
-        return x * float(k), {"loss": float(x.sum()), "count": int(x.sum() * k), "same": float((x > 2).sum())}, int(k * 1.5), max(parts), float("1e3")
+        return (x * float(k),
+                {"loss": float(x.sum()), "count": int(x.sum() * k), "same": float((x > 2).sum())},
+                int(k * 1.5), max(parts), float("1e3"))
     def calls(f):
         for k in (1, 2, 3, 4, 5, 0.5, 1.5, 2.5, 3.5, -1.5, 6, 7):
             y, d, *rest = f(ramp(3) * k, k)
-            yield y, d, rest, o.total, o.seen, [type(v).__name__ for v in (*d.values(), *rest, o.total, o.seen)]
+            yield y, d, rest, o.total, o.seen, [type(v).__name__
+                                                for v in (*d.values(), *rest, o.total, o.seen)]
         for bad in (ramp(2, 2) * float("inf"), ramp(2, 2) * float("nan"), ramp(1, 2), "a"):
             yield outcome(lambda bad=bad: f(bad, 2))
     return f, calls
@@ -228,7 +237,8 @@ def a_number_that_is_no_number():
 
 @trap
 def writes_that_are_only_counted():
-    """A Function marks a tensor from outside as dirty, writes to it or not; memory is exchanged for itself by way of `.data`."""
+    """A Function marks a tensor from outside as dirty, writes to it or not; memory is exchanged for
+    itself by way of `.data`."""
     class Touch(whet.autograd.Function):
         @staticmethod
         def forward(ctx, t, much):

@@ -1,4 +1,5 @@
-"""State that is laid anew: schedules of every kind, windows of losses, caches that grow, counters that decide, and what is set between calls."""
+"""State that is laid anew: schedules of every kind, windows of losses, caches that grow, counters
+that decide, and what is set between calls."""
 import collections
 
 import whet
@@ -7,19 +8,29 @@ from whet.optim import lr_scheduler as S
 from .harness import Box, leaf, ramp, trap
 
 SCHEDULES = {
-    "LambdaLR": lambda o: S.LambdaLR(o, lambda n: 0.9 ** n), "MultiplicativeLR": lambda o: S.MultiplicativeLR(o, lambda n: 0.9),
-    "StepLR": lambda o: S.StepLR(o, 4), "MultiStepLR": lambda o: S.MultiStepLR(o, [3, 5, 5]), "ConstantLR": lambda o: S.ConstantLR(o, 0.5, 4),
-    "LinearLR": lambda o: S.LinearLR(o, 0.1, total_iters=6), "ExponentialLR": lambda o: S.ExponentialLR(o, 0.9),
-    "CosineAnnealingLR": lambda o: S.CosineAnnealingLR(o, 5), "PolynomialLR": lambda o: S.PolynomialLR(o, 7, 2.0),
+    "LambdaLR": lambda o: S.LambdaLR(o, lambda n: 0.9 ** n),
+    "MultiplicativeLR": lambda o: S.MultiplicativeLR(o, lambda n: 0.9),
+    "StepLR": lambda o: S.StepLR(o, 4), "MultiStepLR": lambda o: S.MultiStepLR(o, [3, 5, 5]),
+    "ConstantLR": lambda o: S.ConstantLR(o, 0.5, 4),
+    "LinearLR": lambda o: S.LinearLR(o, 0.1, total_iters=6),
+    "ExponentialLR": lambda o: S.ExponentialLR(o, 0.9),
+    "CosineAnnealingLR": lambda o: S.CosineAnnealingLR(o, 5),
+    "PolynomialLR": lambda o: S.PolynomialLR(o, 7, 2.0),
     "CosineAnnealingWarmRestarts": lambda o: S.CosineAnnealingWarmRestarts(o, 3, 2),
-    "CyclicLR": lambda o: S.CyclicLR(o, 0.01, 0.1, 3, mode="triangular2"), "OneCycleLR": lambda o: S.OneCycleLR(o, 0.1, 20),
+    "CyclicLR": lambda o: S.CyclicLR(o, 0.01, 0.1, 3, mode="triangular2"),
+    "OneCycleLR": lambda o: S.OneCycleLR(o, 0.1, 20),
     "three_phases": lambda o: S.OneCycleLR(o, 0.1, 20, three_phase=True, anneal_strategy="linear"),
-    "SequentialLR": lambda o: S.SequentialLR(o, [S.LinearLR(o, 0.1, total_iters=3), S.CosineAnnealingLR(o, 9)], [3]),
-    "ChainedScheduler": lambda o: S.ChainedScheduler([S.ExponentialLR(o, 0.9), S.ConstantLR(o, 0.5, 4)])}
+    "SequentialLR": lambda o: S.SequentialLR(o,
+                                             [S.LinearLR(o, 0.1, total_iters=3),
+                                              S.CosineAnnealingLR(o, 9)], [3]),
+                                              "ChainedScheduler": lambda o: S.ChainedScheduler([
+                                                  S.ExponentialLR(o, 0.9),
+                                                  S.ConstantLR(o, 0.5, 4)])}
 
 
 def scheduled(name):
-    """A trap for a kind of schedule, which steps with its optimizer, and whose state is set between calls."""
+    """A trap for a kind of schedule, which steps with its optimizer, and whose state is set between
+    calls."""
     def build():
         w = leaf(3)
         opt = whet.optim.SGD([w], lr=0.1, momentum=0.5)
@@ -40,7 +51,8 @@ def scheduled(name):
                 schedule.last_epoch = 1
             yield f(ramp(3)), w, f(ramp(3)), w
         return f, calls
-    build.__name__, build.__doc__ = f"a_schedule_{name}", f"{name} steps inside, and is set by hand."
+    build.__name__, build.__doc__ = (f"a_schedule_{name}",
+                                     f"{name} steps inside, and is set by hand.")
     return trap(build)
 
 
@@ -63,14 +75,17 @@ def a_plateau():
         return loss.item()
     def calls(f):
         for i in range(14):
-            yield f(ramp(3) * (1 + i % 3) * 0.1), opt.param_groups[0]["lr"], schedule.best, schedule.num_bad_epochs
+            yield f(ramp(3) * (1 + i % 3)
+                    * 0.1), opt.param_groups[0]["lr"], schedule.best, schedule.num_bad_epochs
     return f, calls
 
 
 @trap
 def windows_of_losses():
-    """Deques with and without an end, in an attribute, a dict and a default dict, before and after they are full; then one is cleared."""
-    o, d, h = Box(last=collections.deque(maxlen=4)), {"all": collections.deque()}, collections.defaultdict(lambda: collections.deque(maxlen=3))
+    """Deques with and without an end, in an attribute, a dict and a default dict, before and after
+    they are full; then one is cleared."""
+    o, d, h = (Box(last=collections.deque(maxlen=4)), {"all": collections.deque()},
+               collections.defaultdict(lambda: collections.deque(maxlen=3)))
     def f(x):
         v = x.sum()
         o.last.append(v.item())
@@ -104,7 +119,8 @@ def a_window_is_read():
 
 @trap
 def a_hidden_state():
-    """(h, c) as a tuple that is laid anew, is set between calls, and once is shared with another name."""
+    """(h, c) as a tuple that is laid anew, is set between calls, and once is shared with another
+    name."""
     o = Box(state=(ramp(2), ramp(2) * 2), other=None)
     def f(x):
         h, c = o.state

@@ -254,11 +254,13 @@ def print_is_kept_and_compared():
     say, table = print, {"out": print, "stream": sys.stdout}
     def f(x):
         o.kept = [say, table["out"]]
-        table["out"]("x", say is print, say == table["out"], isinstance(table["stream"], io.TextIOBase))
+        table["out"]("x", say is print, say == table["out"],
+                     isinstance(table["stream"], io.TextIOBase))
         return x * (2 if say is print else 3)
     def calls(f):
         for _ in range(5):
-            yield f(ramp(2)), [k is print for k in o.kept], type(o.kept[0]).__name__, type(table["out"]).__name__, callable(say)
+            yield (f(ramp(2)), [k is print for k in o.kept], type(o.kept[0]).__name__,
+                   type(table["out"]).__name__, callable(say))
     return f, calls
 
 

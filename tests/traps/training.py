@@ -8,7 +8,7 @@ from whet import nn, optim
 from tests.traps.harness import Box, leaf, outcome, ramp, thrice, trap
 
 
-# ---- modules and training ---------------------------------------------------------------------------------------------------
+# ---- modules and training ------------------------------------------------------------------------
 @trap
 def a_module_with_a_call_of_its_own():
     """__call__ overridden in a subclass: hooks are skipped, results scaled."""
@@ -131,7 +131,8 @@ def settings_of_an_optimizer_are_edited():
     model, extra = nn.Linear(2, 2), nn.Parameter(ramp(2))
     optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
     def calls(f):
-        for key, value in (("lr", 0.1), ("lr", 0.05), ("momentum", 0.9), ("weight_decay", 0.01), ("nesterov", True), ("lr", 0.2)):
+        for key, value in (("lr", 0.1), ("lr", 0.05), ("momentum", 0.9), ("weight_decay", 0.01),
+                           ("nesterov", True), ("lr", 0.2)):
             optimizer.param_groups[0][key] = value
             yield from thrice(lambda: (f(ramp(3, 2)), model.weight))
         optimizer.add_param_group({"params": [extra], "lr": 0.3})
@@ -179,7 +180,8 @@ def gradients_are_clipped_in_other_ways():
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     o = Box(limit=1.0, norms=[])
     def clip():
-        o.norms.append(nn.utils.clip_grad_norm_(model.parameters(), o.limit, norm_type=2.0 if o.limit < 5 else math.inf))
+        o.norms.append(nn.utils.clip_grad_norm_(model.parameters(), o.limit,
+                                                norm_type=2.0 if o.limit < 5 else math.inf))
         nn.utils.clip_grad_value_(model.parameters(), 0.5)
     def calls(f):
         for o.limit in (1.0, 1.0, 0.5, 0.25, 7.0, 7.0, 1.0, 2.0):

@@ -270,7 +270,8 @@ def saved_tensors_are_packed():
     def calls(f):
         log = []
         yield from thrice(lambda: f(ramp(3)))
-        with whet.autograd.saved_tensors_hooks(lambda t: log.append("pack") or t * 1, lambda t: log.append("unpack") or t):
+        with whet.autograd.saved_tensors_hooks(lambda t: log.append("pack") or t * 1,
+                                               lambda t: log.append("unpack") or t):
             for _ in range(3):
                 f(ramp(3)).backward()
                 yield w.grad, list(log)

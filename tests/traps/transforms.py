@@ -1,4 +1,5 @@
-"""Transforms of functions inside of what is traced: batches, forward mode, Jacobians, in each other and over what is outside."""
+"""Transforms of functions inside of what is traced: batches, forward mode, Jacobians, in each other
+and over what is outside."""
 from whet import func
 
 from tests.traps.harness import leaf, outcome, ramp, trap
@@ -58,7 +59,8 @@ def a_batch_asks_for_a_number():
 def jacobians_of_a_function_that_looks_at_its_mode():
     """A closed-over Python value decides what is differentiated."""
     mode = {"scale": 1.0}
-    def f(x): return func.jacrev(lambda r: (r * mode["scale"]).exp())(x), func.jacfwd(lambda r: (r * mode["scale"]).exp())(x)
+    def f(x): return (func.jacrev(lambda r: (r * mode["scale"]).exp())(x),
+                      func.jacfwd(lambda r: (r * mode["scale"]).exp())(x))
     def calls(f):
         for k in range(5):
             mode["scale"] = 1.0 + k % 2

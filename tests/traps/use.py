@@ -1,4 +1,5 @@
-"""A traced function is used as the function would be: copied, pickled, inspected, profiled, called from elsewhere, interrupted."""
+"""A traced function is used as the function would be: copied, pickled, inspected, profiled, called
+from elsewhere, interrupted."""
 import asyncio
 import copy
 import cProfile
@@ -40,7 +41,8 @@ def its_signature_and_names_are_asked_for():
     """What decorators and documentation tools look at."""
     def calls(f):
         for _ in range(4):
-            yield f(ramp(2)), str(inspect.signature(f)), f.__name__, f.__doc__, f.__module__, callable(f), f.__qualname__
+            yield (f(ramp(2)), str(inspect.signature(f)), f.__name__, f.__doc__, f.__module__,
+                   callable(f), f.__qualname__)
     return scaled, calls
 
 
@@ -317,6 +319,7 @@ def numbers_that_are_equal_and_differ():
     import numpy as np
     def f(x, n): return x * n
     def calls(f):
-        for n in (1, True, 1.0, np.float32(1), np.int64(1), 1, 0.0, -0.0, 2**62, -1, float("nan"), np.float64("nan"), np.bool_(True), 1 + 0j, 1):
+        for n in (1, True, 1.0, np.float32(1), np.int64(1), 1, 0.0, -0.0, 2**62, -1, float("nan"),
+                  np.float64("nan"), np.bool_(True), 1 + 0j, 1):
             yield from thrice(lambda: outcome(lambda: f(whet.arange(3), n)))
     return f, calls

@@ -1,4 +1,5 @@
-"""item, tolist, numpy, shape arithmetic; non-contiguous, 0-d, empty, huge and special values; numbers as arguments."""
+"""item, tolist, numpy, shape arithmetic; non-contiguous, 0-d, empty, huge and special values;
+numbers as arguments."""
 import collections
 import io
 import json
@@ -40,7 +41,8 @@ def values_are_returned():
     """tolist, item, bool, and a tuple of floats as the result."""
     def f(x): return x.tolist(), x[0].item(), bool(x.any()), tuple(map(float, x)), (x * 2).tolist()
     def calls(f):
-        for x in (ramp(3), -ramp(3), whet.zeros(3), ramp(3).double() / 3, whet.arange(3), ramp(3) > 1):
+        for x in (ramp(3), -ramp(3), whet.zeros(3), ramp(3).double() / 3, whet.arange(3),
+                  ramp(3) > 1):
             yield from thrice(lambda: f(x))
     return f, calls
 
@@ -102,7 +104,8 @@ def arithmetic_with_the_shape():
     """Sizes are plain numbers, and change between calls."""
     def f(x):
         n, m = x.shape
-        return x.reshape(m, n).sum(0) / (n * m), x[: n // 2], len(x) + x.numel() + x.ndim, x.mean() * x.size(-1) ** 0.5
+        return (x.reshape(m, n).sum(0) / (n * m), x[: n // 2], len(x) + x.numel() + x.ndim,
+                x.mean() * x.size(-1) ** 0.5)
     def calls(f):
         for shape in ((2, 3), (4, 3), (5, 3), (1, 1), (2, 7), (2, 3)):
             yield from thrice(lambda: f(ramp(*shape)))
@@ -114,7 +117,8 @@ def a_size_of_one_is_broadcast():
     """A dimension of size one is another program than one of size n."""
     def f(x, y): return x * y + y.sum(0, keepdim=True), (x + y).shape
     def calls(f):
-        for a, b in (((3, 2), (3, 2)), ((1, 2), (3, 2)), ((3, 1), (3, 2)), ((3, 2), (1, 1)), ((1, 2), (1, 2)), ((3, 2), (2,))):
+        for a, b in (((3, 2), (3, 2)), ((1, 2), (3, 2)), ((3, 1), (3, 2)), ((3, 2), (1, 1)),
+                     ((1, 2), (1, 2)), ((3, 2), (2,))):
             yield from thrice(lambda: f(ramp(*a), ramp(*b)))
     return f, calls
 
@@ -122,7 +126,8 @@ def a_size_of_one_is_broadcast():
 @trap
 def the_rank_changes():
     """From a vector to a matrix to a number."""
-    def f(x): return x.sum(-1) if x.ndim else x * 2, x.unsqueeze(0).exp(), x.mT if x.ndim > 1 else None
+    def f(x): return (x.sum(-1) if x.ndim else x * 2, x.unsqueeze(0).exp(),
+                      x.mT if x.ndim > 1 else None)
     def calls(f):
         for shape in ((3,), (2, 3), (), (2, 1, 3), (3,)):
             yield from thrice(lambda: f(ramp(*shape)))
@@ -134,7 +139,8 @@ def the_type_changes():
     """Every dtype has its own rounding, promotion and division."""
     def f(x): return x * 2, x / 2, x + 0.5, x.sum(), x // 2
     def calls(f):
-        for dtype in (whet.float32, whet.float64, whet.int64, whet.int8, whet.float16, whet.bfloat16, whet.uint8, whet.float32):
+        for dtype in (whet.float32, whet.float64, whet.int64, whet.int8, whet.float16,
+                      whet.bfloat16, whet.uint8, whet.float32):
             yield from thrice(lambda: f((ramp(4) * 2).to(dtype)))
     return f, calls
 
@@ -144,7 +150,8 @@ def the_memory_format_changes():
     """The same values in other strides; the strides of results follow those of operands."""
     def f(x): return x.exp(), x + x, x.sum(0)
     def calls(f):
-        for x in (ramp(3, 4), ramp(4, 3).t(), ramp(3, 8)[:, ::2], ramp(1, 4).expand(3, 4), ramp(3, 4).flip(1), ramp(3, 5)[:, 1:], ramp(3, 4)):
+        for x in (ramp(3, 4), ramp(4, 3).t(), ramp(3, 8)[:, ::2], ramp(1, 4).expand(3, 4),
+                  ramp(3, 4).flip(1), ramp(3, 5)[:, 1:], ramp(3, 4)):
             yield from thrice(lambda: [(y, y.stride(), y.is_contiguous()) for y in f(x)])
     return f, calls
 
@@ -152,7 +159,8 @@ def the_memory_format_changes():
 @trap
 def the_memory_format_is_asked_for():
     """is_contiguous, stride and storage_offset decide."""
-    def f(x): return x * 2 if x.is_contiguous() else x * 3 if x.stride(0) == 1 else x + x.storage_offset()
+    def f(x): return (x * 2 if x.is_contiguous() else x * 3 if x.stride(0) == 1
+                      else x + x.storage_offset())
     def calls(f):
         for x in (ramp(3, 3), ramp(3, 3).t(), ramp(9, 3)[1::3], ramp(3, 3)):
             yield from thrice(lambda: f(x))
@@ -162,7 +170,8 @@ def the_memory_format_is_asked_for():
 @trap
 def nothing_in_it():
     """Empty tensors: sums are zero, maxima are errors, means are NaN."""
-    def f(x): return x.exp(), x.sum(0), x.mean(), outcome(lambda: x.max()), whet.cat([x, x]), x @ x.t()
+    def f(x): return (x.exp(), x.sum(0), x.mean(), outcome(lambda: x.max()), whet.cat([x, x]),
+                      x @ x.t())
     def calls(f):
         for shape in ((2, 3), (0, 3), (2, 0), (0, 0), (2, 3)):
             yield from thrice(lambda: f(ramp(*shape)))
@@ -172,10 +181,12 @@ def nothing_in_it():
 @trap
 def special_values():
     """NaN, infinities, zeros of both signs and numbers too small to be normal."""
-    def f(x): return x * 0, x.max(), x.relu(), 1 / x, x == x, x.sort().values, x.softmax(0), x.clamp(-1, 1), whet.maximum(x, -x), x / 3
+    def f(x): return (x * 0, x.max(), x.relu(), 1 / x, x == x, x.sort().values, x.softmax(0),
+                      x.clamp(-1, 1), whet.maximum(x, -x), x / 3)
     def calls(f):
         inf, nan = float("inf"), float("nan")
-        for values in ([1.0, 2.0, 3.0], [nan, 1.0, -inf], [0.0, -0.0, 1e-42], [inf, inf, -inf], [nan, nan, nan], [3e38, -3e38, 1e-45]):
+        for values in ([1.0, 2.0, 3.0], [nan, 1.0, -inf], [0.0, -0.0, 1e-42], [inf, inf, -inf],
+                       [nan, nan, nan], [3e38, -3e38, 1e-45]):
             yield from thrice(lambda: f(whet.tensor(values)))
     return f, calls
 
@@ -196,7 +207,8 @@ def numbers_as_arguments():
     def f(x, n): return x * n, x + n
     def calls(f):
         for x in (ramp(2), whet.arange(2)):
-            for n in (1, True, 1.0, 0.0, -0.0, 0, False, float("nan"), 2 ** 53 + 1, 1e300, 1j, np.float64(0.1), np.int16(3), 1):
+            for n in (1, True, 1.0, 0.0, -0.0, 0, False, float("nan"), 2 ** 53 + 1, 1e300, 1j,
+                      np.float64(0.1), np.int16(3), 1):
                 yield from thrice(lambda: f(x, n))
     return f, calls
 
@@ -213,11 +225,14 @@ def one_argument_is_many_numbers():
 
 @trap
 def numbers_too_large():
-    """An int that does not fit is an OverflowError or a wrapped number, at the same call as eagerly."""
+    """An int that does not fit is an OverflowError or a wrapped number, at the same call as
+    eagerly."""
     def f(x, n): return x + n, x.clamp_max(n)
     def calls(f):
         for n in (5, 2 ** 40, 2 ** 80, 5):
-            yield from thrice(lambda: [outcome(lambda: f(x, n)) for x in (whet.arange(3), ramp(2), whet.arange(3).to(whet.int8))])
+            yield from thrice(lambda: [outcome(lambda: f(x, n))
+                                       for x in (whet.arange(3), ramp(2),
+                                                 whet.arange(3).to(whet.int8))])
     return f, calls
 
 
@@ -234,7 +249,8 @@ def a_division_by_zero_of_integers():
 @trap
 def results_as_long_as_the_data_says():
     """nonzero, masked_select, unique and repeat_interleave."""
-    def f(x): return x.nonzero(), x[x > 1], whet.unique(x.round()), x.repeat_interleave(x.long().clamp_min(0)), x[x > 1].sum() / (x > 1).sum()
+    def f(x): return (x.nonzero(), x[x > 1], whet.unique(x.round()),
+                      x.repeat_interleave(x.long().clamp_min(0)), x[x > 1].sum() / (x > 1).sum())
     def calls(f):
         for x in (ramp(4), -ramp(4), ramp(4) * 3, whet.zeros(4), ramp(4)):
             yield from thrice(lambda: f(x))
@@ -284,7 +300,8 @@ def a_tensor_is_a_key():
 def tensors_made_of_values():
     """whet.tensor([...]) of items and of shapes; stack of Python numbers."""
     def f(x):
-        return whet.tensor([x[0].item(), x.numel(), 2.0]), whet.tensor(x.shape), whet.full((x.shape[0],), x.sum().item()), x.new_tensor([1, 2])
+        return (whet.tensor([x[0].item(), x.numel(), 2.0]), whet.tensor(x.shape),
+                whet.full((x.shape[0],), x.sum().item()), x.new_tensor([1, 2]))
     def calls(f):
         for x in (ramp(3), ramp(4), ramp(3) * 2, ramp(3, dtype=whet.float64)):
             yield from thrice(lambda: f(x))
@@ -295,7 +312,8 @@ def tensors_made_of_values():
 def answers_about_tensors_are_pythons():
     """equal, allclose, is_floating_point and same_size give bools that are no tensors."""
     def f(x, y):
-        return x + 1 if whet.equal(x, y) else x + 2 if whet.allclose(x, y, atol=0.1) else y, x.is_floating_point(), x.is_same_size(y)
+        return (x + 1 if whet.equal(x, y) else x + 2 if whet.allclose(x, y, atol=0.1) else y,
+                x.is_floating_point(), x.is_same_size(y))
     def calls(f):
         for y in (ramp(3), ramp(3) + 0.01, ramp(3) * 5, whet.full((3,), float("nan")), ramp(3)):
             yield from thrice(lambda: f(ramp(3), y))
@@ -315,7 +333,8 @@ def a_large_tensor():
 @trap
 def addresses_are_compared():
     """data_ptr, id and is: facts about memory, which differ between arguments."""
-    def f(x, y): return x + 1 if x.data_ptr() == y.data_ptr() else x + 2, x is y, id(x) == id(y), shares(x, y)
+    def f(x, y): return (x + 1 if x.data_ptr() == y.data_ptr() else x + 2, x is y, id(x) == id(y),
+                         shares(x, y))
     def calls(f):
         x = ramp(4)
         for a, b in ((x, ramp(4)), (x, x), (x, x[:]), (x[1:], x[:-1])):
@@ -328,7 +347,8 @@ def a_number_in_a_tensor_promotes_less():
     """A 0-d float64 does not widen float32, a 1-d one does."""
     def f(x, s): return x * s, s * x, whet.maximum(x, s), whet.result_type(x, s)
     def calls(f):
-        for s in (whet.tensor(2.0, dtype=whet.float64), whet.tensor([2.0], dtype=whet.float64), whet.tensor(2), whet.tensor([True]), 2.0):
+        for s in (whet.tensor(2.0, dtype=whet.float64), whet.tensor([2.0], dtype=whet.float64),
+                  whet.tensor(2), whet.tensor([True]), 2.0):
             yield from thrice(lambda: outcome(lambda: f(ramp(2), s)))
     return f, calls
 
@@ -336,7 +356,8 @@ def a_number_in_a_tensor_promotes_less():
 @trap
 def more_than_one_value_is_no_bool():
     """bool, item and int of several elements raise, of one element they do not."""
-    def f(x): return outcome(lambda: bool(x)), outcome(lambda: x.item()), outcome(lambda: int(x)), x * 2
+    def f(x): return (outcome(lambda: bool(x)), outcome(lambda: x.item()), outcome(lambda: int(x)),
+                      x * 2)
     def calls(f):
         for shape in ((1,), (2,), (1, 1), (0,), (), (1,)):
             yield from thrice(lambda: f(ramp(*shape)))
@@ -346,10 +367,12 @@ def more_than_one_value_is_no_bool():
 @trap
 def ties_are_kept_in_order():
     """A stable sort, argmax and topk among equals."""
-    def f(x): return x.sort(stable=True), x.argmax(), x.max(0), x.topk(2).values, x.unique(return_counts=True)
+    def f(x): return (x.sort(stable=True), x.argmax(), x.max(0), x.topk(2).values,
+                      x.unique(return_counts=True))
     def calls(f):
         for values in ([1.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0], [2.0, -0.0, 0.0, 2.0]):
-            yield from thrice(lambda: [tuple(r) if isinstance(r, tuple) else r for r in f(whet.tensor(values))])
+            yield from thrice(lambda: [tuple(r) if isinstance(r, tuple) else r
+                                       for r in f(whet.tensor(values))])
     return f, calls
 
 
@@ -369,10 +392,12 @@ def a_power_turns_negative():
 @trap
 def a_nan_of_another_sign():
     """Two NaNs are not one number: `copysign` tells them apart."""
-    def f(x, k): return whet.copysign(x, k), x * math.copysign(1.0, k), whet.copysign(x, whet.tensor(k))
+    def f(x, k): return (whet.copysign(x, k), x * math.copysign(1.0, k),
+                         whet.copysign(x, whet.tensor(k)))
     def calls(f):
         x = whet.tensor([0.5, 1.0])
-        for k in (math.nan, math.nan, -math.nan, 1.0, -math.nan, math.nan, 0.0, -0.0, complex(0, -0.0).imag):
+        for k in (math.nan, math.nan, -math.nan, 1.0, -math.nan, math.nan, 0.0, -0.0,
+                  complex(0, -0.0).imag):
             yield f(x, k)
     return f, calls
 
@@ -395,7 +420,8 @@ def where_empty_parts_begin():
     """The place in memory of a slice without elements."""
     def f(x):
         y = x * 2
-        return x[3:3].storage_offset(), y[3:3].storage_offset(), x[-1:1].storage_offset(), y[3:3], x[2:, 2:]
+        return (x[3:3].storage_offset(), y[3:3].storage_offset(), x[-1:1].storage_offset(), y[3:3],
+                x[2:, 2:])
     def calls(f):
         for shape in ((5, 2), (4, 3)):
             for _ in range(3):
@@ -406,23 +432,29 @@ def where_empty_parts_begin():
 
 @trap
 def numbers_end_up_in_slices_and_methods():
-    """A number that varies goes into an object that nobody can write to, and the object somewhere outside."""
+    """A number that varies goes into an object that nobody can write to, and the object somewhere
+    outside."""
     box = Box()
     def f(x, k):
         box.part, box.more, box.size = slice(0, k), k.__add__, whet.Size([k])
         return x * k
     def calls(f):
         for k in (1, 2, 3, 2):
-            yield f(ramp(3), k), box.part, box.more(10), type(box.part.stop).__name__, type(box.size[0]).__name__
+            yield (f(ramp(3), k), box.part, box.more(10), type(box.part.stop).__name__,
+                   type(box.size[0]).__name__)
     return f, calls
 
 
 @trap
 def words_about_numbers():
-    """What Python and ops say is wrong with a number, caught inside or not, is what they say of a float or int."""
-    wrong = [lambda x, k: k[0], lambda x, k: len(k), lambda x, k: [*k], lambda x, k: k(), lambda x, k: "ab"[k + 0.5], lambda x, k: [1, 2][k * 1.0],
-             lambda x, k: x[k * 1.0], lambda x, k: x.sum(k * 1.0), lambda x, k: x.reshape(k * 0.5), lambda x, k: whet.cat([x, k]), lambda x, k: x @ k,
-             lambda x, k: k + "a", lambda x, k: sorted([k, "a"]), lambda x, k: x[:k * 1.0], lambda x, k: F.relu(k), lambda x, k: k.nothing]
+    """What Python and ops say is wrong with a number, caught inside or not, is what they say of a
+    float or int."""
+    wrong = [lambda x, k: k[0], lambda x, k: len(k), lambda x, k: [*k], lambda x, k: k(),
+             lambda x, k: "ab"[k + 0.5], lambda x, k: [1, 2][k * 1.0], lambda x, k: x[k * 1.0],
+             lambda x, k: x.sum(k * 1.0), lambda x, k: x.reshape(k * 0.5),
+             lambda x, k: whet.cat([x, k]), lambda x, k: x @ k, lambda x, k: k + "a",
+             lambda x, k: sorted([k, "a"]), lambda x, k: x[:k * 1.0], lambda x, k: F.relu(k),
+             lambda x, k: k.nothing]
     def f(x, k, which, caught):
         try:
             return wrong[which](x, k)
@@ -440,11 +472,16 @@ def words_about_numbers():
 
 @trap
 def numbers_are_asked_what_they_have():
-    """Whoever takes numbers and what holds one (members of an Enum, tensors, arrays) asks by a name."""
-    asking = [lambda x, k: x * getattr(k, "value", k), lambda x, k: x * (k.tensor if hasattr(k, "tensor") else k),
-              lambda x, k: x + getattr(k, "bound", k), lambda x, k: x * (k.plain() if hasattr(k, "plain") else k),
-              lambda x, k: x * (len(k) if hasattr(k, "__len__") else k), lambda x, k: x * (-1 if hasattr(k, "__array__") else k),
-              lambda x, k: x * (k.item() if hasattr(k, "item") else k), lambda x, k: x * getattr(k, "recorder", k),
+    """Whoever takes numbers and what holds one (members of an Enum, tensors, arrays) asks by a
+    name."""
+    asking = [lambda x, k: x * getattr(k, "value", k),
+              lambda x, k: x * (k.tensor if hasattr(k, "tensor") else k),
+              lambda x, k: x + getattr(k, "bound", k),
+              lambda x, k: x * (k.plain() if hasattr(k, "plain") else k),
+              lambda x, k: x * (len(k) if hasattr(k, "__len__") else k),
+              lambda x, k: x * (-1 if hasattr(k, "__array__") else k),
+              lambda x, k: x * (k.item() if hasattr(k, "item") else k),
+              lambda x, k: x * getattr(k, "recorder", k),
               lambda x, k: x * len([name for name in dir(k) if not name.startswith("_")])]
     def f(x, k, which):
         return asking[which](x, k)
@@ -460,7 +497,8 @@ def numbers_that_must_be_pythons_own():
     """Functions of C that take an int as nothing but an int."""
     kept = collections.deque([1, 2, 3, 4, 5])
     def f(x, k, n):
-        return x * math.ldexp(1.0, k) + len(collections.deque(kept, n)) + len(collections.deque(kept, maxlen=n))
+        return (x * math.ldexp(1.0, k) + len(collections.deque(kept, n))
+                + len(collections.deque(kept, maxlen=n)))
     def calls(f):
         for k, n in ((1, 2), (2, 3), (3, 3), (4, 1), (0, 5), (-3, 4)):
             yield f(ramp(3), k, n)
@@ -501,7 +539,8 @@ def an_agent_draws_elsewhere():
 
 @trap
 def sizes_and_numbers_that_vary():
-    """A run on another size is watched for what it is told of sizes, while numbers stand for what they will be."""
+    """A run on another size is watched for what it is told of sizes, while numbers stand for what
+    they will be."""
     box = Box()
     box.count = 0
     def f(x, k):

@@ -59,7 +59,8 @@ def a_reshape_that_is_sometimes_a_copy():
         y[0] = 100
         return y
     def calls(f):
-        for make in (lambda: ramp(2, 3), lambda: ramp(3, 2).t(), lambda: ramp(2, 6)[:, :3], lambda: ramp(2, 3)):
+        for make in (lambda: ramp(2, 3), lambda: ramp(3, 2).t(), lambda: ramp(2, 6)[:, :3],
+                     lambda: ramp(2, 3)):
             for _ in range(3):
                 x = make()
                 y = f(x)
@@ -79,7 +80,8 @@ def conversions_that_do_nothing():
 
 @trap
 def a_masked_write():
-    """x[mask] = ... writes to as many places as the data says; x[i] += 1 to a repeated place once."""
+    """x[mask] = ... writes to as many places as the data says; x[i] += 1 to a repeated place
+    once."""
     def f(x, i):
         x[x > 2] = -1
         x[i] += 10
@@ -198,7 +200,8 @@ def strides_made_by_hand():
 
 @trap
 def windows_beyond_what_they_are_made_of():
-    """as_strided of a slice, an empty one too, shows what lies beside it, also in front of what the function was given."""
+    """as_strided of a slice, an empty one too, shows what lies beside it, also in front of what the
+    function was given."""
     def f(x):
         w = x[2:2].as_strided((2,), (1,), 1)
         y = x[3:4].as_strided((2, 2), (1, 1), 2) * w
@@ -289,7 +292,8 @@ def arguments_are_let_go():
 
 @trap
 def an_alias_made_inside_survives():
-    """A view is taken before, the base written to after: the view sees it, as does the one that was given."""
+    """A view is taken before, the base written to after: the view sees it, as does the one that was
+    given."""
     def f(x):
         y = x * 1
         v = y[::2]
@@ -323,7 +327,8 @@ def a_write_of_what_was_read():
 
 @trap
 def a_failed_write_back_changes_nothing_else():
-    """The second of two inputs cannot hold the result: what eager leaves behind, the trace leaves behind."""
+    """The second of two inputs cannot hold the result: what eager leaves behind, the trace leaves
+    behind."""
     def f(x, y):
         x.add_(1)
         y.copy_(x)
@@ -338,7 +343,8 @@ def a_failed_write_back_changes_nothing_else():
 
 @trap
 def a_matrix_times_its_own_transpose():
-    """Half of the product is enough where the operands are one matrix, and not where they only were, or are written to in between."""
+    """Half of the product is enough where the operands are one matrix, and not where they only
+    were, or are written to in between."""
     def f(x, y):
         a = x.T @ x / 3
         x.add_(y[0, 0])

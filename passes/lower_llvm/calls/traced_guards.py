@@ -1,4 +1,5 @@
-"""The guards of a block in machine code: dictionaries, words of memory, and arguments by their rows."""
+"""The guards of a block in machine code: dictionaries, words of memory, and arguments by their
+rows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -15,14 +16,30 @@ from .python_layouts import (
     TUPLE_ITEMS,
     TYPE,
 )
-from .traced_layouts import ANY, ANY_FLOAT, ANY_INT, DICT, EQUAL, FLOAT, GOLDEN, INT, LIST, MOST, SAME, TENSOR, TUPLE, H
+from .traced_layouts import (
+    ANY,
+    ANY_FLOAT,
+    ANY_INT,
+    DICT,
+    EQUAL,
+    FLOAT,
+    GOLDEN,
+    INT,
+    LIST,
+    MOST,
+    SAME,
+    TENSOR,
+    TUPLE,
+    H,
+)
 
 if TYPE_CHECKING:
     from ..builder import Fn, Module, Val
 
 
 def _items(m: Module) -> None:
-    """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0 where it has others."""
+    """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0
+    where it has others."""
     f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64", "internal")
     d, keys, n, out = f.args
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
@@ -34,7 +51,8 @@ def _items(m: Module) -> None:
         k, want = f.load("ptr", key), _word(f, keys, i, "ptr")
 
         def equal() -> None:
-            texts = f.binary("and", f.cmp("eq", _type(f, k), _ptr(f, "PyUnicode_Type")), f.cmp("eq", _type(f, want), _ptr(f, "PyUnicode_Type")))
+            texts = f.binary("and", f.cmp("eq", _type(f, k), _ptr(f, "PyUnicode_Type")),
+                             f.cmp("eq", _type(f, want), _ptr(f, "PyUnicode_Type")))
             f.bail(f.binary("xor", texts, 1), "no")
             f.bail(f.cmp("ne", f.call("PyUnicode_Compare", "i32", k, want), 0), "no")
         f.if_(f.cmp("ne", k, want), equal)
@@ -50,7 +68,8 @@ def _type(f: Fn, o: Val) -> Val:
 
 
 def _dict(m: Module, tags: bool) -> None:
-    """dict(row): does a dict hold what it held? row: dict, version, all of it?, n, then keys and values (0: no such key)."""
+    """dict(row): does a dict hold what it held? row: dict, version, all of it?, n, then keys and
+    values (0: no such key)."""
     f = m.fn("dict", [("ptr", "row")], "i64", "internal", "noinline")
     row, = f.args
     d, n = _word(f, row, 0, "ptr"), _word(f, row, 3)
@@ -96,7 +115,8 @@ def _outside(m: Module, tags: bool) -> None:
     zero = f.as_val(0, "i64")
 
     def differs(i: Val, k: int, at: Val) -> Val:
-        return f.load("i64", _word(f, at, (i + k) << 1, "ptr"), 8) ^ _word(f, at, ((i + k) << 1) + 1)
+        return (f.load("i64", _word(f, at, (i + k) << 1, "ptr"), 8)
+                ^ _word(f, at, ((i + k) << 1) + 1))
 
     # addresses of zeros; addresses and what they hold: four at a time
     def exact(bad: Val) -> Val:
@@ -112,24 +132,34 @@ def _outside(m: Module, tags: bool) -> None:
             def compare() -> None:
                 f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "changed")
             if tags:
-                f.if_(f.cmp("ne", f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), DICT_VERSION), 8), _word(f, row, 1)), compare)
+                f.if_(f.cmp("ne",
+                            f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), DICT_VERSION), 8),
+                            _word(f, row, 1)), compare)
             else:
                 compare()
             return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
         f.loop(0, n, 1, one_dict, [at])
-    n, at = section("soft")                          # what may change though it means the same: versions of dicts, gradients that are not there
-    bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [exact(zero)])
+    # what may change though it means the same: versions of dicts, gradients that are not there
+    n, at = section("soft")
+    bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])],
+                  [exact(zero)])
 
     def look() -> None:
         f.bail(f.cmp("ne", exact(zero), 0), "no")
-        f.loop(0, n, 1, lambda i: _put(f, at, (i << 1) + 1, f.load("i64", _word(f, at, i << 1, "ptr"), 8)))
+        f.loop(0, n, 1,
+               lambda i: _put(f, at, (i << 1) + 1, f.load("i64", _word(f, at, i << 1, "ptr"), 8)))
         count, bare = section("bare")
-        some, = f.loop(0, count, 1, lambda i, some: [some | ~g.absent(f.load("ptr", _word(f, bare, i, "ptr"), 8))], [f.const("i1", 0)])
+        some, = f.loop(0, count, 1,
+                       lambda i, some: [some
+                                        | ~g.absent(f.load("ptr", _word(f, bare, i, "ptr"), 8))],
+                       [f.const("i1", 0)])
         f.bail(some, "changed")
         dicts("dicts")
     f.if_(f.cmp("ne", bad, 0), look)
     count, held = section("held")
-    none, = f.loop(0, count, 1, lambda i, none: [none | g.absent(f.load("ptr", _word(f, held, i, "ptr"), 8))], [f.const("i1", 0)])
+    none, = f.loop(0, count, 1,
+                   lambda i, none: [none | g.absent(f.load("ptr", _word(f, held, i, "ptr"), 8))],
+                   [f.const("i1", 0)])
     f.bail(none, "no")
     dicts("always")
 
@@ -162,8 +192,10 @@ def _either(xs: Sequence[Val]) -> Val:
 
 
 def _argument(m: Module) -> None:
-    """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors go to `leaves`, parts to `objects`."""
-    f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")], "i64", "internal")
+    """argument(block, row, objects, leaves): is an argument, or a part of one, as it was? Tensors
+    go to `leaves`, parts to `objects`."""
+    f = m.fn("argument", [("ptr", "block"), ("ptr", "row"), ("ptr", "objects"), ("ptr", "leaves")],
+             "i64", "internal")
     argument = Argument(f)
     f.bail(f.cmp("ne", argument.kind, TENSOR), "plain")
     TensorArgument(argument).compare()
@@ -179,12 +211,14 @@ def _argument(m: Module) -> None:
 
 
 class Argument:
-    """Code that compares one object with its row: kind, the object's number, words in all, then what the kind has."""
+    """Code that compares one object with its row: kind, the object's number, words in all, then
+    what the kind has."""
 
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.block, self.row, self.objects, self.leaves = f.args
-        self.kind, self.object = _word(f, self.row, 0), _word(f, self.objects, _word(f, self.row, 1), "ptr")
+        self.kind, self.object = (_word(f, self.row, 0),
+                                  _word(f, self.objects, _word(f, self.row, 1), "ptr"))
         self.type = self.g.type_of(self.object)
 
     def must(self, ok: Val) -> None:
@@ -196,11 +230,13 @@ class Argument:
         self.must(self.g.same(self.type, _ptr(self.f, name)))
 
     def by_kind(self) -> None:
-        """To the code of the row's kind; a leaf that was met before is compared here, and so is an object that must be the same."""
+        """To the code of the row's kind; a leaf that was met before is compared here, and so is an
+        object that must be the same."""
         f, g = self.f, self.g
         self.value = _word(f, self.row, 3)
-        for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"), (TUPLE, "tuple"), (LIST, "list"),
-                        (DICT, "dictionary"), (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
+        for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"),
+                        (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
+                        (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
             f.bail(f.cmp("eq", self.kind, k), name)
         self.must(g.same(self.object, _word(f, self.leaves, self.value, "ptr")))             # AGAIN
         f.br("yes")
@@ -250,7 +286,8 @@ class Argument:
         self.parts(lambda: g.ld(o, LIST_ITEMS))
         f.label("dictionary")
         self.is_exactly("PyDict_Type")
-        got = f.call("unpack", "i64", o, f.at(self.row, 5, "i64"), self.value, f.at(self.objects, _word(f, self.row, 4), "i64"))
+        got = f.call("unpack", "i64", o, f.at(self.row, 5, "i64"), self.value,
+                     f.at(self.objects, _word(f, self.row, 4), "i64"))
         f.cbr(f.cmp("ne", got, 0), "yes", "no")
 
     def parts(self, items: Callable[[], Val]) -> None:
@@ -266,8 +303,8 @@ class Argument:
 class TensorArgument:
     """Code that compares a tensor.
 
-    Its row: leaf, type, dtype, dimensions, rg, flags of the array, has it a gradient, a node, a base, which tensor it must be, and
-    size and stride of each dimension."""
+    Its row: leaf, type, dtype, dimensions, rg, flags of the array, has it a gradient, a node, a
+    base, which tensor it must be, and size and stride of each dimension."""
 
     def __init__(self, argument: Argument) -> None:
         self.argument, self.f, self.g = argument, argument.f, argument.g
@@ -295,12 +332,16 @@ class TensorArgument:
         f.bail(g.null(a), "no")
         self.argument.must(g.same(g.type_of(a), _ptr(f, "whet_ndarray")))
         self.nd = nd = f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
-        bad = (g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6)) | (g.ld(o, T["rg"], "i64") ^ _word(f, row, 7))
+        bad = ((g.ld(a, A["descr"], "i64") ^ _word(f, row, 5)) | (nd ^ _word(f, row, 6))
+               | (g.ld(o, T["rg"], "i64") ^ _word(f, row, 7)))
         bad = bad | ((f.conv("zext", g.ld(a, A["flags"], "i32"), "i64") & 0x500) ^ _word(f, row, 8))
         there = f.as_val(0, "i64")
         for i, field in enumerate(("grad", "node", "base")):
-            there = there | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64") << i)
-        bad = bad | (there ^ _word(f, row, 9)) | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1)
+            there = (there
+                     | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64")
+                        << i))
+        bad = (bad | (there ^ _word(f, row, 9))
+               | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1))
         f.bail(f.cmp("ne", bad, 0), "no")
 
     def current(self) -> None:
@@ -313,14 +354,15 @@ class TensorArgument:
         f, g, row = self.f, self.g, self.row
         dims, strides = g.ld(self.array, A["dims"]), g.ld(self.array, A["strides"])
         bad, = f.loop(0, self.nd, 1, lambda d, bad: [
-            bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11)) | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))],
-            [f.as_val(0, "i64")])
+            bad | (_word(f, dims, d) ^ _word(f, row, (d << 1) + 11))
+            | (_word(f, strides, d) ^ _word(f, row, (d << 1) + 12))], [f.as_val(0, "i64")])
         f.bail(f.cmp("ne", bad, 0), "no")
 
     def unknown(self) -> None:
         """It must be none of the tensors that are known."""
         f, g, o, block = self.f, self.g, self.tensor, self.argument.block
-        mask, known = g.ld(block, H["mask"], "i64"), f.bytes_at(block, g.ld(block, H["known_at"], "i64"))
+        mask, known = (g.ld(block, H["mask"], "i64"),
+                       f.bytes_at(block, g.ld(block, H["known_at"], "i64")))
         h = f.lshr(f.binary("mul", f.lshr(g.i64(o), 4), GOLDEN), 40)
 
         def more(i: Val) -> Val:

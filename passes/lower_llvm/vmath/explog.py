@@ -5,7 +5,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import coefficients as C
-from .core import BIAS, INF, NAN, bits, clamp, fast_two_sum, fitted, floating, function, nearest, poly, power, two_prod, two_sum
+from .core import (
+    BIAS,
+    INF,
+    NAN,
+    bits,
+    clamp,
+    fast_two_sum,
+    fitted,
+    floating,
+    function,
+    nearest,
+    poly,
+    power,
+    two_prod,
+    two_sum,
+)
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Val

@@ -5,7 +5,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import coefficients as C
-from .core import BIAS, INF, NAN, TOP_BIT, bits, clamp, fast_two_sum, floating, function, nearest, poly, two_prod
+from .core import (
+    BIAS,
+    INF,
+    NAN,
+    TOP_BIT,
+    bits,
+    clamp,
+    fast_two_sum,
+    floating,
+    function,
+    nearest,
+    poly,
+    two_prod,
+)
 from .explog import LN2, MIN_NORMAL, exp_of_sum, mantissa
 from .hyperbolic import THIRD
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 from ..builder import Fn, Module, Val, vec
 from ..operations import Operations
 from . import coefficients as C
-from .core import INF, NAN, TOP_BIT, bits, fast_two_sum, fitted, floating, function, nearest, two_prod
+from .core import (
+    INF,
+    NAN,
+    TOP_BIT,
+    bits,
+    fast_two_sum,
+    fitted,
+    floating,
+    function,
+    nearest,
+    two_prod,
+)
 
 TWO_OVER_PI = 0.6366197723675814
 # pi/2 in three parts, for x - n pi/2 by three fma: the first difference is exact.

@@ -1,19 +1,21 @@
 """Convolutions as contractions whose right-hand side is gathered from the image while it is packed.
 
-y[o, p] = sum over k = (channel, tap) of w[o, k] * x[k, p] in the contraction's canonical order: k in blocks of KC, in a block one
-chain of fused multiply-adds from +0, block sums added left to right. A tap in the padding counts as a zero. So a convolution
-has the bits of `unfold` followed by `matmul`, whatever the tiles, the layout of x and the threads.
+y[o, p] = sum over k = (channel, tap) of w[o, k] * x[k, p] in the contraction's canonical order: k
+in blocks of KC, in a block one chain of fused multiply-adds from +0, block sums added left to
+right. A tap in the padding counts as a zero. So a convolution has the bits of `unfold` followed by
+`matmul`, whatever the tiles, the layout of x and the threads.
 
 A work unit is a group's block of output pixels (those of all images in one row, cut into panels of a few vectors) times a block
 of output channels. Per block of KC steps it copies the pixels' values into panels [step][pixel] and multiplies them with the
 weights, which are read where they lie; totals stay in the thread's scratch. At the end the epilogue is applied and the pixels go
 where they belong. The gradient of the input is the same with other taps, once for each remainder by the stride.
 
-Pixels are copied in *runs*: up to a vector of pixels that are neighbours in one output row. A run's addresses and which of its
-lanes fall inside the image depend on the tap's row and column only, and are worked out once per unit.
+Pixels are copied in *runs*: up to a vector of pixels that are neighbours in one output row. A run's
+addresses and which of its lanes fall inside the image depend on the tap's row and column only, and
+are worked out once per unit.
 
-What a call is made of lies in an array of i64 whose fields `Geometry` names. Offsets and strides count elements.
-"""
+What a call is made of lies in an array of i64 whose fields `Geometry` names. Offsets and strides
+count elements."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -40,10 +42,11 @@ def lanes_for(elem: str) -> int:
 
 
 def tile_rows(n: int) -> int:
-    """Rows of the register tile for n rows in all, at most n: few sizes, so that kernels are shared, with few rows to spare.
+    """Rows of the register tile for n rows in all, at most n: few sizes, so that kernels are
+    shared, with few rows to spare.
 
-    8 rows of two vectors keep two multiply-adders of 4 cycles busy; where there are 16 registers, 6 rows leave some for operands.
-    """
+    8 rows of two vectors keep two multiply-adders of 4 cycles busy; where there are 16 registers, 6
+    rows leave some for operands."""
     sizes = (12, 8, 4, 2, 1) if targets.current().name in ("avx512", "neon") else (6, 4, 2, 1)
     return min((r for r in sizes if r <= n), key=lambda r: -(-n // r) * (r + 1))
 
@@ -55,23 +58,26 @@ def fetch(f: Fn, t: Tile, p: Val, count: int) -> None:
 
 
 def micro(m: Module, name: str, t: Tile, ahead: bool = False) -> Callable[..., None]:
-    """A function of (f, pixels, a, row, at, b, c, steps, first[, later]): c (+)= a b over a block of steps, b is [steps][panel], for a panel of which
-    so many pixels, or more, are wanted.
+    """A function of (f, pixels, a, row, at, b, c, steps, first[, later]): c (+)= a b over a block
+    of steps, b is [steps][panel], for a panel of which so many pixels, or more, are wanted.
 
-    The rows of a are `row` elements apart; its steps lie side by side or, with `t.listed`, where the i64 list `at` says. With `ahead`, as
-    many elements at `later` are fetched meanwhile as are read of a.
-    """
+    The rows of a are `row` elements apart; its steps lie side by side or, with `t.listed`, where
+    the i64 list `at` says. With `ahead`, as many elements at `later` are fetched meanwhile as are
+    read of a."""
     names = [_micro(m, f"{name}{vectors}", t, vectors, ahead) for vectors in sorted({1, t.vectors})]
 
     def multiply(f: Fn, pixels: Val, *args: Val) -> None:
-        code = f.sel(f.cmp("sle", pixels, t.lanes), *(Val(f, f"@{x}", "ptr") for x in (names[0], names[-1])))
+        code = f.sel(f.cmp("sle", pixels, t.lanes),
+                     *(Val(f, f"@{x}", "ptr") for x in (names[0], names[-1])))
         f.call_helper(code, *args)
     return multiply
 
 
 def _micro(m: Module, name: str, t: Tile, vectors: int, ahead: bool) -> str:
     """The first `vectors` vectors of each panel."""
-    f = m.fn(name, [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "b"), ("ptr", "c"), ("i64", "steps"), ("i1", "first"),
+    f = m.fn(name,
+             [("ptr", "a"), ("i64", "row"), ("ptr", "list"), ("ptr", "b"), ("ptr", "c"),
+              ("i64", "steps"), ("i1", "first"),
                     *[("ptr", "later")] * ahead], linkage="internal", attrs="noinline")
     a, row, listed, b, c, steps, first, *later = f.args
     rows = [f.at(a, row * i if i else 0, t.elem) for i in range(t.rows)]
@@ -112,7 +118,8 @@ def add_up(f: Fn, t: Tile, sums: Sequence[Val], at: Sequence[Val], first: Val) -
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x, w, y in the kernel's arguments.
+    """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x,
+    w, y in the kernel's arguments.
 
     An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a value for all).
     """
@@ -121,9 +128,11 @@ class Epilogue:
 
     def given(self, f: Fn, elem: str, operands: Sequence[Val], channel: Val,
               more: int | Val = 0) -> list[Val]:
-        """What `writer` takes for the operands (pointers) at output channel `channel + more`: numbers, and the pointers of those that go by
-        pixel."""
-        return [p if kind == "pixel" else f.load(elem, f.at(f.at(p, channel, elem), more, elem) if kind == "channel" else p)
+        """What `writer` takes for the operands (pointers) at output channel `channel + more`:
+        numbers, and the pointers of those that go by pixel."""
+        return [p if kind == "pixel"
+                else f.load(elem,
+                            f.at(f.at(p, channel, elem), more, elem) if kind == "channel" else p)
                 for p, kind in zip(operands, self.operands, strict=True)]
 
     @property
@@ -137,11 +146,11 @@ Put: TypeAlias = Callable[[Val, Sequence[Val], Val, Val], None]          # see `
 
 
 def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, near: int, far: int) -> None:
-    """The kernel over units (group, row block, pixel block), args x, w, y, scratch, geometry, then the epilogue's operands.
+    """The kernel over units (group, row block, pixel block), args x, w, y, scratch, geometry, then
+    the epilogue's operands.
 
-    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of y (see `writer`); 1 says
-    that an image's pixels follow each other there.
-    """
+    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of
+    y (see `writer`); 1 says that an image's pixels follow each other there."""
     multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     convolution = Convolution(f, t, epilogue, near, far, multiply)
@@ -163,7 +172,8 @@ class Convolution:
         limit = g.max_panels * t.panel
         self.inside = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
         self.inside.list_taps(g.area(mine, "tap_at"))
-        self.outside = self.inside if far != 1 else Runs(f, g, g.area(mine, "out_at"), t, limit, t.panel, rows=False)
+        self.outside = (self.inside if far != 1
+                        else Runs(f, g, g.area(mine, "out_at"), t, limit, t.panel, rows=False))
 
 
 class Block:
@@ -173,12 +183,14 @@ class Block:
         self.c, self.f, self.t, self.g = convolution, convolution.f, convolution.t, convolution.g
         c, f, t, g = self.c, self.f, self.t, self.g
         self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, u, by_rows=True)
-        self.xg, self.wg = f.at(c.x, self.group * g.xg, t.elem), f.at(c.w, self.group * g.wg, t.elem)
+        self.xg, self.wg = (f.at(c.x, self.group * g.xg, t.elem),
+                            f.at(c.w, self.group * g.wg, t.elem))
         self.panels = panel1 - self.panel0
         c.inside.build(self.panel0, panel1, g.pixels)
         if c.far == 1:
             c.outside.build(self.panel0, panel1, g.pixels)
-        self.kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")          # of one block, no sums are kept for another
+        # of one block, no sums are kept for another
+        self.kept = f.conv("zext", f.cmp("sgt", g.steps, KC), "i64")
 
     def emit(self) -> None:
         """All blocks of steps. Once at least: without channels the sums are zeros."""
@@ -199,7 +211,8 @@ class Block:
         k1 = f.imin(k0 + KC, g.steps)
         steps = k1 - k0
         panel_size = steps * t.panel
-        f.loop(0, self.panels, 1, lambda j: c.inside.fill(j, self.xg, k0, k1, f.at(c.b, j * panel_size, t.elem)))
+        f.loop(0, self.panels, 1,
+               lambda j: c.inside.fill(j, self.xg, k0, k1, f.at(c.b, j * panel_size, t.elem)))
         listed = self.listed(k0, steps)
         last = f.cmp("sge", k1, g.steps)
 
@@ -209,8 +222,9 @@ class Block:
             def panel(j: Val) -> None:
                 if c.far == 1:
                     f.if_(last, lambda: self.ahead(i, j))
-                c.multiply(f, g.pixels - (self.panel0 + j) * t.panel, a, g.wo, listed, f.at(c.b, j * panel_size, t.elem),
-                           self.tile_at(j, i), steps, f.cmp("eq", k0, 0))
+                c.multiply(f, g.pixels - (self.panel0 + j) * t.panel, a, g.wo, listed,
+                           f.at(c.b, j * panel_size, t.elem), self.tile_at(j, i), steps,
+                           f.cmp("eq", k0, 0))
                 f.if_(last, lambda: self.out(i, j))
             f.loop(0, self.panels, 1, panel)
         f.loop(self.tile0, self.tile1, 1, rows)
@@ -224,34 +238,41 @@ class Block:
 
             def note(k: Val) -> None:
                 c, tap = divmod_(f, k0 + k, taps)
-                f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps), f.at(listed, k, "i64"))
+                f.store(c * g.wk + table(f, g.table, tap + g.rowtaps * 2 + g.coltaps),
+                        f.at(listed, k, "i64"))
             f.loop(0, steps, 1, note)
         return listed
 
     def ahead(self, i: Val, j: Val) -> None:
-        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in another page."""
+        """Fetch what the epilogue reads by pixel, and where the pixels go: every row lies in
+        another page."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
-        to = self.group * g.yg + i * t.rows * g.yo + outside.get(outside.y, outside.get(outside.first, j))
+        to = (self.group * g.yg + i * t.rows * g.yo
+              + outside.get(outside.y, outside.get(outside.first, j)))
 
         for _ in range(t.rows):
-            for p, write in [(c.y, 1)] + [(p, 0) for p, kind in zip(c.operands, c.epilogue.operands) if kind == "pixel"]:
+            for p, write in [(c.y, 1)] + [(p, 0) for p, kind in zip(c.operands, c.epilogue.operands)
+                                          if kind == "pixel"]:
                 for v in range(t.vectors):
                     f.prefetch(f.at(p, to + v * t.lanes, t.elem), write)
             to = to + g.yo
 
     def out(self, i: Val, j: Val) -> None:
         """Store the new rows of tile i, panel j."""
-        src, again, channel = self.tile_at(j, i), i * self.t.rows - self.row_of(i), self.group * self.g.rows + self.row_of(i)
+        src, again, channel = (self.tile_at(j, i), i * self.t.rows - self.row_of(i),
+                               self.group * self.g.rows + self.row_of(i))
         self.c.outside.each(j, lambda e: self.run(e, i, src, again, channel))
 
     def run(self, e: Val, i: Val, src: Val, again: Val, channel: Val) -> None:
         """The pixels of one run; whole vectors of a whole tile without masks."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
-        to, lanes = self.group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e), outside.get(outside.lanes, e)
+        to, lanes = (self.group * g.yg + i * t.rows * g.yo + outside.get(outside.y, e),
+                     outside.get(outside.lanes, e))
         acc = f.at(src, outside.get(outside.slot, e), t.elem)
 
         def row(put: Put, r: int | Val, to: Val) -> Val:
-            put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)), c.epilogue.given(f, t.elem, c.operands, channel, r), c.y, to)
+            put(f.load(t.vec, f.at(acc, r * t.panel, t.elem)),
+                c.epilogue.given(f, t.elem, c.operands, channel, r), c.y, to)
             return to + g.yo
 
         def some() -> None:
@@ -269,7 +290,8 @@ class Block:
 
 
 def writer(f: Fn, t: Tile, epilogue: Epilogue, bits: Val | None, far: int, g: Geometry) -> Put:
-    """A function (sums, operands, y, at) that applies the epilogue to a vector of sums and stores it at y + at.
+    """A function (sums, operands, y, at) that applies the epilogue to a vector of sums and stores
+    it at y + at.
 
     `bits` and `far`: which lanes, and how far they are apart, see `output_lanes`.
     """
@@ -288,9 +310,9 @@ def writer(f: Fn, t: Tile, epilogue: Epilogue, bits: Val | None, far: int, g: Ge
 def weight_grad(m: Module, symbol: str, t: Tile, near: int) -> None:
     """The kernel over units (group, block of output channels, block of rows), args gy, x, gw, scratch, geometry.
 
-    gw[o, k] = sum over pixels of gy[o, pixel] * x[k, pixel]: a contraction over all the images' pixels. The rows of the register
-    tile are steps k of the convolution, its columns output channels, so only gy is transposed, not every tap of x.
-    """
+    gw[o, k] = sum over pixels of gy[o, pixel] * x[k, pixel]: a contraction over all the images'
+    pixels. The rows of the register tile are steps k of the convolution, its columns output
+    channels, so only gy is transposed, not every tap of x."""
     multiply = micro(m, symbol + "_micro", t)
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, worker = f.args
@@ -300,17 +322,20 @@ def weight_grad(m: Module, symbol: str, t: Tile, near: int) -> None:
     a, b, totals = (g.area(mine, name) for name in ("a_at", "b_at", "y_at"))
     inside = Runs(f, g, g.area(mine, "in_at"), t, f.const("i64", KC), KC, near)
     outside = Runs(f, g, g.area(mine, "out_at"), t, f.const("i64", KC), KC, rows=False)
-    row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel        # a run may write a vector past the last pixel
+    # a run may write a vector past the last pixel
+    row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel
 
     def unit(u: Val) -> None:
         group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u)
-        xg, yg, wg = f.at(x, group * g.xg, t.elem), f.at(gy, group * g.yg, t.elem), f.at(gw, group * g.wg, t.elem)
+        xg, yg, wg = (f.at(x, group * g.xg, t.elem), f.at(gy, group * g.yg, t.elem),
+                      f.at(gw, group * g.wg, t.elem))
 
         def row_of(i: Val) -> Val:
             return f.imin(i * t.rows, g.rows - t.rows)
 
         many = f.imax(f.udiv(g.pixels + (KC - 1), KC), 1)
-        kept = f.conv("zext", f.cmp("sgt", many, 1), "i64")            # of one block, no sums are kept for another
+        # of one block, no sums are kept for another
+        kept = f.conv("zext", f.cmp("sgt", many, 1), "i64")
 
         def tile_at(j: Val, i: Val) -> Val:
             return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * kept * (t.rows * t.panel), t.elem)
@@ -334,8 +359,10 @@ def weight_grad(m: Module, symbol: str, t: Tile, near: int) -> None:
 
             def columns(j: Val, v: Val) -> None:
                 """Turn vector v of panel j's output channels into [pixel][channel]."""
-                first, out = j * t.panel + v * t.lanes, f.at(b, (j - panel0) * panel_size + v * t.lanes, t.elem)
-                rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem) for i in range(t.lanes)]
+                first, out = (j * t.panel + v * t.lanes,
+                              f.at(b, (j - panel0) * panel_size + v * t.lanes, t.elem))
+                rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem)
+                        for i in range(t.lanes)]
 
                 def run(e: Val) -> None:
                     p, mask = outside.get(outside.y, e), outside.own(e)
@@ -347,12 +374,15 @@ def weight_grad(m: Module, symbol: str, t: Tile, near: int) -> None:
 
             def rows(i: Val) -> None:
                 first = row_of(i)
-                f.loop(0, t.rows, 1, lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
+                f.loop(0, t.rows, 1,
+                       lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
 
                 def panel(j: Val) -> None:
-                    multiply(f, g.outs - j * t.panel, a, f.const("i64", row_stride), a, f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i),
-                             steps, f.cmp("eq", n, 0))
-                    f.if_(f.cmp("eq", n, many - 1), lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
+                    multiply(f, g.outs - j * t.panel, a, f.const("i64", row_stride), a,
+                             f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i), steps,
+                             f.cmp("eq", n, 0))
+                    f.if_(f.cmp("eq", n, many - 1),
+                          lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
                 f.loop(panel0, panel1, 1, panel)
             f.loop(tile0, tile1, 1, rows)
         f.loop(0, many, 1, block)

@@ -1,9 +1,11 @@
-"""Convolutions whose weights were put into another order before: pixels are the rows of the register tile, output channels its columns.
+"""Convolutions whose weights were put into another order before: pixels are the rows of the
+register tile, output channels its columns.
 
-The order of each sum is that of `conv.forward`, and so are the bits. But a tile may have any number of pixels, so none are wasted on
-small maps, and the weights are read as vectors, one after the other. Weights are [group][vector of channels][step][channel]; steps are
-padded to whole vectors. Totals of a unit are [panel of channels][pixel][channel]; they are turned into rows of pixels as they are stored.
-"""
+The order of each sum is that of `conv.forward`, and so are the bits. But a tile may have any number
+of pixels, so none are wasted on small maps, and the weights are read as vectors, one after the
+other. Weights are [group][vector of channels][step][channel]; steps are padded to whole vectors.
+Totals of a unit are [panel of channels][pixel][channel]; they are turned into rows of pixels as
+they are stored."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -22,7 +24,8 @@ ENDLESS = 1 << 40
 
 
 def weights(m: Module, symbol: str, t: Tile) -> None:
-    """The kernel over the vectors of channels of all groups, args w, u, rows, vectors, steps, padded steps, strides of rows and groups in w."""
+    """The kernel over the vectors of channels of all groups, args w, u, rows, vectors, steps,
+    padded steps, strides of rows and groups in w."""
     f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
     args, begin, end, _ = f.args
     w, u = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
@@ -31,18 +34,22 @@ def weights(m: Module, symbol: str, t: Tile) -> None:
     def vector(i: Val) -> None:
         group, v = divmod_(f, i, vectors)
         src = f.at(w, group * group_stride, t.elem)
-        lines = [f.at(src, f.imin(v * t.lanes + k, rows - 1) * row_stride, t.elem) for k in range(t.lanes)]
-        planes_to_pixels(f, t.vec, lines, f.const("i64", 0), steps, f.at(u, i * padded * t.lanes, t.elem),
+        lines = [f.at(src, f.imin(v * t.lanes + k, rows - 1) * row_stride, t.elem)
+                 for k in range(t.lanes)]
+        planes_to_pixels(f, t.vec, lines, f.const("i64", 0), steps,
+                         f.at(u, i * padded * t.lanes, t.elem),
                          lambda p, k, mask: f.mload(t.vec, f.at(p, k, t.elem), mask))
     f.loop(begin, end, 1, vector)
 
 
 def micro(m: Module, name: str, t: Tile) -> str:
-    """name(a, b, apart, c, steps, first, later): c (+)= a b over a block of steps; a is [step][pixel], b vectors of [step][channel] `apart`.
+    """name(a, b, apart, c, steps, first, later): c (+)= a b over a block of steps; a is
+    [step][pixel], b vectors of [step][channel] `apart`.
 
     A vector's worth of what lies at `later` is fetched meanwhile."""
-    f = m.fn(name, [("ptr", "a"), ("ptr", "b"), ("i64", "apart"), ("ptr", "c"), ("i64", "steps"), ("i1", "first"), ("ptr", "later")],
-             linkage="internal", attrs="noinline")
+    f = m.fn(name,
+             [("ptr", "a"), ("ptr", "b"), ("i64", "apart"), ("ptr", "c"), ("i64", "steps"),
+              ("i1", "first"), ("ptr", "later")], linkage="internal", attrs="noinline")
     a, b, apart, c, steps, first, later = f.args
     streams = [f.at(b, apart * v if v else 0, t.elem) for v in range(t.vectors)]
     at = [f.at(c, i * t.lanes, t.elem) for i in range(t.rows * t.vectors)]
@@ -51,7 +58,8 @@ def micro(m: Module, name: str, t: Tile) -> str:
         line, out = f.at(f.at(a, k * t.rows, t.elem), u * t.rows, t.elem), []
         if u == 0:
             fetch(f, t, f.at(later, k * t.lanes, t.elem), together * t.lanes)
-        bs = [f.load(t.vec, f.at(f.at(p, k * t.lanes, t.elem), u * t.lanes, t.elem)) for p in streams]
+        bs = [f.load(t.vec, f.at(f.at(p, k * t.lanes, t.elem), u * t.lanes, t.elem))
+              for p in streams]
         for i in range(t.rows):
             x = f.splat(f.load(t.elem, f.at(line, i, t.elem)), t.lanes)
             out += [f.fma(x, w, acc[i * t.vectors + v]) for v, w in enumerate(bs)]

@@ -18,8 +18,8 @@ class _Apply:
         module.__dict__[self.name] = self.value(module)
 
     def value(self, module):
-        return getattr(module, f"{self.name}_mask").to(getattr(module, f"{self.name}_orig").dtype) * \
-            getattr(module, f"{self.name}_orig")
+        mask, weight = getattr(module, f"{self.name}_mask"), getattr(module, f"{self.name}_orig")
+        return mask.to(weight.dtype) * weight
 
 
 def _hook(module, name):

@@ -1,6 +1,15 @@
 """Datasets, samplers and loaders: `whet.utils.data`."""
 from .collate import default_collate, default_collate_fn_map, default_convert
-from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
+from .dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from .loader import DataLoader
 from .sampler import (
     BatchSampler,
