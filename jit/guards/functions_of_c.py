@@ -68,11 +68,11 @@ class FunctionsOfC:
         for f in found:
             if (not stands(f) or id(f) in real) and problem_of_call(f) is not None:
                 name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
-                raise Unwatchable(Calls(name, passes=True))
+                raise Unwatchable(Calls(name, holds=True))
         acting = OF_FILES | OF_THE_PLACE if self.dates else OF_FILES
         methods = acting & (names if looks_up else self.taken)
         if methods:
-            raise Unwatchable(Calls(min(methods), passes=True))
+            raise Unwatchable(Calls(min(methods), holds=True))
         if self.formats and self.dates:
             raise Unwatchable(Inspects("it makes text by forms, and reaches dates, of which some "
                                        "forms tell the time of this place"))

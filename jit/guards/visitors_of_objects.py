@@ -73,7 +73,7 @@ def method_of_c(walk: Any, x: Any) -> None:
     """A method as its class has it, which takes just objects of that class."""
     walk.exact |= issubclass(x.__objclass__, int | float)
     if not known.methods_compute(x.__objclass__):
-        raise Unwatchable(Calls(x.__qualname__, passes=True))
+        raise Unwatchable(Calls(x.__qualname__, holds=True))
 
 
 @LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn)) and not issubclass(t, np.void))

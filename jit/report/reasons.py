@@ -94,8 +94,10 @@ class Calls(Reason):
     """It calls something that does more than compute."""
     instead = "Call it outside of the traced function, and pass what it gives as an argument."
 
-    def __init__(self, name: str, passes: bool = False) -> None:
-        super().__init__(f"it passes {name} on to others" if passes else f"it calls {name}")
+    def __init__(self, name: str, holds: bool = False) -> None:
+        super().__init__(
+            f"it holds {name}, or passes it on, which does more than compute" if holds
+            else f"it calls {name}")
 
 
 class Draws(Reason):
