@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 TIMES, MATH = tuple(CLOCKS.values()), {f: name for name, f in NUMERIC.items()}
 # of numbers
-ASKED = {
+ASKED: dict[Any, Callable[[Any], Any]] = {
     math.isnan: lambda v: v != v,
     math.isinf: lambda v: abs(v) == math.inf,
     math.isfinite: lambda v: abs(v) < math.inf}

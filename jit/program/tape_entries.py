@@ -98,7 +98,7 @@ class TapeEntries:
         return Check(flag, int(wanted), self.stopped)
 
 
-TRANSLATIONS = {
+TRANSLATIONS: dict[type, Callable[..., Any]] = {
     T.Word: lambda t, x, operands, mine: Number(x.value),
     T.Operand: lambda t, x, operands, mine: t.places.argument(operands[x.which], x.offset),
     T.Result: lambda t, x, operands, mine: t.places.argument(mine[x.which], x.offset),

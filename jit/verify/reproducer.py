@@ -171,8 +171,8 @@ def culprits(g: Graph, arrays: Sequence[Any]) -> list[str] | None:
 
 
 # ---- the file ------------------------------------------------------------------------------------
-FILE = '''"""A graph whose compiled program gives other bits than its operations one by one. This file
-runs both and says where they differ.
+FILE = '''"""A graph whose compiled program gives other bits than its operations one by one. This
+file runs both and says where they differ.
 
 It was found by whet {version}; {said}.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from whet.cpu.pool_layout import LINE, LINES, THREAD, WORKERS
@@ -87,7 +88,7 @@ def create_context(m: Module, facts: Facts) -> None:
 
     def make() -> Any:
         level = load(f, load(f, model, Model).level, Level)
-        i32 = lambda x: f.const("i32", x)
+        i32 = functools.partial(f.const, "i32")
         memory = f.call(
             "mmap", "ptr", null, total(f, facts, level), i32(READ_WRITE),
             i32(PRIVATE | ANONYMOUS), i32(-1), zero)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -92,7 +93,7 @@ def weights(m: Module, facts: Facts) -> None:
         f.store(f.at(named(f, "weights.data"), ID_BYTES, "i8"), out)
         f.ret(f.const("i64", 0))
         return
-    mine, i32 = named(f, "weights.id"), lambda x: f.const("i32", x)
+    mine, i32 = named(f, "weights.id"), functools.partial(f.const, "i32")
     total = f.const("i64", facts.mapped)
     m.declare("open", "i32", ["ptr", "i32", "..."])
     bad = int(Code.WEIGHTS)
