@@ -37,7 +37,8 @@ NUMBERS = {
     "b": ["True", "False"],
     "z": ["np.float32(1.5)", "np.float64(-2.0)", "np.int64(3)", "np.float64(0.25)", "np.int32(1)"],
     "s": ["'1'", "'abc'", "''"]}
-RARE = ["math.nan", "math.inf", "-math.inf", "1e300", "1e-310"]
+OFTEN = 200                      # programs after which it is told how far it got
+RARE = ["float('nan')", "math.inf", "-math.inf", "1e300", "1e-310"]
 
 
 def _expressions():
@@ -407,6 +408,8 @@ def fuzz(seed, seconds, most=10**9):
             if time.time() > end:
                 break
             program, done = Program.drawn(s), done + 1
+            if done % OFTEN == 0:
+                print(f"{done} programs so far, {count}, {len(wrong)} wrong", flush=True)
             if compared(program, count):
                 program = shortened(program)
                 k, want, got = compared(program)

@@ -348,7 +348,7 @@ def interpreted():
     from whet.jit.program import program
     from whet.random import Position
 
-    def run(self, given):
+    def run(self, given, spent=()):
         g = Graph.of(self.recorded, self.arrays, [Input(n, "") for n in self.outside],
                      [(n, "") for n in self.results])
         draws = [n for n in self.recorded if n.kind == "draw"]
