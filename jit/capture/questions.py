@@ -22,7 +22,7 @@ from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
 from ..guards.origin import ours
-from ..report.reasons import HandsOut, Memory, Prints, TooManyNumbers
+from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
 from .refused import Refused
 from .user_lines import where
 from .varying_numbers import EXACT, NUMBERS, SAFE, Number, plain, tensor_behind, value_of
@@ -46,7 +46,11 @@ class Questions(registry.Observer):
         except Refused as e:
             self.refuse(e.reason)
             return question(*[t._array for t in tensors])
-        answer = question(*[t._array for t in tensors])
+        try:
+            answer = question(*[t._array for t in tensors])
+        except BaseException as e:
+            self.failed(e)
+            raise
         asks = None
         if hasattr(question, "facts"):       # for kernels to ask
             a = tensors[0]._array
@@ -54,6 +58,11 @@ class Questions(registry.Observer):
         self.let_go.look(len(self.nodes))
         self.nodes.append(Ask(question, ins, answer, where(), asks))
         return answer
+
+    def failed(self, error: BaseException) -> None:
+        """An operation raised an error about numbers, which the function may catch: a replay with
+        others would not know."""
+        self.refuse(Raises(f"an operation raised an error about numbers ({error})"))
 
     def numbers(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The operands with Numbers as tensors of no dimension, where that gives the same

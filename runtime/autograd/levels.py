@@ -262,6 +262,10 @@ class Level(registry.Observer):
         if self.below() is not None:
             self.below().refuse(reason)
 
+    def failed(self, error):
+        if self.below() is not None:
+            self.below().failed(error)
+
     def draw(self, generator, op, shape):
         """Random numbers."""
         return self.beneath(draw_op, generator, op, shape)

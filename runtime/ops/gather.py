@@ -13,7 +13,7 @@ from .creation import empty_array, zeros
 from .from_data import tensor
 from .index_ops import in_bounds, index_op, put_in, put_op
 from .pointwise_family import inplace
-from .registry import Op, apply, ask, has_negative, is_tensor
+from .registry import Op, about_numbers, apply, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape
@@ -218,9 +218,9 @@ def _check_flat(index, n):
         raise IndexError("take(): tried to take from an empty tensor")
     bad = a[(a < -n) | (a >= n)]
     if bad.size:
-        raise IndexError(
+        raise about_numbers(IndexError(
             f"out of range: tried to access index {int(bad.reshape(-1)[0])} on a tensor of {n} "
-            "elements.")
+            "elements."))
 
 
 @method()

@@ -15,7 +15,7 @@ from .batching import aligned, repeated
 from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
 from .pointwise_family import inplace
-from .registry import Op, apply
+from .registry import Op, about_numbers, apply
 from .samples import Sample
 
 
@@ -31,8 +31,9 @@ def in_bounds(index, n, dim, *, negative=True, error=IndexError):
     low, high = int(i.min()), int(i.max())
     if high >= n or low < (-n if negative else 0):
         bad = high if high >= n else low
-        raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}"
-                    if n or not negative else "index is out of bounds for dimension with size 0")
+        raise about_numbers(error(
+            f"index {bad} is out of bounds for dimension {dim} with size {n}"
+            if n or not negative else "index is out of bounds for dimension with size 0"))
     return np.where(i < 0, i + n, i)
 
 

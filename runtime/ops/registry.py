@@ -284,6 +284,17 @@ class Observer:
     def refuse(self, reason):
         """Something happens that cannot be observed."""
 
+    def failed(self, error):
+        """An operation raises an error that the numbers of a tensor are the reason of."""
+
+
+def about_numbers(error):
+    """An error that the numbers of a tensor are the reason of, to be raised. The function may catch
+    it, and other numbers may not raise it."""
+    if state.observers:
+        state.observers[-1].failed(error)
+    return error
+
 
 def apply_python(op, inputs, attrs):
     """Run an op on tensors: compute, wrap the result, record it where a gradient may be asked

@@ -3,6 +3,7 @@ import contextlib
 import math
 
 import whet
+import whet.nn.functional as F
 
 from tests.traps.harness import Box, leaf, outcome, ramp, shares, thrice, trap
 
@@ -540,3 +541,34 @@ def shapes_that_do_not_fit():
             yield from thrice(lambda: outcome(lambda: f(leaf(2, 3), b)))
         yield box.n
     return f, calls
+
+
+ERRORS_ABOUT_NUMBERS = {
+    "embedding": lambda t, i: F.embedding(i, t),
+    "index": lambda t, i: t[i],
+    "scatter": lambda t, i: t.scatter(0, i[:, None], 1.0),
+    "index_add": lambda t, i: t.index_add(0, i, t[:3]),
+    "take": lambda t, i: t.take(i * 4),
+    "set": lambda t, i: t.clone().__setitem__(i, 1.0),
+    "one_hot": lambda t, i: F.one_hot(i, 8),
+    "loss": lambda t, i: F.cross_entropy(t[:3], i),
+    "inverse": lambda t, i: whet.linalg.inv(whet.eye(3) * (i.max() < 8))}
+
+
+@trap
+def errors_about_numbers_are_caught(trace):
+    """An index out of range and the like, caught by the function: the next call has none."""
+    def catching(name):
+        def f(t, i):
+            try:
+                return "ok", ERRORS_ABOUT_NUMBERS[name](t, i)
+            except (IndexError, RuntimeError) as e:
+                return "error", str(e)
+        return f
+    first, *others = map(catching, ERRORS_ABOUT_NUMBERS)
+    others = [trace(f) for f in others]
+
+    def calls(f):
+        for last in (1, 2, 3, 9, 9, 9, 4, 5, 8, 8, 8, 6, 7, 20):
+            yield [g(ramp(8, 8), whet.tensor([0, 1, last])) for g in (f, *others)]
+    return first, calls
