@@ -24,3 +24,13 @@ def seeded():
     yield
     assert whet.is_grad_enabled(), "a test left gradient recording off"
     assert whet.get_default_dtype() is whet.float32, "a test left another default dtype"
+
+
+@pytest.fixture
+def one_thread():
+    """Each thread has scratch memory of its own in a product."""
+    import whet
+    threads = whet.get_num_threads()
+    whet.set_num_threads(1)
+    yield
+    whet.set_num_threads(threads)

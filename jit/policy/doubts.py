@@ -32,7 +32,8 @@ def doubts(policy: Policy) -> Reason | None:
             f"replays take {policy.ratio:.2f} of an eager call's time, and {made} recordings "
             f"took {book.recording:.2f} s")
     if kinds > 2 * FREE:
-        cost = min(policy.full.seconds, policy.like.seconds) / max(policy.typical, 1e-9)
+        known = [c.seconds for c in (policy.full, policy.like) if c.calls > 0]
+        cost = min(known, default=policy.full.seconds) / max(policy.typical, 1e-9)
         return Varies(
             f"{book.calls} calls came with at least {kinds} kinds of arguments, and "
             f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager "

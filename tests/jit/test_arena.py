@@ -64,15 +64,6 @@ def test_a_result_is_put_over_the_piece_that_its_step_is_the_last_to_need():
     assert (a.room, b.room, b.offset) == (None, 0, 0)
 
 
-@pytest.fixture
-def one_thread():
-    """(each thread has scratch memory of its own in a product)"""
-    threads = whet.get_num_threads()
-    whet.set_num_threads(1)
-    yield
-    whet.set_num_threads(threads)
-
-
 def test_results_lend_their_memory_until_they_are_made(one_thread):
     x, w = whet.randn(512, 512), whet.randn(512, 512) / 16
     f = jit.trace(lambda x: ((x @ w).tanh().sum(0) + (x @ x).tanh().sum(1)) * (w @ x))

@@ -215,15 +215,6 @@ def peak(step, args):
     return memory.growth(lambda: step(*args))
 
 
-@pytest.fixture
-def one_thread():
-    """Each thread has scratch memory of its own in a product, in a traced step as part of it."""
-    threads = whet.get_num_threads()
-    whet.set_num_threads(1)
-    yield
-    whet.set_num_threads(threads)
-
-
 @compiled
 @pytest.mark.parametrize("case, bound", [(lambda: accumulation(4), 1.07),
                                          (lambda: clipped()[:2], 1.0)],
