@@ -126,11 +126,11 @@ entry:
 lists:
   %i = phi i64 [0, %entry], [%i1, %next]
   %list = getelementptr ptr, ptr @whet_heap, i64 %i
-  ; 1qq shifted: the size that size_class rounds up to
-  %quarter = and i64 %i, 3
-  %top = add i64 %quarter, 5
-  %power = lshr i64 %i, 2
-  %shift = add i64 %power, 13
+  ; 1xxx shifted: the size that size_class rounds up to
+  %eighth = and i64 %i, 7
+  %top = add i64 %eighth, 9
+  %power = lshr i64 %i, 3
+  %shift = add i64 %power, 12
   %size = shl i64 %top, %shift
   %head = load ptr, ptr %list
   store ptr null, ptr %list
@@ -145,7 +145,7 @@ some:
   br label %blocks
 next:
   %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, 128
+  %more = icmp ult i64 %i1, LISTS
   br i1 %more, label %lists, label %done
 done:
   ret void
@@ -428,18 +428,18 @@ slow:
 """
 
 _CLASSES = """
-; The list for a size, and the size of its blocks: size - 1 as 1qq..., q counting the quarters of a power of two.
+; The list for a size, and the size of its blocks: size - 1 as 1xxx..., x counting the eighths of a power of two.
 define internal {ptr, i64} @size_class(i64 %size) nounwind {
   %s = sub i64 %size, 1
   %zeros = call i64 @llvm.ctlz.i64(i64 %s, i1 true)
-  %shift = sub i64 61, %zeros
+  %shift = sub i64 60, %zeros
   %top = lshr i64 %s, %shift
   %next = add i64 %top, 1
   %rounded = shl i64 %next, %shift
-  %power = sub i64 %shift, 13
-  %p4 = shl i64 %power, 2
-  %quarter = and i64 %top, 3
-  %index = add i64 %p4, %quarter
+  %power = sub i64 %shift, 12
+  %p8 = shl i64 %power, 3
+  %eighth = and i64 %top, 7
+  %index = add i64 %p8, %eighth
   %list = getelementptr ptr, ptr @whet_heap, i64 %index
   %r0 = insertvalue {ptr, i64} poison, ptr %list, 0
   %r1 = insertvalue {ptr, i64} %r0, i64 %rounded, 1

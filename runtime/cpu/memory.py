@@ -1,7 +1,7 @@
 """Memory for large CPU arrays, kept when they die and handed out again: page faults cost more than
 a large eager op's arithmetic.
 
-Blocks of 64 KiB and more come in sizes of a quarter power of two, aligned to 64 bytes; those of 4
+Blocks of 64 KiB and more come in sizes of an eighth power of two, aligned to 64 bytes; those of 4
 MiB and more are mapped on their own with huge pages asked for. A block belongs to a small object
 that is its array's base; when the last view is gone the block goes to the list of its size, or back
 to the system once `limit` bytes lie there. All of it runs under the GIL.
@@ -61,7 +61,7 @@ def taken(size):
     """The bytes that an array of `size` bytes takes: large ones get blocks of certain sizes."""
     if size < SMALLEST or guard.SIDE:
         return size
-    shift = (size - 1).bit_length() - 3
+    shift = (size - 1).bit_length() - 4
     return ((size - 1 >> shift) + 1) << shift
 
 
