@@ -65,8 +65,9 @@ def as_device(d):
         return CPU
     d = device(d)
     if d.type == "cuda":
-        raise RuntimeError(
-            "device 'cuda' is not available: this build of whet computes on the CPU only")
+        from .cuda import machine
+        raise NotImplementedError(
+            f"device 'cuda:{machine.existing(d.index)}': tensors cannot live on it yet")
     if d.type == "meta":
         raise NotImplementedError("device 'meta' is not supported; tensors live on 'cpu'")
     if d.index not in (None, 0):

@@ -74,6 +74,17 @@ RESULTS = {
     "Tensor.dim_order": "tuple[int, ...]",
     "manual_seed": "Generator",
     "cuda.manual_seed": "None",
+    **_each(
+        "None", """init set_stream reset_max_memory_allocated reset_max_memory_cached
+        reset_peak_memory_stats
+        Stream.wait_event Stream.wait_stream Event.record Event.wait"""),
+    **_each("bool", "can_device_access_peer Stream.query Event.query"),
+    **_each(
+        "int", """max_memory_allocated max_memory_reserved memory_allocated memory_reserved"""),
+    **_each("Stream", "current_stream default_stream"),
+    "Stream.record_event": "Event", "Event.elapsed_time": "float",
+    "get_device_capability": "tuple[int, int]", "mem_get_info": "tuple[int, int]",
+    "memory_stats": "dict[str, int]",
     "Generator.manual_seed": "Generator",
     "Generator.get_state": _TENSOR,
     "Generator.set_state": "Self",
@@ -270,6 +281,7 @@ ATTRIBUTES = {
     **_each(
         "int",
         """Tensor.ndim Tensor.itemsize Tensor.nbytes Tensor.output_nr device_index dtype.itemsize sign RandomSampler.num_samples
+        Stream.device_index Stream.cuda_stream Stream.priority Event.device_index Event.cuda_event
         RemovableHandle.id GradientEdge.output_nr iinfo.bits finfo.bits iinfo.min iinfo.max last_epoch""",
     ),
     **_each(
@@ -286,7 +298,8 @@ ATTRIBUTES = {
         "Tensor.shape batch_shape event_shape UninitializedParameter.shape UninitializedBuffer.shape param_shape",
     ),
     **_each("dtype", "Tensor.dtype autocast.dtype"),
-    **_each("device", "Tensor.device Generator.device"),
+    **_each("device", "Tensor.device Generator.device Stream.device"),
+    "stream.stream": "Stream | None", "Event.device": "device | None",
     **_each("MemoryFormat", "contiguous_format preserve_format channels_last channels_last_3d"),
     "strided": "Layout",
     "Tensor.layout": "Layout",

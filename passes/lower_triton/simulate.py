@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import random
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,18 +45,25 @@ def run(source: Source, arrays: Sequence[np.ndarray[Any, Any]],
         numbers: Mapping[str, float]) -> None:
     """Run all programs of a kernel, the last one first: `arrays` for its pointers in order,
     `numbers` by name."""
-    given, starts = iter(arrays), {}
-    for name, ty in source.parameters:
-        if ty[0] == "*":
-            starts[name] = Pointer(_start(next(given)), ty[1:])
+    given = iter(arrays)
+    starts = {name: _start(next(given)) for name, ty in source.parameters if ty[0] == "*"}
     regions = [(_start(a) + _reach(a)[0], _start(a) + _reach(a)[1]) for a in arrays]
+    run_at(source, {**numbers, **starts}, regions, source.programs(numbers))
+
+
+def run_at(source: Source, arguments: Mapping[str, float], regions: Sequence[tuple[int, int]],
+           programs: int, seed: int | None = None) -> None:
+    """Run so many programs of a kernel: the last one first, or in an order that a seed gives.
+    `arguments` has numbers and addresses by name; `regions` is what it may touch."""
+    order = list(reversed(range(programs)))
+    if seed is not None:
+        random.Random(seed).shuffle(order)
     with _lock, _simulation(regions) as ti, np.errstate(all="ignore"):
         body, builder = _rewritten(_function(source).fn), ti.interpreter_builder
-        args = {name: ti._implicit_cvt(starts[name]) if name in starts
-                else _number(ti, ty, numbers[name]) for name, ty in source.parameters}
-        programs = source.programs(numbers)
+        args = {name: ti._implicit_cvt(Pointer(int(arguments[name]), ty[1:])) if ty[0] == "*"
+                else _number(ti, ty, arguments[name]) for name, ty in source.parameters}
         builder.set_grid_dim(programs, 1, 1)
-        for i in reversed(range(programs)):
+        for i in order:
             builder.set_grid_idx(i, 0, 0)
             body(**args)
 

@@ -1,0 +1,192 @@
+"""CUDA devices, under the names of `torch.cuda`.
+
+Nothing is loaded before a program asks for a device. Without a GPU there are none, unless
+`WHET_GPU=sim` is in the environment: then two simulated ones are there, on which streams run late,
+memory is checked, and kernels go through Triton's interpreter.
+"""
+from typing import Any
+
+from . import amp as amp
+from . import machine as _m
+from . import streams as _streams
+from .driver import CudaError as CudaError
+from .driver import OutOfMemoryError as OutOfMemoryError
+from .driver import Properties as _Properties
+from .statistics import Statistics as _Statistics
+from .streams import Event as Event
+from .streams import Stream as Stream
+from .streams import stream as stream
+
+
+def is_available() -> bool:
+    """Is there a device?
+
+    >>> import whet
+    >>> whet.cuda.is_available() or whet.cuda.device_count() == 0
+    True
+    """
+    return _m.is_available()
+
+
+def device_count() -> int:
+    """The number of devices."""
+    return _m.machine().driver.count() if _m.is_available() else 0
+
+
+def is_initialized() -> bool:
+    """Was a device used already?"""
+    return _m.is_initialized()
+
+
+def init() -> None:
+    """Make devices ready, which their first use does by itself."""
+    _m.machine()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Can the current device compute in bfloat16?"""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+# ---- devices -------------------------------------------------------------------------------------
+def current_device() -> int:
+    """The number of the device that this thread works with."""
+    _m.machine()
+    return _m.current_device()
+
+
+def set_device(device: Any) -> None:
+    """Let this thread work with another device."""
+    _m.choose_device(_streams.index_of(device))
+
+
+class device:
+    """A `with` block that works with another device; a negative number changes nothing."""
+
+    def __init__(self, device: Any) -> None:
+        self.index = _streams.index_of(device)
+        self.before = -1
+
+    def __enter__(self) -> None:
+        self.before = current_device()
+        _m.choose_device(self.index)
+
+    def __exit__(self, *error: object) -> None:
+        _m.choose_device(self.before)
+
+
+class device_of(device):
+    """A `with` block that works with the device of a tensor, where that is a CUDA device."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
+def get_device_properties(device: Any = None) -> _Properties:
+    """What a device can do."""
+    return _m.machine().driver.properties(_streams.index_of(device))
+
+
+def get_device_name(device: Any = None) -> str:
+    """What a device is called."""
+    return get_device_properties(device).name
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The compute capability of a device: (9, 0) is sm_90."""
+    p = get_device_properties(device)
+    return p.major, p.minor
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Can a device read the memory of another one?"""
+    one, other = _streams.index_of(device), _streams.index_of(peer_device)
+    return _m.machine().driver.can_access_peer(one, other)
+
+
+# ---- streams -------------------------------------------------------------------------------------
+def current_stream(device: Any = None) -> Stream:
+    """The stream that this thread's work goes to."""
+    return _streams.current_stream(_streams.index_of(device))
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The stream that work goes to where nothing else is said."""
+    return _streams.default_stream(_streams.index_of(device))
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Let this thread's work go to a stream, and to its device."""
+    if stream is not None:
+        _m.choose_device(stream.device_index)
+        _m.choose_stream(stream.device_index, stream.cuda_stream)
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for all work of a device; an error of earlier work is raised here."""
+    _m.machine().driver.synchronize(_streams.index_of(device))
+
+
+# ---- memory --------------------------------------------------------------------------------------
+def _statistics(device: Any) -> _Statistics:
+    return _m.machine().allocators[_streams.index_of(device)].settle()
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors have."""
+    return _statistics(device).bytes.current
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """Bytes that tensors had at most."""
+    return _statistics(device).bytes.peak
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes that came from the driver: those of tensors, and those kept for reuse."""
+    return _statistics(device).segments.current
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """Bytes that came from the driver at most."""
+    return _statistics(device).segments.peak
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the peaks start again from what is there now."""
+    _statistics(device).reset_peak()
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """All that the allocator counts, under PyTorch's names."""
+    return _statistics(device).named()
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """(bytes that are free, all bytes) of a device, as the driver has it."""
+    return _m.machine().driver.memory_info(_streams.index_of(device))
+
+
+def empty_cache() -> None:
+    """Give memory that is kept for reuse back to the driver."""
+    if _m.is_initialized():
+        for allocator in _m.machine().allocators:
+            allocator.empty_cache()
+
+
+# ---- random numbers ------------------------------------------------------------------------------
+def manual_seed(seed: int) -> None:
+    """Seed the generator of random numbers.
+
+    Numbers for devices are drawn by the one default generator, so that a program gives the same
+    ones on every device. It may be called where there is no device: then nothing happens."""
+    seed = int(seed)
+    if _m.is_available():
+        from .. import random
+        random.manual_seed(seed)
+
+
+manual_seed_all = manual_seed

@@ -1,0 +1,164 @@
+"""The devices of this process: which driver there is, what each device has, and which device and
+stream a thread works with."""
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .allocator import Allocator
+from .driver import Driver
+from .pinned import PinnedMemory
+
+STREAMS = 32                        # of each device and priority, as in PyTorch
+
+_state = threading.local()
+_machine: Machine | None = None
+_lock = threading.RLock()
+
+
+class Machine:
+    """A driver and what the runtime keeps of each of its devices."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver, self.process = driver, os.getpid()
+        self.allocators = [Allocator(driver, d) for d in range(driver.count())]
+        self.pinned = PinnedMemory(driver)
+        self.default_streams: dict[int, int] = {}
+        self.streams: dict[tuple[int, int], deque[int]] = {}
+        self.kernels: dict[Any, Any] = {}
+
+    def stream(self, device: int, priority: int) -> int:
+        """The driver's number of a stream. There are some of each kind, given out in turn, and
+        never destroyed: memory belongs to them."""
+        with _lock:
+            made = self.streams.setdefault((device, priority), deque())
+            if len(made) < STREAMS:
+                made.appendleft(self.driver.create_stream(device, priority))
+            else:
+                made.rotate(1)
+            return made[0]
+
+    def default_stream(self, device: int) -> int:
+        """The stream that work goes to where nothing else is said."""
+        with _lock:
+            if device not in self.default_streams:
+                self.default_streams[device] = self.driver.create_stream(device, 0)
+        return self.default_streams[device]
+
+
+def wanted() -> str:
+    """What the environment asks for: `sim`, `off`, or nothing."""
+    asked = os.environ.get("WHET_GPU", "")
+    if asked not in ("", "sim", "off", "cuda"):
+        raise RuntimeError(f"WHET_GPU={asked}: expected sim, cuda or off")
+    return asked
+
+
+def is_available() -> bool:
+    """Is there a device, real or simulated? Never raises."""
+    if _machine is not None:
+        return _machine.driver.count() > 0
+    if wanted() == "sim":
+        return True
+    from . import libcuda
+    return wanted() != "off" and libcuda.device_count() > 0
+
+
+def machine() -> Machine:
+    """The devices of this process; an error that says what is missing where there are none."""
+    global _machine
+    found = _machine
+    if found is None:
+        with _lock:
+            if _machine is None:
+                _machine = Machine(_driver())
+            found = _machine
+    if found.process != os.getpid():
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess. To use CUDA with "
+                           "multiprocessing, you must use the 'spawn' start method")
+    return found
+
+
+def is_initialized() -> bool:
+    """Was a device used already?"""
+    return _machine is not None
+
+
+def _driver() -> Driver:
+    if wanted() == "sim":
+        from .simulated.driver import SimulatedDriver
+        return SimulatedDriver()
+    if wanted() == "off":
+        raise unavailable("WHET_GPU=off")
+    from . import libcuda
+    missing = libcuda.missing()
+    if missing:
+        raise unavailable(missing)
+    return libcuda.LibCuda()
+
+
+def unavailable(missing: str) -> RuntimeError:
+    """The error of a program that asks for a device where there is none."""
+    return RuntimeError(
+        f"device 'cuda' is not available: {missing}. WHET_GPU=sim in the environment gives two "
+        "simulated devices, slow but true, to try programs on.")
+
+
+@contextmanager
+def use(driver: Driver) -> Iterator[Machine]:
+    """Another driver, for tests. Tensors of the machine that was there before stay with it."""
+    global _machine
+    before, _machine = _machine, Machine(driver)
+    kept, _state.device, _state.streams = current_choice(), 0, {}
+    try:
+        yield _machine
+    finally:
+        _machine = before
+        _state.device, _state.streams = kept
+
+
+def current_choice() -> tuple[int, dict[int, int]]:
+    """(the device, the streams by device) that this thread has chosen."""
+    return getattr(_state, "device", 0), getattr(_state, "streams", {})
+
+
+# ---- what a thread works with --------------------------------------------------------------------
+def current_device() -> int:
+    """The number of the device that this thread works with."""
+    return getattr(_state, "device", 0)
+
+
+def choose_device(index: int) -> None:
+    """Let this thread work with another device."""
+    _state.device = existing(index)
+
+
+def current_stream(device: int) -> int:
+    """The stream that this thread's work goes to, by the driver's number."""
+    chosen: int | None = getattr(_state, "streams", {}).get(device)
+    return machine().default_stream(device) if chosen is None else chosen
+
+
+def choose_stream(device: int, stream: int | None) -> None:
+    """Let this thread's work for a device go to another stream; None is the default one."""
+    if not hasattr(_state, "streams"):
+        _state.streams = {}
+    if stream is None:
+        _state.streams.pop(device, None)
+    else:
+        _state.streams[device] = stream
+
+
+def existing(index: int | None) -> int:
+    """The number of a device that is there; None, or less than 0, is the current one."""
+    count = machine().driver.count()
+    if index is None or index < 0:
+        return current_device()
+    if index >= count:
+        raise RuntimeError(f"CUDA error: invalid device ordinal: cuda:{index}, "
+                           f"there {'is' if count == 1 else 'are'} {count}")
+    return index

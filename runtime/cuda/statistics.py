@@ -1,0 +1,75 @@
+"""What an allocator counts, under PyTorch's names."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .allocator import Block
+
+
+class Count:
+    """A quantity that goes up and down: what it is, was at most, and all ups and downs."""
+    __slots__ = ("current", "peak", "allocated", "freed")
+
+    def __init__(self) -> None:
+        self.current = self.peak = self.allocated = self.freed = 0
+
+    def add(self, n: int) -> None:
+        """It goes up."""
+        self.current += n
+        self.allocated += n
+        self.peak = max(self.peak, self.current)
+
+    def take(self, n: int) -> None:
+        """It goes down."""
+        self.current -= n
+        self.freed += n
+
+
+class Statistics:
+    """Bytes and numbers of blocks and segments."""
+
+    def __init__(self) -> None:
+        self.bytes, self.requested, self.blocks = Count(), Count(), Count()
+        self.segments, self.segment_count = Count(), Count()
+        self.retries = self.failures = 0
+
+    def allocated(self, block: Block) -> None:
+        """A block was given out."""
+        self.bytes.add(block.size)
+        self.requested.add(block.wanted)
+        self.blocks.add(1)
+
+    def freed(self, block: Block) -> None:
+        """A block was taken back."""
+        self.bytes.take(block.size)
+        self.requested.take(block.wanted)
+        self.blocks.take(1)
+
+    def reserved(self, size: int) -> None:
+        """A segment came from the driver."""
+        self.segments.add(size)
+        self.segment_count.add(1)
+
+    def released(self, size: int) -> None:
+        """A segment went back."""
+        self.segments.take(size)
+        self.segment_count.take(1)
+
+    def reset_peak(self) -> None:
+        """Let the peaks start again."""
+        for count in self._counts().values():
+            count.peak = count.current
+
+    def _counts(self) -> dict[str, Count]:
+        return {
+            "allocated_bytes": self.bytes, "requested_bytes": self.requested,
+            "allocation": self.blocks, "reserved_bytes": self.segments,
+            "segment": self.segment_count}
+
+    def named(self) -> dict[str, int]:
+        """All of it, as `memory_stats` gives it."""
+        out = {
+            f"{name}.all.{part}": getattr(count, part) for name, count in self._counts().items()
+            for part in ("current", "peak", "allocated", "freed")}
+        return {**out, "num_alloc_retries": self.retries, "num_ooms": self.failures}

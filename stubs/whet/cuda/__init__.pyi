@@ -1,0 +1,47 @@
+# Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
+from typing import Any
+from whet.types import Device
+from whet.cuda.driver import CudaError as CudaError
+from whet.cuda.streams import Event as Event
+from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
+from whet.cuda.streams import Stream as Stream
+from whet.cuda.streams import stream as stream
+
+
+def can_device_access_peer(device: Device, peer_device: Device) -> bool: """Can a device read the memory of another one?"""
+def current_device() -> int: """The number of the device that this thread works with."""
+def current_stream(device: Device | None = None) -> Stream: """The stream that this thread's work goes to."""
+def default_stream(device: Device | None = None) -> Stream: """The stream that work goes to where nothing else is said."""
+def device_count() -> int: """The number of devices."""
+def empty_cache() -> None: """Give memory that is kept for reuse back to the driver."""
+def get_device_capability(device: Device | None = None) -> tuple[int, int]: """The compute capability of a device: (9, 0) is sm_90."""
+def get_device_name(device: Device | None = None) -> str: """What a device is called."""
+def get_device_properties(device: Device | None = None) -> Any: """What a device can do."""
+def init() -> None: """Make devices ready, which their first use does by itself."""
+def is_available() -> bool: """Is there a device?"""
+def is_bf16_supported(including_emulation: bool = True) -> bool: """Can the current device compute in bfloat16?"""
+def is_initialized() -> bool: """Was a device used already?"""
+def manual_seed(seed: int) -> None: """Seed the generator of random numbers."""
+def manual_seed_all(seed: int) -> None: """Seed the generator of random numbers."""
+def max_memory_allocated(device: Device | None = None) -> int: """Bytes that tensors had at most."""
+def max_memory_reserved(device: Device | None = None) -> int: """Bytes that came from the driver at most."""
+def mem_get_info(device: Device | None = None) -> tuple[int, int]: """(bytes that are free, all bytes) of a device, as the driver has it."""
+def memory_allocated(device: Device | None = None) -> int: """Bytes that tensors have."""
+def memory_reserved(device: Device | None = None) -> int: """Bytes that came from the driver: those of tensors, and those kept for reuse."""
+def memory_stats(device: Device | None = None) -> dict[str, int]: """All that the allocator counts, under PyTorch's names."""
+def reset_max_memory_allocated(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
+def reset_max_memory_cached(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
+def reset_peak_memory_stats(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
+def set_device(device: Device) -> None: """Let this thread work with another device."""
+def set_stream(stream: Any) -> None: """Let this thread's work go to a stream, and to its device."""
+def synchronize(device: Device | None = None) -> None: """Wait for all work of a device; an error of earlier work is raised here."""
+
+class device:
+    """A `with` block that works with another device; a negative number changes nothing."""
+    index: int | None
+    def __init__(self, device: Device) -> None: ...
+
+class device_of:
+    """A `with` block that works with the device of a tensor, where that is a CUDA device."""
+    index: Any
+    def __init__(self, obj: Any) -> None: ...

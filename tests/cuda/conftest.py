@@ -1,0 +1,20 @@
+"""Simulated devices for tests: each test has its own, which nobody used before."""
+import pytest
+from whet.cuda import machine
+from whet.cuda.simulated.driver import SimulatedDriver
+
+
+@pytest.fixture
+def gpus():
+    """Two simulated devices; the machine that has them."""
+    with machine.use(SimulatedDriver(seed=0, memory=1 << 27)) as made:
+        yield made
+
+
+@pytest.fixture
+def gpus_of():
+    """A function that makes the devices of a seed, and of so much memory, the current ones."""
+    import contextlib
+    with contextlib.ExitStack() as stack:
+        yield lambda seed=0, memory=1 << 27: stack.enter_context(
+            machine.use(SimulatedDriver(seed=seed, memory=memory)))

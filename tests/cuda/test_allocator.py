@@ -1,0 +1,113 @@
+"""The caching allocator of devices."""
+import gc
+
+import pytest
+from whet.cuda.allocator import LARGE_SEGMENT, SMALL_SEGMENT
+from whet.cuda.driver import OutOfMemoryError
+
+
+@pytest.fixture
+def memory(gpus):
+    """(the allocator of cuda:0, its default stream)"""
+    return gpus.allocators[0], gpus.default_stream(0)
+
+
+def test_small_blocks_share_a_segment_and_become_one_again(memory):
+    a, s = memory
+    held = [a.allocate(n, s) for n in (1, 513, 100_000)]
+    assert [h.block.size for h in held] == [512, 1024, 100_352]
+    assert len({h.block.address for h in held}) == 3 and list(a.segments) == [held[0].block.address]
+    assert a.settle().segments.current == SMALL_SEGMENT
+    for i in (1, 0, 2):
+        held[i] = None
+    (block,), = a.unused.values()
+    assert (block.size, block.before, block.after) == (SMALL_SEGMENT, None, None)
+
+
+def test_the_best_fit_is_taken_and_cut(memory):
+    a, s = memory
+    first, gap, second, end = (a.allocate(n, s) for n in (4096, 512, 2048, 512))
+    at = second.block.address
+    del first, second
+    third = a.allocate(1024, s)
+    assert third.block.address == at and third.block.after.size == 1024
+    assert third.block.after.free and gap and end
+
+
+def test_large_blocks_come_from_segments_of_their_own(memory):
+    a, s = memory
+    held = [a.allocate(n, s) for n in (2 << 20, 3 << 20, 17 << 20)]
+    assert a.settle().segments.current == LARGE_SEGMENT + (18 << 20)
+    assert held[1].block.before is held[0].block
+
+
+def test_streams_have_memory_of_their_own(gpus):
+    a = gpus.allocators[0]
+    one, two = gpus.stream(0, 0), gpus.stream(0, 0)
+    address = a.allocate(512, one).block.address
+    assert a.allocate(512, two).block.address != address
+    assert a.allocate(512, one).block.address == address
+
+
+def test_a_block_of_two_streams_comes_back_when_both_are_done(gpus):
+    a = gpus.allocators[0]
+    one, two = gpus.stream(0, 0), gpus.stream(0, 0)
+    held = a.allocate(512, one)
+    gpus.driver.fill(held.block.address, 0, 512, two)
+    a.record_stream(held.block, two)
+    address = held.block.address
+    del held
+    assert len(a.waiting) == 1 and a.settle().bytes.current == 0
+    gpus.driver.synchronize(0)
+    assert a.allocate(512, one).block.address == address and not a.waiting
+
+
+def test_statistics_have_pytorchs_names(gpus):
+    import whet
+    a, s = gpus.allocators[0], gpus.default_stream(0)
+    held = a.allocate(1000, s)
+    assert whet.cuda.memory_allocated() == 1024 and whet.cuda.memory_reserved() == SMALL_SEGMENT
+    del held
+    assert (whet.cuda.memory_allocated(), whet.cuda.max_memory_allocated()) == (0, 1024)
+    stats = whet.cuda.memory_stats()
+    assert stats["allocated_bytes.all.freed"] == 1024
+    assert stats["requested_bytes.all.allocated"] == 1000
+    assert stats["segment.all.current"] == 1 and stats["num_ooms"] == 0
+    whet.cuda.reset_peak_memory_stats()
+    assert whet.cuda.max_memory_allocated() == 0
+    free, total = whet.cuda.mem_get_info()
+    assert total - free == SMALL_SEGMENT
+    whet.cuda.empty_cache()
+    assert whet.cuda.memory_reserved() == 0 and whet.cuda.mem_get_info() == (total, total)
+
+
+def test_where_memory_runs_out_what_is_kept_is_given_back_first(gpus_of):
+    m = gpus_of(memory=64 << 20)
+    a, s = m.allocators[0], m.default_stream(0)
+    del [a.allocate(40 << 20, s)][:]
+    held = a.allocate(60 << 20, s)
+    assert held and a.settle().retries == 1
+
+
+def test_memory_that_only_a_circle_holds_is_found(gpus_of):
+    m = gpus_of(memory=64 << 20)
+    a, s = m.allocators[0], m.default_stream(0)
+    circle = [a.allocate(40 << 20, s)]
+    circle.append(circle)
+    gc.disable()
+    try:
+        del circle
+        assert a.allocate(40 << 20, s)
+    finally:
+        gc.enable()
+
+
+def test_the_error_of_no_memory_names_the_largest_tensors(gpus_of):
+    m = gpus_of(memory=64 << 20)
+    a, s = m.allocators[0], m.default_stream(0)
+    held = [a.allocate(n << 20, s, what) for n, what in ((8, "(2, 1024, 1024) float32"), (30, "b"))]
+    with pytest.raises(OutOfMemoryError, match="Tried to allocate 40.00 MiB") as e:
+        a.allocate(40 << 20, s)
+    lines = str(e.value).splitlines()
+    assert lines[-2:] == ["  30.00 MiB  b", "  8.00 MiB  (2, 1024, 1024) float32"] and held
+    assert "whet uses 38.00 MiB" in lines[0] and a.settle().failures == 1
