@@ -4,16 +4,10 @@
 from ..dtypes import FLOAT, SHORT
 from .onnx_shapes import END
 
-NARROW = ("i8", "u8", "i16", "u16", "bool", "u32")
-
 
 def _ordered(b, x, dim, count, largest):
     """(the first `count` elements in order, their places)"""
-    wide = b.cast(x, "i64") if x.dtype in NARROW else x
-    values, places = b.TopK(
-        wide, b.ints((count,)), axis=dim, largest=int(largest), sorted=1, outputs=2
-    )
-    return b.cast(values, x.dtype), places
+    return b.TopK(x, b.ints((count,)), axis=dim, largest=int(largest), sorted=1, outputs=2)
 
 
 def _number(b, x):
@@ -51,8 +45,9 @@ def middle(b, x, dim, ignore_nan):
 
 def running_sum(b, x, *, dim):
     """The op `cumsum`."""
-    wide = b.cast(x, "f32" if SHORT[x.dtype].kind == FLOAT and x.dtype != "f64" else x.dtype)
-    return b.cast(b.CumSum(wide, b.number(dim, "i64")), x.dtype)
+    to = b.result_type(0)
+    wide = b.cast(x, "f32" if SHORT[to].kind == FLOAT and to != "f64" else to)
+    return b.cast(b.CumSum(wide, b.number(dim, "i64")), to)
 
 
 def _doubled(b, xs, dim, n, combine):
@@ -73,6 +68,7 @@ def running(op):
 
     def form(b, x, *, dim):
         (n,) = b.static(x.shape[dim])
+        x = b.cast(x, b.result_type(0))
         return _doubled(b, [x], dim, n, lambda a, c: [op(b, a[0], c[0])])[0]
 
     return form

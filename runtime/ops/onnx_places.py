@@ -3,7 +3,7 @@ masks.py, nonzero.py, search.py and convert.py. `b` writes nodes (`onnx/write/bu
 
 import numpy as np
 
-from ..dtypes import FLOAT, SHORT
+from ..dtypes import BOOL, FLOAT, SHORT
 
 ADD = {"reduction": "add"}
 
@@ -110,6 +110,8 @@ def _start(reduce, dtype):
         return int(reduce == "prod")
     if SHORT[dtype].kind == FLOAT:
         return -np.inf if reduce == "amax" else np.inf
+    if SHORT[dtype].kind == BOOL:
+        return reduce == "amin"
     info = np.iinfo(SHORT[dtype].np)
     return info.min if reduce == "amax" else info.max
 

@@ -88,8 +88,7 @@ def triangle(upper):
     """The ops `tril` and `triu`."""
 
     def form(b, x, diagonal):
-        wide = b.cast(x, "i32") if x.dtype in ("i8", "u8", "i16", "u16", "bool") else x
-        return b.cast(b.Trilu(wide, b.number(diagonal, "i64"), upper=int(upper)), x.dtype)
+        return b.Trilu(x, b.number(diagonal, "i64"), upper=int(upper))
 
     return form
 
@@ -102,8 +101,7 @@ def padded(b, x, pads, value):
     amounts = [max(p[0], 0) for p in pads] + [max(p[1], 0) for p in pads]
     if not any(amounts):
         return x
-    wide = b.cast(x, "i32") if x.dtype in ("i16", "u16", "bool") else x
-    return b.cast(b.Pad(wide, b.ints(amounts), b.number(value, wide.dtype)), x.dtype)
+    return b.Pad(x, b.ints(amounts), b.number(value, x.dtype))
 
 
 def padded_by_index(b, x, pads, mode, sources):

@@ -6,11 +6,15 @@ import math
 import numpy as np
 
 from ..cpu import pooling
-from ..dtypes import SHORT
+from ..dtypes import FLOAT, SHORT
+from . import onnx_taps
 
 
 def convolution(b, x, w, bias=None, *, stride, padding, dilation, groups):
     """The operator `Conv`."""
+    if not onnx_taps.has_kernels(x):
+        at = dict(stride=stride, padding=padding, dilation=dilation)
+        return onnx_taps.convolution(b, x, w, bias, groups=groups, **at)
     return b.Conv(
         x,
         w,
@@ -25,6 +29,9 @@ def convolution(b, x, w, bias=None, *, stride, padding, dilation, groups):
 
 def transposed_convolution(b, g, w, *, x_shape, stride, padding, dilation, groups):
     """The gradient of a convolution by its input: the operator `ConvTranspose`."""
+    if not onnx_taps.has_kernels(g):
+        at = dict(stride=stride, padding=padding, dilation=dilation)
+        return onnx_taps.input_gradient(b, g, w, x_shape=x_shape, groups=groups, **at)
     extra = [
         n - ((m - 1) * s - 2 * p + d * (k - 1) + 1)
         for n, m, s, p, d, k in zip(
@@ -63,6 +70,10 @@ def largest(b, x, *, kernel, stride, padding, dilation, ceil_mode, outputs=1):
     """The op `max_pool_values`: the operator `MaxPool`."""
     known = all(isinstance(n, int) for n in x.shape[2:])
     ends = _ends(b, x, kernel, stride, padding, dilation, ceil_mode and known)
+    if not onnx_taps.has_kernels(x):
+        at = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+        made = onnx_taps.largest(b, x, ends=ends, **at)
+        return made if outputs > 1 else made[0]
     return b.MaxPool(
         x,
         kernel_shape=list(kernel),
@@ -77,6 +88,8 @@ def largest(b, x, *, kernel, stride, padding, dilation, ceil_mode, outputs=1):
 def largest_with_places(b, x, **at):
     """The op `max_pool`. Places are counted in a plane here, in the whole tensor there."""
     values, places = largest(b, x, **at, outputs=2)
+    if not onnx_taps.has_kernels(x):
+        return values, places
     return values, b.Mod(places, b.number(math.prod(b.static(*x.shape[2:])), "i64"))
 
 
@@ -84,6 +97,10 @@ def mean(b, x, *, kernel, stride, padding, ceil_mode, count_include_pad, divisor
     """The op `avg_pool`: the operator `AveragePool`; where windows reach beyond the padding, or are
     divided by another number, the sum of each window times a constant."""
     how = dict(kernel_shape=list(kernel), strides=list(stride))
+    _only_real(b, x)
+    if x.dtype == "f64":
+        at = dict(ceil_mode=ceil_mode, count_include_pad=count_include_pad)
+        return _mean_of_taps(b, x, kernel, stride, padding, divisor_override, at)
     if not ceil_mode and divisor_override is None:
         return b.AveragePool(
             x, pads=[*padding, *padding], count_include_pad=int(count_include_pad), **how
@@ -106,6 +123,25 @@ def mean(b, x, *, kernel, stride, padding, ceil_mode, count_include_pad, divisor
     )
 
 
+def _only_real(b, x):
+    """Means of whole numbers are what sums of their type leave of them."""
+    if SHORT[x.dtype].kind != FLOAT:
+        b.refuse("means of whole numbers in windows")
+
+
+def _mean_of_taps(b, x, kernel, stride, padding, divisor, at):
+    """The op `avg_pool` by its taps, which are multiplied by what each window's count says."""
+    ones = np.ones((1, 1, *b.static(*x.shape[2:])), SHORT[x.dtype].np)
+    how = dict(kernel=kernel, stride=stride, padding=padding, **at)
+    part = pooling.avg_pool(ones, **how, divisor_override=divisor)
+    whole = pooling.avg_pool(ones, **how, divisor_override=1)
+    single = (1,) * len(kernel)
+    ends = _ends(b, x, kernel, stride, padding, single, at["ceil_mode"])
+    found = onnx_taps.taps(b, x, part.shape[2:], kernel=kernel, stride=stride, padding=padding,
+                           dilation=single, ends=ends)  # fmt: skip
+    return b.Mul(b.reduce("ReduceSum", found, (2,), False), b.constant(part / whole, "factors"))
+
+
 def _even(x, output_size):
     """The windows of an adaptive pool, where all have one size; else None."""
     sizes = x.shape[2:]
@@ -117,43 +153,40 @@ def _even(x, output_size):
 
 def adaptive_mean(b, x, *, output_size):
     """The op `adaptive_avg_pool`: products with matrices, where windows differ in size."""
+    _only_real(b, x)
+    how = _even(x, output_size) if onnx_taps.has_kernels(x) else None
     if set(output_size) == {1}:
-        return b.GlobalAveragePool(x)
-    how = _even(x, output_size)
+        mean = b.reduce("ReduceMean", x, range(2, x.ndim)) if how is None else None
+        return mean or b.GlobalAveragePool(x)
     if how is not None:
         return b.AveragePool(x, **how)
     letters = "abcde"[: x.ndim]
     for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
         matrix = np.zeros((m, n), SHORT[x.dtype].np)
         for i in range(m):
-            low, high = _window(i, n, m)
+            low, high = onnx_taps.window(i, n, m)
             matrix[i, low:high] = 1 / (high - low)
         made = letters.replace(letters[d], "o")
         x = b.Einsum(x, b.constant(matrix, "windows"), equation=f"{letters},o{letters[d]}->{made}")
     return x
 
 
-def _window(i, n, m):
-    """(first, one past the last) place of window i of m over n places."""
-    return i * n // m, -(-(i + 1) * n // m)
-
-
 def adaptive_largest(b, x, *, output_size):
     """The op `adaptive_max_pool_values`."""
-    how = _even(x, output_size)
+    how = _even(x, output_size) if onnx_taps.has_kernels(x) else None
     if how is not None:
         return b.MaxPool(x, **how)
     for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
-        windows = [b.slice(x, d, *_window(i, n, m)) for i in range(m)]
+        windows = [b.slice(x, d, *onnx_taps.window(i, n, m)) for i in range(m)]
         x = b.Concat(*[b.reduce("ReduceMax", w, (d,)) for w in windows], axis=d)
     return x
 
 
 def adaptive_largest_with_places(b, x, *, output_size):
     """The op `adaptive_max_pool`."""
-    how = _even(x, output_size)
+    how = _even(x, output_size) if onnx_taps.has_kernels(x) else None
     if how is None:
-        b.refuse("places of maxima in windows of several sizes")
+        return onnx_taps.adaptive(b, x, output_size)
     values, places = b.MaxPool(x, **how, outputs=2)
     return values, b.Mod(places, b.number(math.prod(x.shape[2:]), "i64"))
 

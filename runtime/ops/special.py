@@ -181,7 +181,7 @@ ndtri_op = Op("special_ndtri",
                                    _p: [g * ((0.5 * (y * y)).exp() * math.sqrt(2 * math.pi))],
               samples=lambda make: [Sample(make(5, low=0.02, high=0.98)),
                                     Sample(make(2, 3, low=0.001, high=0.2))], batch=broadcast,
-              onnx=lambda b, p: b.expression(_NDTRI, p))
+              onnx=lambda b, p: b.expression(_NDTRI, b.cast(p, b.result_type(0))))
 xlog1py = _special("xlog1py", lambda input,
                    other: where(isnan(other), other, where(eq(input, 0), 0, input * log1p(other))),
                    (R, reals(-0.8, 3)), wide=True, vjp=lambda g, y, x,

@@ -217,6 +217,22 @@ def _strided_sum(g, shape, size, stride, offset, base_stride):
     return base.astype(g.dtype)
 
 
+def _strided_sum_in_onnx(b, g, shape, size, stride, offset, base_stride):
+    """Each element is added to its place in the memory, from which the result is gathered; what
+    lies in one place is shared."""
+    shape, size = b.static(*shape), b.static(*size)
+    before, n = _block(shape, base_stride, size, stride, offset)
+    if not prod(size) or not prod(shape):
+        return b.filled(b.ints(shape), np.zeros((), dtypes.SHORT[g.dtype].np))
+    memory = b.summed(g, _positions(size, stride, before + offset).reshape(-1), (n,))
+    where = _positions(shape, base_stride, before)
+    base = b.Gather(memory, b.constant(where, "places"), axis=0)
+    if _distinct(shape, base_stride):
+        return base
+    shares = np.bincount(where.reshape(-1), minlength=n)[where]
+    return b.Div(base, b.constant(shares.astype(dtypes.SHORT[g.dtype].np), "shares"))
+
+
 def _distinct(shape, stride):
     """Do the elements lie in different places, as far as nested dimensions show? (False may be a
     false alarm.)"""
@@ -328,6 +344,7 @@ strided_sum_op = Op(
     samples=lambda make: _geometry_samples(make, True),
     linear=(0,),
     batch=_as_strided_copy_each,
+    onnx=_strided_sum_in_onnx,
 )
 
 

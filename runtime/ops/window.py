@@ -10,6 +10,7 @@ from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
 from ..cpu import pooling, window
 from ..dtypes import BOOL, FLOAT, INT, int64
+from . import onnx_taps
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded, repeated
@@ -142,7 +143,8 @@ conv_input_grad_op = Op(
 conv_weight_grad_op = Op(
     "conv_weight_grad", _weight_grad_forward, _weight_grad_vjp, samples=lambda make: [
         Sample(make(2, 4, 4), make(2, 3, 7), w_shape=(4, 3, 3), stride=(2,), padding=(1,),
-               dilation=(1,), groups=1)], batch=_weight_grad_each)
+               dilation=(1,), groups=1)], batch=_weight_grad_each,
+    onnx=onnx_taps.weight_gradient)
 conv_op.makes, conv_input_grad_op.makes = outlines.convolved, outlines.input_gradient
 conv_weight_grad_op.makes = outlines.weight_gradient
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
@@ -364,14 +366,16 @@ avg_pool_op = Op(
                count_include_pad=False, divisor_override=None)], onnx=in_onnx.mean)
 avg_pool_grad_op = Op("avg_pool_grad",
                       lambda g, *, x_shape, **at: pooling.avg_pool_grad(g, x_shape, **at),
-                      lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)], inner=True)
+                      lambda c, _y, _g, *, x_shape, **at: [avg_pool_op(c, **at)], inner=True,
+                      onnx=onnx_taps.mean_gradient)
 adaptive_avg_pool_op = Op(
     "adaptive_avg_pool", lambda x, *, output_size: pooling.adaptive_avg_pool(x, output_size),
     lambda g, _y, _x, *, output_size: [adaptive_avg_pool_grad_op(g, x_shape=_x.shape)],
     samples=lambda make: [Sample(make(2, 3, 7, 5), output_size=(3, 2))], onnx=in_onnx.adaptive_mean)
 adaptive_avg_pool_grad_op = Op(
     "adaptive_avg_pool_grad", lambda g, *, x_shape: pooling.adaptive_avg_pool_grad(g, x_shape),
-    lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])], inner=True)
+    lambda c, _y, _g, *, x_shape: [adaptive_avg_pool_op(c, output_size=_g.shape[2:])], inner=True,
+    onnx=onnx_taps.adaptive_mean_gradient)
 unfold_op = Op(
     "unfold_windows", lambda x, **at: pooling.unfold(x, **at),
     lambda g, _y, _x, **at: [fold_op(g, output_size=_x.shape[2:], **at)], samples=lambda make: [

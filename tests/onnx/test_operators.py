@@ -4,6 +4,7 @@ import datetime
 import random
 
 import pytest
+import whet
 from whet.ops.registry import REGISTRY
 
 pytest.importorskip("onnx")
@@ -20,6 +21,18 @@ def test_an_op_gives_its_result(name):
 @pytest.mark.parametrize("name", ["amax", "mean", "gelu", "layer_norm", "split", "index_put"])
 def test_an_op_gives_its_result_at_the_oldest_opset(name):
     operators.check(name, operators.OLDEST)
+
+
+@pytest.mark.parametrize(
+    "name", ["convolution", "max_pool", "pow", "div_floor", "scatter_reduce", "cumprod", "sort"])
+def test_an_op_gives_its_result_in_every_type(name):
+    assert None in list(operators.outcomes(name, operators.newest(), operators.TYPES))
+
+
+def test_an_operator_is_computed_in_a_type_that_runners_have():
+    for case in operators.cases("pad", [whet.int16]):
+        kinds = [n.op_type for n in case.model(operators.newest()).proto.graph.node]
+        assert kinds == ["Cast", "Cast", "Pad", "Cast"]  # the image and what is put around it
 
 
 def test_all_that_cannot_be_expressed_is_told():

@@ -20,6 +20,7 @@ from whet.ir import values
 from ...dtypes import SHORT
 from ..element_types import ElementType
 from ..library import onnx_library
+from . import runner_types
 from .operators import Inexpressible, accepted_codes, element_code, result_types, schema_of
 from .sizes import size_value
 
@@ -47,6 +48,11 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.dtype}{list(self.shape or [])}>"
+
+
+def widened(value: np.ndarray) -> Any:
+    """An array of bfloat16 as float32."""
+    return (value.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 class Names:
@@ -96,7 +102,10 @@ class GraphBuilder:
     def accepts(self, operator: str, dtype: str) -> bool:
         """Does an operator take its first operand in a type?"""
         schema = schema_of(operator, self.opset)
-        return schema is not None and ElementType.of(SHORT[dtype]).code in accepted_codes(schema)
+        if schema is None:
+            return False
+        accepted = accepted_codes(schema, schema.inputs[0].type_str)
+        return ElementType.of(SHORT[dtype]).code in accepted
 
     def node(
         self,
@@ -115,21 +124,42 @@ class GraphBuilder:
         given = [self._operand(x, like) for x in inputs]
         while given and given[-1] is None:
             given.pop()
-        made = [
-            Value(self.names.fresh(self.label or operator.lower()), t)
-            for t in result_types(schema, given, attributes, outputs)
-        ]
+        wide = self._widened(schema, given, attributes)
+        types = result_types(schema, given, attributes, outputs)
+        written = result_types(schema, wide, attributes, outputs)
+        made = [Value(self.names.fresh(self.label or operator.lower()), t) for t in written]
         helper = onnx_library("onnx.helper")
         node = helper.make_node(
             operator,
-            ["" if x is None else x.name for x in given],
+            ["" if x is None else x.name for x in wide],
             [y.name for y in made],
             name=self.names.fresh(f"node_{made[0].name}"),
             **attributes,
         )
         node.doc_string = self.line
         self.nodes.append(node)
-        return made[0] if outputs == 1 else tuple(made)
+        cut = [self.cast(y, t) for y, t in zip(made, types)]
+        return cut[0] if outputs == 1 else tuple(cut)
+
+    def _widened(
+        self, schema: Any, given: Sequence[Value | None], attributes: dict[str, Any]
+    ) -> list[Value | None]:
+        """The operands of a node in a type that it can be computed in."""
+        main, formal = runner_types.main_type(schema), list(schema.inputs)
+        at = [formal[min(i, len(formal) - 1)].type_str == main for i in range(len(given))]
+        first = next((x for x, is_main in zip(given, at) if is_main and x is not None), None)
+        accepted = accepted_codes(schema, main)
+        if first is None or not accepted:
+            return list(given)
+        t = runner_types.computed_in(schema, accepted, first.dtype, attributes)
+        if not t:
+            raise Inexpressible(f"the operator {schema.name} of {first.dtype}")
+        if t == first.dtype:
+            return list(given)
+        return [
+            self.cast(x, t) if is_main and x is not None and x.dtype == first.dtype else x
+            for x, is_main in zip(given, at)
+        ]
 
     def _operand(self, x: Any, like: Value | None) -> Value | None:
         if x is None or isinstance(x, Value):
@@ -253,8 +283,11 @@ class GraphBuilder:
     def filled(self, shape: Value, value: np.ndarray) -> Value:
         """An element everywhere; `shape` is a vector."""
         helper = onnx_library("onnx.numpy_helper")
+        dtype = next(d.short for d in SHORT.values() if d.np == value.dtype)
+        if dtype == "bf16":  # the operator has it from opset 20 on, and runners later
+            return self.cast(self.filled(shape, widened(value)), dtype)
         made: Value = self.ConstantOfShape(shape, value=helper.from_array(value.reshape(1)))
-        made.dtype = next(d.short for d in SHORT.values() if d.np == value.dtype)
+        made.dtype = dtype
         return made
 
     def result_type(self, place: int) -> str:

@@ -11,7 +11,7 @@ from ...dtypes import SHORT
 from ..library import onnx_library
 from .builder import GraphBuilder, Value
 from .operators import element_code, used_nodes
-from .row_nodes import NARROW, reduce, reduction, row_program
+from .row_nodes import reduce, reduction, row_program
 from .scalar_nodes import choose, expression, primitive, stand_in
 
 PLAIN = (int, float, bool, complex, np.generic)
@@ -93,8 +93,7 @@ class FormulaBuilder(GraphBuilder):
         """The place of the first greatest (or least) element."""
         if not x.shape and x.shape is not None:
             return self.number(0, "i64")
-        wide = self.cast(x, "i32") if x.dtype in NARROW else x
-        return self.node("ArgMax" if largest else "ArgMin", wide, axis=dim, keepdims=int(keepdim))
+        return self.node("ArgMax" if largest else "ArgMin", x, axis=dim, keepdims=int(keepdim))
 
     def expression(self, root: Any, *args: Value) -> Value:
         """A scalar expression of values."""

@@ -72,6 +72,8 @@ class Memory:
     def _viewed(self, view: View) -> tuple[Value, ...]:
         node = view.node
         assert node.op is not None
+        if any(self.types[x].dtype.kind == "c" for x in (view.base, *node.outs)):
+            raise Inexpressible("complex numbers")
         if node.op.reach is not None:
             return (self._anywhere(node),)
         base = self.read(view.base)

@@ -48,8 +48,11 @@ def _code_names() -> dict[str, int]:
     return {name: element_code(short) for name, short in _type_names().items()}
 
 
-def accepted_codes(schema: Any) -> set[int]:
-    wanted = schema.inputs[0].types
+def accepted_codes(schema: Any, variable: str) -> set[int]:
+    """The types that a variable of an operator's types may be; none, where it is no variable."""
+    wanted = next(
+        (c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == variable), ()
+    )
     return {code for name, code in _code_names().items() if name in wanted}
 
 

@@ -62,16 +62,11 @@ def reduced(b: GraphBuilder, kind: str, x: Value, dim: Sequence[int], full: Valu
         extremum, place = (
             ("ReduceMax", "ArgMax") if kind == "max_index" else ("ReduceMin", "ArgMin")
         )
-        wide = b.cast(x, "i32") if x.dtype in NARROW else x
-        return [
-            b.cast(reduce(b, extremum, wide, dim), x.dtype),
-            b.node(place, wide, axis=axis, keepdims=1),
-        ]
+        return [reduce(b, extremum, x, dim), b.node(place, x, axis=axis, keepdims=1)]
     if kind in ("any", "all"):
         wide = b.cast(x, "i32")
         return [b.cast(reduce(b, "ReduceMax" if kind == "any" else "ReduceMin", wide, dim), "bool")]
-    wide = b.cast(x, "i32") if x.dtype in NARROW else x
-    return [b.cast(reduce(b, REDUCTIONS[kind], wide, dim), x.dtype)]
+    return [reduce(b, REDUCTIONS[kind], x, dim)]
 
 
 def reduce(

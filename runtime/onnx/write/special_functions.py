@@ -12,7 +12,9 @@ from whet.ir.expressions import (
     Expr,
     absolute,
     atan,
+    cast,
     const,
+    cos,
     eq,
     exp,
     ge,
@@ -32,6 +34,7 @@ from whet.ir.expressions import (
 )
 from whet.ir.primitives import series
 
+SERIES = 18  # terms of erf's series, whose next one is below 1e-16 up to 1
 RAISED = 8  # how far arguments of the gamma family are raised before their series
 FAR = 100.0  # from here on they need not be
 
@@ -70,6 +73,51 @@ def atan2(y: Expr, x: Expr) -> Expr:
 def gelu_tanh(x: Expr) -> Expr:
     """x times the approximate normal distribution function."""
     return 0.5 * x * (1 + tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def atan_f64(x: Expr) -> Expr:
+    """atan of f64: that of f32, and one step of Newton's, which doubles its digits."""
+    near = cast(atan(cast(minimum(maximum(x, -1e30), 1e30), "f32")), "f64")
+    s, c = sin(near), cos(near)
+    finite = where(isinf(x), 1, x)
+    return where(isinf(x), sign(x) * (math.pi / 2), near + (finite * c - s) / (c + finite * s))
+
+
+def asin_f64(x: Expr) -> Expr:
+    """asin of f64."""
+    return 2 * atan_f64(x / (1 + sqrt((1 - x) * (1 + x))))
+
+
+def acos_f64(x: Expr) -> Expr:
+    """acos of f64."""
+    return 2 * atan_f64(sqrt(1 - x) / sqrt(1 + x))
+
+
+def sinh(x: Expr) -> Expr:
+    """(exp(x) - exp(-x)) / 2, near zero by way of expm1."""
+    small = expm1(x)
+    return where(lt(absolute(x), 1), 0.5 * (small + small / (small + 1)), 0.5 * (exp(x) - exp(-x)))
+
+
+def asinh(x: Expr) -> Expr:
+    """log(x + sqrt(x * x + 1))"""
+    a = absolute(x)
+    return where(signbit(x), -1, 1) * log1p(a + a * a / (1 + sqrt(a * a + 1)))
+
+
+def softplus(x: Expr) -> Expr:
+    """log(1 + exp(x))"""
+    return log1p(exp(-absolute(x))) + maximum(x, 0)
+
+
+def erf_f64(x: Expr) -> Expr:
+    """erf of f64: its series near zero, else by way of erfc, whose error is that of f32."""
+    term, total = x, x
+    for n in range(1, SERIES):
+        term = term * (x * x) * (-1 / n)
+        total = total + term * (1 / (2 * n + 1))
+    far = sign(x) * (1 - erfc(absolute(x)))
+    return where(lt(absolute(x), 1), total * (2 / math.sqrt(math.pi)), far)
 
 
 def sinc(x: Expr) -> Expr:
