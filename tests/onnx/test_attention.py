@@ -125,4 +125,5 @@ def test_numbers_of_16_bits(tmp_path):
     kinds = [n.op_type for n in graph.node if n.op_type != "Cast"]  # runners have no kernels of it
     assert kinds == ["Gemm", "Relu", "Gemm"]
     assert {t.data_type for t in graph.initializer} == {onnx.TensorProto.BFLOAT16}
-    assert whet.onnx.load(tmp_path / "a.onnx")(x).tolist() == net(x).tolist()
+    again = whet.onnx.load(tmp_path / "a.onnx")(x)
+    assert (again.float() - net(x).float()).abs().max() < 1e-2

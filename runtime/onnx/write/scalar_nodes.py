@@ -204,7 +204,9 @@ def _power(b: GraphBuilder, x: Value, y: Value) -> Value:
         if i + 1 < bits:
             square, n = b.Mul(square, square), b.Div(n, 2)
     made = b.Expand(b.number(1, "i64"), b.Shape(b.Add(base, n))) if made is None else made
-    return b.cast(made if known else _with_negative_powers(b, made, base, b.cast(y, "i64")), x.dtype)
+    if not known:
+        made = _with_negative_powers(b, made, base, b.cast(y, "i64"))
+    return b.cast(made, x.dtype)
 
 
 def _with_negative_powers(b: GraphBuilder, power: Value, x: Value, n: Value) -> Value:
