@@ -127,6 +127,11 @@ class Questions(registry.Observer):
         if not is_from_here or owner is not None and what != "history":
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
 
+    def handed_out(self, t: Base) -> None:
+        """Somebody gets the memory of a tensor as a storage, of which no question is noted."""
+        if not ours(sys._getframe(3)):
+            self.refuse(HandsOut("a tensor's storage was handed out"))
+
     def shown(self, t: Base) -> None:
         """A tensor becomes text: a replay needs the same numbers, and the same settings of how
         they are shown."""

@@ -145,7 +145,8 @@ def plain(number: Any) -> Any:
     return value_of(number)
 
 
-KINDS = {t: type(t.__name__, (Number,), {"__slots__": ()}) for t in (float, int, bool)}
+KINDS = {t: type(t.__name__, (Number,), {"__slots__": (), "__doc__": t.__doc__})
+         for t in (float, int, bool)}
 NUMBERS = frozenset(KINDS.values())
 
 

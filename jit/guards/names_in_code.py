@@ -22,11 +22,11 @@ ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 LOOKUPS = ASKED | {"__dict__", "attrgetter", "vars", "__getattribute__", "getmembers",
                    "getmembers_static", "getattr_static"}
 TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
-# Python's own names for methods that must give exactly a number of Python's. A class that is there
-# is asked what it has by these names, whatever that is called itself; one that the function makes
-# is read as code.
+# Names for methods that must give exactly a number of Python's, or an array of NumPy's. A class
+# that is there is asked what it has by these names, whatever that is called itself; one that the
+# function makes is read as code.
 EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__",
-                   "__length_hint__"))
+                   "__length_hint__", "__array__"))
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
                         "LOAD_SUPER_ATTR"))
@@ -54,6 +54,8 @@ DEFINING = frozenset(("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "LOAD_CONST"))
 FORMATTING = frozenset(("format", "__format__", "format_map", "vformat", "format_field"))
 WITH_SPEC = 4                    # a flag of FORMAT_VALUE: the form lies on the stack
 DIRECTIVE = re.compile("%[^a-zA-Z]*[a-zA-Z]").search
+# `%*d` wants its width, and `%.*f` its digits, from exactly an int of Python's
+STARRED = re.compile(r"%[-+ #0-9.]*\*").search
 FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 
 
@@ -72,6 +74,7 @@ class NamesInCode:
         # would somebody notice a Number where a number of Python's should be?
         self.exact = not TELLTALE.isdisjoint(code.co_names) \
             or not TELLTALE.isdisjoint(texts) or not EXACT.isdisjoint(texts) \
+            or not DECLINING.isdisjoint(texts) or any(map(STARRED, texts)) \
             or code.co_name in EXACT and could_give_a_number(code)
         self.direct = False                  # does it use methods of lists past those of a list?
         self.typed = False                   # would somebody notice a stand-in by its type?

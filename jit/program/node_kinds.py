@@ -152,6 +152,8 @@ class Write(Kind[graph.Write]):
     def entries(self, b: ProgramBuilder, node: graph.Write, ins: Sequence[Any]) -> Entries | None:
         others = [x for x in node.ins[1:] if type(x) is Ref]
         if moves.is_moved(node.op):
+            if node.op.write is None:        # What it moves makes a new value, of all operands.
+                return None
             entwined = any(b.places.overlap(node.ins[0], x) for x in others)
             return None if entwined else moves.moved(b, node, ins[1:], ins[0])
         others = [x for x in others if x != node.ins[0]]

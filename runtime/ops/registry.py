@@ -261,6 +261,10 @@ class Observer:
         """The memory of a tensor is known to others than tensors: it was made around an array,
         say."""
 
+    def handed_out(self, t):
+        """Somebody gets the memory of a tensor as a storage: he may ask anything of it, and write
+        to it."""
+
     def asked(self, t, what):
         """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its
         address. The number to give; None for the plain one."""

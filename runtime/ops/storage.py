@@ -110,13 +110,20 @@ class TypedStorage:
 @method()
 def untyped_storage(self):
     """The memory under this tensor, as bytes."""
-    return UntypedStorage(shown(self)._array)
+    return UntypedStorage(_handed_out(self)._array)
 
 
 @method()
 def storage(self):
     """The memory under this tensor, as elements."""
-    return TypedStorage(shown(self)._array)
+    return TypedStorage(_handed_out(self)._array)
+
+
+def _handed_out(t):
+    """The tensor, of whose memory anybody may ask anything from now on."""
+    if modes.state.observers:
+        modes.state.observers[-1].handed_out(t)
+    return shown(t)
 
 
 def _refuse_resize(t, op):

@@ -21,6 +21,7 @@ _FLOATS = {
     np.dtype(np.float64): "f64", float16.np: "f16", bfloat16.np: "bf16"}
 MAX_ARGS = 1000                  # arrays of one launch
 ELEMENTS_OF_A_GRAIN = 8192
+NOTHING: dict = {}               # the state of a parameter that has none
 _same = operator.is_
 
 
@@ -109,7 +110,8 @@ class Elementwise(Optimizer):
         state, stateful, found = self.state, self.counts or plan.states, []
         try:
             for batch in plan.batches:
-                owned = [state[p] for p in batch.params] if stateful else ()
+                # (`state[p]` would make an entry, and so change the order of what is made later)
+                owned = [state.get(p, NOTHING) for p in batch.params] if stateful else ()
                 arrays = [p._array for p in batch.params]
                 for name in plan.states:
                     arrays += [d[name]._array for d in owned]

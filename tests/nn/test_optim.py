@@ -565,3 +565,21 @@ def test_a_recorded_step_is_a_few_operations_for_each_parameter():
     for wrong in ("Adam.exp_avg/", "Adam.nothing/0,l2,1,1", "Adam/0", "Optimizer.param/0", "/",
                   "LBFGS.x/0"):
         assert find_op(wrong) is None
+
+
+@pytest.mark.parametrize("make", [optim.Adam, optim.RMSprop, lambda p: optim.SGD(p, 0.1, 0.9)])
+def test_cleared_state_is_made_in_the_order_of_the_parameters(make):
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    params = list(model.parameters())
+    opt = make(params)
+
+    def order():
+        opt.zero_grad()
+        model(whet.ones(1, 2)).sum().backward()
+        opt.step()
+        return [next(i for i, p in enumerate(params) if p is k) for k in opt.state]
+    assert order() == order() == [0, 1, 2, 3]
+    del opt.state[params[1]]
+    assert order() == order() == [0, 2, 3, 1]
+    opt.state.clear()
+    assert order() == [0, 1, 2, 3]

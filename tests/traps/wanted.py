@@ -1,0 +1,78 @@
+"""Exactly a number of Python's or an array of NumPy's is wanted; memory is handed out as a storage;
+an op writes what it moves."""
+import operator
+
+import numpy as np
+import whet
+
+from tests.traps.harness import Box, leaf, ramp, thrice, trap
+
+
+# ---- what C takes nothing else for ---------------------------------------------------------------
+@trap
+def a_width_is_given_by_a_star():
+    """`"%*d" % (width, n)`: C takes exactly an int for the width."""
+    def f(x, n): return x * n, "%*d|%-*.*f" % (int(n) + 3, 7, 8, int(n), 2.5)
+    def calls(f):
+        for n in (1, 1, 1, 2, 3, 4, 2.0, 2.0):
+            yield f(ramp(2), n)
+    return f, calls
+
+
+@trap
+def an_operator_is_called_by_its_text():
+    """methodcaller("__add__", n)(1): an int declines what is no int."""
+    def f(x, n): return x * n, str(operator.methodcaller("__add__", n)(1)), n.__doc__[:3]
+    def calls(f):
+        for n in (1, 1, 1, 2, 3, 4, 2.0, 2.0):
+            yield f(ramp(2), n)
+    return f, calls
+
+
+@trap
+def an_object_says_what_array_it_is():
+    """__array__ computes with a number that varies: NumPy takes exactly an array from it."""
+    class Data:
+        def __init__(self): self.numbers, self.asked = np.arange(3, dtype=np.float32), 0
+        def __array__(self, dtype=None, copy=None):
+            self.asked += 1
+            return self.numbers * self.asked
+    data = Data()
+    def f(x): return x * whet.as_tensor(np.asarray(data))
+    def calls(f):
+        for _ in range(6):
+            yield f(ramp(3)), data.asked
+        data.numbers[0] = 5
+        yield from thrice(lambda: f(ramp(3)))
+    return f, calls
+
+
+# ---- storages ------------------------------------------------------------------------------------
+@trap
+def storages_are_compared():
+    """Views and `detach()` lie in one storage, tensors that were made apart do not."""
+    def f(x, y): return x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2, 3), ramp(2, 3)))
+        for other in (lambda x: x, lambda x: x.view(2, 3), lambda x: x.detach()):
+            yield from thrice(lambda: (lambda x: f(x, other(x)))(ramp(2, 3)))
+    return f, calls
+
+
+# ---- ops that move and write ---------------------------------------------------------------------
+@trap
+def triangles_in_place():
+    """x.tril_() writes a part of x over x; gradients flow through it."""
+    w = leaf(3, 3)
+    o = Box(k=0)
+    def f(x):
+        x.tril_()
+        return (w * 2).triu_(o.k) + x
+    def calls(f):
+        for o.k in (0, 0, 0, 1, 1, -1, -1):
+            for make in (lambda: ramp(3, 3), lambda: ramp(3, 3).T, lambda: ramp(3, 6)[:, ::2]):
+                x, w.grad = make(), None
+                y = f(x)
+                y.sum().backward()
+                yield x, y, w.grad
+    return f, calls
