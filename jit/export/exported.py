@@ -235,6 +235,7 @@ class Exported:
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         external_data: bool | None = None,
+        qdq: bool = False,
     ) -> None:
         """Write an ONNX model, of opset 17 or newer (at first 20).
 
@@ -242,10 +243,11 @@ class Exported:
         where that is installed. Raises OnnxError with all that ONNX cannot express, by the user's
         lines. Inputs and outputs have the user's names, or those that are given.
         `external_data=True` puts the constants into a file beside, as is done with more than
-        2 GiB. """
+        2 GiB. `qdq=True` writes layers of bytes as other tools do, as real ones between
+        `QuantizeLinear` and `DequantizeLinear`, in place of products of integers."""
         from whet.onnx.write.exported_model import to_onnx
 
-        to_onnx(self, path, opset, external_data, input_names, output_names)
+        to_onnx(self, path, opset, external_data, input_names, output_names, qdq)
 
     def verify(self) -> None:
         """Run the samples: raises PreconditionError where a result has other bits than at the

@@ -22,12 +22,11 @@ from whet.ops.quantised import QUANTIZE, dequantize_op
 from whet.tensor import contiguous_format
 
 from .graph_maker import GraphMaker
-from .plain_graph import PlainGraph
+from .plain_graph import PlainGraph, passes_bytes
 from .scheme import Scheme, Weights
 
 Array = Any
 PRODUCTS = ("linear", "matmul")  # a matrix of weights, whose rows or columns are features
-THROUGH = ("max_pool_values",)  # beside views: ops that choose elements by their order alone
 
 
 CUTS = {  # what of the operands is the lower bound, and what the upper one
@@ -107,16 +106,11 @@ class Lowering:
         parts = [p for p in word.split(".") if p != "folded"]
         return ".".join(parts[:-1]) or word
 
-    def passes(self, n: Any) -> bool:
-        """Does a node do with bytes what it does with numbers?"""
-        through = isinstance(n, OpNode) and (n.op.name in THROUGH or n.op.is_view)
-        return through and len(n.refs()) == 1
-
     def find_wanted(self) -> set[int]:
         """The values that somebody wants as bytes."""
         found = set(self.plain.schemes)
         for n in reversed(self.plain.nodes):
-            if self.is_layer(n) or self.passes(n) and not found.isdisjoint(n.outs):
+            if self.is_layer(n) or passes_bytes(n) and not found.isdisjoint(n.outs):
                 found.add(int(n.ins[0]))
             elif self.is_sum(n):
                 makers = [self.plain.made.get(int(x)) for x in n.refs()]
@@ -133,13 +127,13 @@ class Lowering:
     def observed(self) -> set[int]:
         """The values whose ranges are asked for: a pool or a view has its operand's."""
         made = self.plain.made
-        return {v for v in self.wanted if not self.passes(made.get(v)) or v not in made}
+        return {v for v in self.wanted if not passes_bytes(made.get(v)) or v not in made}
 
     def complete(self, schemes: dict[int, Scheme]) -> dict[int, Scheme]:
         """The schemes of all wanted values."""
         out = dict(schemes)
         for n in self.plain.nodes:
-            if self.passes(n) and int(n.ins[0]) in out:
+            if passes_bytes(n) and int(n.ins[0]) in out:
                 out[n.outs[0]] = out[int(n.ins[0])]
         return out
 
@@ -264,7 +258,7 @@ class Lowering:
     def through(self, n: Any) -> bool:
         """A pool or a view of bytes, if its operand is there as such and the bytes lie so that it
         can be done."""
-        if not self.passes(n) or int(n.ins[0]) not in self.bytes or n.outs[0] not in self.wanted:
+        if not passes_bytes(n) or int(n.ins[0]) not in self.bytes or n.outs[0] not in self.wanted:
             return False
         try:
             (made,) = self.made.node(n, (self.bytes[int(n.ins[0])], *n.ins[1:]))
@@ -355,5 +349,5 @@ def numbers(
         zero = out.zero
         low, high = min(max(low, -zero), 255 - zero), max(min(high, 255 - zero), -zero)
     limits = {k: float(np.float32(v)) for k, v in (("low", low), ("high", high))}
-    tail = dict(**limits, zero=zero, residual_scale=added)
+    tail = dict(**limits, zero=zero, residual_scale=added, unit=unit)
     return [shift, scale.astype("f4"), bias.astype("f4")], tail

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from whet.ir.graph import Graph, OpNode, Ref
+from whet.ir.values import Type
 from whet.passes.uses import is_view
 
 from .scheme import Scheme, Weights
@@ -16,6 +17,20 @@ Array = Any
 SIGNED = 128  # what a signed byte is less than an unsigned one
 TO_BYTES = {"quantize_u8": 0, "quantize_i8": SIGNED}
 RANGES = {(0, 255): 0, (-128, 127): SIGNED, (-127, 127): SIGNED}
+
+
+THROUGH = ("max_pool_values",)  # beside views: ops that choose elements by their order alone
+
+
+def passes_bytes(n: Any) -> bool:
+    """Does a node do with bytes what it does with numbers?"""
+    through = isinstance(n, OpNode) and (n.op.name in THROUGH or n.op.is_view)
+    return through and len(n.refs()) == 1
+
+
+def scheme_of(scale: Array, zero: Array, more: int) -> Scheme:
+    """The scheme of one scale and zero point; signed bytes are `more` less than unsigned ones."""
+    return Scheme(float(scale), int(zero) + more)
 
 
 class PlainGraph:
@@ -30,6 +45,7 @@ class PlainGraph:
         self.schemes = dict[int, Scheme]()
         self.weights, self.columns = dict[int, Weights](), dict[int, Weights]()
         self.made: dict[int, Any] = {}
+        self.reals: dict[tuple[int, int], Ref] = {}  # see `of_reals`
         self.stands: dict[int, int] = {}  # value -> the value in whose place it was
         for n in g.nodes:
             self.take(n.renamed(self.stands))
@@ -78,18 +94,37 @@ class PlainGraph:
             self.known[n.outs[0]] = n.op.forward(bytes_, scale, zero)
             self.keep_weights(n.outs[0], bytes_.astype("i8") - zero, scale)
             return True
-        first = self.made.get(int(x))
+        chain = [self.made.get(int(x))]
+        while chain[-1] is not None and passes_bytes(chain[-1]):
+            chain.append(self.made.get(int(chain[-1].ins[0])))
+        *between, first = chain
         if first is None or first.op is None or first.op.name not in TO_BYTES or scale.size != 1:
             return False
         for v, wanted in zip(first.ins[1:], (scale, zero)):
             a = self.array(v)
             if a is None or a.size != 1 or a != wanted:
                 return False
-        return self.stood(n, first.ins[0], scale, zero, TO_BYTES[first.op.name])
+        more = TO_BYTES[first.op.name]
+        real = first.ins[0]
+        scheme = scheme_of(scale, zero, more)
+        if self.schemes.setdefault(int(real), scheme) != scheme:
+            return False
+        for node in reversed(between):
+            real = self.of_reals(node, real)
+        return self.stood(n, real, scale, zero, more)
+
+    def of_reals(self, n: OpNode, x: Ref) -> Ref:
+        """What a pool or a view of bytes gives, done with the numbers that they stand for."""
+        known = self.reals.get((n.outs[0], int(x)))
+        if known is None:
+            known = self.reals[n.outs[0], int(x)] = Ref(max(self.graph.types) + 1)
+            self.graph.types[known] = Type(np.dtype(np.float32), self.graph.types[n.outs[0]].shape)
+            self.take(OpNode(n.op, (x, *n.ins[1:]), n.attrs, [int(known)], n.line))
+        return known
 
     def stood(self, n: OpNode, x: Ref, scale: Array, zero: Array, more: int) -> bool:
         """The result is x, with a scheme; False where x has another one."""
-        scheme = Scheme(float(scale), int(zero) + more)
+        scheme = scheme_of(scale, zero, more)
         if self.schemes.setdefault(int(x), scheme) != scheme:
             return False
         self.stands[n.outs[0]] = int(x)

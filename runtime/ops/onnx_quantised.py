@@ -8,6 +8,7 @@ import numpy as np
 
 from ..cpu import quantised_weights as packing
 from ..cpu import weight_only as few_bits
+from . import onnx_pairs
 
 
 def _one(b, x, dtype):
@@ -53,31 +54,49 @@ def dequantize(b, x, scale, zero):
     return _with_scale(b, b.DequantizeLinear, x, scale, zero, {"u8": "u1", "i8": "i1"}[x.dtype])
 
 
-def _known(b, *values):
-    """The arrays of weights and parameters."""
-    if any(v.array is None for v in values):
+def _known(b, w):
+    """The array of packed weights."""
+    if w.array is None:
         b.refuse("weights in the order of kernels that are made at each call")
-    return [v.array for v in values]
+    return w.array
 
 
-def linear(b, x, w, shift, scale, bias, residual=None, *, features, **tail):
+def _of_features(b, p, features):
+    """The parameters of features, without what kernels read beyond them."""
+    if p.array is not None:
+        return b.constant(packing.of_features(p.array, features))
+    return b.Reshape(b.slice(p, 1, 0, features // p.shape[0]), b.ints((-1,)))
+
+
+def _are_known(*values):
+    return all(v.array is not None for v in values)
+
+
+def linear(b, x, w, shift, scale, bias, residual=None, *, features, unit=1.0, **tail):
     """The op `quantised_linear`."""
-    w, *parameters = _known(b, w, shift, scale, bias)
-    (weights,) = packing.unpacked(w, features, x.shape[-1])
+    (weights,) = packing.unpacked(_known(b, w), features, x.shape[-1])
+    parameters = [_of_features(b, p, features) for p in (shift, scale, bias)]
+    if b.pairs and _are_known(*parameters):
+        arrays = [p.array for p in parameters]
+        return onnx_pairs.linear(b, x, weights, arrays, residual, unit=unit, **tail)
     total = b.MatMulInteger(x, b.constant(np.ascontiguousarray(weights.T)))
-    parameters = [packing.of_features(p, features) for p in parameters]
     return _tail(b, total, parameters, residual, **tail)
 
 
 def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, high, zero,
-                residual_scale, **at):  # fmt: skip
+                residual_scale, unit=1.0, **at):  # fmt: skip
     """The op `quantised_conv`."""
-    w, *parameters = _known(b, w, shift, scale, bias)
     (channels,), window = b.static(*x.shape[1:2]), packing.Window(**at)
-    weights = packing.unpacked_window(w, window, channels, features).transpose(0, 3, 1, 2)
+    weights = packing.unpacked_window(_known(b, w), window, channels, features)
+    weights = np.ascontiguousarray(weights.transpose(0, 3, 1, 2))
+    parameters = [_of_features(b, p, features) for p in (shift, scale, bias)]
+    tail = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
+    if b.pairs and _are_known(*parameters):
+        arrays = [p.array for p in parameters]
+        return onnx_pairs.convolution(b, x, weights, arrays, residual, window, unit=unit, **tail)
     total = b.ConvInteger(
         x,
-        b.constant(np.ascontiguousarray(weights)),
+        b.constant(weights),
         b.constant(np.uint8(window.blank)),
         strides=list(window.stride),
         pads=[*window.padding, *window.padding],
@@ -85,22 +104,22 @@ def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, hi
         group=window.groups,
         kernel_shape=list(window.taps),
     )
-    shift, *more = [packing.of_features(p, features).reshape(-1, 1, 1) for p in parameters]
-    shift = shift + window.blank * weights.astype("i4").sum((1, 2, 3)).reshape(-1, 1, 1)
-    tail = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
-    return _tail(b, total, [shift.astype("i4"), *more], residual, **tail)
+    shift, *more = [b.Reshape(p, b.ints((-1, 1, 1))) for p in parameters]
+    blank = window.blank * weights.astype("i4").sum((1, 2, 3)).reshape(-1, 1, 1)
+    shift = b.Add(shift, b.constant(blank.astype("i4")))
+    return _tail(b, total, [shift, *more], residual, **tail)
 
 
 def weight_only(b, x, w, scales, bias, *, features, bits, block):
     """The op `weight_only_linear`: a product with the real numbers that the weights stand for."""
-    w, scales, bias = _known(b, w, scales, bias)
+    w, scales, bias = (_known(b, v) for v in (w, scales, bias))
     real = few_bits.unpacked(w, scales, features, bits, block)
     return b.Add(b.MatMul(x, b.constant(real.T.copy())), b.constant(bias[:features]))
 
 
 def _tail(b, total, parameters, residual, *, low, high, zero, residual_scale):
     """What follows sums, as `passes/lower_llvm/quantised/tail.py` states it."""
-    shift, scale, bias = map(b.constant, parameters)
+    shift, scale, bias = parameters
     v = b.Add(b.Mul(b.cast(b.Add(total, shift), "f32"), scale), bias)
     if residual is not None:
         v = b.Add(v, b.Mul(b.cast(residual, "f32"), np.float32(residual_scale).item()))

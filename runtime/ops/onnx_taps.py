@@ -13,9 +13,10 @@ from ..dtypes import FLOAT, SHORT
 from .onnx_shapes import END
 
 
-def has_kernels(x):
-    """Have the operators of windows kernels for a type?"""
-    return x.dtype in ("f32", "f16", "bf16")
+def sums_run(b, operator, x):
+    """Has an operator that adds a kernel for the type of x? Whole numbers wrap around in their own
+    type, and would be rounded in a wider one."""
+    return SHORT[x.dtype].kind == FLOAT and b.runs(operator, x.dtype)
 
 
 def lowest(dtype):
@@ -108,16 +109,7 @@ def largest(b, x, *, ends, kernel, stride, padding, dilation):
     at = dict(kernel=kernel, stride=stride, dilation=dilation)
     found = taps(b, x, size, **at, padding=padding, ends=ends, fill=lowest(x.dtype))
     values = b.reduce("ReduceMax", found, (2,), False)
-    if x.dtype == "bool":  # what is put around is less than False
-        found = taps(b, as_numbers(b, x), size, **at, padding=padding, ends=ends, fill=-1)
     return values, _places(b, b.place(True, found, 2, True), sizes, size, padding, at)
-
-
-def as_numbers(b, x):
-    """Bools as 0 and 1."""
-    made = b.cast(x, "i32")
-    made.shape = x.shape
-    return made
 
 
 def _places(b, best, sizes, size, padding, at):

@@ -12,7 +12,7 @@ from . import onnx_taps
 
 def convolution(b, x, w, bias=None, *, stride, padding, dilation, groups):
     """The operator `Conv`."""
-    if not onnx_taps.has_kernels(x):
+    if not onnx_taps.sums_run(b, "Conv", x):
         at = dict(stride=stride, padding=padding, dilation=dilation)
         return onnx_taps.convolution(b, x, w, bias, groups=groups, **at)
     return b.Conv(
@@ -29,7 +29,7 @@ def convolution(b, x, w, bias=None, *, stride, padding, dilation, groups):
 
 def transposed_convolution(b, g, w, *, x_shape, stride, padding, dilation, groups):
     """The gradient of a convolution by its input: the operator `ConvTranspose`."""
-    if not onnx_taps.has_kernels(g):
+    if not onnx_taps.sums_run(b, "ConvTranspose", g):
         at = dict(stride=stride, padding=padding, dilation=dilation)
         return onnx_taps.input_gradient(b, g, w, x_shape=x_shape, groups=groups, **at)
     extra = [
@@ -70,7 +70,7 @@ def largest(b, x, *, kernel, stride, padding, dilation, ceil_mode, outputs=1):
     """The op `max_pool_values`: the operator `MaxPool`."""
     known = all(isinstance(n, int) for n in x.shape[2:])
     ends = _ends(b, x, kernel, stride, padding, dilation, ceil_mode and known)
-    if not onnx_taps.has_kernels(x):
+    if not b.runs("MaxPool", x.dtype):
         at = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation)
         made = onnx_taps.largest(b, x, ends=ends, **at)
         return made if outputs > 1 else made[0]
@@ -88,7 +88,7 @@ def largest(b, x, *, kernel, stride, padding, dilation, ceil_mode, outputs=1):
 def largest_with_places(b, x, **at):
     """The op `max_pool`. Places are counted in a plane here, in the whole tensor there."""
     values, places = largest(b, x, **at, outputs=2)
-    if not onnx_taps.has_kernels(x):
+    if not b.runs("MaxPool", x.dtype):
         return values, places
     return values, b.Mod(places, b.number(math.prod(b.static(*x.shape[2:])), "i64"))
 
@@ -98,7 +98,7 @@ def mean(b, x, *, kernel, stride, padding, ceil_mode, count_include_pad, divisor
     divided by another number, the sum of each window times a constant."""
     how = dict(kernel_shape=list(kernel), strides=list(stride))
     _only_real(b, x)
-    if x.dtype == "f64":
+    if not b.runs("AveragePool", x.dtype):
         at = dict(ceil_mode=ceil_mode, count_include_pad=count_include_pad)
         return _mean_of_taps(b, x, kernel, stride, padding, divisor_override, at)
     if not ceil_mode and divisor_override is None:
@@ -154,7 +154,7 @@ def _even(x, output_size):
 def adaptive_mean(b, x, *, output_size):
     """The op `adaptive_avg_pool`: products with matrices, where windows differ in size."""
     _only_real(b, x)
-    how = _even(x, output_size) if onnx_taps.has_kernels(x) else None
+    how = _even(x, output_size) if b.runs("AveragePool", x.dtype) else None
     if set(output_size) == {1}:
         mean = b.reduce("ReduceMean", x, range(2, x.ndim)) if how is None else None
         return mean or b.GlobalAveragePool(x)
@@ -173,7 +173,7 @@ def adaptive_mean(b, x, *, output_size):
 
 def adaptive_largest(b, x, *, output_size):
     """The op `adaptive_max_pool_values`."""
-    how = _even(x, output_size) if onnx_taps.has_kernels(x) else None
+    how = _even(x, output_size) if b.runs("MaxPool", x.dtype) else None
     if how is not None:
         return b.MaxPool(x, **how)
     for d, (n, m) in enumerate(zip(b.static(*x.shape[2:]), output_size), 2):
@@ -184,7 +184,7 @@ def adaptive_largest(b, x, *, output_size):
 
 def adaptive_largest_with_places(b, x, *, output_size):
     """The op `adaptive_max_pool`."""
-    how = _even(x, output_size) if onnx_taps.has_kernels(x) else None
+    how = _even(x, output_size) if b.runs("MaxPool", x.dtype) else None
     if how is None:
         return onnx_taps.adaptive(b, x, output_size)
     values, places = b.MaxPool(x, **how, outputs=2)

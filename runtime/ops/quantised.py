@@ -148,7 +148,23 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
 
 
 # ---- products of bytes ---------------------------------------------------------------------------
-def _linear(x, w, shift, scale, bias, residual=None, *, features, low, high, zero, residual_scale):
+# `unit` is what one step of a layer's results stands for: files tell of it, and nothing computes
+# with it.
+def _linear(
+    x,
+    w,
+    shift,
+    scale,
+    bias,
+    residual=None,
+    *,
+    features,
+    low,
+    high,
+    zero,
+    residual_scale,
+    unit=1.0,
+):
     return kernels.linear(
         x, w, shift, scale, bias, residual, features, kernels.Tail(low, high, zero, residual_scale)
     )
@@ -173,6 +189,7 @@ def _conv(
     high,
     zero,
     residual_scale,
+    unit=1.0,
 ):
     window = packing.Window(taps, stride, padding, dilation, groups, blank)
     return kernels.conv(

@@ -77,7 +77,18 @@ class Case:
         self.signature = Signature(given, [(o, f"y{k}") for k, o in enumerate(outs)])
 
     def model(self, opset):
-        return build(self.nodes, self.types, self.signature, opset)
+        """The model; where that has no form, one whose operands but the first are constants."""
+        model = build(self.nodes, self.types, self.signature, opset)
+        if not model.problems or len(self.inputs) < 2:
+            return model
+        given, *held = self.signature.inputs
+        held = [(i, name, self.inputs[name]) for i, name in held]
+        signature = Signature([given], self.signature.outputs, held)
+        again = build(self.nodes, self.types, signature, opset)
+        if again.problems:
+            return model
+        self.inputs = {given[1]: self.inputs[given[1]]}
+        return again
 
     def has_bfloat16(self):
         return any(is_bfloat16(a) for a in [*self.inputs.values(), *self.results])

@@ -77,6 +77,8 @@ class GraphBuilder:
 
     def __init__(self, opset: int, outer: GraphBuilder | None = None) -> None:
         self.opset, self.outer = opset, outer
+        # are layers of bytes written as real ones between QuantizeLinear and DequantizeLinear?
+        self.pairs: bool = outer.pairs if outer else False
         self.nodes: list[Any] = []
         self.names: Names = outer.names if outer else Names()
         self.arrays: dict[str, np.ndarray] = outer.arrays if outer else {}
@@ -106,6 +108,14 @@ class GraphBuilder:
             return False
         accepted = accepted_codes(schema, schema.inputs[0].type_str)
         return ElementType.of(SHORT[dtype]).code in accepted
+
+    def runs(self, operator: str, dtype: str) -> bool:
+        """Has the standard the operator for a type, or a wider one, and runners a kernel?"""
+        schema = schema_of(operator, self.opset)
+        if schema is None:
+            return False
+        accepted = accepted_codes(schema, runner_types.main_type(schema))
+        return runner_types.has_kernel(schema, accepted, dtype)
 
     def node(
         self,

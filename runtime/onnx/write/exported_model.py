@@ -115,11 +115,13 @@ def signature_of(exported: Any, names: Names, source: Source) -> Signature:
     )
 
 
-def model_of(exported: Any, names: Names, opset: int, source: Source | None = None) -> Model:
+def model_of(
+    exported: Any, names: Names, opset: int, source: Source | None = None, pairs: bool = False
+) -> Model:
     """The model of an exported function; raises OnnxError where it cannot be expressed."""
     source = source or Source.of(exported)
     signature = signature_of(exported, names, source)
-    model = build(source.graph.nodes, source.graph.types, signature, opset)
+    model = build(source.graph.nodes, source.graph.types, signature, opset, pairs)
     refuse_all(model.problems, exported.name)
     return model
 
@@ -203,11 +205,13 @@ def to_onnx(
     external_data: bool | None = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
+    qdq: bool = False,
 ) -> None:
     """Write an exported function to a file: see `Exported.to_onnx`."""
     if path is None:
         raise OnnxError("to_onnx: a path is needed")
     names = Names(exported, input_names, output_names)
     source = Source.of(exported)
-    model = model_of(exported, names, checked_opset(opset), source)
-    model_file.save(model.proto, path, samples_of(exported, names, source), external_data)
+    model = model_of(exported, names, checked_opset(opset), source, qdq)
+    samples = samples_of(exported, names, source)
+    model_file.save(model.proto, path, samples, external_data, of_bytes=qdq)

@@ -37,10 +37,16 @@ class Model:
 
 
 def build(
-    nodes: Sequence[Node], types: Mapping[int, Type], signature: Signature, opset: int
+    nodes: Sequence[Node],
+    types: Mapping[int, Type],
+    signature: Signature,
+    opset: int,
+    pairs: bool = False,
 ) -> Model:
-    """The model of recorded nodes."""
+    """The model of recorded nodes. `pairs`: layers of bytes are real ones between `QuantizeLinear`
+    and `DequantizeLinear`."""
     b = FormulaBuilder(opset)
+    b.pairs = pairs
     b.names.given.update(name for _, name in signature.outputs)
     given: dict[int, Value] = {}
     for number, name in signature.inputs:

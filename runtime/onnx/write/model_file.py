@@ -22,13 +22,22 @@ LARGEST = (1 << 31) - (1 << 24)
 # How far a result may be from whet's, relative to 1 + the greatest magnitude in it. Each of the two
 # sums in an order of its own.
 BOUNDS = {"f16": 2e-2, "bf16": 1e-1, "f32": 1e-3, "f64": 1e-6}
+# Where layers of bytes are written as real ones, a byte may be the next one.
+BOUND_OF_BYTES = 5e-2
 CHUNK = 1024  # smaller arrays stay in the model
 
 
-def save(proto: Any, path: Any, samples: Sequence[Sample], external: bool | None = None) -> None:
-    """Write a model to a path, once it is checked and has given the samples' results."""
+def save(
+    proto: Any,
+    path: Any,
+    samples: Sequence[Sample],
+    external: bool | None = None,
+    of_bytes: bool = False,
+) -> None:
+    """Write a model to a path, once it is checked and has given the samples' results. `of_bytes`:
+    it rounds to bytes after sums of real numbers."""
     place = pathlib.Path(os.fspath(path))
-    with checked(proto, place.name, samples, external, place.parent) as folder:
+    with checked(proto, place.name, samples, external, place.parent, of_bytes) as folder:
         # the data first: a model never stands beside data of another
         for file in sorted(folder.iterdir(), key=lambda f: f.name == place.name):
             os.replace(file, place.parent / file.name)
@@ -43,7 +52,12 @@ class Sample:
 
 @contextlib.contextmanager
 def checked(
-    proto: Any, name: str, samples: Sequence[Sample], external: bool | None, beside: pathlib.Path
+    proto: Any,
+    name: str,
+    samples: Sequence[Sample],
+    external: bool | None,
+    beside: pathlib.Path,
+    of_bytes: bool = False,
 ) -> Iterator[pathlib.Path]:
     """A folder beside with the files of a model that holds."""
     onnx = onnx_library()
@@ -64,7 +78,7 @@ def checked(
             onnx.save_model(proto, str(folder / name))
         check(folder / name)
         for sample in samples:
-            compare(folder / name, sample)
+            compare(folder / name, sample, of_bytes)
         yield folder
 
 
@@ -78,13 +92,13 @@ def check(path: pathlib.Path) -> None:
         raise OnnxError(f"the model is not valid: {e}") from None
 
 
-def compare(path: pathlib.Path, sample: Sample) -> None:
+def compare(path: pathlib.Path, sample: Sample, of_bytes: bool = False) -> None:
     """Run the model on a sample, in ONNX Runtime where it is installed."""
     made = in_runtime(path, sample)
     if made is None:
         return
     for (name, wanted), got in zip(sample.results.items(), made, strict=True):
-        problem = difference(np.asarray(got), wanted)
+        problem = difference(np.asarray(got), wanted, of_bytes)
         if problem:
             raise OnnxError(f"the model gives another result `{name}` in ONNX Runtime: {problem}")
 
@@ -117,13 +131,15 @@ def in_runtime(path: pathlib.Path, sample: Sample) -> Sequence[Any] | None:
     return made
 
 
-def difference(got: np.ndarray, wanted: np.ndarray) -> str | None:
+def difference(got: np.ndarray, wanted: np.ndarray, of_bytes: bool = False) -> str | None:
     """How a result differs from whet's, beyond the bound for its type."""
     from whet.ir.values import short
 
     if got.shape != wanted.shape or got.dtype != wanted.dtype:
         return f"{got.dtype}{list(got.shape)}, not {wanted.dtype}{list(wanted.shape)}"
     bound = BOUNDS.get(short(wanted.dtype))
+    if bound is not None and of_bytes:
+        bound = max(bound, BOUND_OF_BYTES)
     if bound is None:
         return None if (got == wanted).all() else "other values"
     a, b = got.astype(np.float64), wanted.astype(np.float64)

@@ -27,6 +27,9 @@ WIDER: dict[str, tuple[str, ...]] = {
 MISSING: dict[str, str] = {
     "ArgMax": "i16 u16 u32 u64",
     "ArgMin": "i16 u16 u32 u64",
+    "AveragePool": "f64",
+    "Conv": "f64",
+    "ConvTranspose": "f64",
     "CumSum": "u32 u64",
     "DepthToSpace": "i16 i32 i64 u16 u32 u64 bool",
     "Einsum": "i8 i16 u8 u16 u32 u64",
@@ -71,6 +74,12 @@ def _is_missing(operator: str, dtype: str, attributes: Mapping[str, Any]) -> boo
     if dtype == "bf16":
         return operator not in OF_BFLOAT16
     return dtype in MISSING.get(operator, "").split()
+
+
+def has_kernel(schema: Any, accepted: set[int], dtype: str) -> bool:
+    """Can a node be computed in a type, or exactly in a wider one?"""
+    t = computed_in(schema, accepted, dtype, {})
+    return t != "" and not _is_missing(schema.name, t, {})
 
 
 def computed_in(schema: Any, accepted: set[int], dtype: str, attributes: Mapping[str, Any]) -> str:

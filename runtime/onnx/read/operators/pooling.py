@@ -5,6 +5,8 @@ from typing import Any
 import whet
 import whet.nn.functional as F
 
+from ....ops.registry import apply
+from ....ops.window import max_pool_values_op
 from ....tensor import Tensor
 from ..definition import Call, operator
 from ..values import Ints
@@ -60,6 +62,11 @@ def max_pool(x: Tensor, *, kernel_shape: list[int], auto_pad: str = "NOTSET", ce
     window = Window(x, kernel_shape, strides, dilations, auto_pad, pads, ceil_mode)
     function = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}.get(len(kernel_shape))
     lowest = -math.inf if x.dtype.is_floating_point else whet.iinfo(x.dtype).min
+    if x.dtype is whet.uint8 and len(kernel_shape) == 2 and window.is_even and not call.wants(1):
+        at = dict(kernel=kernel_shape, stride=window.strides, dilation=window.dilations,
+                  padding=[b for b, _ in window.grown])
+        return apply(max_pool_values_op, (x,),
+                     {**{k: tuple(v) for k, v in at.items()}, "ceil_mode": False})
     if function is not None and x.dtype.is_floating_point:
         half = [b for b, _ in window.grown]
         fits = window.is_even and all(2 * b <= k for b, k in zip(half, kernel_shape))
