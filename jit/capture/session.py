@@ -13,7 +13,7 @@ from typing import Any
 
 from whet.autograd import modes
 from whet.autograd.node import next_number
-from whet.cpu import haste
+from whet.cpu import haste, native
 
 from ..effects.python_state import Swapped
 from ..guards.outside_state import Search, world_of
@@ -47,7 +47,8 @@ class Session:
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
         self.follows_sizes = False           # are sizes that Python is told taken as they come?
-        self.began = 0.0                     # when the function did
+        # when the function did, and what compiling had taken this thread before
+        self.began = self.compiled = 0.0
         self.searched = 0.0                  # seconds
 
     # ---- what differs between a first recording and one for comparison ---------------------------
@@ -82,10 +83,10 @@ class Session:
         try:
             self.search()
         except Unrecorded:
-            return self.subject.fn(*self.args, **self.kwargs)
+            return self.unwatched()
         except Unwatchable as e:
             self.unwatchable(e)
-            return self.subject.fn(*self.args, **self.kwargs)
+            return self.unwatched()
         self.searched = timing.clock() - start
         self.exchange()
         out = self.observe()
@@ -102,6 +103,10 @@ class Session:
             surely(self.settle, self.take_back)
             raise
         return out
+
+    def unwatched(self) -> Any:
+        """Run the function as if it were not traced."""
+        return self.subject.fn(*self.args, **self.kwargs)
 
     def search(self) -> None:
         """Find what the function can reach from outside."""
@@ -169,7 +174,7 @@ class Session:
                     modes.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()
-                self.began = timing.busy()
+                self.began, self.compiled = timing.busy(), native.compiling_seconds()
                 with nullcontext() if self.is_unwatched else self.watch, haste.recording():
                     return self.subject.fn(*self.args, **self.kwargs)
             finally:

@@ -6,13 +6,17 @@ import math
 import threading
 from typing import TYPE_CHECKING, Any
 
+from whet.cpu import native
+
 from ..capture.findings import Findings
 from ..capture.refused import Wrong
 from ..capture.session import Session, Unrecorded
 from ..effects.lay_state import Left
 from ..guards import sizes
+from ..guards.outside_state import Search
 from ..policy import timing
 from ..policy.account import TIMED, Policy
+from ..program.builder import Unready
 from ..replay.build import build
 from ..report.reasons import Drifts, OtherWays
 from ..verify import recheck
@@ -61,7 +65,8 @@ class Attempts:
 
 class FirstRecording(Session):
     """A call that no recording fits. `became`: what the attempt was, as a field of the policy's
-    ledger, `run_seconds`: how long the function itself ran, `recording`: what was made."""
+    ledger, `run_seconds`: how long the function itself ran, `new_kernels`: how much of that was for
+    kernels of eager mode that were in no cache, `recording`: what was made."""
 
     def __init__(self, attempts: Attempts, call: Invocation) -> None:
         learned = attempts.learned
@@ -72,11 +77,12 @@ class FirstRecording(Session):
             attempts.refusals,
             attempts.recordings,
         )
-        self.became, self.run_seconds = "refused", math.inf
+        self.became, self.run_seconds, self.new_kernels = "refused", math.inf, 0.0
         self.recording: Recording | None = None
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
         self.model_key: Key = ()             # of the call, without its sizes
         self.left = Left([], [], [])         # in Python's state, by the run
+        self.only_set_up = False             # It ran unwatched, to set up what later runs find.
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
 
@@ -128,8 +134,15 @@ class FirstRecording(Session):
         """The first run may make state of an optimizer, say, which none does after it: a recording
         of it would be of no use."""
         if self.may_set_up and not self.policy.made and self.world.sets_up:
-            self.became = "set_up"
+            self.became, self.only_set_up = "set_up", True
             raise Unrecorded
+
+    def unwatched(self) -> Any:
+        start = timing.busy()
+        try:
+            return super().unwatched()
+        finally:
+            self.run_seconds = timing.busy() - start
 
     def unwatchable(self, error: Unwatchable) -> None:
         """What the function reaches cannot be compared."""
@@ -138,16 +151,28 @@ class FirstRecording(Session):
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
         self.run_seconds = timing.busy() - self.began
+        self.new_kernels = native.compiling_seconds() - self.compiled
         findings = Findings(self, out)
         self.left = findings.left
         if self.may_set_up and self.leaves_its_start():
             self.became = "set_up"
             return
-        r = build(self, findings, self.model)
+        try:
+            r = build(self, findings, self.model)
+        except Unready as e:
+            e.order.send()
+            self.became, self.recordings.order = "ordered", e.order
+            return
         if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):
             self.recordings.watched.add(self.call.key)
         elif self.only_computed():
             self.register(r)
+
+    def affords_kernels(self, seconds: float) -> bool:
+        """May kernels be compiled now that take so long? (Those of the run would be there, were the
+        call recorded once more.)"""
+        ran = timing.busy() - self.began - self.new_kernels
+        return self.policy.affords_compiling(seconds, self.searched + ran)
 
     def leaves_its_start(self) -> bool:
         """Has the run changed what a recording of it would want as it was? A training step does,
@@ -159,7 +184,11 @@ class FirstRecording(Session):
         """No recording came of it: what it changed, later calls may find changed as well, and so
         what schedules change."""
         if hasattr(self, "world"):
-            self.learned.loosen(self.world.changes())
+            changes = self.world.changes()
+            self.learned.loosen(changes)
+            if self.only_set_up and any(c.index is None for c in changes):
+                found = Search(self.subject.fn, self.call.given.others).world
+                self.learned.expect_to_go_on(self.world, found)
             self.learned.expect(self.world)
             self.learned.foresee(self.left.effects)
 

@@ -221,6 +221,8 @@ class Calls:
             return "slower"
         if call.key in self.refusals.by_key:
             return "refused"
+        if self.recordings.are_ordered:
+            return "compiling"
         known = bool(self.recordings.of(call.key))
 
         def has_model() -> bool:
@@ -245,8 +247,14 @@ class Calls:
             call.key, call.given = self.learned.key(call.args, call.kwargs)
             call.kind = self.policy.kind(call.key, call.given.others)
         out, attempt = self.attempts.first(call)
-        self.policy.recorded(call.kind, timing.busy() - start, attempt.run_seconds,
-                             attempt.has_model and attempt.became != "recorded", attempt.became)
+        took = timing.busy() - start
+        if attempt.only_set_up:
+            self.policy.set_up(took, attempt.run_seconds)
+        else:
+            self.policy.compiled(attempt.new_kernels)
+            self.policy.recorded(call.kind, took - attempt.new_kernels,
+                                 attempt.run_seconds - attempt.new_kernels,
+                                 attempt.has_model and attempt.became != "recorded", attempt.became)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         else:

@@ -14,6 +14,7 @@ from whet.tensor_base import Base
 
 from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
+from ..guards.container_places import GROWS, Elements, Entries
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import Given
@@ -86,6 +87,21 @@ class Learned:
             if isinstance(x, optim.Optimizer):
                 self.loose |= {(id(group), name) for group in x.param_groups
                                for name in x.scheduled if varies(group.get(name))}
+        self.loose -= self.fixed
+
+    def expect_to_go_on(self, before: World, now: World) -> None:
+        """A run set up state: numbers in what it made (sums, counters, histories) may be any from
+        now on, as the next runs go on with them."""
+        if self.numbers_are_known:
+            return
+        known = {id(place.owner) for place in before.places}
+        for place in now.places:
+            if type(place) not in (Entries, Elements) or id(place.owner) in known:
+                continue
+            numbers = [i for i, x in enumerate(place.objects) if varies(x)]
+            self.loose |= {(id(place.owner), place.name_of(i)) for i in numbers}
+            if type(place.owner) in GROWS and len(numbers) == len(place.objects):
+                self.loose.add((id(place.owner), None))
         self.loose -= self.fixed
 
     def foresee(self, effects: Iterable[tuple[Spot, Recipe]]) -> None:

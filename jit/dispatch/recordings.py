@@ -13,6 +13,8 @@ from .subject import Subject
 from .tables import Tables
 
 if TYPE_CHECKING:
+    from whet.cpu.orders import Order
+
     from ..guards.signature import Given
     from ..replay.recording import Recording
     from ..report.names import Key
@@ -40,6 +42,8 @@ class Recordings:
         self.models: dict[Key, list[Recording]] = {}
         self.watched: set[Key] = set()       # keys of calls that went another way than their model
         self.waited = 0
+        # kernels that the last attempt found missing, compiled in the background
+        self.order: Order | None = None
         # dimensions that may differ
         self.free = sizes.declared(subject.dynamic, subject.fn)
         tables.serve_all_sizes = self.free is None
@@ -51,6 +55,13 @@ class Recordings:
     def slower(self, key: Key) -> Recording | None:
         """A recording of a key whose replays take longer than eager calls, or None."""
         return next((r for r in self.of(key) if r.slow), None)
+
+    @property
+    def are_ordered(self) -> bool:
+        """Are kernels being compiled that the next recording needs?"""
+        if self.order is not None and not self.order.is_waiting:
+            self.order = None
+        return self.order is not None
 
     def begin(self, key: Key, objects: Sequence[Any]) -> list[Recording]:
         """A call of a key is about to be recorded. `objects`: what the key knows by address."""

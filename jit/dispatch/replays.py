@@ -61,7 +61,7 @@ class Replays:
 
     def tried(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording, or MISSED."""
-        start = timing.clock()
+        start, was_open = timing.clock(), self.tables.is_open(r)
         out = self.by(r, call)
         if out is not MISSED:
             r.entered += 1
@@ -69,6 +69,8 @@ class Replays:
         else:
             r.luck.missed(timing.clock() - start)
             self.recordings.unfit(r)
+        if self.tables.is_open(r) != was_open:
+            self.tables.put(r)
         return out
 
     def by(self, r: Recording, call: Invocation) -> Any:

@@ -65,11 +65,17 @@ class Tables:
                     if other.indexed is not None:
                         index.put(*other.indexed)
             self.unindex(r)
-            if r.ready is not None and not r.slow:
+            if r.ready is not None and self.is_open(r):
                 r.indexed = r.finger, r.ready
                 index.put(*r.indexed)
             self.put_sized(r)
             self.lay()
+
+    def is_open(self, r: Recording) -> bool:
+        """Does machine code look at a recording's table? Not where eager calls are faster, nor
+        where looking is dear and it has rarely fitted of late (see `luck.py`)."""
+        unlucky = r.luck.is_out or bool(self.policy.resting and r.luck.misses)
+        return not r.slow and not (unlucky and r.program.may_miss)
 
     def put_sized(self, r: Recording) -> None:
         """What a recording is a program of may have a table for all sizes."""
@@ -102,9 +108,7 @@ class Tables:
             if len(policy.held) > LATEST and self.index is not None:
                 ready: tuple[Any, ...] = self.index.ready
             else:
-                ready = tuple(
-                    [x for r in self.latest if r.ready is not None and not r.slow for x in r.ready]
-                )
+                ready = tuple([x for r in self.latest if self.is_open(r) for x in r.ready or ()])
             ready = *ready, *[x for t in self.sized if not t.first.slow for x in t.table]
             if policy.resting and native_entry.enter is not None:
                 if policy.bypass is None:

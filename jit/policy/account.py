@@ -15,6 +15,9 @@ comes again.
   calls that none served: those that nobody asked about among them, and the more of them the less
   its recordings so far have brought in of what they cost. Before that it may take a share, which
   shrinks while recordings cost more than they bring in.
+- Kernels of a recording that nobody has yet are compiled at once where that fits into what may be
+  spent, or costs less than to record the call again; otherwise in the background, while calls are
+  eager.
 - A recording that has not fitted for long is asked rarely whether it does: see `luck.py`.
 - A plan for a range of sizes is made while the last one took no more than PLANS of what can be
   spent. Sizes of ranges that have a plan are served by it all the same.
@@ -29,12 +32,12 @@ import itertools
 import math
 import random
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..guards import table_index
 from ..guards.table_rows import Table
 from . import memory
+from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .ledger import Cost, Kind, Ledger, average
 
 if TYPE_CHECKING:
@@ -65,10 +68,9 @@ ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
 # eager calls in a row, or seconds that asking took in them, until so many calls are not asked
 PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
-HARVEST = 16                     # recordings whose calls are counted with each decision of so many
 
 
-class Policy:
+class Policy(CallsOfMachineCode):
     """The account of one traced function. `made`: attempts to record, `held`: recordings in use."""
 
     def __init__(self) -> None:
@@ -111,10 +113,6 @@ class Policy:
         kind.came(self.skipped)
         self.skipped = 0
         return kind
-
-    def eager_seconds(self, kind: Kind) -> float:
-        """What an eager call of a kind takes, as far as it is known."""
-        return kind.eager if kind.eager < math.inf else self.typical
 
     def pay(self, kind: Kind, seconds: float) -> None:
         """A call of a kind by a recording took so long, whatever was done with it."""
@@ -171,66 +169,6 @@ class Policy:
             if 0 < worth < math.inf and (not first or kind.replay < self.ratio * worth):
                 self.ratio = average(self.ratio, min(kind.replay / worth, 2.0))
                 self.timings += 1
-
-    def count(self, what: str, n: int = 1) -> None:
-        """So many calls more of a field of the ledger."""
-        setattr(self.ledger, what, getattr(self.ledger, what) + n)
-
-    def bypassed(self) -> None:
-        """Enter the calls that machine code made without asking."""
-        table = self.bypass
-        if table is not None:
-            self.rested(table_index.calls(table))
-            table_index.limit(table, self.resting)
-            table_index.count(table, 0)
-
-    def rested(self, n: int) -> None:
-        """So many calls were not asked."""
-        self.resting = max(self.resting - n, 0)
-        self.idle += n
-        worth = n * (self.typical if self.typical < math.inf else 0.0)
-        self.skipped += n
-        self.count("unasked", n)
-        self.ledger.spent += worth
-        self.ledger.eager += worth
-
-    def harvest(self, recordings: Sequence[Recording] | None = None) -> None:
-        """Enter the replays that machine code made meanwhile: of these recordings, or of the
-        next few."""
-        held = self.held
-        if recordings is None:
-            first, self.reaped = self.reaped, (self.reaped + HARVEST) % max(len(held), 1)
-            recordings = held[first:first + HARVEST]
-        self.harvest_sized()
-        for r in recordings:
-            n = r.calls - r.entered
-            r.entered += n
-            kind, worth = r.kind, self.eager_seconds(r.kind)
-            if n <= 0 or worth == math.inf:
-                self.count("replayed", max(n, 0))
-                continue
-            took = (worth if r.slow else min(
-                kind.replay, r.trial.seconds[0], max(self.ratio, 1.0) * worth))
-            kind.calls += n
-            self.count("slower" if r.slow else "replayed", n)
-            self.ledger.spent += n * took
-            self.ledger.eager += n * worth
-            self.ledger.saved += n * (worth - took)
-            kind.saved += n * (worth - took)
-            self.idle = 0
-
-    def harvest_sized(self) -> None:
-        """Enter the replays of sizes that nobody asked about."""
-        for table in self.sized:
-            n, table.entered = table.calls - table.entered, table.calls
-            worth = self.typical if self.typical < math.inf else 0.0
-            took = min(self.ratio, 1.0) * worth
-            self.count("replayed", n)
-            self.count("sized", n)
-            self.ledger.spent += n * took
-            self.ledger.eager += n * worth
-            self.ledger.saved += n * (worth - took)
-            self.idle = 0 if n else self.idle
 
     # ---- what may be spent -----------------------------------------------------------------------
     @property
@@ -338,6 +276,11 @@ class Policy:
         quiet."""
         return count * KERNEL <= max(self.balance, 0.0)
 
+    def affords_compiling(self, seconds: float, begun: float) -> bool:
+        """May an attempt that has taken `begun` seconds compile kernels for so many? Otherwise they
+        are compiled in the background, and the call is recorded again: that may cost as much."""
+        return seconds <= max(self.balance - begun, begun)
+
     def share(self, kind: Kind, cost: float) -> float:
         """The part of what can be spent that a recording of a kind may take."""
         if self.pays(kind, cost):
@@ -355,7 +298,7 @@ class Policy:
     def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: str) -> None:
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
         `run`; `what`: a field of the ledger."""
-        self.made += 1
+        self.made += what != "ordered"       # (the same call's recording is still to come)
         kind.missed = 0
         worth = min(self.eager_seconds(kind), run)
         # (watched, it may take many times as long)
@@ -369,6 +312,21 @@ class Policy:
         (self.like if like else self.full).note(seconds - worth, worth)
         self.ledger.spent += seconds
         self.ledger.eager += worth
+        self.idle = 0
+
+    def compiled(self, seconds: float) -> None:
+        """Kernels of eager mode were new, which took so long: it would have compiled them, too."""
+        self.ledger.spent += seconds
+        self.ledger.eager += seconds
+
+    def set_up(self, seconds: float, run: float) -> None:
+        """A call that was about to be recorded took so long, of which the function ran unwatched
+        for `run`: it made state that later calls find."""
+        self.made += 1
+        self.count("set_up")
+        self.ledger.recording += seconds - run
+        self.ledger.spent += seconds
+        self.ledger.eager += run
         self.idle = 0
 
     # ---- what is held ----------------------------------------------------------------------------

@@ -16,10 +16,12 @@ class Ledger:
     other sizes; `unseen`: the first replays of sizes that no run had, `sized`: replays by a table
     for all sizes (both are among `replayed`);
     `checked`: recorded again for comparison; `timed`: eager in a trial; `failed`: recorded in vain;
-    `set_up`: watched, and seen to set up what later calls find (state that is made once).
+    `set_up`: watched, and seen to set up what later calls find (state that is made once);
+    `ordered`: recorded, but for kernels that are compiled in the background first.
     Eager calls by their reason: `new`: the first of their kind, `costly`: a recording costs more
     than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer,
-    `refused`: cannot be recorded, `busy`: another thread was recording, `unasked`: nothing could be
+    `refused`: cannot be recorded, `busy`: another thread was recording, `compiling`: kernels were
+    compiled in the background meanwhile, `unasked`: nothing could be
     spent, so nobody asked. `missed`: recordings that were tried in vain, or passed over as they
     had been for long (several may be in one call); `evicted`: recordings that made room.
 
@@ -34,12 +36,14 @@ class Ledger:
     timed: int = 0
     failed: int = 0
     set_up: int = 0
+    ordered: int = 0
     new: int = 0
     costly: int = 0
     crowded: int = 0
     slower: int = 0
     refused: int = 0
     busy: int = 0
+    compiling: int = 0
     unasked: int = 0
     missed: int = 0
     evicted: int = 0
@@ -52,13 +56,13 @@ class Ledger:
     def ran_eagerly(self) -> int:
         """Calls that were eager without being recorded or timed."""
         return (self.new + self.costly + self.crowded + self.slower + self.refused + self.busy
-                + self.unasked)
+                + self.compiling + self.unasked)
 
     @property
     def calls(self) -> int:
         """All calls."""
         return (self.replayed + self.recorded + self.resized + self.checked + self.timed
-                + self.failed + self.set_up + self.ran_eagerly)
+                + self.failed + self.set_up + self.ordered + self.ran_eagerly)
 
 
 class Kind:

@@ -5,7 +5,12 @@ Asking takes as long as a short eager call does, and a recording that has not fi
 rarely fits again: its table is looked at all the same. After n misses in a row it fits with a
 chance of about one in n + 1, so it is asked as often as that pays: the tries of a recording that
 never fits again become rarer by the same factor each time.
+
+Looking at a table costs next to nothing as long as it only compares. One whose program may find in
+the midst that a value is another has run by then, so after some misses in a row it is shut: only
+Python tries it, by the same rule, until it fits again.
 """
+UNLUCKY = 4                      # misses in a row, until a table that is dear to try is shut
 LONGEST = 1 << 12                # calls of which one is tried at least
 LEAST_GAIN = 0.01                # of what a try takes: what a replay brings in at least
 
@@ -28,6 +33,11 @@ class Luck:
             return True
         self.passed += 1
         return False
+
+    @property
+    def is_out(self) -> bool:
+        """Has it missed so often that a table which is dear to try had better be shut?"""
+        return self.misses >= UNLUCKY
 
     def missed(self, seconds: float) -> None:
         """It did not fit, which took so long to find out."""

@@ -7,11 +7,11 @@
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import haste, memory, native
+from whet.cpu import haste, memory, native, orders
 from whet.ir import verify
 from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.spans import address, span
@@ -58,7 +58,8 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
           rewrites: Sequence[str] = (), like: Program | None = None,
           ends: Sequence[tuple[Any, Position]] = (), recorded: Sequence[Node] | None = None,
           notes: Iterable[str] = (), lends: bool = True,
-          let_go: Mapping[int, int] = NOTHING_LET_GO) -> Program:
+          let_go: Mapping[int, int] = NOTHING_LET_GO,
+          affords: Callable[[float], bool] | None = None) -> Program:
     """A program that gives `results`, values by number, when it is given those of `outside`.
 
     `arrays` tell how each value lay in the run. `steady` are tensors, by number, that are among
@@ -68,15 +69,35 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
     numbers and the `Position` where a call leaves it, of those that it does more with than draw.
     `recorded` are the nodes of the run where they are others than `nodes`, `notes` what is to be
     said of rewrites beside what they say themselves. `lends`: the memory of results is of no use
-    to others before they are made. `let_go`: see `Findings.let_go`.
+    to others before they are made. `let_go`: see `Findings.let_go`. `affords` says whether somebody
+    can wait so many seconds until kernels are compiled: where not, `Unready` is raised.
     """
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), haste.recording():
         passed = Passed(nodes, arrays, outside, results, dict(steady), rewrites, like, bool(ends))
-        draws = Draws(passed.nodes, ends) if passed.draws else None
-        builder = ProgramBuilder(passed, draws, lends)
-        with haste.recording():
-            return builder.program(nodes if recorded is None else recorded,
-                                   [*notes, *passed.notes], let_go)
+        recorded, notes = nodes if recorded is None else recorded, [*notes, *passed.notes]
+
+        def begun() -> ProgramBuilder:
+            draws = Draws(passed.nodes, ends) if passed.draws else None
+            return ProgramBuilder(passed, draws, lends)
+        if affords is not None:
+            builder = begun()
+            with orders.ordering() as order:
+                steps = builder.steps()
+            if not order:
+                return builder.program(steps, recorded, notes, let_go)
+            if not affords(order.seconds):
+                raise Unready(order)
+            order.fulfil()
+        builder = begun()
+        return builder.program(builder.steps(), recorded, notes, let_go)
+
+
+class Unready(Exception):
+    """Kernels of a program are to be compiled in the background: their `order`."""
+
+    def __init__(self, order: orders.Order) -> None:
+        super().__init__(f"{len(order)} kernels are not compiled yet")
+        self.order = order
 
 
 class Passed:
@@ -165,7 +186,7 @@ class ProgramBuilder:
         while todo:
             i, node = todo.pop()
             if isinstance(node, OpNode) and self.is_constant(node):
-                self.keep_constant(node.outs[0], node.op.forward(**node.attrs))
+                self.keep_constant(node.outs[0], self.constant(node))
                 continue
             view = node if isinstance(node, OpNode) and node.op.is_view else None
             entries = None if view is not None or not self.compiled else self.entries(node)
@@ -197,6 +218,15 @@ class ProgramBuilder:
             return False
         return self.roots[out] not in self.changed and out not in self.roots.position
 
+    def constant(self, node: OpNode) -> Array:
+        """What a node makes of nothing."""
+        made: Array
+        try:
+            made = node.op.forward(**node.attrs)
+        except orders.NotYet:
+            made = template(self.arrays[node.outs[0]])
+        return made
+
     def keep_constant(self, n: int, a: Array) -> None:
         """Let a value be the same at each call."""
         self.places.hold(n, a)
@@ -209,7 +239,12 @@ class ProgramBuilder:
         sources, kept = self.steady.sources(node), len(self.keep)
         for o in node.outs if sources else ():
             self.keep_constant(o, template(self.arrays[o]))
-        entries = KINDS[node.kind].launches(self, node)
+        try:
+            entries = KINDS[node.kind].launches(self, node)
+        except orders.NotYet:                # Another builder is asked once there is the kernel.
+            for o in node.outs:
+                self.places.memory(o)
+            return []
         if entries is None:
             del self.keep[kept:]
         elif sources:
@@ -231,10 +266,9 @@ class ProgramBuilder:
         return out[::-1]
 
     # ---- the program -----------------------------------------------------------------------------
-    def program(self, recorded: Sequence[Node], notes: Iterable[str],
+    def program(self, steps: list[Step], recorded: Sequence[Node], notes: Iterable[str],
                 let_go: Mapping[int, int]) -> Program:
-        """The program."""
-        steps = self.steps()
+        """The program of its steps."""
         misses = Misses(steps, recorded, self.tapes.checks)
         kept_until = {self.roots.position[n]: misses.last(k) for n, k in let_go.items()
                       if n in self.roots.position}

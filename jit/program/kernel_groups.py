@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from whet.cpu import native, taped_launches
+from whet.cpu import haste, native, taped_launches
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
 from whet.ir.extent import chosen
@@ -95,10 +95,11 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
     starts = itertools.accumulate(blocks[:-1], initial=0)
     numbers = table([n for pair in zip(starts, sizes, strict=True) for n in pair])
     try:
-        kernel = native.kernel(
-            f"many/{work.key}",
-            lambda module, symbol: many_tensors.emit(work, module, symbol),
-        )
+        with haste.work(sum(sizes)):
+            kernel = native.kernel(
+                f"many/{work.key}",
+                lambda module, symbol: many_tensors.emit(work, module, symbol),
+            )
     except Unsupported:
         return None
     each = GRAIN_NS / nanoseconds(work)
@@ -111,6 +112,7 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
         Number(len(members)), *[_where(b, x) for x in values]])
     if given is None:
         return None
+    b.tapes.launches(kernel)
     return [Launch(kernel, sum(blocks), grain, given)]
 
 

@@ -72,8 +72,7 @@ class TapeEntries:
         operands = [x for x in known if type(x) is np.ndarray]
         out: Entries = []
         for kernel, *_ in tape.launches:
-            if (key := haste.behind(kernel)) is not None:
-                self.hasty.add(key)
+            self.launches(kernel)
         for launch in T.Reader(tape, operands, made).launches() or ():
             given = [self.argument(x, operands, mine) for x in launch.arguments]
             if None in given:
@@ -81,6 +80,11 @@ class TapeEntries:
             out.append(Launch(launch.kernel, launch.total, max(launch.grain, 1), given))
             out += [self.check(x.flag, 0, node) for x in launch.arguments if type(x) is T.Verdict]
         return out or None
+
+    def launches(self, kernel: int) -> None:
+        """The kernel at an address is launched, which may be compiled in haste so far."""
+        if (key := haste.behind(kernel)) is not None:
+            self.hasty.add(key)
 
     def argument(self, x: Any, operands: Sequence[Any], mine: Sequence[Any]) -> Any:
         """An argument of a tape's launch as one of an entry."""

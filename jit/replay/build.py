@@ -27,7 +27,8 @@ UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueE
 
 def build(session: Any, found: Any, like: Any) -> Recording:
     """The recording of a run, its program verified; raises Refused where there is none. `like`: a
-    recording that may be of the same nodes on other sizes, or None."""
+    recording that may be of the same nodes on other sizes, or None. Raises Unready where kernels
+    are compiled in the background first."""
     rec = session.rec
     back = _backward(found, like)
     values = [
@@ -104,7 +105,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     made = builder.build(
         nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
         like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes,
-        let_go=found.let_go())
+        let_go=found.let_go(), affords=session.affords_kernels if back is None else None)
     return made
 
 

@@ -213,6 +213,7 @@ EAGER = {
     "slower": "shorter than replays",
     "refused": "cannot be recorded",
     "busy": "another thread was recording",
+    "compiling": "their kernels were compiled in the background",
     "unasked": "tracing does not pay for them"}
 
 
@@ -222,7 +223,8 @@ def tally(traced: Traced) -> dict[str, Any]:
     c = traced._policy.summary()
     return {
         "total": c.calls, "replayed": c.replayed, "recorded": c.recorded + c.resized,
-        "eager": c.ran_eagerly, "failed": c.failed, "set_up": c.set_up, "timed": c.timed,
+        "eager": c.ran_eagerly, "failed": c.failed, "set_up": c.set_up,
+        "ordered": c.ordered, "timed": c.timed,
         "checked": c.checked, "resized": c.resized, "missed": c.missed, "evicted": c.evicted,
         "because": {k: n for k in EAGER if (n := getattr(c, k))}}
 

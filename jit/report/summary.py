@@ -109,6 +109,7 @@ def calls(f: Facts) -> list[str]:
     words = {
         "replayed": "replayed", "recorded": "recorded", "eager": "eager",
         "set_up": "eager, to set up what later ones find", "failed": "recorded in vain",
+        "ordered": "recorded, its kernels still to be compiled",
         "timed": "eager, to compare times",
         "checked": "recorded again, to compare"}
     found = [
@@ -134,7 +135,7 @@ def times(f: Facts, shown: Sequence[Facts]) -> list[str]:
     if shown and not timed:
         out.append("no replay was timed against an eager call yet: that takes some dozens of calls")
     t, c = f["seconds"], f["calls"]
-    recorded = c["recorded"] + c["failed"] + c["set_up"]
+    recorded = c["recorded"] + c["failed"] + c["set_up"] + c["ordered"]
     if t["calls"]:
         worth = f", {seconds(t['eager'])} if all were eager" if t["eager"] and timed else ""
         out += wrapped(

@@ -19,7 +19,8 @@ from . import explain
 # what became of a call, by the count that it adds to
 WORDS = {
     "replayed": "replayed", "recorded": "recorded", "checked": "recorded again, to compare",
-    "timed": "eager, to compare times", "failed": "eager", "set_up": "eager"}
+    "timed": "eager, to compare times", "failed": "eager", "set_up": "eager",
+    "ordered": "eager"}
 
 
 def level() -> int:

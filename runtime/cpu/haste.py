@@ -7,6 +7,7 @@ quiet, or when times are going to be compared, each is compiled well and the doo
 compute the same bits: generators write every operation and its order, and LLVM may change neither.
 """
 import atexit
+import collections
 import ctypes as C
 import os
 import struct
@@ -32,15 +33,20 @@ _pending: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
 _free: list = []                         # doors that nobody has, with those places
+_tasks: collections.deque = collections.deque()      # what the background thread does first
+_called = threading.Event()              # there is such a task
 _state = {"last": 0.0, "first": 0.0, "thread": None, "over": False, "form": "usual"}
 
 
 class recording:
-    """Inside, this thread's light kernels may be compiled in haste."""
-    __slots__ = ("before",)
+    """Inside, this thread's light kernels may be compiled in haste; or none, unless `on`."""
+    __slots__ = ("on", "before")
+
+    def __init__(self, on=True):
+        self.on = on and flat.SUPPORTED
 
     def __enter__(self):
-        self.before, _local.on = getattr(_local, "on", False), flat.SUPPORTED
+        self.before, _local.on = getattr(_local, "on", False), self.on
 
     def __exit__(self, *exc):
         _local.on = self.before
@@ -65,6 +71,12 @@ def wanted():
     if _state["form"] != "usual":
         return _state["form"] == "brief" and flat.SUPPORTED
     return getattr(_local, "light", False) and getattr(_local, "on", False)
+
+
+def runs_reference(elements):
+    """May this thread run so few elements by NumPy, rather than compile a kernel for them? A run
+    that is recorded computes numbers of Python's by ops, each of which is a kernel of its own."""
+    return elements == 1 and is_usual() and getattr(_local, "on", False)
 
 
 class form:
@@ -107,6 +119,26 @@ def put_off(key, write, address, place):
     _wake()
 
 
+def soon(task):
+    """Have the background thread do something at once."""
+    with lock():
+        _tasks.append(task)
+        _called.set()
+        _wake()
+
+
+def is_working():
+    """Is there a thread in the background? (A child of a fork has none yet.)"""
+    if _state["thread"] is None:
+        _wake()
+    return _state["thread"] is not None
+
+
+def is_usual():
+    """Are kernels compiled in the usual form, whichever that is for each?"""
+    return _state["form"] == "usual"
+
+
 def _wake():
     if _state["thread"] is None and not _state["over"]:
         _state["thread"] = t = threading.Thread(target=_when_quiet, name="whet-compile",
@@ -136,15 +168,19 @@ def _when_quiet():
 
 def _work_off():
     while True:
+        while _tasks and not _state["over"]:
+            _tasks.popleft()()
         left = min(_state["last"] + QUIET, _state["first"] + MOST) - time.monotonic()
         if left > 0 or _state["form"] == "brief":
-            time.sleep(max(left, 0.05))
+            _called.wait(max(left, 0.05))
+            _called.clear()
             continue
         with lock():
-            if not _pending or _state["over"]:
+            if not _tasks and not _pending or _state["over"]:
                 _state["thread"] = None
                 return
-            _settle(next(iter(_pending)))
+            if not _tasks:
+                _settle(next(iter(_pending)))
 
 
 def pending():

@@ -18,12 +18,13 @@ import os
 import struct
 import sys
 import threading
+import time
 import warnings
 
 import numpy as np
 from whet.passes.lower_llvm.calls.python_layouts import HEAD as HEAD
 
-from . import cache, flat, guard, haste, heap, object_layouts, pool
+from . import cache, flat, guard, haste, heap, object_layouts, orders, pool
 from .launch_code import _MESSAGES, MAX_ARGS, _runtime_text
 from .object_layouts import int_layout
 
@@ -39,6 +40,7 @@ on_compile: list = []
 sources: dict | None = None
 # addresses that code may name and the process does not export
 _exports: dict = {}
+_spent = threading.local()               # seconds
 _lock = threading.RLock()
 # what is called with the arguments of each launch, while somebody records them
 _tape = C.c_void_p()
@@ -70,8 +72,17 @@ def kernel(key, emit):
     it if it is in no cache."""
     address = _found.get(key)
     if address is None:
+        order = orders.current()
+        if order is not None and not at_hand(key):
+            order.take(key, lambda: kernel(key, emit))
         return _in_haste(key, emit) if haste.wanted() else kernels([(key, emit)])[0]
     return address
+
+
+def at_hand(key):
+    """Is a kernel in memory, or in the cache on disk?"""
+    with _lock:
+        return key in _found or _cached(key)
 
 
 def kernels(wanted):
@@ -140,9 +151,18 @@ def _obtain(keys, write, opt=2):
     with _lock:
         missing = [key for key in dict.fromkeys(keys) if key not in _found and not _cached(key)]
         if missing:
-            with _unwatched():
-                _compile(*write(missing), opt)
+            start = time.thread_time()
+            try:
+                with _unwatched():
+                    _compile(*write(missing), opt)
+            finally:
+                _spent.seconds = compiling_seconds() + time.thread_time() - start
         return [_found[key] for key in keys]
+
+
+def compiling_seconds():
+    """What kernels that were in no cache have taken this thread so far."""
+    return getattr(_spent, "seconds", 0.0)
 
 
 class _unwatched:

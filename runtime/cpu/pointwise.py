@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from whet.cpu import haste, memory, native
+from whet.cpu import haste, memory, native, taped_launches
 from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import scalar as S
@@ -128,7 +128,10 @@ class Pointwise:
         if typed is None:
             typed = self._typed[types] = _Typed(self, inputs, outs)
         with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
-            plan = self._plans[key] = _Plan(typed, inputs, outs, self.anyhow)
+            plan = _Plan(typed, inputs, outs, self.anyhow)
+        if plan.addr is None and plan.total == 1 and typed.compiled:
+            return plan                      # (the next call may have the kernel compiled)
+        self._plans[key] = plan
         if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             shape = plan.news[0][0]
             # of one element nothing can be told apart: its plan is no pattern for longer ones
@@ -173,15 +176,18 @@ class _Typed:
         self.compiled = None not in self.names and os.environ.get("WHET_CPU") != "numpy"
         self.kernels = {}
 
-    def kernel(self, walk, stream):
+    def kernel(self, walk, stream, elements):
         """(the kernel's address, its time for one element in nanoseconds), or None if there is
-        no compiled form."""
+        no compiled form, or so few elements need none for now."""
         key = walk.space, walk.access, stream
         if key not in self.kernels:
-            from whet.passes.lower_llvm.elements import pointwise as lower
-            from whet.passes.lower_llvm.scalar import Unsupported
             k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
                             *key)
+            if (haste.runs_reference(elements) and not taped_launches.listens()
+                    and not native.at_hand(k.key)):
+                return None
+            from whet.passes.lower_llvm.elements import pointwise as lower
+            from whet.passes.lower_llvm.scalar import Unsupported
             try:
                 address = native.kernel(k.key, lambda module, symbol: lower.emit(k, module, symbol))
                 self.kernels[key] = address, lower.nanoseconds(k)
@@ -211,7 +217,7 @@ class _Plan:
         run = (walk.shape[-1] * sizes[-1]
                if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0)
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
-        kernel = typed.kernel(walk, stream)
+        kernel = typed.kernel(walk, stream, self.total)
         if kernel is None:
             return
         self.addr, ns = kernel

@@ -1,0 +1,95 @@
+"""Calls that machine code made without asking: they are entered in the account later."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..guards import table_index
+from ..guards.table_rows import Table
+from .ledger import Kind, Ledger
+
+if TYPE_CHECKING:
+    from ..guards.sized_table import SizedTable
+    from ..replay.recording import Recording
+
+HARVEST = 16                     # recordings whose calls are counted with each decision of so many
+
+
+class CallsOfMachineCode:
+    """The part of a policy that enters them."""
+    # see `Policy`
+    ledger: Ledger
+    held: list[Recording]
+    sized: list[SizedTable]
+    bypass: Table | None
+    typical: float
+    ratio: float
+    resting: int
+    idle: int
+    skipped: int
+    reaped: int
+
+    def count(self, what: str, n: int = 1) -> None:
+        """So many calls more of a field of the ledger."""
+        setattr(self.ledger, what, getattr(self.ledger, what) + n)
+
+    def eager_seconds(self, kind: Kind) -> float:
+        """What an eager call of a kind takes, as far as it is known."""
+        return kind.eager if kind.eager < math.inf else self.typical
+
+    def bypassed(self) -> None:
+        """Enter the calls that machine code made without asking."""
+        table = self.bypass
+        if table is not None:
+            self.rested(table_index.calls(table))
+            table_index.limit(table, self.resting)
+            table_index.count(table, 0)
+
+    def rested(self, n: int) -> None:
+        """So many calls were not asked."""
+        self.resting = max(self.resting - n, 0)
+        self.idle += n
+        worth = n * (self.typical if self.typical < math.inf else 0.0)
+        self.skipped += n
+        self.count("unasked", n)
+        self.ledger.spent += worth
+        self.ledger.eager += worth
+
+    def harvest(self, recordings: Sequence[Recording] | None = None) -> None:
+        """Enter the replays that machine code made meanwhile: of these recordings, or of the
+        next few."""
+        held = self.held
+        if recordings is None:
+            first, self.reaped = self.reaped, (self.reaped + HARVEST) % max(len(held), 1)
+            recordings = held[first:first + HARVEST]
+        self.harvest_sized()
+        for r in recordings:
+            n = r.calls - r.entered
+            r.entered += n
+            kind, worth = r.kind, self.eager_seconds(r.kind)
+            if n <= 0 or worth == math.inf:
+                self.count("replayed", max(n, 0))
+                continue
+            took = (worth if r.slow else min(
+                kind.replay, r.trial.seconds[0], max(self.ratio, 1.0) * worth))
+            kind.calls += n
+            self.count("slower" if r.slow else "replayed", n)
+            self.ledger.spent += n * took
+            self.ledger.eager += n * worth
+            self.ledger.saved += n * (worth - took)
+            kind.saved += n * (worth - took)
+            self.idle = 0
+
+    def harvest_sized(self) -> None:
+        """Enter the replays of sizes that nobody asked about."""
+        for table in self.sized:
+            n, table.entered = table.calls - table.entered, table.calls
+            worth = self.typical if self.typical < math.inf else 0.0
+            took = min(self.ratio, 1.0) * worth
+            self.count("replayed", n)
+            self.count("sized", n)
+            self.ledger.spent += n * took
+            self.ledger.eager += n * worth
+            self.ledger.saved += n * (worth - took)
+            self.idle = 0 if n else self.idle

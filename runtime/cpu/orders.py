@@ -1,0 +1,98 @@
+"""Kernels that are ordered: what a program needs is found out before any of it is compiled.
+
+Inside `ordering`, who asks for a kernel that is neither in memory nor on disk gets `NotYet`, and
+the kernel goes on the order. Once all of a program's are known, they are compiled at once
+(`fulfil`), or in the background (`send`) where that takes longer than whoever waits for the call's
+result had better be kept.
+"""
+import threading
+import time
+
+from . import haste
+
+FIRST_GUESS, NEWEST = 0.004, 0.1         # seconds that a kernel takes, and the weight of the last
+_local = threading.local()
+_measured = {"seconds": FIRST_GUESS}
+
+
+class NotYet(BaseException):
+    """A kernel was ordered that is not there yet. (No error: nobody is to handle it but who
+    orders.)"""
+
+
+class Order:
+    """Kernels by key: what compiles each, and whether that may be done in haste."""
+    __slots__ = ("kernels",)
+
+    def __init__(self):
+        self.kernels = {}
+
+    def __len__(self):
+        return len(self.kernels)
+
+    def take(self, key, make):
+        """Put a kernel on the order, which is raised as not there yet."""
+        self.kernels[key] = make, haste.wanted()
+        raise NotYet(key)
+
+    @property
+    def seconds(self):
+        """What compiling all of it takes, about."""
+        return len(self.kernels) * _measured["seconds"]
+
+    def fulfil(self):
+        """Compile all of it now."""
+        while self.kernels:
+            self.deliver()
+
+    def deliver(self):
+        """Compile one kernel. One that turns out to have no compiled form says so again to whoever
+        asks for it next."""
+        from whet.passes.lower_llvm.scalar import Unsupported
+        key, (make, brief) = next(iter(self.kernels.items()))
+        start = time.thread_time()
+        try:
+            with haste.recording(brief), haste.work(1):
+                make()
+        except Unsupported:
+            pass
+        _measured["seconds"] += NEWEST * (time.thread_time() - start - _measured["seconds"])
+        self.kernels.pop(key, None)
+
+    def send(self):
+        """Have all of it compiled in the background."""
+        haste.soon(self._deliver_in_background)
+
+    def _deliver_in_background(self):
+        try:
+            self.deliver()
+        except BaseException:
+            self.kernels.clear()             # (whoever asks for them next is told what is wrong)
+            raise
+        if self.kernels:
+            self.send()
+
+    @property
+    def is_waiting(self):
+        """Are there kernels that are not compiled yet?"""
+        if self.kernels and not haste.is_working():
+            self.fulfil()                    # (there is no thread to be had)
+        return bool(self.kernels)
+
+
+class ordering:
+    """Inside, this thread's kernels are ordered; gives the order."""
+    __slots__ = ("before",)
+
+    def __enter__(self):
+        self.before, order = getattr(_local, "order", None), Order()
+        _local.order = order
+        return order
+
+    def __exit__(self, *exc):
+        _local.order = self.before
+
+
+def current():
+    """The order that takes what this thread asks for, or None."""
+    return getattr(_local, "order", None)
