@@ -107,6 +107,8 @@ class Pointwise:
         else:
             key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
         plan = self._plans.get(key) or self._make(key, inputs, outs)
+        if plan.awaits_kernel and not _runs_reference(plan.total):
+            plan = self._make(key, inputs, outs)
         # NumPy scalars have no address of their own
         if plan.numbers:
             inputs = [a if a.__class__ is np.ndarray else np.asarray(a) for a in inputs]
@@ -128,10 +130,7 @@ class Pointwise:
         if typed is None:
             typed = self._typed[types] = _Typed(self, inputs, outs)
         with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
-            plan = _Plan(typed, inputs, outs, self.anyhow)
-        if plan.addr is None and plan.total == 1 and typed.compiled:
-            return plan                      # (the next call may have the kernel compiled)
-        self._plans[key] = plan
+            plan = self._plans[key] = _Plan(typed, inputs, outs, self.anyhow)
         if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
             shape = plan.news[0][0]
             # of one element nothing can be told apart: its plan is no pattern for longer ones
@@ -143,6 +142,12 @@ class Pointwise:
                 self._flat[types[0] if self.nin == 1
                            else tuple(types)] = (plan.addr, plan.most, plan.grain, plan.news[0][1])
         return plan
+
+
+def _runs_reference(elements):
+    """Is an op on so few elements run by NumPy where its kernel is in no cache? Not where launches
+    are taken down."""
+    return haste.runs_reference(elements) and not taped_launches.listens()
 
 
 def _fitting(outs, shape, dtype):
@@ -183,8 +188,7 @@ class _Typed:
         if key not in self.kernels:
             k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
                             *key)
-            if (haste.runs_reference(elements) and not taped_launches.listens()
-                    and not native.at_hand(k.key)):
+            if _runs_reference(elements) and not native.at_hand(k.key):
                 return None
             from whet.passes.lower_llvm.elements import pointwise as lower
             from whet.passes.lower_llvm.scalar import Unsupported
@@ -198,12 +202,14 @@ class _Typed:
 
 class _Plan:
     """How to compute on operands of known types, sizes and strides."""
-    __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers")
+    __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers",
+                 "awaits_kernel")
 
     def __init__(self, typed, inputs, outs, anyhow):
         shape = outs[0].shape if outs else _common(inputs)
         self.addr, self.table, self.total, self.most, self.grain = None, None, prod(shape), 0, 1
         self.roots, self.numbers = typed.roots, any(a.shape == () for a in inputs)
+        self.awaits_kernel = False           # Is the reference to be run only for now?
         if outs is None:
             self.news, strides = _results(shape, inputs, typed.dtypes)
         else:
@@ -219,6 +225,7 @@ class _Plan:
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
         kernel = typed.kernel(walk, stream, self.total)
         if kernel is None:
+            self.awaits_kernel = typed.compiled
             return
         self.addr, ns = kernel
         elements, self.total = self.total, K.units(walk)

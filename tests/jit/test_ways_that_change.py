@@ -10,6 +10,7 @@ from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.policy.ledger import Kind
 from whet.jit.policy.luck import Luck
+from whet.jit.program.program import Program
 from whet.jit.replay.recording import Recording
 
 from tests.loops.harness import untimed
@@ -61,6 +62,32 @@ def test_what_no_longer_fits_is_not_tried_at_each_call(monkeypatch):
         assert f(x).tolist() == [2.0] * 3
     if native_entry.enter is not None:
         assert f._policy.summary().replayed > replayed, "it fits again"
+
+
+def test_a_program_that_finds_out_in_the_midst_is_not_run_in_vain_at_each_call(monkeypatch):
+    """Nobody asks about these calls, and machine code would run it before it sees that a value is
+    another."""
+    runs, run = [], Program.__call__
+    monkeypatch.setattr(Program, "__call__", lambda self, *xs: runs.append(1) or run(self, *xs))
+
+    def step(x):
+        n = int(x.sum().item())
+        return x * n if n % 2 else x + 1
+    f = jit.trace(step)
+    odd = whet.ones(3)
+    for _ in range(6):
+        assert f(odd).tolist() == [3.0] * 3
+    held = len(f._policy.held)
+    f._policy.made, f._policy.ledger.spent = account.OPENING, 100.0      # nothing can be spent
+    runs.clear()
+    for n in range(2000):
+        assert f(whet.tensor([1.0, 1.0, 2.0 + n % 9 * 2])).tolist() == step(
+            whet.tensor([1.0, 1.0, 2.0 + n % 9 * 2])).tolist()
+    assert held and len(runs) < 200
+    replayed = f._policy.summary().replayed
+    for _ in range(6000):
+        assert f(odd).tolist() == [3.0] * 3
+    assert f._policy.summary().replayed > replayed, "it fits again"
 
 
 def test_what_is_passed_over_is_tried_before_another_is_made():
