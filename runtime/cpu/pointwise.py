@@ -107,8 +107,6 @@ class Pointwise:
         else:
             key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
         plan = self._plans.get(key) or self._make(key, inputs, outs)
-        if plan.awaits_kernel and not _runs_reference(plan.total):
-            plan = self._make(key, inputs, outs)
         # NumPy scalars have no address of their own
         if plan.numbers:
             inputs = [a if a.__class__ is np.ndarray else np.asarray(a) for a in inputs]
@@ -117,7 +115,7 @@ class Pointwise:
         if plan.addr is not None:
             native.launch(plan.addr, plan.total, plan.grain, *inputs, *outs, plan.table)
         else:
-            plan.reference(inputs, outs)
+            plan.without_kernel(inputs, outs)
         return list(outs)
 
     def _make(self, key, inputs, outs):
@@ -203,13 +201,13 @@ class _Typed:
 class _Plan:
     """How to compute on operands of known types, sizes and strides."""
     __slots__ = ("roots", "news", "addr", "total", "most", "grain", "table", "numbers",
-                 "awaits_kernel")
+                 "awaited")
 
     def __init__(self, typed, inputs, outs, anyhow):
         shape = outs[0].shape if outs else _common(inputs)
         self.addr, self.table, self.total, self.most, self.grain = None, None, prod(shape), 0, 1
         self.roots, self.numbers = typed.roots, any(a.shape == () for a in inputs)
-        self.awaits_kernel = False           # Is the reference to be run only for now?
+        self.awaited = None                  # a kernel that the reference stands in for
         if outs is None:
             self.news, strides = _results(shape, inputs, typed.dtypes)
         else:
@@ -223,17 +221,30 @@ class _Plan:
         run = (walk.shape[-1] * sizes[-1]
                if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0)
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
+        self.take(typed, walk, stream)
+
+    def take(self, typed, walk, stream):
+        """Take the kernel that there is for a walk."""
         kernel = typed.kernel(walk, stream, self.total)
         if kernel is None:
-            self.awaits_kernel = typed.compiled
+            self.awaited = (typed, walk, stream) if typed.compiled else None
             return
         self.addr, ns = kernel
         elements, self.total = self.total, K.units(walk)
         self.grain = at_least(math.floor(GRAIN_NS / (ns * elements / self.total)), 1)
         if walk.space == "flat":
-            self.most = 0 if stream else (_cache_bytes() - 1) // sizes[-1]
+            self.most = 0 if stream else (_cache_bytes() - 1) // typed.sizes[-1]
         else:
             self.table = table(K.tables(walk))
+
+    def without_kernel(self, inputs, outs):
+        """Compute where there was no kernel at the last call."""
+        if self.awaited is not None and not _runs_reference(self.total):
+            self.take(*self.awaited)
+        if self.addr is None:
+            self.reference(inputs, outs)
+        else:
+            native.launch(self.addr, self.total, self.grain, *inputs, *outs, self.table)
 
     def reference(self, inputs, outs):
         """The same with NumPy, step by step."""
