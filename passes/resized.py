@@ -45,7 +45,7 @@ from whet.passes import (
 )
 from whet.passes.fold_constants import Constants, constants, content
 from whet.passes.listing import Arrays, Roots
-from whet.passes.merge_repeats import Meaning, frozen
+from whet.passes.merge_repeats import Meaning, frozen, meaning
 from whet.passes.uses import is_view, memories
 
 FLAGS = 0x503                    # of an array: contiguous either way, aligned, writeable
@@ -205,15 +205,27 @@ class _Again:
             if node is None:
                 return None
             out.append(node)
-        lost = [self.plan.nodes[i] for i in self.other - self.found]
+        lost = [(i, self.plan.nodes[i]) for i in self.other - self.found]
         return (
             out
             if all(
                 is_view(a) or isinstance(a, Guard)
-                or a.outs and self.constants.known.keys() >= set(a.outs) for a in lost
+                or a.outs and self.constants.known.keys() >= set(a.outs)
+                or self.merged(i, a) for i, a in lost
             )
             else None
         )
+
+    def merged(self, i: int, a: Node) -> bool:
+        """Is there a node in the list that was the same, and is so now?"""
+        b = self.nodes[i]
+        if not isinstance(a, OpNode) or not isinstance(b, OpNode):
+            return False
+        before, now = meaning(a), meaning(b)
+        return before is not None and any(
+            isinstance(x := self.plan.nodes[k], OpNode) and meaning(x) == before
+            and isinstance(y := self.nodes[k], OpNode) and meaning(y) == now
+            for k in self.found)
 
     def node(self, x: Node) -> Node | None:
         """One node of the list; None where it cannot be made."""

@@ -132,7 +132,7 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             if not any(e is not None and (e in need or id(e) in targets) for e in node.edges):
                 continue
         try:
-            results = node.op.backward(node, g)
+            results = _backward(node, g, keep)
         except BaseException:
             if not keep and isinstance(node, Shortcut):
                 node.broke_off()
@@ -163,6 +163,13 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
         if leaf._rg & 1:                 # it may have been told since to require none
             _accumulate(leaf, _leaf_hooks(leaf, g), create)
     return captured
+
+
+def _backward(node, g, keep):
+    """The gradients that a node gives. Some ops write over what they saved where nobody reads it
+    again."""
+    op = node.op
+    return (op.backward if keep else getattr(op, "last_backward", op.backward))(node, g)
 
 
 def _give_leaf(leaves, leaf, g):

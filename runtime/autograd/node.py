@@ -195,7 +195,7 @@ class Node:
         """The outputs' part of it."""
         hooks = modes.state.saved_hooks
         if op.saves_output:
-            outs, only = result if isinstance(result, tuple) else (result,), op.nondiff_outputs
+            outs, only = result if isinstance(result, tuple) else (result,), op.saved_outputs
             self.outputs = tuple([
                 None
                 if only and i not in only else Packed(t, hooks[-1]) if hooks else SavedOutput(t, i)

@@ -6,6 +6,7 @@ import whet
 
 from ..autograd.modes import warn
 from ..cpu import heap
+from ..ops import recurrent
 from ..ops.recurrent import lstm_output, lstm_state
 from ..ops.registry import check_tensors
 from . import functional as F
@@ -207,6 +208,11 @@ class RNNBase(Module):
         """One layer in one direction: (outputs, last state)."""
         w_ih, w_hh, b_ih, b_hh, w_hr = self._weights(k)
         step = _STEPS[self.mode]
+        if sizes is None and w_hr is None and data.shape[0] > 1:
+            made = recurrent.direction(self.mode.lower(), data, state, w_ih, w_hh, b_ih, b_hh,
+                                       reverse)
+            if made is not None:
+                return made
         x = F.linear(data, w_ih, b_ih)
         if sizes is None:
             outs = []

@@ -32,8 +32,9 @@ class Op:
     whet ops. A parameter whose name starts with an underscore is not needed: the tensor is not
     saved, and only its `shape`, `dtype` and `ndim` arrive. With several outputs `g` and `y` are
     tuples (`g` holds None where nothing flowed). Outputs without a gradient (`nondiff_outputs`:
-    positions, statistics) are what the backward reads: an op that has some saves only them, and `y`
-    holds None for the others, so these may be written to in place. A parameter `needs` receives
+    positions, statistics) are what the backward reads: an op that has some (or others that
+    `saved_outputs` names) saves only them, and `y` holds None for the others, so these may be
+    written to in place. A parameter `needs` receives
     which inputs want a gradient.
     """
     family = "host"
@@ -109,7 +110,7 @@ class Op:
             self.forward = forward
         # inner: made by another op's backward alone, whose tests reach it
         self.samples, self.inner = samples, inner
-        self.nondiff_outputs = frozenset(nondiff_outputs)
+        self.nondiff_outputs = self.saved_outputs = frozenset(nondiff_outputs)
         self.refused: set = set()       # operand layouts of calls that cannot be replayed
         self.doc = doc
         self.set_vjp(vjp)

@@ -4,6 +4,8 @@ import itertools
 
 import whet
 import whet.nn.functional as F
+from whet.ops import recurrent
+from whet.ops.recurrent_cells import CELLS
 
 from . import WEIGHTS, Case, Family, graded, op
 
@@ -196,6 +198,39 @@ class Chains(Family):
                 lambda x, a, b, c: F.gelu(x @ a + b, approximate="tanh") @ c,
                 [op("f4", m, 40), op("f4", 40, 100), op("f4", 100), op("f4", 100, 17)],
             )
+
+
+def layer(kind):
+    """All steps of a recurrent layer there and back, and the gradients of all weights."""
+    cell, n = CELLS[kind], CELLS[kind].states
+
+    def call(x, *given):
+        return recurrent.FORWARD[kind](
+            x, *given, is_reversed=len(x) % 2 == 0, keep=x.requires_grad)[0]
+
+    def operands(dtype, length, rows, inside, size):
+        gates = cell.gates * size
+        shapes = [(length, rows, inside), *[(rows, size)] * n, (gates, inside), (gates, size),
+                  (gates,), (gates,)]
+        return [op(dtype, *shape) for shape in shapes]
+    return call, operands, tuple(range(5 + n))
+
+
+class Recurrences(Family):
+    """Steps of recurrent layers."""
+
+    generators = ("steps.steps",)
+    kinds = "steps/f32/1/", "steps/f32/3/", "steps/f32/4/", "steps/f64/"
+    exact = False
+
+    def cases(self):
+        sizes = ((2, 1, 1, 1), (3, 3, 2, 7), (2, 15, 5, 16), (4, 29, 3, 33), (2, 6, 9, 270))
+        for kind, of in itertools.product(CELLS, sizes):
+            call, operands, wanted = layer(kind)
+            for dtype in ("f4", "f8") if of[0] == 3 else ("f4",):
+                given = operands(dtype, *of)
+                yield Case(f"{kind} {dtype} {of}", call, given)
+                yield Case(f"{kind} {dtype} {of} and back", graded(call, *wanted), given)
 
 
 class Loops(Family):

@@ -72,7 +72,7 @@ def test_a_layer_of_batches_of_any_size():
 
 
 class Half(nn.Module):
-    """A state that is known, and is no zeros, has been multiplied with the weights beforehand."""
+    """A state that is known, and is no zeros."""
 
     def __init__(self):
         super().__init__()
@@ -83,14 +83,23 @@ class Half(nn.Module):
         return self.net(x, (self.start, self.start))[0]
 
 
-def projected():
-    return nn.LSTM(4, 8, proj_size=5)
+def test_a_state_that_is_known_is_the_operator_s():
+    assert count(model(Half().eval(), whet.randn(5, 6, 4)))["LSTM"] == 1
 
 
-@pytest.mark.parametrize("make", [Half, projected])
-def test_what_the_operator_cannot_say_is_a_scan(make):
-    found = count(model(make().eval(), whet.randn(5, 6, 4)))
+def test_what_the_operator_cannot_say_is_a_scan():
+    found = count(model(nn.LSTM(4, 8, proj_size=5).eval(), whet.randn(5, 6, 4)))
     assert found["Scan"] == 1 and not found["LSTM"]
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_a_layer_of_any_length_and_batch(kind):
+    net = getattr(nn, kind)(4, 8, 2, bidirectional=True).eval()
+    dynamic = {"input": {0: whet.jit.Dim("length", max=30), 1: whet.jit.Dim("batch", max=9)}}
+    proto = model(net, whet.randn(5, 3, 4), dynamic=dynamic)
+    assert count(proto)[kind] == 4
+    for length, batch in ((2, 2), (30, 9), (17, 1), (1, 4)):
+        compare(proto, net, whet.randn(length, batch, 4))
 
 
 def fading(c, v):

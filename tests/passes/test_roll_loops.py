@@ -178,7 +178,7 @@ def test_a_training_step_of_a_recurrence():
 def test_both_ways_through_an_lstm_are_rolled(rounds):
     """The way back reads parts of what the way there kept, and joins what it makes; the first
     rounds are left over from the way there."""
-    lstm = whet.nn.LSTM(4, 6)
+    lstm = whet.nn.LSTM(4, 6, proj_size=5)
 
     def step(x):
         lstm.zero_grad()

@@ -17,7 +17,7 @@ from .formulas import FormulaBuilder
 from .memory import Memory
 from .operators import Inexpressible
 from .recurrences import Recurrence, Search
-from .recurrent_nodes import Graph, Writer
+from .scan_nodes import Writer
 
 
 class Problem:
@@ -68,13 +68,12 @@ class Translation:
             rolled.update((id(n), None) for step in found.steps for n in step)
             rolled.update((id(n), None) for n, _ in found.stacks)
             rolled[id(nodes[found.last])] = found
-        around = Graph(nodes, self.types, self.memory)
         for n in nodes:
             try:
                 if id(n) not in rolled:
                     self.visit(n)
                 elif (r := rolled[id(n)]) is not None:
-                    Writer(self.b, r, around).write()
+                    Writer(self.b, r, self.types, self.memory).write()
             except Inexpressible as e:
                 self._give_up(n, str(e))
 
