@@ -1,4 +1,6 @@
 """Where tensors live."""
+import importlib
+from typing import Any
 
 
 class device:
@@ -55,6 +57,8 @@ class device:
 
 CPU = device("cpu")
 _default = CPU
+# what computes on devices beyond the CPU: `whet.cuda.execute`, once a program asked for one
+beyond: Any = None
 
 
 def as_device(d):
@@ -65,14 +69,23 @@ def as_device(d):
         return CPU
     d = device(d)
     if d.type == "cuda":
-        from .cuda import machine
-        raise NotImplementedError(
-            f"device 'cuda:{machine.existing(d.index)}': tensors cannot live on it yet")
+        loaded = beyond or importlib.import_module(".cuda.execute", __package__)
+        return device("cuda", loaded.existing(d.index))
     if d.type == "meta":
         raise NotImplementedError("device 'meta' is not supported; tensors live on 'cpu'")
     if d.index not in (None, 0):
         raise RuntimeError(f"device '{d}' does not exist: there is one 'cpu'")
     return CPU
+
+
+def is_elsewhere(a):
+    """Is an array the memory of a tensor on another device than the CPU?"""
+    return beyond is not None and beyond.is_here(a)
+
+
+def on_host(a):
+    """An array whose elements can be read, after a wait where they are on a device."""
+    return a if beyond is None else beyond.on_host(a)
 
 
 def get_default_device():

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from . import dtypes
+from . import devices, dtypes
 from .autograd.modes import beyond
 
 
@@ -156,7 +156,9 @@ def tensor_str(t):
     """The text of a tensor: its numbers, then what is not obvious about it."""
     kind = type(t)
     prefix = "tensor(" if "_prints_as_tensor" in vars(kind) else f"{kind.__name__}("
-    a, indent, suffixes = t._array, len(prefix), []
+    a, indent, suffixes = devices.on_host(t._array), len(prefix), []
+    if a is not t._array:
+        suffixes.append(f"device='{t.device}'")
     default = dtypes.get_default_dtype()
     obvious = t.dtype in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
     if not a.size:

@@ -325,7 +325,8 @@ class Tensor:
     @property
     def device(self):
         """Where the memory is."""
-        return devices.CPU
+        a = self._array
+        return a.device if devices.is_elsewhere(a) else devices.CPU
 
     @property
     def ndim(self):
@@ -363,6 +364,8 @@ class Tensor:
             seen = modes.state.observers[-1].asked(self, "place in memory")
             if seen is not None:
                 return seen
+        if devices.is_elsewhere(self._array):
+            return (self._array.address - self._array.start) // self._array.itemsize
         root = owner(self._array)
         return (address(self._array) - address(root)) // self._array.itemsize
 
@@ -373,6 +376,8 @@ class Tensor:
             if seen is not None:
                 return seen
         self._shared().shown = 1
+        if devices.is_elsewhere(self._array):
+            return self._array.address if self._array.size else 0
         return address(self._array) if self._array.size else 0
 
     const_data_ptr = data_ptr
@@ -420,8 +425,17 @@ class Tensor:
 
     is_neg = is_conj
 
-    is_cpu, is_cuda, is_sparse, is_quantized, is_meta, is_mps, is_nested, is_xpu = (
-        True, *[False] * 7)
+    is_sparse, is_quantized, is_meta, is_mps, is_nested, is_xpu = [False] * 6
+
+    @property
+    def is_cuda(self):
+        """Is the memory on a CUDA device?"""
+        return devices.is_elsewhere(self._array)
+
+    @property
+    def is_cpu(self):
+        """Is the memory the CPU's?"""
+        return not devices.is_elsewhere(self._array)
 
     @property
     def layout(self):
@@ -429,10 +443,19 @@ class Tensor:
 
     def get_device(self):
         """The number of the device; -1 on the CPU."""
-        return -1
+        return self._array.index if devices.is_elsewhere(self._array) else -1
 
     def is_pinned(self, device=None):
-        return False
+        """Is it in memory of the host that devices copy from and to by themselves?"""
+        return devices.beyond is not None and devices.beyond.is_pinned(self._array)
+
+    @declarations.acts
+    def record_stream(self, stream):
+        """Say that work of another stream uses the memory, which is not reused before that."""
+        if not self.is_cuda:
+            raise RuntimeError("record_stream: the tensor is not on a CUDA device")
+        held = self._array.held
+        held.allocator.record_stream(held.block, stream.cuda_stream)
 
     @property
     def name(self):
@@ -463,8 +486,8 @@ class Tensor:
             modes.state.observers[-1].concretize(self)
         if self._array.ndim == 0:
             return self.item()
-        return (self._array.astype(np.float32)
-                if self.dtype is dtypes.bfloat16 else self._array).tolist()
+        a = devices.on_host(self._array)
+        return (a.astype(np.float32) if self.dtype is dtypes.bfloat16 else a).tolist()
 
     def __bool__(self):
         if self._array.size != 1:

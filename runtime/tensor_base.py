@@ -82,7 +82,7 @@ _tensor = Base                  # the class of tensors, once there is one
 def py_wrap(array):
     """A leaf tensor over an array, without a copy. A scalar of NumPy's becomes an array."""
     t = new(_tensor)
-    t._array = array if type(array) is np.ndarray else np.asarray(array)
+    t._array = array if type(array) is np.ndarray else entries.as_memory(array)
     return t
 
 

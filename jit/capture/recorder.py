@@ -27,6 +27,7 @@ from ..report.reasons import (
     Foreign,
     Large,
     Memory,
+    OnDevice,
     Prints,
     Raises,
     Reason,
@@ -137,6 +138,8 @@ class Recorder(Writes):
 
     def enter(self, a: Array, tensor: Base) -> int:
         """Number the array of a tensor from outside."""
+        if tensor.is_cuda:
+            raise Refused(OnDevice(tensor.device))
         n = self.values.given(a)
         self.outside[n] = tensor
         self.originals.meet(n)

@@ -127,6 +127,14 @@ class Foreign(Reason):
         return out
 
 
+class OnDevice(Reason):
+    """It works with tensors on another device than the CPU."""
+    instead = "Pass it tensors of the CPU: what is traced computes there."
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(f"it uses a tensor on '{device}', and recordings are of the CPU alone")
+
+
 class HandsOut(Reason):
     """NumPy gets the memory of a tensor."""
     instead = (

@@ -5,6 +5,8 @@ Operands are x0, x1 ... and the results y0, y1 ... For a flat kernel they are fo
 other spaces a program computes a tile of rows and of the inner dimension, and there follow n, the
 number of rows, the sizes of all outer dimensions but the outermost, and strides in elements: of
 each operand those that its access does not tell.
+
+An operand whose access is n(umber) is no memory: it is a parameter.
 """
 from __future__ import annotations
 
@@ -14,15 +16,17 @@ from typing import TYPE_CHECKING
 from whet.ir import scalar as S
 
 from . import scalar
-from .builder import Code, Module
+from .builder import TYPE, Code, Module
 from .source import source
 
 if TYPE_CHECKING:
     from whet.ir.kernel import Pointwise, Walk
+    from whet.passes.lower_llvm.builder import Val
 
     from .source import Source
 
 TILE = 1024
+NUMBER = "n"
 
 
 def lower(kernel: Pointwise, dims: int = 0, wide: bool = False) -> Source:
@@ -41,13 +45,36 @@ def operands(kernel: Pointwise) -> list[tuple[str, str, str]]:
     return list(zip(names, (*kernel.dtypes, *kernel.results), kernel.access, strict=True))
 
 
+def parameter(t: str, access: str) -> str:
+    """The type of an operand as a parameter: a pointer, or a number that holds all of its type."""
+    if access != NUMBER:
+        return scalar.POINTER[t]
+    if t[0] in "fb" and t != "bool":
+        return "fp64" if t == "f64" else "fp32"
+    return "i64" if t in ("u32", "i64", "u64") else "i32"
+
+
+def _number(name: str, t: str) -> str:
+    """A parameter as the value that a load of its type would give."""
+    computed = scalar.COMPUTE[t]
+    if t == "bool":
+        return f"{name} != 0"
+    return f"{name}.to({TYPE[computed]})"
+
+
 def _finish(kernel: Pointwise, f: Code, parameters: Sequence[tuple[str, str]],
             places: Sequence[str], mask: Sequence[str], grid: str) -> Source:
     """Load from the places, compute, store to them; `places` has text and mask for each operand."""
     ops, nin = operands(kernel), len(kernel.dtypes)
-    values = [
-        scalar.load(f, t, f"tl.load({places[i]}{', ' + mask[i] if mask[i] else ''})", f"a{i}")
-        if i in S.uses(*kernel.roots) else None for i, (_, t, _) in enumerate(ops[:nin])]
+
+    def value(i: int) -> Val:
+        name, t, access = ops[i]
+        if access == NUMBER:
+            return f.v(scalar.COMPUTE[t], _number(name, t), f"a{i}")
+        return scalar.load(f, t, f"tl.load({places[i]}{', ' + mask[i] if mask[i] else ''})",
+                           f"a{i}")
+    used = S.uses(*kernel.roots)
+    values = [value(i) if i in used else None for i in range(nin)]
     for i, y in enumerate(scalar.results(f, kernel.roots, values, kernel.dtypes)):
         f.line(f"tl.store({places[nin + i]}, {y}, {mask[nin + i]})")
     return source(scalar.title(*kernel.roots), f.mod, parameters, f.lines, grid)
@@ -61,7 +88,7 @@ def _flat(kernel: Pointwise, wide: bool) -> Source:
     ops = operands(kernel)
     places = [name if a == "s" else f"{name} + at" for name, _, a in ops]
     mask = ["" if a == "s" else "here" for _, _, a in ops]
-    parameters = ([(name, scalar.POINTER[t]) for name, t, _ in ops] + [
+    parameters = ([(name, parameter(t, a)) for name, t, a in ops] + [
         ("n", "i64" if wide else "i32")])
     return _finish(kernel, f, parameters, places, mask, f"cdiv(n, {TILE})")
 
@@ -71,7 +98,7 @@ def _tiled(kernel: Pointwise, dims: int, wide: bool) -> Source:
     outer = dims - 1
     rows, cols = (32, 32) if kernel.space == "tiles" else (4, 256) if outer else (1, 1024)
     number = "i64" if wide else "i32"
-    parameters = [(name, scalar.POINTER[t]) for name, t, _ in ops]
+    parameters = [(name, parameter(t, a)) for name, t, a in ops]
     parameters += [(n, number) for n in ("n", "rows", *(f"n{d}" for d in range(1, outer)))]
     f.line(f"program = tl.program_id(0){'.to(tl.int64)' if wide else ''}")
     f.line(f"across = tl.cdiv(n, {cols})")
@@ -89,7 +116,7 @@ def _tiled(kernel: Pointwise, dims: int, wide: bool) -> Source:
         strided = _strided(outer, access)
         parameters += [(f"{name}_{d}", number) for d in strided]
         steps = [f"{i} * {name}_{d}" if d in strided else i for d, i in enumerate(at)]
-        steps += ["col" if access == "v" else f"col * {name}_n"] if access != "s" else []
+        steps += ["col" if access == "v" else f"col * {name}_n"] if access not in "sn" else []
         places.append(" + ".join([name, *steps]))
     mask = ["row < rows" if a == "s" and outer else "here" if a != "s" else "" for _, _, a in ops]
     return _finish(kernel, f, parameters, places, mask, f"cdiv(rows, {rows}) * cdiv(n, {cols})")
@@ -97,6 +124,8 @@ def _tiled(kernel: Pointwise, dims: int, wide: bool) -> Source:
 
 def _strided(outer: int, access: str) -> list[int | str]:
     """The dimensions along which an operand moves by a stride that is a parameter."""
+    if access == NUMBER:
+        return []
     turned = [] if access != "t" else [outer - 1]
     return [d for d in range(outer) if d not in turned] + (["n"] if access in "gt" else [])
 

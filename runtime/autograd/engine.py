@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import devices
 from ..tensor_base import Base, wrap
 from . import modes
 from .hooks import add_hook, retain_at
@@ -294,7 +295,8 @@ def _start(tensors, gradients, what):
                 raise RuntimeError(
                     "grad can be implicitly created only for real scalar outputs but got "
                     + repr(t.dtype))
-            g = np.ones(t._array.shape, t._array.dtype)
+            g = (devices.beyond.filled(t._array.index, t._array.shape, t._array.dtype, 1)
+                 if devices.is_elsewhere(t._array) else np.ones(t._array.shape, t._array.dtype))
             g = later.literal(g) if modes.state.observers else wrap(g)
         elif not hasattr(g, "_array"):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")

@@ -50,8 +50,13 @@ def load():
         for name, flags in (("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS),
                             ("set_flags", native.METH_O), ("wrap", native.METH_O),
                             ("view_of", native.METH_FASTCALL))}
-    _set(L.ASARRAY, np.asarray)
+    _set(L.ASARRAY, as_memory)
     return (*types, functions, at)
+
+
+def as_memory(x):
+    """What a tensor is made around: an array, or itself where it is memory of a device."""
+    return x if hasattr(type(x), "held") else np.asarray(x)
 
 
 def _set(offset, thing):

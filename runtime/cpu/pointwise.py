@@ -126,7 +126,7 @@ class Pointwise:
         types = tuple(a.dtype for a in (inputs if outs is None else (*inputs, *outs)))
         typed = self._typed.get(types)
         if typed is None:
-            typed = self._typed[types] = _Typed(self, inputs, outs)
+            typed = self._typed[types] = Typed(self, inputs, outs)
         with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
             plan = self._plans[key] = _Plan(typed, inputs, outs, self.anyhow)
         if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
@@ -154,7 +154,7 @@ def _fitting(outs, shape, dtype):
     return out if out.dtype == dtype and out.shape == shape and out.flags.c_contiguous else None
 
 
-class _Typed:
+class Typed:
     """An op on operands of known types: its expressions, the types of its results, and the
     kernels used so far."""
     __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled")
@@ -204,12 +204,12 @@ class _Plan:
                  "awaited")
 
     def __init__(self, typed, inputs, outs, anyhow):
-        shape = outs[0].shape if outs else _common(inputs)
+        shape = outs[0].shape if outs else common_shape(inputs)
         self.addr, self.table, self.total, self.most, self.grain = None, None, prod(shape), 0, 1
         self.roots, self.numbers = typed.roots, any(a.shape == () for a in inputs)
         self.awaited = None                  # a kernel that the reference stands in for
         if outs is None:
-            self.news, strides = _results(shape, inputs, typed.dtypes)
+            self.news, strides = result_layouts(shape, inputs, typed.dtypes)
         else:
             self.news, strides = None, [o.strides for o in outs]
         if not typed.compiled or not self.total:
@@ -263,13 +263,13 @@ def _cache_bytes():
         return 32 << 20
 
 
-def _common(inputs):
+def common_shape(inputs):
     """The shape that the inputs broadcast to."""
     shapes = {a.shape for a in inputs} - {()}
     return broadcast_shapes(*shapes) if len(shapes) > 1 else shapes.pop() if shapes else ()
 
 
-def _results(shape, inputs, dtypes):
+def result_layouts(shape, inputs, dtypes):
     """What new results are made from, and their strides: dense, of the inputs' order in memory."""
     order = _order(shape, inputs)
     rows = tuple(range(len(shape)))

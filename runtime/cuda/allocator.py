@@ -84,13 +84,14 @@ class Allocator:
             self.statistics.allocated(block)
         return Held(self, block)
 
-    def _take(self, size: int, stream: int) -> Block | None:
-        """A block of at least this size, cut to it; None where the device has no memory left."""
+    def _take(self, size: int, stream: int, at_least: bool = False) -> Block | None:
+        """A block of at least this size, cut to it; None where the device has no memory left.
+        `at_least`: ask for no more of the driver than is needed."""
         size = max(-(-size // ROUND) * ROUND, ROUND)
         small = size <= SMALL
         found = self._fitting(size, stream, small)
         if found is None:
-            segment = segment_size(size)
+            segment = size if at_least else segment_size(size)
             try:
                 address = self.driver.allocate(self.device, segment)
             except OutOfMemoryError:
@@ -127,7 +128,7 @@ class Allocator:
         finally:
             self.lock.acquire()
         self._release()
-        block = self._take(size, stream)
+        block = self._take(size, stream) or self._take(size, stream, at_least=True)
         if block is None:
             self.statistics.failures += 1
             raise OutOfMemoryError(self._report(size))

@@ -13,7 +13,7 @@ from . import onnx_places as in_onnx
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
 from .casting import CASTS, cast_array, copy_array
-from .creation import as_format
+from .creation import as_format, like_array
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
@@ -47,6 +47,8 @@ copy_to_format_op = Op(
         Sample(make(2, 3), memory_format=contiguous_format),
         Sample(make(2, 3, 2, 2), memory_format=as_format("channels_last"))],
     batch=_copy_each_to_format, linear=(0,))
+copy_to_format_op.on_device = lambda arrays, attrs, index: devices.beyond.laid(
+    arrays[0], like_array(arrays[0], arrays[0].dtype, attrs["memory_format"]).strides)
 copy_to_format_op.any_sizes = True
 copy_to_format_op.moves = lambda out, x, memory_format: [(out, x)]
 copy_to_format_op.total = copy_to_format_op.as_large = True
@@ -84,6 +86,30 @@ def contiguous(self, memory_format=contiguous_format):
     return apply(copy_to_format_op, (self,), {"memory_format": memory_format})
 
 
+class _MoveToDevice(Op):
+    """The elements in the memory of another device."""
+    family = "transfer"
+
+    def on_device(self, arrays, attrs, index):
+        """From a device, to another one or the host."""
+        return self.forward(*arrays, **attrs)
+
+
+move_op = _MoveToDevice(
+    "to_device", lambda a, source, target, non_blocking: devices.beyond.transfer(
+        a, target, non_blocking),
+    lambda g, _y, _x, source, target, non_blocking: [moved_to(g, source, False)], linear=(0,),
+    batch=native, register=False)
+
+
+def moved_to(t, device, non_blocking):
+    """A tensor on a device; itself where it is there."""
+    if device == t.device and device.type == t.device.type:
+        return t
+    return apply(move_op, (t,), {
+        "source": t.device, "target": device, "non_blocking": bool(non_blocking)})
+
+
 @method()
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
        memory_format=preserve_format):
@@ -103,7 +129,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
         if type(first) is dtypes.dtype:
             dtype, *rest = args
         elif is_tensor(first):
-            dtype, (_, *rest) = first.dtype, args
+            dtype, device, (_, *rest) = first.dtype, first.device, args
         elif first is None or isinstance(first, str | devices.device | int):
             device, *rest = args
             if rest and not isinstance(rest[0], bool):
@@ -119,10 +145,14 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
             raise TypeError(
                 f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got "
                 f"{len(args)}")
+        if rest:
+            non_blocking = bool(rest[0])
         if len(rest) == 2:
             copy = rest[1]
     if device is not None:
-        devices.as_device(device)
+        moved = moved_to(self, devices.as_device(device), non_blocking)
+        if moved is not self:
+            self, copy = moved, False
     dtype = self.dtype if dtype is None else dtypes.as_dtype(dtype)
     memory_format = as_format(memory_format)
     wanted = memory_format in (preserve_format, None) or self.is_contiguous(memory_format)
@@ -192,20 +222,25 @@ def type_as(self, other):
 
 @method()
 def cpu(self, memory_format=preserve_format):
-    """The tensor in the CPU's memory: itself."""
-    return to(self, memory_format=memory_format)
+    """The tensor in the CPU's memory: itself, if it is there."""
+    return to(self, devices.CPU, memory_format=memory_format)
 
 
 @method()
 def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
-    """The tensor on a GPU: not available in this build."""
-    devices.as_device("cuda")
+    """The tensor on a CUDA device: the current one, where none is named."""
+    return to(self, devices.device("cuda") if device is None else devices.device(device),
+              non_blocking=non_blocking, memory_format=memory_format)
 
 
 @method()
 def pin_memory(self, device=None):
-    """The tensor in page-locked memory: not available without a GPU."""
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+    """The tensor in memory of the host that CUDA devices copy from and to by themselves."""
+    if self.is_cuda:
+        raise RuntimeError("cannot pin a tensor that is on a device: only dense CPU tensors can be "
+                           "pinned")
+    devices.as_device("cuda")
+    return self if self.is_pinned() else wrap(devices.beyond.pinned_copy(self._array))
 
 
 @method()
@@ -218,6 +253,7 @@ def to_dense(self, dtype=None, *, masked_grad=None):
 detach_op = Op("detach", lambda a: a, samples=lambda make: [Sample(make(2, 3))], batch=native,
                onnx=lambda b, x: x)
 detach_op.any_sizes = detach_op.total = True
+detach_op.on_device = lambda arrays, attrs, index: arrays[0]
 
 
 @function()
@@ -243,12 +279,28 @@ def numpy(self, *, force=False):
         array = modes.state.observers[-1].exposed(self)
         if array is not None:
             return array
+    if devices.is_elsewhere(self._array):
+        if not force:
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use "
+                            "Tensor.cpu() to copy the tensor to host memory first.")
+        return self._array.to_host()
     return shown(self)._array.view()
 
 
 # ---- copying into --------------------------------------------------------------------------------
 class _CopyOp(Op):
     """self = other, broadcast and converted."""
+    crosses_devices = True
+
+    def on_device(self, arrays, attrs, index):
+        """Into new memory beside the first one."""
+        a, src = arrays
+        return self.write(devices.beyond.filled(index, a.shape, a.dtype, None), src)
+
+    def write_on_device(self, arrays, attrs):
+        """From any device to any other."""
+        self.write(*arrays)
+        return True
 
     def forward(self, a, src):
         return self.write(np.empty(a.shape, a.dtype), src)
@@ -256,6 +308,9 @@ class _CopyOp(Op):
     @staticmethod
     def write(a, src):
         """The in-place form: into `a` itself."""
+        if devices.is_elsewhere(a) or devices.is_elsewhere(src):
+            devices.beyond.copy_into(a, src)
+            return a
         if src.dtype.kind == "c" and a.dtype.kind != "c":
             src = src != 0 if a.dtype.kind == "b" else src.real
         with np.errstate(all="ignore"):
@@ -271,7 +326,7 @@ def _copy_each(op, n, inputs, batched, attrs):
 
 def _copy_vjp(g, _y, _x, _src, needs):
     from ..autograd.engine import cast_gradient
-    gx = FUNCTIONS["zeros"](_x.shape, dtype=_x.dtype) if needs[0] else None
+    gx = FUNCTIONS["zeros"](_x.shape, dtype=_x.dtype, device=g.device) if needs[0] else None
     if not needs[1]:
         return [gx, None]
     if tuple(_src.shape) != tuple(g.shape):

@@ -110,11 +110,18 @@ def check_options(op, layout, device, pin_memory=False):
         raise RuntimeError(f"{op}: layout {layout!r} is not supported, only whet.strided is")
     if pin_memory:
         raise RuntimeError(
-            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
-            "allocator is available on this system.")
+            f"{op}: pin_memory=True is not supported; `.pin_memory()` makes a copy that is pinned")
 
 
-def require(t, requires_grad):
+def placed(t, device):
+    """A new tensor of the CPU on the device that was asked for."""
+    d = devices.as_device(device)
+    return t if d is devices.CPU else t.to(d)
+
+
+def require(t, requires_grad, device=None):
+    if devices.beyond is not None:
+        t = placed(t, device)
     if requires_grad:
         if t.dtype.kind < FLOAT:
             raise RuntimeError(
@@ -123,8 +130,10 @@ def require(t, requires_grad):
     return t
 
 
-def finish(t, op, out, requires_grad):
+def finish(t, op, out, requires_grad, device=None):
     """The result of a constructor: itself, or written to `out`."""
+    if devices.beyond is not None:
+        t = placed(t, out.device if out is not None else device)
     if out is not None:
         from .surface import give_out
         return give_out(op, t, out, warn=False)             # a constructor says what shape it wants
@@ -209,6 +218,28 @@ for _op in (zeros_op, empty_op, full_op, constant_op):
     _op.total = True
 
 
+def _made(op, attrs, device):
+    """A tensor by one of the ops above, where it was asked for."""
+    if devices.beyond is not None:
+        d = devices.as_device(device)
+        if d is not devices.CPU:
+            return _made_elsewhere(op, d, **attrs)
+    return apply(op, (), attrs)
+
+
+def _made_elsewhere(op, device, size, dtype, value=0, memory_format=None):
+    """The same on another device than the CPU, where the host has no memory for it."""
+    strides = None
+    if memory_format is not None and memory_format is not contiguous_format:
+        # of memory that is never touched, where the system gives no pages for it
+        strides = new_array(size, dtype.np, memory_format).strides
+    if op is empty_op:
+        value = None
+    elif op is full_op:
+        value = cast_number(value, dtype)
+    return wrap(devices.beyond.filled(device.index, size, dtype.np, value, strides))
+
+
 def _size_of(args, size, op):
     if size is not None:
         if args:
@@ -230,8 +261,8 @@ def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
     check_options("zeros", layout, device, pin_memory)
     if out is not None and dtype is None:
         dtype = out.dtype
-    t = apply(zeros_op, (), {"size": _size_of(shape, size, "zeros"), "dtype": float_dtype(dtype)})
-    return finish(t, "zeros", out, requires_grad)
+    attrs = {"size": _size_of(shape, size, "zeros"), "dtype": float_dtype(dtype)}
+    return finish(_made(zeros_op, attrs, device), "zeros", out, requires_grad, device)
 
 
 @function(method=False)
@@ -246,9 +277,8 @@ def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requ
     check_options("ones", layout, device, pin_memory)
     if out is not None and dtype is None:
         dtype = out.dtype
-    t = apply(full_op, (),
-              {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": float_dtype(dtype)})
-    return finish(t, "ones", out, requires_grad)
+    attrs = {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": float_dtype(dtype)}
+    return finish(_made(full_op, attrs, device), "ones", out, requires_grad, device)
 
 
 @function(method=False)
@@ -263,7 +293,7 @@ def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
     attrs = {"size": size, "dtype": float_dtype(dtype)}
     if memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format
-    return finish(apply(empty_op, (), attrs), "empty", None, requires_grad)
+    return finish(_made(empty_op, attrs, device), "empty", None, requires_grad, device)
 
 
 @function(method=False)
@@ -283,8 +313,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         dtype = out.dtype
     dtype = dtypes.of_number(fill_value) if dtype is None else dtypes.as_dtype(dtype)
     size = indexing.checked_size(indexing.sizes((size,), "full"), "full")
-    return finish(apply(full_op, (), {"size": size, "value": fill_value, "dtype": dtype}), "full",
-                  out, requires_grad)
+    attrs = {"size": size, "value": fill_value, "dtype": dtype}
+    return finish(_made(full_op, attrs, device), "full", out, requires_grad, device)
 
 
 def _like(input, op, value, dtype, layout, device, requires_grad, memory_format):
@@ -305,7 +335,8 @@ def _like(input, op, value, dtype, layout, device, requires_grad, memory_format)
             attrs["memory_format"] = order
     elif memory_format is not contiguous_format:
         attrs["memory_format"] = memory_format
-    return require(beside(input, apply(kind, (), attrs)), requires_grad)
+    device = input.device if device is None else device
+    return require(beside(input, _made(kind, attrs, device)), requires_grad, device)
 
 
 @function(method=False)
@@ -349,8 +380,9 @@ def _new_method(name, fill):
             "dtype": self.dtype if dtype is None else dtypes.as_dtype(dtype)}
         if fill == 1:
             attrs["value"] = 1
-        made = apply((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], (), attrs)
-        return require(beside(self, made), requires_grad)
+        device = self.device if device is None else device
+        made = _made((empty_op, zeros_op, full_op)[0 if fill is None else 1 + fill], attrs, device)
+        return require(beside(self, made), requires_grad, device)
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"As `whet.{name[4:]}`, in the type of this tensor."
     return method()(new)
@@ -365,18 +397,20 @@ _new_method("new_empty", None)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None,
              pin_memory=False):
     """As `whet.full`, in the type of this tensor."""
-    made = full(size, fill_value, dtype=self.dtype if dtype is None else dtype, device=device,
-                layout=layout, pin_memory=pin_memory)
-    return require(beside(self, made), requires_grad)
+    made = full(size, fill_value, dtype=self.dtype if dtype is None else dtype,
+                device=self.device if device is None else device, layout=layout,
+                pin_memory=pin_memory)
+    return require(beside(self, made), requires_grad, made.device)
 
 
 @method()
 def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False,
                       layout=None, pin_memory=False):
     """As `whet.empty_strided`, in the type of this tensor."""
-    made = empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, device=device,
-                         layout=layout, pin_memory=pin_memory)
-    return require(beside(self, made), requires_grad)
+    made = empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype,
+                         device=self.device if device is None else device, layout=layout,
+                         pin_memory=pin_memory)
+    return require(beside(self, made), requires_grad, made.device)
 
 
 @function(method=False)
@@ -395,7 +429,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     n = 1 + sum((s - 1) * k for s, k in zip(size, stride)) if math.prod(size) else 0
     indexing.checked_size((n,), "empty_strided")
     flat = empty_array((n,), float_dtype(dtype).np)
-    return require(wrap(indexing.strided(flat, size, stride)), requires_grad)
+    return require(wrap(indexing.strided(flat, size, stride)), requires_grad, device)
 
 
 @function(method=False)
@@ -415,7 +449,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
             f"Dimension out of range or duplicate dim in physical_layout: {list(order)}")
     a = empty_array([size[d] for d in order], float_dtype(dtype).np).transpose(np.argsort(order)) if size else \
         empty_array((), float_dtype(dtype).np)
-    return require(wrap(a), requires_grad)
+    return require(wrap(a), requires_grad, device)
 
 
 def literal(array):

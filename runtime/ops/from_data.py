@@ -6,7 +6,7 @@ import numbers
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..autograd import modes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Size, Tensor, contiguous_format, shown, wrap
@@ -18,6 +18,7 @@ from .creation import (
     full_op,
     literal,
     owned,
+    placed,
     require,
 )
 from .registry import apply, is_tensor
@@ -27,7 +28,8 @@ from .surface import FUNCTIONS, function, method
 @method()
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     """As `whet.tensor`, in the type of this tensor."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device,
+    return tensor(data, dtype=self.dtype if dtype is None else dtype,
+                  device=self.device if device is None else device,
                   requires_grad=requires_grad)
 
 
@@ -337,7 +339,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             UserWarning,
             stacklevel=2)
         t = data.detach().clone()
-        return require(t if dtype is None else t.to(dtypes.as_dtype(dtype)), requires_grad)
+        t = t if dtype is None else t.to(dtypes.as_dtype(dtype))
+        return require(t if device is None else t.to(device), requires_grad, t.device)
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     if modes.state.observers:
@@ -346,10 +349,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
                 and t._array is data.__whet_array__()):
             t = t.clone(memory_format=contiguous_format)
         if t is not None:
-            return require(t, requires_grad)
+            return require(t, requires_grad, device)
     a, new = array_of(data, dtype)
     t = literal(owned(a, new))
-    return require(t, True) if requires_grad else t
+    return require(t, requires_grad, device) if requires_grad or devices.beyond is not None else t
 
 
 @function(method=False)
@@ -366,6 +369,7 @@ def as_tensor(data, dtype=None, device=None):
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     if is_tensor(data):
+        data = data if device is None else data.to(device)
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
     t = _followed(data, dtype)
     if t is None and modes.state.observers:
@@ -373,7 +377,8 @@ def as_tensor(data, dtype=None, device=None):
     if t is not None:
         return t
     a, new = array_of(data, dtype)
-    return literal(a) if new else shown(wrap(a))
+    t = literal(a) if new else shown(wrap(a))
+    return t if devices.beyond is None else placed(t, device)
 
 
 @function(method=False)
@@ -391,8 +396,12 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         return require(
             t.clone(memory_format=contiguous_format)
             if copy and t._array is obj.__whet_array__() else t,
-            requires_grad)
+            requires_grad, device)
     if is_tensor(obj):
+        moved = obj if device is None else obj.to(device)
+        if copy is False and moved is not obj:
+            raise ValueError("can't alias tensor with different dtype or device")
+        obj = moved
         t = obj if dtype is None or obj.dtype is dtype else obj.to(dtype)
         if copy is False and t is not obj:
             raise ValueError("can't alias tensor with different dtype or device")
@@ -405,7 +414,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     a, new = array_of(obj, dtype)
     if copy is False and new:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return require(literal(owned(a, new)) if new or copy else shown(wrap(a)), requires_grad)
+    return require(literal(owned(a, new)) if new or copy else shown(wrap(a)), requires_grad, device)
 
 
 @function(method=False)
@@ -466,11 +475,9 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
             f"from_file: {filename} has {os.path.getsize(filename)} bytes, but "
             f"{size * d.itemsize} are wanted")
     if size == 0:
-        return wrap(np.empty(0, d.np))
-    return shown(
-        wrap(
-            np.memmap(filename, np.uint8, "r+" if shared else "c", 0,
-                      size * d.itemsize).view(np.ndarray).view(d.np)))
+        return require(wrap(np.empty(0, d.np)), False, device)
+    a = np.memmap(filename, np.uint8, "r+" if shared else "c", 0, size * d.itemsize)
+    return require(shown(wrap(a.view(np.ndarray).view(d.np))), False, device)
 
 
 def scalar_tensor(x, dtype=None):
@@ -481,9 +488,15 @@ def scalar_tensor(x, dtype=None):
             "dtype": dtypes.of_number(x) if dtype is None else dtypes.as_dtype(dtype)})
 
 
-FUNCTIONS[
-    "scalar_tensor"] = lambda s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False: scalar_tensor(
-        s, dtypes.get_default_dtype() if dtype is None else dtype).requires_grad_(requires_grad)
+def _scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
+                   requires_grad=False):
+    """A 0-d tensor from a Python number, in the default type where none is given."""
+    check_options("scalar_tensor", layout, device, pin_memory)
+    t = scalar_tensor(s, dtypes.get_default_dtype() if dtype is None else dtype)
+    return require(t, requires_grad, device)
+
+
+FUNCTIONS["scalar_tensor"] = _scalar_tensor
 
 
 def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False):
@@ -494,7 +507,7 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
     d = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
     check_options("new", None, device)
     if not args:
-        return wrap(np.empty(0, d.np))
+        return require(wrap(np.empty(0, d.np)), False, device)
     x = args[0]
     if len(args) == 1 and type(x) is not Size:
         if is_tensor(x):
@@ -502,10 +515,10 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
                 raise TypeError(f"expected {d} (got {x.dtype})")
             return x.detach()
         if isinstance(x, np.ndarray | list | tuple) or _is_sequence(x):
-            return tensor(x, dtype=d)
+            return tensor(x, dtype=d, device=device)
         if not hasattr(type(x), "__index__") or isinstance(x, bool):
             raise TypeError(f"new(): data must be a sequence (got {type(x).__name__})")
-    return empty(*args, dtype=d)
+    return empty(*args, dtype=d, device=device)
 
 
 Tensor._from_arguments = staticmethod(legacy_tensor)

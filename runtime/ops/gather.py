@@ -3,7 +3,7 @@ import builtins
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..cpu import places
 from ..cpu import take as picks
 from . import dims
@@ -55,6 +55,21 @@ class WriteOp(Op):
         """The in-place form: into `a` itself."""
         return (a if self.put is not None and self.put(a, *arrays, **attrs) else self.by_numpy(
             a, *arrays, **attrs))
+
+    def on_device(self, arrays, attrs, index):
+        """A copy, some elements of which are written over."""
+        if self.moves is None:
+            devices.beyond.refuse(self, index)
+        from ..cuda import moves
+        return moves.over_copy(self, arrays, attrs)
+
+    def write_on_device(self, arrays, attrs):
+        """The copies that the op states, into the first operand."""
+        if self.moves is None:
+            return False
+        from ..cuda import moves
+        moves.over(self, arrays, attrs)
+        return True
 
     def forward(self, a, *arrays, **attrs):
         r = np.array(a, order="C")
@@ -113,7 +128,7 @@ def _gather(a, index, dim):
 
 
 def _gather_vjp(g, _y, _x, index, dim):
-    return [zeros(tuple(_x.shape), dtype=g.dtype).scatter_add(dim, index, g), None]
+    return [zeros(tuple(_x.shape), dtype=g.dtype, device=g.device).scatter_add(dim, index, g), None]
 
 
 _index2 = [[0, 1, 1], [1, 0, 1]]

@@ -17,10 +17,14 @@ from .surface import FUNCTIONS, function, give_out
 from .view import atleast_1d, atleast_2d, atleast_3d
 
 
-def _cat(*arrays, dim):
+def _cat_shape(*arrays, dim):
     first = arrays[0]
     n = sum([a.shape[dim] for a in arrays])
-    out = empty_array((*first.shape[:dim], n, *first.shape[dim + 1 :]), first.dtype)
+    return *first.shape[:dim], n, *first.shape[dim + 1 :]
+
+
+def _cat(*arrays, dim):
+    out = empty_array(_cat_shape(*arrays, dim=dim), arrays[0].dtype)
     return np.concatenate(arrays, dim, out=out)
 
 
@@ -51,7 +55,7 @@ cat_op = Op(
     onnx=in_onnx.joined,
 )
 cat_op.any_sizes = True
-cat_op.total, cat_op.moves = True, _side_by_side
+cat_op.total, cat_op.moves, cat_op.shape = True, _side_by_side, _cat_shape
 
 
 def _list(tensors, op):
@@ -123,9 +127,13 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     return r if out is None else give_out("cat", r, out)
 
 
+def _stack_shape(*arrays, dim):
+    shape = arrays[0].shape
+    return *shape[:dim], len(arrays), *shape[dim:]
+
+
 def _stack(*arrays, dim):
-    first = arrays[0]
-    out = empty_array((*first.shape[:dim], len(arrays), *first.shape[dim:]), first.dtype)
+    out = empty_array(_stack_shape(*arrays, dim=dim), arrays[0].dtype)
     if dim == 0 and len(arrays) > 4:
         return np.stack(arrays, 0, out=out)
     for part, a in _stacked(out, *arrays, dim=dim):
@@ -152,7 +160,7 @@ stack_op = Op(
     onnx=in_onnx.stacked,
 )
 stack_op.any_sizes = True
-stack_op.total, stack_op.moves = True, _stacked
+stack_op.total, stack_op.moves, stack_op.shape = True, _stacked, _stack_shape
 
 
 @function(method=False)

@@ -224,7 +224,7 @@ def _fill_each(op, n, inputs, batched, attrs):
 
 
 def _fill_vjp(g, _y, _x, _value, needs):
-    return [zeros(_x.shape, dtype=_x.dtype) if needs[0] else None,
+    return [zeros(_x.shape, dtype=_x.dtype, device=g.device) if needs[0] else None,
             g.sum_to_size(_value.shape) if needs[1] else None]
 
 

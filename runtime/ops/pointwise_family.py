@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 
-from .. import declarations, dtypes, tensor_base
+from .. import declarations, devices, dtypes, tensor_base
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..autograd.node import Node, Shape
@@ -22,6 +22,7 @@ from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
 from ..ir.extent import Extent, Real
 from ..ir.outline import numeral
+from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
 from .registry import REGISTRY, Op, apply
@@ -250,6 +251,19 @@ class PointwiseOp(Op):
         except ValueError:
             raise _misfit(xs) from None
 
+    def on_device(self, arrays, attrs, index):
+        """The same expression, lowered for the device."""
+        from ..cuda import pointwise
+        try:
+            return pointwise.run(self, arrays, index)
+        except ValueError:
+            raise _misfit([x for x in arrays if hasattr(x, "shape")]) from None
+
+    def write_on_device(self, arrays, attrs):
+        """The result in the first operand's place, where it fits there."""
+        from ..cuda import pointwise
+        return pointwise.run_into(self, arrays, arrays[0])
+
     def onnx(self, b, *operands):
         """A node for each operation of the expression, or the operator of the standard that
         `standard` names. Where it is a function it may give nothing: then the expression says
@@ -341,7 +355,7 @@ class PointwiseOp(Op):
                 continue
             got = self._grads[i] if i in self._grads else self.gradient(i)
             if got is None:
-                out.append(_zeros(xs[i]))
+                out.append(_zeros(xs[i], g))
                 continue
             if got == "pass":
                 r = g
@@ -370,7 +384,7 @@ class PointwiseOp(Op):
         for i, e in enumerate(node.edges):
             got = None if e is None else self.gradient(i, True)
             if got is None:
-                out.append(None if e is None else _zeros(xs[i]))
+                out.append(None if e is None else _zeros(xs[i], g))
                 continue
             r = g
             if got != "pass":
@@ -408,7 +422,10 @@ def _misfit(xs):
 NO_ATTRS: dict = {}
 
 
-def _zeros(x):
+def _zeros(x, g):
+    """A gradient of zero for an input, beside the gradient of the result."""
+    if devices.is_elsewhere(g._array):
+        return wrap(devices.beyond.filled(g._array.index, x.shape, x.dtype.np, 0))
     return apply(REGISTRY["zeros"], (), {"size": x.shape, "dtype": x.dtype})
 
 
@@ -492,6 +509,10 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         node.save_inputs((before, *args), op)
     if level is not None:
         level.write(op, t, args, attrs)
+    elif devices.is_elsewhere(t._array) or any(
+            devices.is_elsewhere(x._array) for x in args if registry.is_tensor(x)):
+        devices.beyond.write(op, registry.arrays_of(op, inputs), attrs,
+                             lambda made: check_fits(made, t, name))
     elif isinstance(op, PointwiseOp):
         if not recording and tensor_base.native_apply is not None:
             entries.learn(op, inputs, attrs)            # the next such call is made by machine code

@@ -7,13 +7,14 @@ import math
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import devices, dtypes, indexing
 from .. import random as generators
 from ..autograd import modes
 from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
 from .batching import by_rows, native
+from .creation import placed
 from .registry import Op, apply, are_probabilities, ask, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, declare, function, keyword, method
@@ -188,7 +189,10 @@ def _float_draw(kind, shape, generator, dtype):
     return x.to(dtype)
 
 
-def _finish(x, out, requires_grad):
+def _finish(x, out, requires_grad, device):
+    """Numbers are drawn on the CPU, so that they are the same everywhere."""
+    if devices.beyond is not None:
+        x = placed(x, device if out is None else out.device)
     if out is not None:
         from .surface import give_out
         return give_out("random", x, out)
@@ -207,7 +211,8 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
     return _finish(
         _float_draw("uniform", _shape(size), generator, dtype if out is None else out.dtype),
         out,
-        requires_grad)
+        requires_grad,
+        device)
 
 
 @function(method=False)
@@ -217,7 +222,8 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
     return _finish(
         _float_draw("normal", _shape(size), generator, dtype if out is None else out.dtype),
         out,
-        requires_grad)
+        requires_grad,
+        device)
 
 
 @function(method=False)
@@ -227,6 +233,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     return rand(*input.shape,
                 generator=generator,
                 dtype=dtype or input.dtype,
+                device=input.device if device is None else device,
                 requires_grad=requires_grad)
 
 
@@ -237,6 +244,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     return randn(*input.shape,
                  generator=generator,
                  dtype=dtype or input.dtype,
+                 device=input.device if device is None else device,
                  requires_grad=requires_grad)
 
 
@@ -292,7 +300,8 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
     return _finish(
         _integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype),
         out,
-        requires_grad)
+        requires_grad,
+        device)
 
 
 @function(method=False)
@@ -302,6 +311,7 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
     if high is None:
         low, high = 0, low
     return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype,
+                   device=input.device if device is None else device,
                    requires_grad=requires_grad)
 
 
@@ -312,7 +322,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     r = apply(order_op, (draw("u64", (n,), generator),), {})
-    return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad)
+    return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad, device)
 
 
 @function(method=False)
@@ -326,14 +336,15 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if size is not None:
         z = randn(*_shape((size,) if isinstance(size, int) else size),
                   generator=generator,
-                  dtype=dtype)
+                  dtype=dtype,
+                  device=device)
     else:
         if not is_tensor(mean) and not is_tensor(std):
             raise TypeError("normal(): without a size, mean or std must be a Tensor")
         shape = np.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
         like = mean if is_tensor(mean) else std
-        z = randn(*shape, generator=generator, dtype=like.dtype)
-    return _finish(z * std + mean, out, requires_grad)
+        z = randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
+    return _finish(z * std + mean, out, requires_grad, z.device)
 
 
 @method()

@@ -49,6 +49,11 @@ class ReduceOp(Op):
     def forward(self, x, *, dim, keepdim, dtype=None):
         return kernels.reduce(self.kind, x, dim, keepdim, dtype and dtype.np, self.pre)
 
+    def on_device(self, arrays, attrs, index):
+        """The row program, lowered for the device."""
+        from ..cuda import rows
+        return rows.of_op(self, arrays, attrs, index)[0]
+
     def batch(self, n, inputs, batched, attrs):
         """The same axes, one further."""
         return reduced_apart(self, *inputs, attrs)
@@ -161,6 +166,8 @@ class _Arg(Op):
     def forward(self, x, *, dim, keepdim):
         return kernels.reduce(self.name, x, None if dim is None else (dim,), keepdim)
 
+    on_device = ReduceOp.on_device
+
     def batch(self, n, inputs, batched, attrs):
         x, = inputs
         if attrs["dim"] is None:
@@ -196,6 +203,11 @@ class _WithIndex(Op):
         v, i = kernels.reduce(self.kind, x, (dim,) if x.ndim else None, keepdim)
         return v, i
 
+    def on_device(self, arrays, attrs, index):
+        """Both from one row program."""
+        from ..cuda import rows
+        return tuple(rows.of_op(self, arrays, attrs, index))
+
     def onnx(self, b, x, *, dim, keepdim):
         """Two operators."""
         if not x.ndim:
@@ -217,7 +229,7 @@ def _select_vjp(g, y, _x, *, dim, keepdim):
         return [g]
     if not keepdim:
         g, i = g.unsqueeze(dim), i.unsqueeze(dim)
-    return [FUN("zeros")(_x.shape, dtype=g.dtype).scatter(dim, i, g)]
+    return [FUN("zeros")(_x.shape, dtype=g.dtype, device=g.device).scatter(dim, i, g)]
 
 
 max_dim_op, min_dim_op = _WithIndex("max_dim", "max_index"), _WithIndex("min_dim", "min_index")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import tensor_base
+from .. import devices, tensor_base
 from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, stale_inputs
@@ -79,6 +79,10 @@ class Op:
     # moves(array, *arrays, **attrs): copies to make, in order: (part of the array, array or number
     # to put there)
     moves: Any = None
+    # shape(*arrays, **attrs), of an op whose moves are all that it does: the result's sizes
+    shape: Any = None
+    # are its operands on any devices?
+    crosses_devices = False
     # Of an op that gathers from its first operand at the places that its second one, an index,
     # names along a dimension (or several along as many dimensions in a row): picks(*arrays,
     # **attrs) is (that dimension, has every element a place of its own, or every slice?, do
@@ -161,6 +165,17 @@ class Op:
         while self.base is not None:
             self = self.base
         return self in OURS
+
+    def on_device(self, arrays, attrs, index):
+        """What `forward` gives, on a device. A family that computes there says how."""
+        if self.shape is None:
+            devices.beyond.refuse(self, index)
+        from ..cuda import moves
+        return moves.run(self, arrays, attrs, index)
+
+    def write_on_device(self, arrays, attrs):
+        """The in-place form on a device; False where the result is to be computed and copied."""
+        return False
 
     def __repr__(self):
         return f"<op {self.name}>"
@@ -336,7 +351,7 @@ def ask(question, *tensors):
     `asked`)."""
     if state.observers:
         return state.observers[-1].ask(question, tensors)
-    return question(*[t._array for t in tensors])
+    return question(*[devices.on_host(t._array) for t in tensors])
 
 
 # any Python number that a fact compares with means the same in these
@@ -404,7 +419,10 @@ def arrays_of(op, inputs):
 
 def execute(op, inputs, attrs):
     """Compute and record, with no observer asked."""
-    return finish(op, inputs, attrs, op.forward(*arrays_of(op, inputs), **attrs))
+    arrays = arrays_of(op, inputs)
+    if devices.beyond is not None:
+        return finish(op, inputs, attrs, devices.beyond.forward(op, arrays, attrs))
+    return finish(op, inputs, attrs, op.forward(*arrays, **attrs))
 
 
 def finish(op, inputs, attrs, result):

@@ -29,6 +29,12 @@ class RowsOp(Op):
             outs = [o if o.ndim == full.ndim else o.reshape(kept) for o in outs]
         return outs[0] if len(outs) == 1 else tuple(outs)
 
+    def on_device(self, arrays, attrs, index):
+        """The program, lowered for the device."""
+        from ..cuda import rows
+        outs = rows.of_op(self, arrays, attrs, index)
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
     def batch(self, n, inputs, batched, attrs):
         """The same axes, one further. One number a row may differ between the examples, but what
         lies along the rows may not: where it does, a rule of the op's own says what to do."""

@@ -87,7 +87,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     return finish(
         apply(arange_op, (),
               {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}), "arange",
-        out, requires_grad)
+        out, requires_grad, device)
 
 
 @function(method=False)
@@ -101,7 +101,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     n = _count(start, end, step, inclusive=True)
     return finish(
         apply(arange_op, (), {"start": start, "step": step, "n": n, "dtype": float_dtype(dtype)}),
-        "range", out, requires_grad)
+        "range", out, requires_grad, device)
 
 
 def evenly(start, end, steps, dtype):
@@ -178,7 +178,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     attrs = {**attrs, "steps": steps, "dtype": dtype}
     if not endpoint:
         attrs["endpoint"] = False
-    return finish(apply(linspace_op, operands, attrs), "linspace", out, requires_grad)
+    return finish(apply(linspace_op, operands, attrs), "linspace", out, requires_grad, device)
 
 
 def _logspace(*ends, steps, base, dtype, start=None, end=None):
@@ -210,7 +210,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
     operands, attrs = _ends(start, end)
     t = apply(logspace_op, operands, {**attrs, "steps": steps, "base": base, "dtype": dtype})
-    return finish(t, "logspace", out, requires_grad)
+    return finish(t, "logspace", out, requires_grad, device)
 
 
 def _eye(n, m, dtype, k=0):
@@ -244,7 +244,7 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
     attrs = {"n": n, "m": m, "dtype": dtype}
     if k:
         attrs["k"] = k
-    return finish(apply(eye_op, (), attrs), "eye", out, requires_grad)
+    return finish(apply(eye_op, (), attrs), "eye", out, requires_grad, device)
 
 
 def _triangle(name, pick):
@@ -254,7 +254,7 @@ def _triangle(name, pick):
             raise RuntimeError(
                 f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
         d = dtypes.as_dtype(dtype) or dtypes.int64
-        return literal(np.stack(pick(row, offset, col)).astype(d.np))
+        return require(literal(np.stack(pick(row, offset, col)).astype(d.np)), False, device)
     indices.__name__ = indices.__qualname__ = name
     indices.__doc__ = (
         f"Row and column numbers of the {'lower' if name[:4] == 'tril' else 'upper'} triangle, as "
@@ -286,7 +286,7 @@ def _window(name, formula, own=""):
             a = formula(np.arange(n + bool(periodic), dtype=np.float64),
                         n - (not periodic),
                         *parameters)[:n]
-        return require(literal(a.astype(d.np)), requires_grad)
+        return require(literal(a.astype(d.np)), requires_grad, device)
     options = "dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False"
     names = "".join(p.split("=")[0].strip() + ", " for p in own.split(",") if p)
     call = compile_function(

@@ -20,7 +20,7 @@ def _put_slice(out, a, src, index):
 def _put_slice_vjp(g, _y, _x, _src, index, needs):
     gx = None
     if needs[0]:
-        zero = zeros(_src.shape, dtype=g.dtype)
+        zero = zeros(_src.shape, dtype=g.dtype, device=g.device)
         gx = apply(slice_scatter_op, (g, zero), {"index": index})
     return [gx, apply(slice_op, (g,), {"index": index}) if needs[1] else None]
 
@@ -107,7 +107,7 @@ def _put_diagonal(out, a, src, offset, dim1, dim2):
 def _put_diagonal_vjp(g, _y, _x, _src, offset, dim1, dim2):
     kw = {"offset": offset, "dim1": dim1, "dim2": dim2}
     return [
-        apply(diagonal_scatter_op, (g, zeros(_src.shape, dtype=g.dtype)), kw),
+        apply(diagonal_scatter_op, (g, zeros(_src.shape, dtype=g.dtype, device=g.device)), kw),
         diagonal(g, **kw),
     ]
 

@@ -53,7 +53,7 @@ class mode_result(NamedTuple):
 
 def _picked_vjp(g, y, _x, dim, **attrs):
     """The gradient goes to the places that the positions (the second output) name."""
-    zero = zeros(tuple(_x.shape), dtype=g[0].dtype)
+    zero = zeros(tuple(_x.shape), dtype=g[0].dtype, device=g[0].device)
     return [zero.scatter(dim, y[1], g[0]) if _x.ndim else g[0].reshape(())]
 
 

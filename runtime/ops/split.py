@@ -31,7 +31,9 @@ def _split(a, sizes, dim):
 def _filled(gs, shapes, like):
     from .creation import zeros
 
-    return [zeros(s, dtype=like.dtype) if g is None else g for g, s in zip(gs, shapes)]
+    there = next(g.device for g in gs if g is not None)
+    return [zeros(s, dtype=like.dtype, device=there) if g is None else g
+            for g, s in zip(gs, shapes)]
 
 
 def _split_vjp(gs, _y, _x, sizes, dim):

@@ -144,9 +144,9 @@ class Tensor:
     def cosh_(self) -> Self: """`cosh`, in place."""
     def count_nonzero(self, dim: Dims | None = None) -> Tensor: """How many elements are not zero."""
     def cov(self, *, correction: _float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor: """The covariances of variables (rows), observed together (columns)."""
-    def cpu(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor in the CPU's memory: itself."""
+    def cpu(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor in the CPU's memory: itself, if it is there."""
     def cross(self, other: Scalar, dim: _int | None = None) -> Tensor: """The vector product of vectors of 3 elements along `dim` (by default the first dimension of size 3)."""
-    def cuda(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """The tensor on a GPU: not available in this build."""
+    def cuda(self, device: Device | None = None, non_blocking: _bool = False, memory_format: MemoryFormat = ...) -> Tensor: """The tensor on a CUDA device: the current one, where none is named."""
     def cummax(self, dim: Dims) -> max_result: """Running maxima along `dim`: (values, indices)."""
     def cummin(self, dim: Dims) -> max_result: """Running minima along `dim`: (values, indices)."""
     def cumprod(self, dim: Dims, *, dtype: _dtype | None = None) -> Tensor: """Running products along `dim`."""
@@ -284,8 +284,10 @@ class Tensor:
     def is_complex(self) -> _bool: """Is the element type complex?"""
     def is_conj(self) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
     def is_contiguous(self, memory_format: MemoryFormat | None = None) -> _bool: """Is the memory in row-major order without gaps?"""
-    is_cpu: _bool
-    is_cuda: _bool
+    @property
+    def is_cpu(self) -> _bool: """Is the memory the CPU's?"""
+    @property
+    def is_cuda(self) -> _bool: """Is the memory on a CUDA device?"""
     def is_floating_point(self) -> _bool: """Is the element type a floating point type?"""
     def is_inference(self) -> _bool: """Was this tensor made in inference mode?"""
     @property
@@ -295,7 +297,7 @@ class Tensor:
     def is_neg(self) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
     is_nested: _bool
     def is_nonzero(self) -> _bool: """Is the single element different from zero?"""
-    def is_pinned(self, device: Device | None = None) -> _bool: ...
+    def is_pinned(self, device: Device | None = None) -> _bool: """Is it in memory of the host that devices copy from and to by themselves?"""
     is_quantized: _bool
     def is_same_size(self, other: Scalar) -> _bool: """Have the two tensors the same size?"""
     def is_shared(self) -> _bool: """Is the memory one that processes share? See `share_memory_`."""
@@ -465,7 +467,7 @@ class Tensor:
     @property
     def output_nr(self) -> _int: ...
     def permute(self, *order: Ints, dims: Shape | None = None) -> Tensor: ...
-    def pin_memory(self, device: Device | None = None) -> Tensor: """The tensor in page-locked memory: not available without a GPU."""
+    def pin_memory(self, device: Device | None = None) -> Tensor: """The tensor in memory of the host that CUDA devices copy from and to by themselves."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
     def polygamma(self, n: _int) -> Tensor: ...
     def polygamma_(self, n: _int) -> Self: ...
@@ -488,6 +490,7 @@ class Tensor:
     def real(self, value: Tensor) -> None: ...
     def reciprocal(self) -> Tensor: ...
     def reciprocal_(self) -> Self: """`reciprocal`, in place."""
+    def record_stream(self, stream: Any) -> Tensor: """Say that work of another stream uses the memory, which is not reused before that."""
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle: ...
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> RemovableHandle: """Call `hook(tensor)` each time a gradient was accumulated into this leaf's `.grad`."""
     def relu(self) -> Tensor: ...

@@ -1,0 +1,138 @@
+"""Ops on devices: which device a call is for, and what the op's family does there.
+
+This module is what `whet.devices` calls once a program asked for a device.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import devices
+from ..autograd import modes
+from . import arrays as _arrays
+from . import machine as m
+from . import pointwise, transfers
+from .arrays import DeviceArray, empty, is_here
+from .pinned import lent_of
+from .transfers import pinned_copy
+
+UNRECORDED = "it uses a CUDA device, and recordings are of the CPU alone"
+devices.beyond = sys.modules[__name__]
+existing = m.existing
+__all__ = ["existing", "is_here", "pinned_copy"]
+
+
+def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """What an op computes, on the device of its operands; as always where that is the CPU."""
+    index = device_of(op.name, arrays)
+    if index is None:
+        return op.forward(*arrays, **attrs)
+    modes.beyond(UNRECORDED)
+    if op.is_view:
+        return view(op, arrays, attrs)
+    return op.on_device(arrays, attrs, index)
+
+
+def device_of(name: str, arrays: Sequence[Any]) -> int | None:
+    """The number of the device that operands are on; None for the CPU. Numbers of the host, also
+    those in tensors without dimensions, may stand beside them."""
+    index, host = None, False
+    for a in arrays:
+        if type(a) is DeviceArray:
+            if index is not None and a.index != index:
+                raise mixed(name, f"cuda:{index}", f"cuda:{a.index}")
+            index = a.index
+        elif isinstance(a, np.ndarray) and a.ndim:
+            host = True
+    if index is not None and host:
+        raise mixed(name, f"cuda:{index}", "cpu")
+    return index
+
+
+def mixed(name: str, one: str, other: str) -> RuntimeError:
+    """The error of operands on several devices."""
+    return RuntimeError(f"{name}: Expected all tensors to be on the same device, but found at "
+                        f"least two devices, {one} and {other}!")
+
+
+def view(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """A view, or several: told by what NumPy makes of the addresses."""
+    first = arrays[0]
+    made = op.forward(first.geometry, *arrays[1:], **attrs)
+    if type(made) is tuple:
+        return tuple([first.view_as(a) for a in made])
+    return first.view_as(made)
+
+
+def write(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], checked: Any) -> None:
+    """An op in place: its result is put into the first operand. `checked(result)` raises where it
+    does not fit."""
+    out = arrays[0]
+    index = None if op.crosses_devices else device_of(op.name + "_", arrays)
+    if not op.crosses_devices and type(out) is not DeviceArray:
+        raise mixed(op.name + "_", "cpu", f"cuda:{index}")
+    modes.beyond(UNRECORDED)
+    if not op.write_on_device(arrays, attrs):
+        made = forward(op, arrays, attrs)
+        checked(made)
+        pointwise.copy_into(out, made)
+
+
+def copy_into(to: Any, source: Any) -> None:
+    """Write elements over others, wherever both are."""
+    if type(to) is DeviceArray:
+        if type(source) is not DeviceArray and not source.ndim:
+            source = np.asarray(source)
+        elif type(source) is not DeviceArray or source.index != to.index:
+            source = transfers.transfer(source, to.index, False)
+        pointwise.copy_into(to, source)
+    else:
+        from ..ops.convert import copy_op
+        copy_op.write(to, source.to_host())
+
+
+def transfer(a: Any, target: devices.device, non_blocking: bool) -> Any:
+    """The elements on another device, or on the CPU."""
+    modes.beyond(UNRECORDED)
+    return transfers.transfer(a, target.index if target.type == "cuda" else None, non_blocking)
+
+
+def is_pinned(a: Any) -> bool:
+    """Is an array in pinned memory?"""
+    return isinstance(a, np.ndarray) and lent_of(a) is not None
+
+
+_arrays.write_elements = copy_into
+
+
+def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
+           strides: tuple[int, ...] | None = None) -> DeviceArray:
+    """New memory with a number everywhere; None leaves it as it is."""
+    modes.beyond(UNRECORDED)
+    made = empty(index, shape, dtype, strides)
+    if value is not None:
+        pointwise.fill(made, value)
+    return made
+
+
+def laid(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
+    """A copy whose elements lie by other strides."""
+    made = empty(a.index, a.shape, a.dtype, strides)
+    if a.size:
+        pointwise.copy_into(made, a)
+    return made
+
+
+def on_host(a: Any) -> Any:
+    """An array whose elements can be read, after a wait where they are on a device."""
+    return a.to_host() if type(a) is DeviceArray else a
+
+
+def refuse(op: Any, index: int) -> None:
+    """The error of an op whose family does not compute on devices."""
+    raise NotImplementedError(
+        f"{op.name}: ops of the family `{op.family}` have no form for 'cuda:{index}' yet. "
+        "Use `.cpu()` to compute on the CPU.")

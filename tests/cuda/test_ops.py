@@ -1,0 +1,209 @@
+"""Ops on simulated devices: the CPU's bits, or an error that names the op. `python -m
+tests.cuda.sweep` takes all ops; here are a few of each family."""
+import numpy as np
+import pytest
+import whet
+from whet.cuda import machine
+from whet.cuda.simulated.driver import SimulatedDriver
+
+from tests.cuda import sweep
+from tests.triton_runs import needs_triton
+
+pytestmark = needs_triton
+FEW = ("add", "sigmoid", "where", "eq", "floor_divide", "clone", "to_int8", "pow", "sum", "mean",
+       "amax", "argmax", "any", "count_nonzero", "softmax", "log_softmax", "cat", "stack", "flip",
+       "pad", "fill", "copy", "reshape", "slice", "transpose", "expand")
+
+
+def same(device, cpu):
+    sweep.same(device, cpu)
+
+
+@pytest.mark.parametrize("name", [n for n in FEW if n in sweep.REGISTRY])
+def test_samples_have_the_cpus_bits(gpus, name):
+    sweep.check(name, most=3)
+
+
+def test_operands_of_all_strides_are_walked_as_they_lie(gpus):
+    x, y = whet.randn(70, 9), whet.randn(9, 70)
+    a, b = x.cuda(), y.cuda()
+    same(a + b.t(), x + y.t())
+    same(a[::3, 1:] * b.t()[::3, :-1].flip(0), x[::3, 1:] * y.t()[::3, :-1].flip(0))
+    same(a[:, :1] - a[:1], x[:, :1] - x[:1])
+    z = whet.randn(2, 3, 4, 5)
+    same(z.cuda().permute(3, 1, 0, 2).exp() + z.cuda()[0, 0, 0, 0],
+         z.permute(3, 1, 0, 2).exp() + z[0, 0, 0, 0])
+    assert (a + b.t()).stride() == (x + y.t()).stride()
+
+
+@pytest.mark.parametrize("dtype", (whet.bool, whet.uint8, whet.int64, whet.float16, whet.float64))
+def test_types_meet_as_on_the_cpu(gpus, dtype):
+    x, y = whet.tensor([3, 0, 1, 7]).to(dtype), whet.tensor([1.5, -2.0, 0.0, 3.0])
+    for other in (y, y.double(), whet.tensor([1, 2, 3, 4]), 2, 2.5, True, whet.tensor(2.5)):
+        there = other.cuda() if whet.is_tensor(other) and other.ndim else other
+        got, want = x.cuda() * there, x * other
+        assert got.dtype is want.dtype
+        same(got, want)
+
+
+@pytest.mark.parametrize("number", (0, -1, 1e300, float("nan"), 1 << 40, -5))
+def test_numbers_are_parameters(gpus, number):
+    x = whet.tensor([1.0, -2.0, 3.5])
+    same(x.cuda() * number, x * number)
+    y = whet.tensor([1, -2, 3])
+    if not isinstance(number, float):
+        same(y.cuda() + number, y + number)
+
+
+def test_large_unsigned_numbers_keep_all_their_bits(gpus):
+    for dtype in (whet.uint16, whet.uint32, whet.uint64):
+        most = whet.iinfo(dtype).max
+        assert whet.full((3,), most, dtype=dtype, device="cuda").tolist() == [most] * 3
+
+
+def test_writes_in_place_are_seen_by_views_and_counted(gpus):
+    x = whet.arange(12.).reshape(3, 4)
+    y = x.cuda()
+    part, before = y[1:], y._version
+    for t in (x, y):
+        t[1] += 2
+        t.mul_(3).add_(t.T[:3, :3].sum()) if t is x else t.mul_(3).add_(t.T[:3, :3].sum())
+        t[:, 2] = 5
+        t[0].zero_()
+        t[2].copy_(t[1])
+        t[2, 1:].fill_(7.0)
+    same(y, x)
+    same(part, x[1:])
+    assert y._version > before
+
+
+def test_operands_that_overlap_the_place_are_read_before_it_is_written(gpus):
+    x = whet.arange(10.)
+    y = x.cuda()
+    for t in (x, y):
+        t[1:] += t[:-1]
+        t[2:].copy_(t[:-2])
+    same(y, x)
+
+
+def test_gradients_are_the_cpus(gpus):
+    def loss(w, x):
+        h = (w * x + 1).tanh().softmax(1)
+        return ((h - h.mean(dim=0)) ** 2).sum() + (w[:, 1:].abs() * 2).sum()
+    w, x = whet.randn(3, 5), whet.randn(4, 3, 5)[1]
+    a, b = w.clone().requires_grad_(), w.cuda().requires_grad_()
+    loss(a, x).backward()
+    loss(b, x.cuda()).backward()
+    same(b.grad, a.grad)
+    twice = [whet.autograd.grad((whet.autograd.grad((t ** 3).sum(), t, create_graph=True)[0]).sum(),
+                                t)[0] for t in (a, b)]
+    same(twice[1], twice[0])
+
+
+def test_a_saved_tensor_that_was_written_to_is_found(gpus):
+    x = whet.ones(3).cuda().requires_grad_()
+    y = x * 2
+    z = y * y
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_training_has_the_cpus_bits(gpus):
+    """Parameters after some steps, written out in ops."""
+    def steps(device):
+        whet.manual_seed(0)
+        w, x = whet.randn(6, device=device, requires_grad=True), whet.randn(8, 6, device=device)
+        for _ in range(3):
+            loss = ((x * w).sum(1).sigmoid() - 0.5).square().mean()
+            loss.backward()
+            with whet.no_grad():
+                w -= 0.1 * w.grad
+            w.grad = None
+        return w
+    same(steps("cuda"), steps("cpu"))
+
+
+def test_rows_of_all_lengths_are_added_in_the_cpus_order(gpus):
+    for shape, dim in (((3, 5000), 1), ((40, 3), 0), ((2, 3, 4), (0, 2)), ((1, 1), 1), ((0, 3), 0)):
+        x = whet.randn(*shape)
+        same(x.cuda().sum(dim), x.sum(dim))
+        same(x.cuda().sum(dim, keepdim=True), x.sum(dim, keepdim=True))
+
+
+@pytest.mark.parametrize("call, name", (
+    (lambda x: x.sort(), "sort"), (lambda x: x.cumsum(0), "cumsum"),
+    (lambda x: x[x > 0], "nonzero|index"), (lambda x: whet.linalg.inv(x), "inv")))
+def test_what_has_no_form_is_an_error_with_the_ops_name(gpus, call, name):
+    with pytest.raises(NotImplementedError, match=f"({name}).*cuda:0.*yet"):
+        call(whet.eye(2).cuda())
+
+
+def test_streams_hand_over_tensors_by_events_alone(gpus_of):
+    """With the wait every seed gives the right numbers; without it some do not."""
+    def run(seed, waits):
+        with machine.use(SimulatedDriver(seed)):
+            x = whet.ones(4).cuda()
+            s = whet.cuda.Stream()
+            s.wait_stream(whet.cuda.current_stream())
+            y = x + 1
+            if waits:
+                s.wait_stream(whet.cuda.current_stream())
+            with whet.cuda.stream(s):
+                z = y * 10
+                back = z.tolist()
+            whet.cuda.synchronize()
+            return back == [20.0] * 4
+    assert all(run(seed, True) for seed in range(6))
+    assert not all(run(seed, False) for seed in range(6))
+
+
+def test_memory_used_by_another_stream_is_kept_until_it_is_done():
+    def run(seed, told):
+        with machine.use(SimulatedDriver(seed)):
+            s, main = whet.cuda.Stream(), whet.cuda.current_stream()
+            x = whet.full((4,), 2.0).cuda()
+            s.wait_stream(main)
+            with whet.cuda.stream(s):
+                y = x * 10
+                if told:
+                    x.record_stream(s)
+            del x
+            other = whet.full((4,), 3.0).cuda()
+            with whet.cuda.stream(s):
+                return y.tolist() == [20.0] * 4 and other is not None
+    assert all(run(seed, True) for seed in range(8))
+    assert not all(run(seed, False) for seed in range(8))
+
+
+def test_a_traced_function_runs_eagerly_and_says_so(gpus):
+    @whet.jit.trace
+    def f(x):
+        return x * 2 + 1
+    x = whet.randn(3)
+    with pytest.warns(whet.jit.TraceWarning, match="uses a tensor on 'cuda:0'"):
+        got = [f(x.cuda()) for _ in range(3)]
+    for y in got:
+        same(y, x * 2 + 1)
+    same(f(x).cuda(), x * 2 + 1)
+
+
+def test_what_a_device_computes_compiles_for_gpus(gpus):
+    """The kernels of a small program as cubins of sm_80 and sm_90, none of which spills."""
+    from whet.passes.lower_triton import compile
+    x = whet.randn(5, 40).cuda().requires_grad_()
+    (x.softmax(1) * 2 + x.t().contiguous().t()).sum().backward()
+    sources = {source for _, source, _ in gpus.kernels}
+    assert len(sources) >= 5
+    for source in sources:
+        for capability in (80, 90):
+            made = compile.compile(source, capability)
+            assert made.binary[:4] == b"\x7fELF" and not made.stack, source.name
+
+
+def test_arrays_of_devices_refuse_numpy(gpus):
+    a = whet.ones(3).cuda()._array
+    for ask in (lambda: np.copyto(np.zeros(3), a), lambda: np.add(np.zeros(3), a),
+                lambda: a.sum(), lambda: bool(a), lambda: a[np.array([0])]):
+        with pytest.raises((TypeError, NotImplementedError)):
+            ask()
