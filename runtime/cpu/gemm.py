@@ -304,7 +304,7 @@ def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
     if bias is not None:
         epilogue, operands = PLUS_BIAS, (bias,)
     b = packed.matrix
-    if _one_row(a.shape, b.shape):
+    if has_one_row(a.shape, b.shape):
         return _product(a, b, epilogue, operands)
     plan = _packed_plan(a, b, epilogue, operands)
     if plan is None:
@@ -329,7 +329,7 @@ def kept_plan(a, b, epilogue, operands):
     """(plan, what packs b) of a product with a matrix that is packed once for many; None where each
     product may as well pack it itself, or need not."""
     if (a.ndim < 2 or b.ndim != 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not b.size
-            or _one_row(a.shape, b.shape)):
+            or has_one_row(a.shape, b.shape)):
         return None
     if not (IN_PLACE if b.strides[1] == b.itemsize else FEW) < math.prod(a.shape[:-1]) <= MANY:
         return None
@@ -351,7 +351,7 @@ class Rows(NamedTuple):
 def by_rows(a, b, epilogue, operands):
     """`matmul(a, b, ...)` as `Rows`; None where it cannot be done so."""
     if (a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.dtype.kind not in "fV" or not a.size
-            or not b.size or _one_row(a.shape, b.shape)):
+            or not b.size or has_one_row(a.shape, b.shape)):
         return None
     plan, packing = _make_plan(a, b, epilogue, operands, whole=True), None
     place = kernels.DIMS.index
@@ -397,7 +397,7 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
         return None
 
 
-def _one_row(a, b):
+def has_one_row(a, b):
     """Has the product of these shapes one row or one column? Its sums have an order of their
     own: no stride may decide this."""
     rows = math.prod(a[:-1]) if math.prod(b[:-2]) == 1 else a[-2]
@@ -408,7 +408,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
     """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take
     the units, `to` are the result's strides if they are not dense."""
     batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
-    short, one = SHORT[a.dtype], _one_row(a.shape, b.shape)
+    short, one = SHORT[a.dtype], has_one_row(a.shape, b.shape)
     dst = short
     if epilogue is not None:
         dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short

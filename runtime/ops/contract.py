@@ -78,10 +78,23 @@ def _as_attention_or_product(b, x, y):
     return in_onnx.attention(b, x, y, ops) or in_onnx.product(b, x, y)
 
 
-matmul_op = Op("matmul", gemm.matmul, _matmul_vjp, samples=_matmul_samples, batch=_matmul_each,
-               onnx=_as_attention_or_product)
-matmul_op.any_sizes = True
-matmul_op.family, matmul_op.memo, matmul_op.product = "contract", True, True
+class ProductOp(Op):
+    """A product of matrices: `of(products, *arrays)` says it by `whet.cuda.products`."""
+    family = "contract"
+    any_sizes = memo = product = True
+
+    def __init__(self, name, forward, vjp, of, **kw):
+        self.of = of
+        super().__init__(name, forward, vjp, **kw)
+
+    def on_device(self, arrays, attrs, index):
+        """The same order of sums, lowered for the device."""
+        from ..cuda import products
+        return self.of(products, *arrays)
+
+
+matmul_op = ProductOp("matmul", gemm.matmul, _matmul_vjp, lambda products, a, b: products.of_matrices((a, b)),
+                      samples=_matmul_samples, batch=_matmul_each, onnx=_as_attention_or_product)
 
 
 COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}
@@ -115,10 +128,9 @@ def _linear(x, w, bias=None):
         x, w, bias if bias is None or bias.flags.c_contiguous else np.ascontiguousarray(bias))
 
 
-linear_op = Op("linear", _linear, _linear_vjp, samples=_linear_samples, batch=_linear_each,
-               onnx=in_onnx.linear)
-linear_op.any_sizes = True
-linear_op.family, linear_op.memo, linear_op.product = "contract", True, True
+linear_op = ProductOp("linear", _linear, _linear_vjp,
+                      lambda products, x, w, bias=None: products.linear(x, w, bias),
+                      samples=_linear_samples, batch=_linear_each, onnx=in_onnx.linear)
 
 
 def _check(name, a, b):

@@ -10,6 +10,7 @@ import whet
 from whet.ir import scalar as S
 from whet.ir.spans import address
 
+from .. import devices
 from ..autograd import modes
 from ..cpu import native
 from ..dtypes import bfloat16, float16
@@ -280,9 +281,11 @@ def _laid_out(g, like):
 
 
 def _uniform(arrays):
-    """Are all arrays dense, in the same order in memory, writable, and of one floating-point
-    type?"""
+    """Are all arrays on the CPU, dense, in the same order in memory, writable, and of one
+    floating-point type?"""
     a = arrays[0]
+    if any(map(devices.is_elsewhere, arrays)):
+        return False
     if a.dtype not in _FLOATS or not all(b.dtype == a.dtype and b.strides == a.strides and b.shape
                                          == a.shape and b.flags.writeable and b.flags.aligned
                                          for b in arrays):

@@ -124,6 +124,34 @@ def test_training_has_the_cpus_bits(gpus):
     same(steps("cuda"), steps("cpu"))
 
 
+@pytest.mark.parametrize("shapes", (((3, 4), (4, 5)), ((1, 300), (300, 7)), ((7, 300), (300, 1)),
+                                    ((2, 1, 3, 4), (5, 4, 2)), ((2, 1, 2, 3, 4), (1, 2, 2, 4, 1)),
+                                    ((4,), (4,)), ((3, 0), (0, 2))))
+def test_products_have_the_cpus_bits(gpus, shapes):
+    a, b = (whet.randn(*s) for s in shapes)
+    same(a.cuda() @ b.cuda(), a @ b)
+    if a.ndim > 1 and b.ndim > 1:
+        x, y = (t.transpose(-1, -2).contiguous().transpose(-1, -2) for t in (a, b))
+        same(x.cuda() @ y.cuda(), x @ y)
+
+
+def test_a_network_trains_to_the_cpus_bits(gpus):
+    def trained(device):
+        whet.manual_seed(0)
+        m = whet.nn.Sequential(whet.nn.Linear(4, 8), whet.nn.ReLU(), whet.nn.LayerNorm(8),
+                               whet.nn.Linear(8, 2)).to(device)
+        opt = whet.optim.AdamW(m.parameters(), lr=0.1)
+        x = whet.randn(6, 4, device=device)
+        for _ in range(2):
+            loss = (m(x) - 1).square().mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        return list(m.parameters())
+    for got, want in zip(trained("cuda"), trained("cpu"), strict=True):
+        same(got, want)
+
+
 def test_rows_of_all_lengths_are_added_in_the_cpus_order(gpus):
     for shape, dim in (((3, 5000), 1), ((40, 3), 0), ((2, 3, 4), (0, 2)), ((1, 1), 1), ((0, 3), 0)):
         x = whet.randn(*shape)
