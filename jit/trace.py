@@ -170,10 +170,11 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
     needed.
 
     `verify` says which calls are compared with eager ones. "first": a new program is run on copies
-    of what the run that it was made from was given, and must give its bits. "sample" (the default)
-    goes on: calls 16, 32, 64, ... of a recording, fewer where this would take more than a hundredth
-    of the time, are made eagerly and recorded again, and must come to the same. "always": every
-    call is; results are eager's, nothing is faster, and what a trace would miss is found at once.
+    of what the run that it was made from was given, and must give its bits; where that run writes
+    to much, it is the next call's run instead. "sample" (the default) goes on: calls 16, 32, 64,
+    ... of a recording, fewer where this would take more than a hundredth of the time, are made
+    eagerly and recorded again, and must come to the same. "always": every call is; results are
+    eager's, nothing is faster, and what a trace would miss is found at once.
     "off": none.
 
     `rewrites` names what may change bits, each within the bounds that its file in `passes/` states:

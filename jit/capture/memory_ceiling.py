@@ -5,6 +5,8 @@ Memory that eager has let go of stays in the allocator, in blocks of certain siz
 needs other sizes beside eager's, for copies and for operations that are fused otherwise: so more
 and more would lie there unused.
 """
+import math
+
 from whet.cpu import heap, memory, native
 from whet.cpu.heap_layout import CACHED, LIVE
 
@@ -12,18 +14,24 @@ from whet.cpu.heap_layout import CACHED, LIVE
 SLACK = 8
 # and so many bytes: to get them again costs less than a millisecond
 FLOOR = 1 << 21
+# Copies of what a run writes to may take so much of what the run works on, and so many bytes: a
+# recorded call is to take at most a fifth more than an eager one, and its program runs beside them.
+COPIES, FEW = 16, 1 << 20
+# bits: what is alive counts as the least if it is so much more
+NEARLY = 6
 
 
 class Ceiling:
     """What the process may hold: as much as it did, or little more than was alive at most since
     then."""
-    __slots__ = ("before", "cached", "live", "most")
+    __slots__ = ("before", "cached", "live", "most", "start")
 
     def __init__(self) -> None:
-        self.before = self.most = 0
+        self.before = self.most = self.start = 0
         if native.enabled():
             self.live, self.cached = heap._word(LIVE), heap._word(CACHED)
             self.before, self.most = self.live.value + self.cached.value, self.live.value
+            self.start = self.most
         else:
             self.live = self.cached = None
 
@@ -42,8 +50,34 @@ class Ceiling:
         """The bytes that may be held."""
         return max(self.before, self.most + self.most // SLACK + FLOOR)
 
+    @property
+    def growth(self) -> int:
+        """The bytes that were alive at most beside those that were at first."""
+        return self.most - self.start
+
     def make_room(self, size: int) -> None:
         """A program that needs so many bytes is about to run, whose blocks have other sizes than
         the run's."""
         if self.live is not None and self.live.value + self.cached.value + size > self.height:
             memory.empty_cache()
+
+
+class Lull:
+    """When a run has least in memory: `at`, so many nodes there are then; the last of such moments
+    until the run is about to write what is not copied."""
+    __slots__ = ("at", "least", "is_over", "live")
+
+    def __init__(self) -> None:
+        self.at, self.least, self.is_over = 0, math.inf, False
+        self.live = heap._word(LIVE) if native.enabled() else None
+
+    def look(self, nodes: int) -> None:
+        """An operation is about to run; there are so many nodes."""
+        if self.live is not None and not self.is_over:
+            live = self.live.value
+            if live <= self.least + (live >> NEARLY):
+                self.least, self.at = min(live, self.least), nodes
+
+    def end(self) -> None:
+        """What comes now does not count."""
+        self.is_over = True

@@ -8,6 +8,7 @@ run makes is freed when eager frees it: see `value_layouts.py`.
 """
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -35,7 +36,7 @@ from ..report.reasons import (
 )
 from .followed_sizes import FollowedSizes
 from .let_go import LetGo
-from .memory_ceiling import Ceiling
+from .memory_ceiling import COPIES, FEW, Ceiling, Lull
 from .noted_call import Call
 from .numpy_arrays import Arrays
 from .purity import Watch
@@ -71,7 +72,8 @@ class Recorder(Writes):
     def __init__(self, reachable: Sequence[Base], items_vary: bool = False,
                  watched: Sequence[Array] = (), exact: bool = False) -> None:
         self.reachable = {id(t._array): t for t in reachable}
-        self.anchors = [t._array for t in reachable]         # (no other array gets the id of one)
+        # (no other array gets the id of one)
+        self.anchors = {id(t._array): t._array for t in reachable}
         self.watched = watched               # NumPy arrays that are guarded,
         self.borrowed: dict[int, Base] = {}  # and tensors around them
         self.exact = exact                   # would somebody notice a Number?
@@ -84,12 +86,14 @@ class Recorder(Writes):
         self.pinned: set[int] = set()
         self.nodes: list[Node] = []
         self.let_go = LetGo((), ())          # which gradients the run replaces, and when
-        self.values, self.ceiling = Values(), Ceiling()
+        self.values, self.ceiling, self.lull = Values(), Ceiling(), Lull()
         # how values lie, and in the memory of which others
         self.arrays, self.memory = self.values.arrays, self.values.memory
         # value number -> the tensor that was there before; what those held
         self.outside: dict[int, Base] = {}
         self.originals = Originals(self.arrays)
+        # copies of what is written are given up when there are so many nodes
+        self.lull_at: float = math.inf
         self.made: dict[int, weakref.ref[Base]] = {}         # tensors made inside, by id
         # id of an array that a tensor was made around -> (by what, at which line)
         self.foreign: dict[int, tuple[str, str]] = {}
@@ -144,6 +148,11 @@ class Recorder(Writes):
         self.outside[n] = tensor
         self.originals.meet(n)
         return n
+
+    def unreach(self, a: Array) -> None:
+        """The array of a tensor from outside is going to be freed."""
+        self.reachable.pop(id(a), None)
+        self.anchors.pop(id(a), None)
 
     def is_made(self, t: Base) -> bool:
         """Was this tensor made inside?"""
@@ -231,6 +240,7 @@ class Recorder(Writes):
         except Refused as e:
             self.refuse(e.reason)
             return registry.apply(op, inputs, attrs)
+        self.between(len(self.nodes))
         before, self.running = self.running, (op, ins, attrs)
         try:
             out = registry.execute(op, inputs, attrs)
@@ -244,6 +254,19 @@ class Recorder(Writes):
             self.followed.came(self.nodes, sizes)
         self.ceiling.look()
         return out
+
+    def few_copies(self) -> float:
+        """The bytes that copies of what is written to may take, where programs are checked without
+        them, too."""
+        return (self.originals.met + self.ceiling.growth) // COPIES + FEW
+
+    def between(self, nodes: int) -> None:
+        """An operation is about to run; there are so many nodes. What the run needs no more is let
+        go of, as eager mode has done by now."""
+        self.let_go.passes(nodes)
+        self.lull.look(nodes)
+        if nodes >= self.lull_at:
+            self.originals.give_up()
 
     def computed(self, outs: Any) -> None:
         """What the op that runs has made, before hooks see it."""

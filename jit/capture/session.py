@@ -152,7 +152,15 @@ class Session:
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
-        rec.let_go = LetGo(run.tensors, run.grads)
+        rec.let_go = LetGo(run.tensors, run.grads, self.holders, rec.unreach)
+
+    def holders(self, g: Any) -> int:
+        """How often the session holds a gradient that was there before."""
+        run, worlds = self.run, {id(w): w for w in (self.world, self.whole)}.values()
+        known = [run.tensors, run.grads, self.rec.reachable.values(),
+                 *(held for w in worlds for held in (w.grads, w.bare))]
+        return sum(x is g for held in known for x in held) + sum(
+            id(g) in held for w in worlds for held in (w.tensors, w.seen))
 
     def exchange_arguments(self) -> None:
         """Numbers stand for those that vary, and something for each NumPy array."""
@@ -188,6 +196,7 @@ class Session:
         """The run is over. Done again where an interrupt ends it midway."""
         self.watch.withdraw()
         self.rec.let_go.end()
+        self.rec.originals.end()
         self.rec.followed.end(self.rec)
         modes.followers.discard(self.rec)
         state = modes.state

@@ -8,6 +8,7 @@ is freed when eager frees it.
 """
 from __future__ import annotations
 
+import math
 import weakref
 from bisect import bisect, insort
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +19,7 @@ import numpy as np
 from whet.ir.graph import Type
 from whet.ir.spans import address, span
 
-from ..verify.same_bits import digest, laid
+from ..verify.same_bits import digest, laid, same_bits
 
 if TYPE_CHECKING:
     from whet.ir.values import Array
@@ -167,16 +168,32 @@ class Values:
             self.numbers.pop(id(a), None)
 
 
+def unlimited() -> float:
+    """As many bytes as there are."""
+    return math.inf
+
+
+def nothing() -> None:
+    """What is done by default."""
+
+
 def gone() -> None:
     """The array of a value that the run did not make."""
 
 
 class Originals:
     """What tensors from outside held before the run wrote to them: copies of those that it writes
-    to, made just before. Of the others a digest says afterwards that nobody else wrote to them."""
+    to, made just before. Of the others a digest says afterwards that nobody else wrote to them.
+
+    Where the copies would take more than `may_take()` bytes, they are given up, and there are none
+    from then on. Before the write that would have made one more, `given_up()` is called."""
 
     def __init__(self, arrays: list[Array]) -> None:
         self.arrays = arrays
+        self.may_take: Callable[[], float] = unlimited
+        self.given_up: Callable[[], None] = nothing
+        self.are_lost = False
+        self.taken = self.met = 0            # bytes of copies, and of all values from outside
         self.copies: dict[int, Array] = {}
         self.digests: dict[int, int] = {}
         # (first address, value), in order; the bytes of the longest
@@ -186,6 +203,7 @@ class Originals:
     def meet(self, n: int) -> None:
         """A value from outside is used for the first time."""
         a = self.arrays[n]
+        self.met += a.nbytes
         if a.nbytes < SHORT:
             self.copies[n] = laid(a)
             return
@@ -196,12 +214,32 @@ class Originals:
 
     def write(self, a: Array) -> None:
         """An array is about to be written to."""
+        if self.are_lost:
+            return
         low, high = span(a)
         for i in (range(bisect(self.places, (low - self.longest, 0)),
                         bisect(self.places, (high, 0)))):
             _, n = self.places[i]
             if n not in self.copies and span(self.arrays[n])[1] > low:
+                self.taken += self.arrays[n].nbytes
+                if self.taken > self.may_take():
+                    self.give_up()
+                    return
                 self.copies[n] = laid(self.arrays[n])
+
+    def give_up(self) -> None:
+        """Let go of the copies, but for the short ones that there are in place of digests."""
+        if self.are_lost:
+            return
+        given_up, self.are_lost = self.given_up, True
+        self.end()
+        given_up()
+        for n in self.digests:
+            self.copies.pop(n, None)
+
+    def end(self) -> None:
+        """The run is over, or copies are no more: nobody is asked or told any more."""
+        self.may_take, self.given_up = unlimited, nothing
 
     def __getitem__(self, n: int) -> Array:
         """What a value from outside was."""
@@ -210,7 +248,8 @@ class Originals:
 
     def untouched(self, n: int) -> bool:
         """Is one that the run did not write to as it was?"""
-        return digest(self.arrays[n]) == self.digests[n]
+        return (digest(self.arrays[n]) == self.digests[n] if n in self.digests else
+                same_bits(self.arrays[n], self.copies[n]))
 
     def clear(self) -> None:
         """Let go of the copies."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whet.cpu import native
 
 from ..capture.findings import Findings
+from ..capture.memory_ceiling import FEW
 from ..capture.refused import Wrong
 from ..capture.session import Session, Unrecorded
 from ..effects.lay_state import Left
@@ -17,10 +18,12 @@ from ..guards.outside_state import Search
 from ..policy import timing
 from ..policy.account import TIMED, Policy
 from ..program.builder import Unready
+from ..program.misses import Miss
 from ..replay.build import build
 from ..report.reasons import Drifts, OtherWays
 from ..verify import recheck
 from ..verify.compare_runs import compare
+from ..verify.early_check import EarlyCheck, applies
 from .learned import Learned
 from .recordings import Recordings
 from .refusals import Refusals
@@ -148,12 +151,25 @@ class FirstRecording(Session):
         """What the function reaches cannot be compared."""
         self.refusals.give_up(self.call.key, error.reason.named(self.subject.fn, self.call.key))
 
+    def exchange(self) -> None:
+        """What the run writes to is copied as long as that is little. Otherwise its program is
+        checked at the next call that the recording fits."""
+        super().exchange()
+        if self.model is None and not self.learned.keeps_copies:
+            originals = self.rec.originals
+            originals.may_take = self.rec.few_copies
+            originals.given_up = self.rec.lull.end
+
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
         self.run_seconds = timing.busy() - self.began
         self.new_kernels = native.compiling_seconds() - self.compiled
         findings = Findings(self, out)
         self.left = findings.left
+        if self.rec.originals.are_lost and findings.results.alive:
+            # What a backward needs is checked with what a forward made.
+            self.learned.keeps_copies, self.became = True, "set_up"
+            return
         if self.may_set_up and self.leaves_its_start():
             self.became = "set_up"
             return
@@ -249,6 +265,21 @@ class Comparison(Session):
         super().__init__(attempts.subject, attempts.learned, call, *known.told)
         self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
         self.follows_sizes = known.follows is not None
+        self.early: EarlyCheck | None = None
+
+    def exchange(self) -> None:
+        """The program is run before the run writes to what it would take much to copy."""
+        super().exchange()
+        if self.subject.verify == "off" or not applies(self.known):
+            return
+        try:
+            self.early = EarlyCheck(self.rec, self.known, self.call.given.leaves)
+        except Miss:                         # Copies it is.
+            return
+        originals = self.rec.originals
+        originals.may_take, originals.given_up = lambda: FEW, self.early
+        if self.known.lull is not None:
+            self.rec.lull_at = self.known.lull
 
     def numbers_become_known(self) -> None:
         """The call has another key now."""
@@ -272,13 +303,21 @@ class Comparison(Session):
     def conclude(self, out: Any) -> None:
         """The run must have done what the recording does, and its program must give this run's
         bits."""
-        compare(self, Findings(self, out), self.known)
-        self.known.doubtful = False
+        known = self.known
+        if compare(self, Findings(self, out), known):
+            known.unproven = False
+        elif known.unproven:                 # The run went another way.
+            self.recordings.drop(known)
+        known.doubtful = known.unproven
 
     def failed(self, error: Explained) -> None:
         """The recording is of no use: another thread may have done what it shows, or it drifts."""
         known, rec = self.known, self.rec
-        if known.doubtful:
+        if known.unproven and type(error) is Wrong:
+            # The next recording is checked on copies, and tells what is wrong.
+            self.learned.keeps_copies = True
+            self.recordings.drop(known)
+        elif known.doubtful:
             self.recordings.drop(known)
             self.refusals.failed(self.call.key, error)
         elif self.run.alone():

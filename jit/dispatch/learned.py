@@ -39,6 +39,8 @@ class Learned:
         # somebody would notice a Number: none is taken as it comes
         self.numbers_are_known = False
         self.arrays_are_known = False        # the same of what stands for a NumPy array
+        # what runs write to is copied even if that takes much memory
+        self.keeps_copies = False
 
     # ---- the key of a call -----------------------------------------------------------------------
     def key(self, args: Args, kwargs: Kwargs, given: Given | None = None) -> tuple[Key, Given]:

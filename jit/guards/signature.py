@@ -206,8 +206,7 @@ class Run:
         for t in (*rec.outside.values(), *self.leaves):
             replaced.pop(id(t), None)
         for g in replaced.values():
-            rec.reachable.pop(id(g._array), None)
-        rec.anchors = [t._array for t in rec.reachable.values()]
+            rec.unreach(g._array)
         self.whole.let_go([g for g in self.whole.grads if id(g) not in replaced])
         self.tensors, self.grads, self.looks = [], [], []
 
@@ -233,7 +232,7 @@ class Run:
         self.marks = []                      # leaves that require a gradient now, or no longer do
         for t, was in zip(self.tensors, self.looks):
             now = _form(t)
-            if now != was:
+            if now != was and id(t) not in rec.let_go.hollow:
                 if ((now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None
                         or t._base is not None):
                     raise Refused(Memory("it changes what a tensor from outside is: its memory, "

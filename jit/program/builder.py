@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.cpu import haste, memory, native, orders
+from whet.cpu import guard, haste, memory, native, orders
 from whet.ir import verify
 from whet.ir.graph import Draw, Graph, Input, OpNode, Type, Write
 from whet.ir.spans import address, span
@@ -39,6 +39,7 @@ from .random_draws import Draws
 from .steady import Steady
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
+from .windows import Windows, windows_of
 
 NOTHING_LET_GO: Mapping[int, int] = {}
 
@@ -195,7 +196,7 @@ class ProgramBuilder:
                 todo += [(i if m is parts[-1] else None, m) for m in parts[::-1]]
                 continue
             if entries is not None:
-                out.append(Launched(entries))
+                out.append(Launched(entries, self.changes(node)))
             elif view is not None and self.places.view(view):
                 if self.roots.moves(node.outs[0]):
                     out.append(Viewed(node, self.places.look(node)))
@@ -252,6 +253,12 @@ class ProgramBuilder:
             entries = self.steady.unless_written(sources, entries)
         return entries
 
+    def changes(self, node: Node) -> set[int]:
+        """The positions of moving memory that a node's launches may write to."""
+        position = self.roots.position
+        found = (position.get(self.roots[x]) for x in (*node.outs, *written(node)))
+        return {p for p in found if p is not None}
+
     def wanted(self, steps: Sequence[Launched | Viewed | Called]) -> list[Step]:
         """The steps without the views that nobody asks for; notes what `needed` values are."""
         self.needed = set(self.passed.results)
@@ -280,19 +287,29 @@ class ProgramBuilder:
             lists.add(step)
         lists.end()
         called = [step.node for step in steps if isinstance(step, Called)]
+        fresh = self.fresh(called)
         local, passed = self.places.where(), self.passed
         self.steady.planned()
         return Program(
             recorded=list(recorded), nodes=self.nodes, plan=passed.plan, origin=self.roots.recorded,
             arrays=[Type.of(a) for a in self.arrays], outside=passed.outside,
             results=passed.results, notes=list(notes), rewritten=passed.rewritten,
-            steps=lists.steps, called=called, env=self.env(local), fresh=self.fresh(called),
+            steps=lists.steps, called=called, env=self.env(local), fresh=fresh,
             early=self.early(lent, kept_until),
             undone=passed.order.undone, arena=arena, local=local, draws=self.draws,
             may_miss=passed.order.may_miss, checks=self.tapes.checks, stopped=self.tapes.stopped,
             shown={} if called else dict(self.shown(steps)),
             keep=self.keep, steady=self.steady, launches=lists.launches, hasty=self.tapes.hasty,
-            inputs=reached(self.arrays[n] for n in passed.outside))
+            inputs=reached(self.arrays[n] for n in passed.outside),
+            windows=None if called or guard.SIDE else self.windows(steps, fresh))
+
+    def windows(self, steps: Sequence[Step], fresh: Sequence[int]) -> Windows | None:
+        """When the list works on what; None where it writes to no large memory that it is given:
+        nobody will ask."""
+        given = self.passed.order.written
+        if all(self.arrays[n].nbytes < memory.SMALLEST for n in given):
+            return None
+        return windows_of(steps, self.roots.moving, given, fresh)
 
     def env(self, local: Mapping[int, Any]) -> list[Any]:
         """The arrays of values that are the same at each call; the last place is the arena's."""

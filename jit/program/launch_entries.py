@@ -99,6 +99,11 @@ class Launch(NamedTuple):
         """Its work, in grains."""
         return float(self.total / share_out.grain(self.grain))
 
+    @property
+    def size(self) -> int:
+        """Its words."""
+        return size(L.Launch) + size(L.Argument) * len(self.given)
+
     def arguments(self) -> Iterable[Argument]:
         """What it works on."""
         return self.given
@@ -134,6 +139,11 @@ class Check(NamedTuple):
         """It takes no time that counts."""
         return 0.0
 
+    @property
+    def size(self) -> int:
+        """Its words."""
+        return size(L.Check)
+
     def arguments(self) -> Iterable[Argument]:
         """What it looks at."""
         return (Fixed(self.flag),)
@@ -164,6 +174,11 @@ class UnlessWritten(NamedTuple):
     def work(self) -> float:
         """The work of all of them, in grains."""
         return sum(e.work for e in self.entries)
+
+    @property
+    def size(self) -> int:
+        """Its words."""
+        return len(self.guards) * (size(L.Skip) + sum(e.size for e in self.entries))
 
     def arguments(self) -> Iterator[Argument]:
         """What they work on."""

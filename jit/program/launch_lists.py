@@ -1,7 +1,7 @@
 """The last stages: the place of each piece in the arena, and lists of words for machine code."""
 
 import ctypes as C
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from whet.cpu import guard, memory, native
@@ -28,9 +28,10 @@ class LaunchList(NamedTuple):
 
 # ---- steps of a program that is being built -----------------------------------------------------
 class Launched(NamedTuple):
-    """The entries of a node."""
+    """The entries of a node. `changes`: the positions of moving arrays that it may write to."""
 
     entries: list[Entry]
+    changes: Collection[int] = ()
 
     def pieces(self) -> Iterator[Piece]:
         """The pieces that it works on."""

@@ -25,6 +25,7 @@ from .native_runner import machine
 from .node_kinds import KINDS
 from .random_draws import Draws
 from .steady import Steady
+from .windows import Windows
 
 NOTHING_SPENT: Mapping[int, np.ndarray] = {}
 NO_LAUNCHES = LaunchList(False, 0, 0, [])
@@ -68,6 +69,7 @@ class Program:
     hasty: set[str]  # keys of kernels that may be compiled in haste so far
     inputs: int  # bytes
     needs: dict[int, int] = field(default_factory=dict)  # node that Python does -> bytes it takes
+    windows: Windows | None = None  # when the list works on what, where a check may ask
 
     # ---- running ---------------------------------------------------------------------------------
     @property

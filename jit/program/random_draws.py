@@ -27,6 +27,12 @@ class Draws:
             for g, places, starts in streams.values()
         ]
 
+    @property
+    def generators(self) -> list[Any]:
+        """The generators that a call moves."""
+        drawn = [s for s, *_ in self.streams if type(s) is not Position]
+        return [*drawn, *(g for g, _ in self.ends)]
+
     def of(self, node: Node) -> Any:
         """The two numbers of a draw."""
         return self.numbers[self.seats[id(node)]]

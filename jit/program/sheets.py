@@ -209,6 +209,7 @@ class Sheet:
             env=self.env(own),
             draws=None if self.draws is None else self.draws.at(own, arrays),
             needs={},
+            windows=None,
         )
         if recorded is not None:
             changed["recorded"] = recorded

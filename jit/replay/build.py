@@ -49,18 +49,21 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     def compare(program: Program) -> None:
         other = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
         other.run(found.draws, {n: n for n in values}, last=False)
-    if back is None:
+    is_unproven = rec.originals.are_lost and session.subject.verify != "off"
+    if back is None and not is_unproven:
         families.grow(like, program, inputs.types, shapes,
                       rec.followed.at if rec.follows else None, compare)
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
-    made = check.run(found.draws, {n: n for n in values})
+    made = None if is_unproven else check.run(found.draws, {n: n for n in values})
     if back is not None:
         back.check(rec, made)
     _version_cells(found, back)
     replay = _replay(found, program, inputs, overlaps, back)
     r = Recording(session.world, session.run.settings, guards, replay,
                   Recorded(overlaps, found.positions), found.results.returns_a_box)
-    r.doubtful, r.shapes = is_doubtful, shapes
+    r.doubtful, r.unproven, r.shapes = is_doubtful or is_unproven, is_unproven, shapes
+    if rec.originals.are_lost:
+        r.lull = rec.lull.at
     if back is not None:
         back.trial = r.trial
     rec.originals.clear()

@@ -156,6 +156,7 @@ class Family:
         ) = 0
         r.ready = r.passed = r.indexed = r.family = None
         r.slow, r.unsettled, r.unseen, r.shapes = False, False, True, shapes
+        r.doubtful = r.unproven = False      # The family's programs were compared with a run.
         return r
 
 

@@ -69,6 +69,11 @@ class Recording:
         self.checks: Any = None
         # Could another thread have done what this does? Then it is recorded once more first.
         self.doubtful = False
+        # Is its program yet to be compared with a run? It is not replayed before that.
+        self.unproven = False
+        # when its run had least in memory, of before it wrote more than is copied: how many nodes
+        # there were; None where it wrote less
+        self.lull: int | None = None
         self.size = 0                        # the bytes that it takes
         # The account of its calls.
         self.counted = self.misses = 0       # calls that Python counted; that it did not fit

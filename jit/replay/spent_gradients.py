@@ -7,39 +7,18 @@ ones lie, if nobody else can see those.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from whet.cpu import heap, memory
-from whet.tensor import Tensor, wrap
+from whet.tensor import Tensor
 
-from ..capture.let_go import references
+from ..capture.let_go import alone, counts
 from ..capture.tensor_sources import Source
 from ..effects.recipes import Recipe
 from ..effects.tensor_recipes import MadeTensor
 from ..program.program import Program
-
-
-def counts(owner: Any) -> tuple[int, ...]:
-    """The references to a tensor's gradient and what it is made of."""
-    return references(owner._grad)
-
-
-class Owner:
-    """Has a gradient that nobody else holds, with or without a count of its versions."""
-
-    def __init__(self, counted: bool) -> None:
-        self._grad = wrap(memory.empty((memory.SMALLEST,), np.uint8))
-        if counted:
-            self._grad._bump("alone")
-
-
-@functools.cache
-def alone() -> frozenset[tuple[int, ...]]:
-    """The counts of gradients that nobody else holds: they depend on the interpreter."""
-    return frozenset(counts(Owner(counted)) for counted in (False, True))
 
 
 class Taken:

@@ -6,15 +6,15 @@ from . import recheck
 from .program_check import ProgramCheck
 
 
-def compare(session: Any, found: Any, r: Any) -> None:
+def compare(session: Any, found: Any, r: Any) -> bool:
     """Raise Refused where a run did something else than recording `r`, or its program gives other
-    bits."""
+    bits. Was the program compared with the run?"""
     found.nothing_escaped()
     found.account()
     rec = session.rec
     if found.sharing() != r.guards.shared:
         # The steps read differently: values are fewer, or more.
-        return
+        return False
     was = recheck.Account.of(r)
     sources = [found.source_of(t) for t in rec.outside.values()]
     now = recheck.Account(
@@ -30,19 +30,21 @@ def compare(session: Any, found: Any, r: Any) -> None:
     )
     difference = recheck.difference(was, now)
     if difference is recheck.OTHER_WAY:
-        return
+        return False
     if difference is not None:
         raise Refused(f"it {difference}")
-    if r.lock.acquire(False):
-        try:
-            here, there = was.numbers(now), now.numbers(was)
-            check = ProgramCheck(
-                session.subject,
-                rec,
-                r.recorded.overlaps,
-                r.program,
-                [there[n] for n in r.program.outside],
-            )
-            check.run(found.draws, {here[n]: n for n in found.values})
-        finally:
-            r.lock.release()
+    here, there = was.numbers(now), now.numbers(was)
+    values = {here[n]: n for n in found.values}
+    early = session.early
+    if early is not None and early.is_due:
+        early.compare(there, values)
+        return True
+    if rec.originals.are_lost or not r.lock.acquire(False):
+        return False
+    try:
+        outside = [there[n] for n in r.program.outside]
+        check = ProgramCheck(session.subject, rec, r.recorded.overlaps, r.program, outside)
+        check.run(found.draws, values)
+        return True
+    finally:
+        r.lock.release()

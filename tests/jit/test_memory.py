@@ -479,9 +479,11 @@ def test_a_call_that_makes_the_optimizers_state_takes_what_eager_takes():
     f, x = jit.trace(step), whet.randn(4, 300)
     first(x)                                 # (kernels that nobody has used take more)
     assert most(lambda: f(x)) <= most(lambda: eager(x))
-    f(x), f(x)
+    f(x), f(x), f(x)
     calls = f.explain(data=True)["calls"]
-    assert (calls["set_up"], calls["recorded"], calls["replayed"]) == (1, 1, 1), calls
+    # what it writes is not copied: its program is checked by a call of its own
+    want = {"set_up": 1, "recorded": 1, "checked": 1, "replayed": 1}
+    assert {k: calls[k] for k in want} == want, calls
 
 
 def test_what_sets_nothing_up_after_all_is_waited_for_once():

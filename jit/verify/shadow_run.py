@@ -1,0 +1,144 @@
+"""A program is run, and nothing that it is given is written to.
+
+What it writes to is copied just before its first launch that does so, and let go of after the last
+one that needs it; so is the memory of what it makes. Digests of what it held are left. Large copies
+lie in those parts of the arena that nobody uses meanwhile.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from whet.cpu import memory
+from whet.indexing import strided
+
+from ..program.launch_lists import ARENA
+from ..program.native_runner import machine
+from ..program.program import Program
+from ..program.windows import Window, Windows
+from .same_bits import digest, same_bits, template
+from .shrinking_arena import ShrinkingArena
+
+Times = dict[int, list[Window]]
+
+
+def can_shadow(program: Program) -> bool:
+    """Can a program be run so? It is one list of launches whose windows are known, and no named
+    rewrite changed its bits."""
+    return (program.windows is not None and program.launches_and_views is not None
+            and program.rewritten is None
+            and all(t.dtype == program.arrays[root].dtype for root, _, t in program.shown.values()))
+
+
+class ShadowRun:
+    """`given`: what the program is given, as it is before the call. `wanted`: the values whose
+    digests are to be left beside those of what it writes to. `others`: by value, arrays that may
+    hold the same bits as what the program makes, which are taken in its place where they do."""
+
+    def __init__(self, program: Program, given: Sequence[Any], wanted: Iterable[int],
+                 others: Mapping[int, Any]) -> None:
+        assert program.windows is not None
+        self.program, self.given, self.others = program, given, others
+        self.windows: Windows = program.windows
+        self.digests: dict[int, int] = {}
+        self.values: dict[int, list[int]] = {w.value: [w.value] for w in self.windows.changed}
+        self.latest = {w.value: w for w in (*self.windows.changed, *self.windows.made)}
+        self.lasting: list[int] = []         # wanted values that lie in no window
+        made = {w.value for w in self.windows.made}
+        for n in wanted:
+            root = program.shown[n][0] if n in program.shown else n
+            if root in self.values or root in made:
+                self.values.setdefault(root, []).append(n)
+            else:
+                self.lasting.append(n)
+
+    def run(self) -> dict[int, int]:
+        """The digests by value; raises Miss where the call would go another way."""
+        p, launches = self.program, self.program.launches_and_views
+        assert launches is not None
+        self.env = env = p.env.copy()
+        self.arena = ShrinkingArena(p.arena, self.windows.lodgers)
+        for n, a in zip(p.outside, self.given, strict=True):
+            env[n] = a
+        known = {*p.outside, *(w.value for w in self.windows.made)}
+        for n in p.fresh:
+            if n not in known:
+                env[n] = template(p.arrays[n])
+        begins, settles, ends = self.times()
+        self.place([w for ws in begins.values() for w in ws])
+        env[ARENA] = self.arena.base
+        self.inside: set[Window] = set()     # what was placed in the arena and is there
+        if p.draws is not None:
+            p.draws.take()
+        for at, end in pairwise(sorted({0, *begins, *settles, *ends, launches.words})):
+            if not self.inside and self.arena.shrink(at):
+                env[ARENA] = self.arena.base
+            for w in begins.get(at, ()):
+                self.begin(w)
+            machine()[1](launches.address + 8 * at, end - at, launches.long,
+                         *[env[r] for r in launches.values])
+            if p.stopped.value:
+                p.stop()
+            for w in settles.get(end, ()):
+                self.settle(w)
+            for w in ends.get(end, ()):
+                self.end(w)
+        self.digests.update({n: digest(self.array(n)) for n in self.lasting})
+        return self.digests
+
+    def times(self) -> tuple[Times, Times, Times]:
+        """The windows by where they begin, are settled and end."""
+        begins: Times = {}
+        settles: Times = {}
+        ends: Times = {}
+        for w in (*self.windows.changed, *self.windows.made):
+            for times, at in (begins, w.first), (settles, w.settled), (ends, w.last):
+                times.setdefault(at, []).append(w)
+        return begins, settles, ends
+
+    def place(self, windows: Iterable[Window]) -> None:
+        """Find room in the arena for what is large, the largest first: `places` says at which
+        byte."""
+        self.places: dict[Window, int] = {}
+        types = self.program.arrays
+        for w in sorted(windows, key=lambda w: -types[w.value].nbytes):
+            t = types[w.value]
+            at = (self.arena.place(w, t.nbytes)
+                  if t.nbytes >= memory.SMALLEST and t.contiguous else None)
+            if at is not None:
+                self.places[w] = at
+
+    # ---- one window ------------------------------------------------------------------------------
+    def begin(self, w: Window) -> None:
+        """Memory for a value: a copy, where the program is given it."""
+        t, was = self.program.arrays[w.value], self.env[w.value]
+        made = (np.ndarray(t.shape, t.dtype, self.arena.block, self.places[w] - self.arena.begin,
+                           t.strides) if w in self.places else template(t))
+        if w in self.places:
+            self.inside.add(w)
+        if was is not None:
+            np.copyto(made, was)
+        self.env[w.value] = made
+
+    def settle(self, w: Window) -> None:
+        """Nobody writes to a value any more: what holds the same bits may take its place."""
+        other, a = self.others.get(w.value), self.env[w.value]
+        if other is not None and other.strides == a.strides and same_bits(other, a):
+            self.env[w.value] = other
+
+    def end(self, w: Window) -> None:
+        """Nobody needs a value any more, or what lay in its memory before."""
+        if w is self.latest[w.value]:
+            self.digests.update({n: digest(self.array(n)) for n in self.values.get(w.value, ())})
+        self.env[w.value] = None
+        self.inside.discard(w)
+
+    def array(self, n: int) -> Any:
+        """The array of a value."""
+        if n not in self.program.shown:
+            return self.env[n]
+        root, offset, t = self.program.shown[n]
+        size = t.dtype.itemsize
+        return strided(self.env[root], t.shape, [s // size for s in t.strides], offset // size)
