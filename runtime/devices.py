@@ -83,6 +83,11 @@ def is_elsewhere(a):
     return beyond is not None and beyond.is_here(a)
 
 
+def places(a):
+    """A NumPy array that tells where elements lie, on whatever device they are."""
+    return a.geometry if is_elsewhere(a) else a
+
+
 def on_host(a):
     """An array whose elements can be read, after a wait where they are on a device."""
     return a if beyond is None else beyond.on_host(a)

@@ -7,7 +7,7 @@ are re-derived from the base when next asked.
 """
 from typing import Any
 
-from .. import tensor_base
+from .. import devices, tensor_base
 from ..ir.spans import address
 from ..op_table import REGISTRY
 from . import modes
@@ -97,7 +97,7 @@ def geometry(t, base):
     via: "real" if the view shows parts of complex numbers, "complex" if it shows pairs of the
     base's numbers as complex ones; the geometry counts real numbers then.
     """
-    a, b, via = t._array, base._array, None
+    a, b, via = devices.places(t._array), devices.places(base._array), None
     if a.dtype != b.dtype:
         if b.dtype.kind == "c" and a.dtype == b.real.dtype:
             via, b = "real", b[..., None].view(a.dtype)

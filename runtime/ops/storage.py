@@ -19,6 +19,8 @@ class UntypedStorage:
     """The memory under a tensor and its views, as bytes."""
 
     def __init__(self, array):
+        if devices.is_elsewhere(array):
+            array.refuse("storages")
         root = owner(array)
         self._root = root
         self._low, self._high = span(root) if root.size else (0, 0)

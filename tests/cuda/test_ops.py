@@ -100,6 +100,30 @@ def test_gradients_are_the_cpus(gpus):
     same(twice[1], twice[0])
 
 
+def test_gradients_of_writes_to_views_are_the_cpus_or_an_error(gpus):
+    """Where a view lies in its base is told by addresses of the device."""
+    def gradient(x):
+        y = x * 1
+        part = y[1:4]
+        y[2:] *= 3
+        return whet.autograd.grad((part * part).sum(), x)[0]
+    x = whet.randn(5, requires_grad=True)
+    want = gradient(x)
+    try:
+        got = gradient(x.detach().cuda().requires_grad_())
+    except NotImplementedError as error:
+        assert "strided_sum" in str(error)
+    else:
+        same(got, want)
+
+
+def test_storages_and_resizing_are_refused(gpus):
+    x = whet.ones(3).cuda()
+    for ask in (x.untyped_storage, lambda: x.resize_(7)):
+        with pytest.raises(NotImplementedError, match="storages: .*cuda:0"):
+            ask()
+
+
 def test_a_saved_tensor_that_was_written_to_is_found(gpus):
     x = whet.ones(3).cuda().requires_grad_()
     y = x * 2
