@@ -8,7 +8,7 @@ the steps: the product with the state before, and in its epilogue all else
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import modes
@@ -59,18 +59,18 @@ def by_ops(recipe: Recipe, given: dict[str, Any], first: Any, matrices: Sequence
     made: dict[int, list[Any]] = {p.array: [] for _, p in what.results}
     held = {i: given[name] for i, name in enumerate(names) if name in given}
     slices = {i: x.unbind(0) for i, x in held.items() if isinstance(what.arrays[i], kernels.Series)}
-    count = len(next(iter(slices.values())))
-    rows, source = next(iter(slices.values()))[0].shape[0], first
+    count, source = len(next(iter(slices.values()))), first
     for t in reversed(range(count)) if is_reversed else range(count):
         like = next(iter(slices.values()))[t]
         sums = [
-            like.new_zeros((rows, size)) if source is None else source @ m for m in matrices]
+            like.new_zeros((*like.shape[:-1], size)) if source is None else source @ m
+            for m in matrices]
         values = [*sums, *(slices.get(p.array, {t: held.get(p.array)})[t].narrow(
             -1, p.part * size, size) for p in what.reads)]
         parts: dict[int, list[Any]] = {}
         for e, p in what.results:
             op, used = _formula(e)
-            x = (like.new_zeros((rows, size)) if op is None
+            x = (like.new_zeros((*like.shape[:-1], size)) if op is None
                  else apply(op, tuple([values[u] for u in used]), NO_ATTRS))
             parts.setdefault(p.array, [None] * what.arrays[p.array].parts)[p.part] = x
         for i, xs in parts.items():
@@ -80,7 +80,7 @@ def by_ops(recipe: Recipe, given: dict[str, Any], first: Any, matrices: Sequence
             else:
                 held[i] = x
         source = made[what.source.array][-1].narrow(-1, what.source.part * size,
-                                                    matrices[0].shape[0])
+                                                    matrices[0].shape[-2])
     return {
         names[i]: FUNCTIONS["stack"](xs[::-1] if is_reversed else xs) if xs else held[i]
         for i, xs in made.items()}
@@ -93,11 +93,15 @@ class _StepsOp(Op):
     family = "recurrent"
     total = any_sizes = launches = True
     rows_at: tuple[int | None, ...]
+    # apart(inputs, **attrs): of examples with weights of their own, in front of all operands, step
+    # by step in ops
+    apart: Callable[..., Any]
 
     def batch(self, n, inputs, batched, attrs):
         """More sequences, where the weights are the same for all examples."""
         if any(b and at is None for b, at in zip(batched, self.rows_at)):
-            return NotImplemented
+            return self.apart([x if b or not is_tensor(x) else repeated(x, n)
+                               for x, b in zip(inputs, batched)], **attrs)
         rows = next(x._array.shape[at + b] for x, b, at in zip(inputs, batched, self.rows_at)
                     if at is not None and is_tensor(x))
 
@@ -153,6 +157,22 @@ class RecurrentOp(_StepsOp):
                     [named[name] for name in recipe.names], is_reversed)
         more = ("kept", *(f"before{i}" for i in range(n))) if keep else ()
         return tuple([named[k] for k in ("y", *(f"state{i}" for i in range(n)), *more)])
+
+    def apart(self, inputs, *, is_reversed, keep):
+        cell, n = self.cell, self.cell.states
+        (x, *states), (w_ih, w_hh, b_ih, b_hh) = inputs[:1 + n], inputs[1 + n:]
+        size = w_hh.shape[-1]
+        given = x.movedim(0, 1) @ w_ih.mT
+        named = {"x": given if b_ih is None else given + b_ih.unsqueeze(1),
+                 **{f"state{i}": s for i, s in enumerate(states)}}
+        if b_hh is not None:
+            named["bias"] = b_hh.unsqueeze(1)
+        recipe = forward_recipe(cell, x.dtype.short, b_hh is not None, keep)
+        matrices = [w_hh.narrow(-2, g * size, size).mT for g in range(cell.gates)]
+        made = by_ops(recipe, named, states[0], matrices, size, is_reversed)
+        series = [made[k].movedim(1, 0) for k in (
+            "y", *["kept"] * keep, *(f"before{i}" for i in range(n * keep)))]
+        return series[0], *(made[f"state{i}"] for i in range(n)), *series[1:]
 
     def last_backward(self, node, g):
         """`backward` of a node that runs for the last time: where nobody else can see what it kept,
@@ -241,6 +261,14 @@ class RecurrentBackwardOp(_StepsOp):
         kernels.run(recipe.what, (count, rows, size), None, contiguous(w)[None],
                     [arrays[name] for name in recipe.names], not is_reversed)
         return tuple([made[k] for k in self.results()])
+
+    def apart(self, inputs, *, is_reversed, spends):
+        named, w = self.named(inputs)
+        named = {k: x if k.startswith("g_state") else x.movedim(0, 1) for k, x in named.items()}
+        made = by_ops(self.recipe(named, w.dtype.short), named, None, [w], w.shape[-1],
+                      not is_reversed)
+        first, *states = [made[k] for k in self.results()]
+        return first.movedim(1, 0), *states
 
     def by_definition(self, *inputs, is_reversed, spends):
         """The same in ops."""
