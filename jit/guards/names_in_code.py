@@ -131,10 +131,10 @@ class NamesInCode:
 
     def tells_numbers_apart(self, names_of: dict[str, Any], is_method: bool) -> bool:
         """Could one of its `is` be asked of a number, with these globals? The first argument of a
-        method is none."""
+        method is none, unless it is compared with one."""
         return any(
             all(could_be_number(names_of.get(name, vars(builtins).get(name, 0))) for name in few)
-            for few, is_of_first in self.identities if not (is_of_first and is_method))
+            for few, is_of_first in self.identities if few or not (is_of_first and is_method))
 
 
 @functools.lru_cache(4096)

@@ -76,3 +76,19 @@ def triangles_in_place():
                 y.sum().backward()
                 yield x, y, w.grad
     return f, calls
+
+
+# ---- what is asked by identity -------------------------------------------------------------------
+LIMIT = 1.5
+
+
+@trap
+def a_method_is_given_a_number_as_self():
+    """C.act(n, x), which asks whether that is a number of the module."""
+    class C:
+        def act(self, x): return x * 2 if self is LIMIT else x - 1
+    def f(x, n): return C.act(n, x)
+    def calls(f):
+        for n in (2.5, 2.5, 3.5, 4.5, LIMIT, LIMIT, 2.5, LIMIT):
+            yield f(ramp(2), n)
+    return f, calls
