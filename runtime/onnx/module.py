@@ -30,7 +30,10 @@ class Holder(nn.Module):
             self.register_parameter(name, nn.Parameter(tensor))
             return
         self.register_buffer(name, tensor)
-        if array.size <= MOST_KNOWN and (array.dtype in (np.int64, np.int32) or not computed_with):
+        # zero points of bytes are settings, which operators compute with, too
+        whole = array.dtype in (np.int64, np.int32)
+        whole = whole or array.dtype in (np.uint8, np.int8) and array.ndim < 2
+        if array.size <= MOST_KNOWN and (whole or not computed_with):
             self.numbers[name] = Lasting(array, tensor.dtype)
 
     def value(self, name: str) -> Any:

@@ -54,7 +54,7 @@ def dequantize(b, x, scale, zero):
     return _with_scale(b, b.DequantizeLinear, x, scale, zero, {"u8": "u1", "i8": "i1"}[x.dtype])
 
 
-def _known(b, w):
+def known(b, w):
     """The array of packed weights."""
     if w.array is None:
         b.refuse("weights in the order of kernels that are made at each call")
@@ -74,7 +74,7 @@ def _are_known(*values):
 
 def linear(b, x, w, shift, scale, bias, residual=None, *, features, unit=1.0, **tail):
     """The op `quantised_linear`."""
-    (weights,) = packing.unpacked(_known(b, w), features, x.shape[-1])
+    (weights,) = packing.unpacked(known(b, w), features, x.shape[-1])
     parameters = [_of_features(b, p, features) for p in (shift, scale, bias)]
     if b.pairs and _are_known(*parameters):
         arrays = [p.array for p in parameters]
@@ -87,7 +87,7 @@ def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, hi
                 residual_scale, unit=1.0, **at):  # fmt: skip
     """The op `quantised_conv`."""
     (channels,), window = b.static(*x.shape[1:2]), packing.Window(**at)
-    weights = packing.unpacked_window(_known(b, w), window, channels, features)
+    weights = packing.unpacked_window(known(b, w), window, channels, features)
     weights = np.ascontiguousarray(weights.transpose(0, 3, 1, 2))
     parameters = [_of_features(b, p, features) for p in (shift, scale, bias)]
     tail = dict(low=low, high=high, zero=zero, residual_scale=residual_scale)
@@ -112,7 +112,7 @@ def convolution(b, x, w, shift, scale, bias, residual=None, *, features, low, hi
 
 def weight_only(b, x, w, scales, bias, *, features, bits, block):
     """The op `weight_only_linear`: a product with the real numbers that the weights stand for."""
-    w, scales, bias = (_known(b, v) for v in (w, scales, bias))
+    w, scales, bias = (known(b, v) for v in (w, scales, bias))
     real = few_bits.unpacked(w, scales, features, bits, block)
     return b.Add(b.MatMul(x, b.constant(real.T.copy())), b.constant(bias[:features]))
 

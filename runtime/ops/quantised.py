@@ -280,6 +280,19 @@ def _weight_only_samples(make):
         yield Sample(x, wrap(w), wrap(scales), bias, **at)
 
 
+def _pack(w, **window):
+    """Weights in the order of kernels: of a linear layer, or of a convolution with such a window.
+    """
+    at = packing.Window(**window) if window else None
+    return packing.pack(w[None]) if at is None else packing.pack_window(w, at)
+
+
+def _pack_samples(make):
+    yield Sample(make(5, 70, low=-128, high=127, dtype=int8))
+    window = packing.Window((3, 2), (1, 1), (0, 0), (1, 1), 2, 7)
+    yield Sample(make(12, 4, 3, 2, low=-128, high=127, dtype=int8), **window._asdict())
+
+
 class QuantisedOp(Op):
     """A product of bytes: launches of kernels that cannot fail for other data."""
 
@@ -291,6 +304,9 @@ class QuantisedOp(Op):
         return False
 
 
+pack_op = Op("pack_weights", _pack, samples=_pack_samples, batch=looped,
+             onnx=lambda b, w, **at: b.constant(_pack(in_onnx.known(b, w), **at)))
+pack_op.total = True
 linear_op = QuantisedOp(
     "quantised_linear", _linear, samples=_linear_samples, batch=looped, onnx=in_onnx.linear
 )

@@ -11,7 +11,17 @@ from ....tensor import Tensor
 from ...element_types import ElementType
 from ...errors import OnnxError
 from ..definition import operator
-from ..values import Value, as_array, as_tensor, from_array, shape_of, type_of
+from ..values import (
+    Known,
+    KnownNumbers,
+    Value,
+    as_array,
+    as_tensor,
+    from_array,
+    shape_of,
+    type_of,
+)
+from . import byte_products
 from .casts import EIGHT_BITS, WRAPPED, converted, saturated
 from .convolutions import convolved
 
@@ -140,20 +150,32 @@ def shifted(x: Tensor, zero: Tensor | None, axis: int | None = None) -> Tensor:
 
 @operator("MatMulInteger")
 def matmul_integer(a: Tensor, b: Tensor, a_zero: Tensor | None = None,
-                   b_zero: Tensor | None = None) -> Tensor:
-    return whet.matmul(shifted(a, a_zero, -2), shifted(b, b_zero, -1))
+                   b_zero: KnownNumbers | None = None) -> Tensor:
+    found = byte_products.matmul_integers(a, b, a_zero, b_zero)
+    if found is not None:
+        return found
+    return whet.matmul(shifted(a, a_zero, -2), shifted(b, tensor_of(b_zero), -1))
 
 
 @operator("ConvInteger")
 def conv_integer(x: Tensor, w: Tensor, x_zero: Tensor | None = None,
-                 w_zero: Tensor | None = None, *, auto_pad: str = "NOTSET",
+                 w_zero: KnownNumbers | None = None, *, auto_pad: str = "NOTSET",
                  dilations: list[int] | None = None, group: int = 1,
                  kernel_shape: list[int] | None = None, pads: list[int] | None = None,
                  strides: list[int] | None = None) -> Tensor:
-    found = convolved(exact(shifted(x, x_zero)), exact(shifted(w, w_zero, 0)), None,
+    image = byte_products.Image(auto_pad, dilations, group, pads, strides)
+    found = byte_products.conv_integers(x, w, x_zero, w_zero, image)
+    if found is not None:
+        return found
+    total = convolved(exact(shifted(x, x_zero)), exact(shifted(w, tensor_of(w_zero), 0)), None,
                       auto_pad=auto_pad, dilations=dilations, group=group, pads=pads,
                       strides=strides)
-    return found.to(whet.int32)
+    return total.to(whet.int32)
+
+
+def tensor_of(zero: Known | None) -> Tensor | None:
+    """A zero point as a tensor."""
+    return None if zero is None else zero.tensor()
 
 
 def exact(x: Tensor) -> Tensor:
@@ -177,22 +199,34 @@ def per(value: Tensor, rank: int, axis: int) -> Tensor:
 
 
 @operator("QLinearMatMul", since=10)
-def qlinear_matmul(a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor,
-                   b_zero: Tensor, y_scale: Tensor, y_zero: Tensor) -> Any:
-    total = whet.matmul(shifted(a, a_zero, -2), shifted(b, b_zero, -1))
+def qlinear_matmul(a: Tensor, a_scale: Tensor, a_zero: KnownNumbers, b: Tensor, b_scale: Tensor,
+                   b_zero: KnownNumbers, y_scale: Tensor, y_zero: KnownNumbers) -> Any:
+    if byte_products.fits(a, b, a_zero, b_zero, y_scale, y_zero) and b.ndim == 2 \
+            and a_scale.numel() == 1 and {b_scale.dtype, y_scale.dtype} == {whet.float32}:
+        factor = a_scale.reshape(()) * b_scale.reshape(-1) / y_scale.reshape(())
+        return byte_products.matmul_layer(a, a_zero, b, factor, y_zero)
+    total = whet.matmul(shifted(a, a_zero.tensor(), -2), shifted(b, b_zero.tensor(), -1))
     factor = per(a_scale.to(whet.float32), a.ndim, -2) * \
         per(b_scale.to(whet.float32), b.ndim, -1) / y_scale.to(whet.float32)
     return requantised(total.to(whet.float32), factor, y_zero)
 
 
 @operator("QLinearConv", since=10)
-def qlinear_conv(x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale: Tensor,
-                 w_zero: Tensor, y_scale: Tensor, y_zero: Tensor, bias: Tensor | None = None, *,
+def qlinear_conv(x: Tensor, x_scale: Tensor, x_zero: KnownNumbers, w: Tensor, w_scale: Tensor,
+                 w_zero: KnownNumbers, y_scale: Tensor, y_zero: KnownNumbers,
+                 bias: Tensor | None = None, *,
                  auto_pad: str = "NOTSET", dilations: list[int] | None = None, group: int = 1,
                  kernel_shape: list[int] | None = None, pads: list[int] | None = None,
                  strides: list[int] | None = None) -> Any:
+    if byte_products.fits(x, w, x_zero, w_zero, y_scale, y_zero):
+        image = byte_products.Image(auto_pad, dilations, group, pads, strides)
+        ratio = x_scale.reshape(()) * w_scale.reshape(-1) / y_scale.reshape(())
+        found = byte_products.conv_layer(x, x_zero, w, bias, ratio, y_zero, image)
+        if found is not None:
+            return found
     wide_bias = None if bias is None else exact(bias)
-    total = convolved(exact(shifted(x, x_zero)), exact(shifted(w, w_zero, 0)), wide_bias,
+    x_point, w_point = x_zero.tensor(), w_zero.tensor()
+    total = convolved(exact(shifted(x, x_point)), exact(shifted(w, w_point, 0)), wide_bias,
                       auto_pad=auto_pad, dilations=dilations, group=group, pads=pads,
                       strides=strides)
     factor = per(x_scale, 1, 0) * per(w_scale, total.ndim, 1) / per(y_scale, 1, 0)
