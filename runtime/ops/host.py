@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..dtypes import COMPLEX, FLOAT, bool_, int32
+from . import onnx_matrices as in_onnx
 from .batching import all_batched, broadcast, example_ndim
 from .registry import Op, apply, is_tensor
 from .samples import Sample
@@ -19,7 +20,7 @@ def _matrices(op, n, inputs, batched, attrs):
     return apply(op, tuple(all_batched(n, inputs, batched)), attrs)
 
 
-def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
+def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), onnx=None):
     """An op computed by `run(*arrays, **attrs)` on the host; halves are computed in f32.
     `infer(*tensors)` refuses bad operands."""
     def forward(*arrays, **attrs):
@@ -37,7 +38,8 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=()):
             np.asarray(p, narrow or (kept if p.dtype.kind == kept.kind else p.dtype))
             for p in map(np.asarray, parts))
         return parts if isinstance(r, tuple) else parts[0]
-    op = Op(name, forward, vjp, samples=samples, nondiff_outputs=nondiff_outputs, batch=_matrices)
+    op = Op(name, forward, vjp, samples=samples, nondiff_outputs=nondiff_outputs, batch=_matrices,
+            onnx=onnx)
     op.family = "host"
 
     def call(*operands, **attrs):
@@ -105,9 +107,10 @@ def tall(make):
 
 
 _inv = host("inv", np.linalg.inv, infer=square("inv"), samples=well_conditioned,
-           vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))])
+           vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))], onnx=in_onnx.inverse)
 _det = host("det", np.linalg.det, infer=square("det"), samples=well_conditioned,
-           vjp=lambda g, y, a: [(g * y.conj()).unsqueeze(-1).unsqueeze(-1) * _h(inv(a))])
+           vjp=lambda g, y, a: [(g * y.conj()).unsqueeze(-1).unsqueeze(-1) * _h(inv(a))],
+           onnx=in_onnx.determinant)
 
 
 def inv(A):
@@ -139,7 +142,7 @@ def _slogdet_vjp(g, y, a):
 _slogdet = host("slogdet", lambda a: tuple(np.linalg.slogdet(a)),
                 infer=square("slogdet"),
                 samples=well_conditioned,
-                vjp=_slogdet_vjp)
+                vjp=_slogdet_vjp, onnx=in_onnx.sign_and_logarithm)
 
 
 def slogdet(A):
@@ -167,7 +170,8 @@ def _solve_vjp(g, y, a, _b):
     return [ga.sum_to_size(a.shape), gb.sum_to_size(_b.shape)]
 
 
-_solve = host("solve", np.linalg.solve, infer=_same_rows, samples=_solve_samples, vjp=_solve_vjp)
+_solve = host("solve", np.linalg.solve, infer=_same_rows, samples=_solve_samples, vjp=_solve_vjp,
+              onnx=in_onnx.solution)
 _solve.op.batch_rule = broadcast
 
 
@@ -209,7 +213,7 @@ def _symmetric_cholesky(a):
 
 
 _cholesky = host("cholesky", _symmetric_cholesky, infer=square("cholesky"), samples=_positive,
-                 vjp=_cholesky_vjp)
+                 vjp=_cholesky_vjp, onnx=in_onnx.cholesky)
 
 
 def cholesky(A, *, upper=False):

@@ -31,6 +31,7 @@ MISSING: dict[str, str] = {
     "Conv": "f64",
     "ConvTranspose": "f64",
     "CumSum": "u32 u64",
+    "Det": "f64",
     "DepthToSpace": "i16 i32 i64 u16 u32 u64 bool",
     "Einsum": "i8 i16 u8 u16 u32 u64",
     "GridSample": "i8 i16 i32 i64 u8 u16 u32 u64 bool",

@@ -164,7 +164,8 @@ class Result:
         return moved(y, -SIGNED, whet.int8) if self.signed else y
 
 
-def fits(x: Tensor, w: Tensor, x_zero: Known, w_zero: Known, y_scale: Tensor, y_zero: Known) -> bool:
+def fits(x: Tensor, w: Tensor, x_zero: Known, w_zero: Known, y_scale: Tensor,
+         y_zero: Known) -> bool:
     """Are these the bytes and zero points that kernels are for?"""
     return (has_no_zero(w, w_zero) and x_zero.items.size == y_zero.items.size == 1
             and y_scale.numel() == 1 and y_zero.type in (whet.uint8, whet.int8)
