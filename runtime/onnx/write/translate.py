@@ -38,6 +38,7 @@ class Translation:
         self.memory = Memory(b, self.types)
         self.problems: list[Problem] = []
         self.asked: list[str] = []  # what must hold of the inputs
+        self.visible: frozenset[int] = frozenset()  # values that are read behind the nodes
         if b.walk is None:
             b.walk = self.inside
 
@@ -63,6 +64,7 @@ class Translation:
     def walk(self, nodes: Sequence[Node], visible: Sequence[int]) -> None:
         """Write all of them, of which some values are read behind them. Steps that repeat are
         written where the last of them stands."""
+        self.visible = frozenset(visible)
         rolled: dict[int, Recurrence | None] = {}
         for found in Search(nodes, visible).found():
             rolled.update((id(n), None) for step in found.steps for n in step)
@@ -116,6 +118,8 @@ class Translation:
         made = self._made(n)
         if len(made) != len(n.outs):
             raise AssertionError(f"{n} gives {len(made)} values, not {len(n.outs)}")
+        if any(value is None and out in self.visible for out, value in zip(n.outs, made)):
+            raise Inexpressible("what is kept for a gradient")
         for out, value in zip(n.outs, made):
             if value is not None:
                 self.memory.define(out, self._checked(n, out, value))
