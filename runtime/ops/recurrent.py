@@ -298,7 +298,8 @@ def direction(mode, x, states, w_ih, w_hh, b_ih, b_hh, is_reversed):
     sequences, features), as one op; None where it has none, and steps are to be taken."""
     a, size = x._array, w_hh._array.shape[1]
     operands = (x, *states, w_ih, w_hh, b_ih, b_hh)
-    if (modes.state.autocast is not None or a.dtype.kind != "f" or a.dtype.itemsize < 4
+    if (modes.state.autocast is not None or x.device.type != "cpu"
+            or a.dtype.kind != "f" or a.dtype.itemsize < 4
             or any(p is not None and p._array.dtype != a.dtype for p in operands)
             or w_hh._array.shape[0] != CELLS[mode].gates * size):
         return None
