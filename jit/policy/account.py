@@ -7,9 +7,10 @@ GRACE seconds beside it. A recording is an investment: it costs what earlier one
 and it brings in the difference between an eager call and a replay each time that a call of its kind
 comes again.
 
-- The first OPENING recordings of a function are made at once, whatever they cost; they are earned
-  back before more is spent. Those of other sizes than one that there is, and where these turn out
-  to go another way (a loop that runs as often as there are rows), cost what may be spent.
+- The first OPENING recordings of a function are made at once, whatever they cost, until a call is
+  left eager; they are earned back before more is spent. Those of other sizes than one that there
+  is, and where these turn out to go another way (a loop that runs as often as there are rows), cost
+  what may be spent.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
   calls that none served: those that nobody asked about among them, and the more of them the less
@@ -200,8 +201,9 @@ class Policy(CallsOfMachineCode):
         `declared`: does the user expect other sizes?"""
         kind.missed += kind.weight
         # (that a call sets up state is no reason to record calls of other sizes)
-        if self.made < OPENING and (self.full.of(self.eager_seconds(kind)) <= self.balance
-                                    or not (self.strayed or like())):
+        opening = self.made < OPENING and self.ledger.ran_eagerly == self.ledger.compiling
+        if opening and (self.full.of(self.eager_seconds(kind)) <= self.balance
+                        or not (self.strayed or like())):
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"
