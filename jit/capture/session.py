@@ -183,7 +183,7 @@ class Session:
                 modes.state.observers += (self.rec,)
                 modes.refresh()
                 self.began, self.compiled = timing.busy(), native.compiling_seconds()
-                with nullcontext() if self.is_unwatched else self.watch, haste.recording():
+                with nullcontext() if self.is_unwatched else self.watch, haste.numbers():
                     return self.subject.fn(*self.args, **self.kwargs)
             finally:
                 self.close()

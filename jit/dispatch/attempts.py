@@ -176,7 +176,6 @@ class FirstRecording(Session):
         try:
             r = build(self, findings, self.model)
         except Unready as e:
-            e.order.send()
             self.became, self.recordings.order = "ordered", e.order
             return
         if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):

@@ -221,7 +221,7 @@ class Calls:
             return "slower"
         if call.key in self.refusals.by_key:
             return "refused"
-        if self.recordings.are_ordered:
+        if self.recordings.are_ordered(call):
             return "compiling"
         known = bool(self.recordings.of(call.key))
 
@@ -251,7 +251,7 @@ class Calls:
         if attempt.only_set_up:
             self.policy.set_up(took, attempt.run_seconds)
         else:
-            self.policy.compiled(attempt.new_kernels)
+            self.policy.compiled(attempt.new_kernels, for_eager=True)
             self.policy.recorded(call.kind, took - attempt.new_kernels,
                                  attempt.run_seconds - attempt.new_kernels,
                                  attempt.has_model and attempt.became != "recorded", attempt.became)

@@ -1,11 +1,15 @@
 """One call of a traced function."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..policy import timing
 
 if TYPE_CHECKING:
     from ..guards.signature import Given
+    from ..policy.account import Policy
     from ..policy.ledger import Kind
     from ..report.names import Key
 
@@ -24,3 +28,12 @@ class Invocation:
     ) -> None:
         self.args, self.kwargs, self.key, self.given = args, kwargs, key, given
         self.kind, self.begun = kind, begun
+
+    @contextlib.contextmanager
+    def aside(self, policy: Policy) -> Iterator[None]:
+        """Inside, kernels are compiled, which the account has apart from the call."""
+        start = timing.clock()
+        yield
+        took = timing.clock() - start
+        policy.compiled(took, for_eager=False)
+        self.begun += took

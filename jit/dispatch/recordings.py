@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..guards.signature import Given
     from ..replay.recording import Recording
     from ..report.names import Key
-    from .invocation import Args, Kwargs
+    from .invocation import Args, Invocation, Kwargs
 
 PATHS = 8                        # recordings of one key,
 # and calls of each, on average, that make it worth while to exchange one
@@ -42,7 +42,7 @@ class Recordings:
         self.models: dict[Key, list[Recording]] = {}
         self.watched: set[Key] = set()       # keys of calls that went another way than their model
         self.waited = 0
-        # kernels that the last attempt found missing, compiled in the background
+        # kernels that the last attempt found missing, compiled with later calls
         self.order: Order | None = None
         # dimensions that may differ
         self.free = sizes.declared(subject.dynamic, subject.fn)
@@ -56,10 +56,14 @@ class Recordings:
         """A recording of a key whose replays take longer than eager calls, or None."""
         return next((r for r in self.of(key) if r.slow), None)
 
-    @property
-    def are_ordered(self) -> bool:
-        """Are kernels being compiled that the next recording needs?"""
-        if self.order is not None and not self.order.is_waiting:
+    def are_ordered(self, call: Invocation) -> bool:
+        """Are there kernels still to be compiled that the next recording needs? As many are now as
+        may be."""
+        order = self.order
+        while order is not None and len(order) and self.policy.affords_kernel(order.each):
+            with call.aside(self.policy):
+                order.deliver()
+        if order is not None and not len(order):
             self.order = None
         return self.order is not None
 

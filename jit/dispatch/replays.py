@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from whet.cpu import haste
-
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
 from ..policy import timing
@@ -76,9 +74,9 @@ class Replays:
     def by(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
         calls, trial = r.calls, r.trial
-        if calls and r.unsettled and self.policy.affords_kernels(haste.waiting(r.hasty)):
+        if calls and r.unsettled:
             # What is called a third time will be called more often.
-            r.settle()
+            self.settle(r, call)
         if calls >= r.checks.at and not r.slow and not trial.running:
             return self.compared(r, call)
         if calls < trial.at or not trial.lock.acquire(False):
@@ -89,6 +87,12 @@ class Replays:
         finally:
             trial.lock.release()
 
+    def settle(self, r: Recording, call: Invocation) -> None:
+        """Have as many of a recording's kernels compiled well as may be now."""
+        while r.unsettled and self.policy.affords_kernel():
+            with call.aside(self.policy):
+                r.settle_one()
+
     # ---- one replay ------------------------------------------------------------------------------
     def replayed(self, r: Recording, call: Invocation) -> tuple[Any, float]:
         """The result by a recording, or MISSED, and the seconds that it took. Keeping the account
@@ -98,7 +102,7 @@ class Replays:
             out = native_entry.enter(r.ready, call.args, call.kwargs)
             if out is not MISSED:
                 took = timing.clock() - start
-                self.policy.replayed(r.kind, took, not haste.pending())
+                self.policy.replayed(r.kind, took, not r.is_hasty)
                 if r.trial.at and r not in self.tables.latest[:1]:
                     self.tables.first(r, call.args)
                 return out, took
@@ -117,7 +121,7 @@ class Replays:
         took = timing.clock() - start
         if out is not MISSED:
             r.counted += 1
-            self.policy.replayed(r.kind, took, r.ready is None and not haste.pending())
+            self.policy.replayed(r.kind, took, r.ready is None and not r.is_hasty)
             if renewed:
                 self.tables.put(r)
                 if r.trial.at:
@@ -139,7 +143,7 @@ class Replays:
                 return out
             if not tabled:                   # Each such replay is asked for by Python.
                 took = timing.clock() - call.begun
-        if not trial.turn and trial.wait(took, calls):
+        if not trial.turn and trial.wait(took, calls, r.is_hasty):
             if calls:
                 r.checks.plan(calls + 1, took)
             r.limit()

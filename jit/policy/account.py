@@ -17,8 +17,7 @@ comes again.
   its recordings so far have brought in of what they cost. Before that it may take a share, which
   shrinks while recordings cost more than they bring in.
 - Kernels of a recording that nobody has yet are compiled at once where that fits into what may be
-  spent, or costs less than to record the call again; otherwise in the background, while calls are
-  eager.
+  spent, or is not worth recording the call again; otherwise with later calls, which are eager.
 - A recording that has not fitted for long is asked rarely whether it does: see `luck.py`.
 - A plan for a range of sizes is made while the last one took no more than PLANS of what can be
   spent. Sizes of ranges that have a plan are served by it all the same.
@@ -62,6 +61,7 @@ FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
 TELLING = 0.0001                 # seconds that it takes to tell a table for all sizes of new ones
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
 SOUNDING = 32                    # one in so many calls is eager that need no run to be recorded
+REDONE = 2                       # recordings: compiling that takes longer is put off
 KERNEL = 0.01                    # seconds that a kernel takes to compile well
 # of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
 # next recording takes; and what it takes then, as that has to be saved up
@@ -142,7 +142,7 @@ class Policy(CallsOfMachineCode):
         self.idle += 1
         self.wasted = (self.wasted if self.idle > 1 else 0.0) + asked - seconds
         in_vain = self.idle >= PATIENCE or self.wasted > WASTED
-        nothing = self.balance < max(RESERVE, self.wanted)
+        nothing = why == "compiling" or self.balance < max(RESERVE, self.wanted)
         if in_vain and nothing and self.asking > ASKING * self.typical:
             # (by chance, as calls may come in turns)
             calls = self.asking / (SAVING * max(self.typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
@@ -201,9 +201,11 @@ class Policy(CallsOfMachineCode):
         `declared`: does the user expect other sizes?"""
         kind.missed += kind.weight
         # (that a call sets up state is no reason to record calls of other sizes)
-        opening = self.made < OPENING and self.ledger.ran_eagerly == self.ledger.compiling
-        if opening and (self.full.of(self.eager_seconds(kind)) <= self.balance
-                        or not (self.strayed or like())):
+        book = self.ledger
+        left_eager = book.costly + book.new + book.crowded + book.slower
+        if self.made < OPENING and not left_eager and (
+                self.full.of(self.eager_seconds(kind)) <= self.balance
+                or not (self.strayed or like())):
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"
@@ -273,15 +275,14 @@ class Policy(CallsOfMachineCode):
         return (self.pays(kind, cost)
                 or book.recording + cost <= GRACE + book.saved + RISK * book.eager)
 
-    def affords_kernels(self, count: int) -> bool:
-        """May so many kernels be compiled well now? Otherwise that is done when the process is
-        quiet."""
-        return count * KERNEL <= max(self.balance, 0.0)
+    def affords_kernel(self, seconds: float = KERNEL) -> bool:
+        """May a kernel be compiled now that takes so long?"""
+        return seconds <= self.balance
 
     def affords_compiling(self, seconds: float, begun: float) -> bool:
         """May an attempt that has taken `begun` seconds compile kernels for so many? Otherwise they
-        are compiled in the background, and the call is recorded again: that may cost as much."""
-        return seconds <= max(self.balance - begun, begun)
+        are compiled with later calls, which are eager, and the call is recorded again."""
+        return seconds <= max(self.balance - begun, REDONE * begun)
 
     def share(self, kind: Kind, cost: float) -> float:
         """The part of what can be spent that a recording of a kind may take."""
@@ -316,10 +317,13 @@ class Policy(CallsOfMachineCode):
         self.ledger.eager += worth
         self.idle = 0
 
-    def compiled(self, seconds: float) -> None:
-        """Kernels of eager mode were new, which took so long: it would have compiled them, too."""
+    def compiled(self, seconds: float, for_eager: bool) -> None:
+        """Kernels were new, which took so long. Those of eager mode it would have compiled, too."""
         self.ledger.spent += seconds
-        self.ledger.eager += seconds
+        if for_eager:
+            self.ledger.eager += seconds
+        else:
+            self.ledger.recording += seconds
 
     def set_up(self, seconds: float, run: float) -> None:
         """A call that was about to be recorded took so long, of which the function ran unwatched

@@ -17,11 +17,11 @@ class Ledger:
     for all sizes (both are among `replayed`);
     `checked`: recorded again for comparison; `timed`: eager in a trial; `failed`: recorded in vain;
     `set_up`: watched, and seen to set up what later calls find (state that is made once);
-    `ordered`: recorded, but for kernels that are compiled in the background first.
+    `ordered`: recorded, but for kernels that are compiled with later calls first.
     Eager calls by their reason: `new`: the first of their kind, `costly`: a recording costs more
     than may be spent, `crowded`: no room in memory, `slower`: replays of this kind take longer,
-    `refused`: cannot be recorded, `busy`: another thread was recording, `compiling`: kernels were
-    compiled in the background meanwhile, `unasked`: nothing could be
+    `refused`: cannot be recorded, `busy`: another thread was recording, `compiling`: kernels of
+    the next recording were still to be compiled, `unasked`: nothing could be
     spent, so nobody asked. `missed`: recordings that were tried in vain, or passed over as they
     had been for long (several may be in one call); `evicted`: recordings that made room.
 

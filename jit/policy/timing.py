@@ -3,9 +3,9 @@ again later, at growing distance.
 
 A round is TURNS calls, most of them replays and every fourth of the later ones eager. Python makes
 these, so that short calls take longer in a round than otherwise: it begins only where they have
-been made for a while, and never while kernels wait to be compiled well (`cpu/haste.py`). Of each
-kind the shortest counts: what else the machine does only makes calls longer. Where gradients flow
-back through the replays, the backward counts too. Eager calls take the place of replays only where
+been made for a while, and never while the recording's kernels wait to be compiled well
+(`cpu/haste.py`). Of each kind the shortest counts: what else the machine does only makes calls
+longer. Where gradients flow back through the replays, the backward counts too. Eager calls take the place of replays only where
 they are shorter by a margin, until another round finds otherwise: a round that was wrong is put
 right by the next. The distance between rounds grows with the calls so far, and with what the slower
 kind costs, so that all rounds together cost next to nothing.
@@ -21,7 +21,6 @@ from whet.autograd import modes
 from whet.autograd.function import FunctionNode
 from whet.autograd.inplace import edge_of
 from whet.autograd.node import OutputOf, next_number
-from whet.cpu import haste
 from whet.tensor import wrap
 
 from ..capture.refused import Refused
@@ -94,10 +93,10 @@ class Trial:
             self.backward[1] = min(self.backward[1], seconds_back(out, first))
         return out, took
 
-    def wait(self, seconds: float, calls: int) -> bool:
+    def wait(self, seconds: float, calls: int, hasty: bool) -> bool:
         """The first replay of a round took so long, as call number `calls` from zero: should the
-        round begin later?"""
-        if calls and not haste.pending() and (calls >= EARLY or seconds >= SHORT):
+        round begin later? `hasty`: are there kernels in it that are to be compiled well?"""
+        if calls and not hasty and (calls >= EARLY or seconds >= SHORT):
             return False
         self.at = max(2 * calls + 1, EARLY if self.proven or calls and seconds < SHORT else 0)
         return True

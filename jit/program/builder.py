@@ -94,7 +94,7 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
 
 
 class Unready(Exception):
-    """Kernels of a program are to be compiled in the background: their `order`."""
+    """Kernels of a program are to be compiled with later calls: their `order`."""
 
     def __init__(self, order: orders.Order) -> None:
         super().__init__(f"{len(order)} kernels are not compiled yet")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from whet.cpu import haste, memory
+from whet.cpu import memory
 from whet.ir.graph import Draw, Node, Ref, Type, Write
 from whet.ir.interpret import step
 from whet.passes.resized import Plan
@@ -130,11 +130,6 @@ class Program:
         """What is kept of outside tensors is made anew: one of them has other memory."""
         for g in self.steady.guards:
             g.forget()
-
-    def settle(self) -> None:
-        """Have all its kernels compiled well: it is going to be called many times."""
-        haste.settle(self.hasty)
-        self.hasty.clear()
 
     # ---- what it is ------------------------------------------------------------------------------
     @property

@@ -28,7 +28,7 @@ UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueE
 def build(session: Any, found: Any, like: Any) -> Recording:
     """The recording of a run, its program verified; raises Refused where there is none. `like`: a
     recording that may be of the same nodes on other sizes, or None. Raises Unready where kernels
-    are compiled in the background first."""
+    had better be compiled first, with later calls."""
     rec = session.rec
     back = _backward(found, like)
     values = [

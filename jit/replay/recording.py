@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from whet.cpu import haste
 
 from ..guards import native_table, sized_table
 from ..guards.native_entry import MISSED, latch
@@ -167,11 +168,17 @@ class Recording:
         """The keys of kernels that may be compiled in haste so far."""
         return {key for p in self.programs() for key in p.hasty}
 
-    def settle(self) -> None:
-        """Have the kernels of its programs compiled well."""
-        self.unsettled = False
-        for p in self.programs():
-            p.settle()
+    @property
+    def is_hasty(self) -> bool:
+        """Do some of its kernels wait to be compiled well?"""
+        return bool(haste.among(self.hasty))
+
+    def settle_one(self) -> None:
+        """Have one of the kernels of its programs compiled well, that may not be."""
+        waiting = haste.among(self.hasty)
+        if waiting:
+            haste.settle(waiting[:1])
+        self.unsettled = len(waiting) > 1
 
     def weigh(self) -> int:
         """The bytes that it takes, about."""

@@ -213,7 +213,7 @@ EAGER = {
     "slower": "shorter than replays",
     "refused": "cannot be recorded",
     "busy": "another thread was recording",
-    "compiling": "their kernels were compiled in the background",
+    "compiling": "kernels of the next recording were still to be compiled",
     "unasked": "tracing does not pay for them"}
 
 

@@ -1,13 +1,15 @@
-"""Kernels in haste: a run that is recorded asks for kernels that it may need this once, while
-somebody waits for its result.
+"""Kernels in haste: a program that is made asks for kernels that it may need this once, while
+somebody waits for the result of the call that was recorded.
 
 Those that have little to do are compiled as they stand, without optimisation, in a quarter of the
 time. Who asks gets the address of a door, one jump to the kernel behind it; when the process is
 quiet, or when times are going to be compared, each is compiled well and the door leads there. Both
 compute the same bits: generators write every operation and its order, and LLVM may change neither.
+
+A busy process is left alone: compiling beside Python takes its lock some hundred times for a
+kernel, which makes whoever works there slower for seconds.
 """
 import atexit
-import collections
 import ctypes as C
 import os
 import struct
@@ -20,9 +22,9 @@ from . import flat
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
 # code
 LIGHT = 1 << 15
-# seconds without a new kernel until those there are compiled well; so long one waits for that at
-# most
-QUIET, MOST = 0.3, 3.0
+# seconds without a new kernel until those there are compiled well; so long one waits at most to see
+# whether the process still works for more than a part of the time; and so long between two kernels
+QUIET, LONGEST, BUSY, BREATH = 0.3, 10.0, 0.5, 0.02
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
@@ -33,9 +35,7 @@ _pending: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
 _free: list = []                         # doors that nobody has, with those places
-_tasks: collections.deque = collections.deque()      # what the background thread does first
-_called = threading.Event()              # there is such a task
-_state = {"last": 0.0, "first": 0.0, "thread": None, "over": False, "form": "usual"}
+_state = {"last": 0.0, "thread": None, "over": False, "form": "usual"}
 
 
 class recording:
@@ -50,6 +50,17 @@ class recording:
 
     def __exit__(self, *exc):
         _local.on = self.before
+
+
+class numbers:
+    """Inside, what is computed of single numbers needs no kernels: see `runs_reference`."""
+    __slots__ = ("before",)
+
+    def __enter__(self):
+        self.before, _local.numbers = getattr(_local, "numbers", False), True
+
+    def __exit__(self, *exc):
+        _local.numbers = self.before
 
 
 class work:
@@ -76,7 +87,7 @@ def wanted():
 def runs_reference(elements):
     """May this thread run so few elements by NumPy, rather than compile a kernel for them? A run
     that is recorded computes numbers of Python's by ops, each of which is a kernel of its own."""
-    return elements == 1 and is_usual() and getattr(_local, "on", False)
+    return elements == 1 and _state["form"] == "usual" and getattr(_local, "numbers", False)
 
 
 class form:
@@ -114,29 +125,7 @@ def put_off(key, write, address, place):
     symbols there by key."""
     _pending[key], _behind[address] = (write, address, place), key
     _state["last"] = time.monotonic()
-    if len(_pending) == 1:
-        _state["first"] = _state["last"]
     _wake()
-
-
-def soon(task):
-    """Have the background thread do something at once."""
-    with lock():
-        _tasks.append(task)
-        _called.set()
-        _wake()
-
-
-def is_working():
-    """Is there a thread in the background? (A child of a fork has none yet.)"""
-    if _state["thread"] is None:
-        _wake()
-    return _state["thread"] is not None
-
-
-def is_usual():
-    """Are kernels compiled in the usual form, whichever that is for each?"""
-    return _state["form"] == "usual"
 
 
 def _wake():
@@ -167,20 +156,22 @@ def _when_quiet():
 
 
 def _work_off():
+    pause = QUIET
     while True:
-        while _tasks and not _state["over"]:
-            _tasks.popleft()()
-        left = min(_state["last"] + QUIET, _state["first"] + MOST) - time.monotonic()
-        if left > 0 or _state["form"] == "brief":
-            _called.wait(max(left, 0.05))
-            _called.clear()
-            continue
-        with lock():
-            if not _tasks and not _pending or _state["over"]:
-                _state["thread"] = None
-                return
-            if not _tasks:
+        worked, start = time.process_time(), time.monotonic()
+        time.sleep(pause)
+        now = time.monotonic()
+        if now < _state["last"] + QUIET or _state["form"] == "brief":
+            pause = max(QUIET, BREATH)
+        elif pause and time.process_time() - worked > BUSY * (now - start):
+            pause = min(2 * max(pause, QUIET), LONGEST)
+        else:
+            with lock():
+                if not _pending or _state["over"]:
+                    _state["thread"] = None
+                    return
                 _settle(next(iter(_pending)))
+            pause = min(BREATH, QUIET)
 
 
 def pending():
@@ -190,9 +181,9 @@ def pending():
     return bool(_pending)
 
 
-def waiting(keys):
-    """How many of the kernels of some keys wait to be compiled well?"""
-    return sum(k in _pending for k in keys)
+def among(keys):
+    """Those of some kernels' keys that wait to be compiled well."""
+    return [k for k in keys if k in _pending]
 
 
 def behind(address):

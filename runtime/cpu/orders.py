@@ -2,8 +2,8 @@
 
 Inside `ordering`, who asks for a kernel that is neither in memory nor on disk gets `NotYet`, and
 the kernel goes on the order. Once all of a program's are known, they are compiled at once
-(`fulfil`), or in the background (`send`) where that takes longer than whoever waits for the call's
-result had better be kept.
+(`fulfil`), or one by one with later calls (`deliver`) where that takes longer than whoever waits
+for this call's result had better be kept.
 """
 import threading
 import time
@@ -38,7 +38,12 @@ class Order:
     @property
     def seconds(self):
         """What compiling all of it takes, about."""
-        return len(self.kernels) * _measured["seconds"]
+        return len(self.kernels) * self.each
+
+    @property
+    def each(self):
+        """What compiling one of them takes, about."""
+        return _measured["seconds"]
 
     def fulfil(self):
         """Compile all of it now."""
@@ -58,26 +63,6 @@ class Order:
             pass
         _measured["seconds"] += NEWEST * (time.thread_time() - start - _measured["seconds"])
         self.kernels.pop(key, None)
-
-    def send(self):
-        """Have all of it compiled in the background."""
-        haste.soon(self._deliver_in_background)
-
-    def _deliver_in_background(self):
-        try:
-            self.deliver()
-        except BaseException:
-            self.kernels.clear()             # (whoever asks for them next is told what is wrong)
-            raise
-        if self.kernels:
-            self.send()
-
-    @property
-    def is_waiting(self):
-        """Are there kernels that are not compiled yet?"""
-        if self.kernels and not haste.is_working():
-            self.fulfil()                    # (there is no thread to be had)
-        return bool(self.kernels)
 
 
 class ordering:

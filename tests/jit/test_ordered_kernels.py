@@ -1,12 +1,11 @@
-"""A recording whose kernels nobody has yet: they are compiled at once, or in the background."""
+"""A recording whose kernels nobody has yet: they are compiled at once, or with later calls."""
 import os
 import random
-import time
 
 import pytest
 import whet
 from whet import jit
-from whet.cpu import haste, native, orders
+from whet.cpu import native, orders
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.verify.same_bits import same_bits
@@ -29,53 +28,41 @@ def chain(length):
     return f
 
 
-def wait(traced):
-    """Until the kernels of a traced function are there."""
-    end = time.monotonic() + 60
-    while traced._calls.recordings.are_ordered:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def hurried(monkeypatch):
     """Nobody waits for a kernel."""
     monkeypatch.setattr(Policy, "affords_compiling", lambda self, seconds, begun: False)
 
 
-def test_calls_are_eager_until_the_kernels_are_there(hurried):
+def test_calls_are_eager_until_the_kernels_are_there(hurried, monkeypatch):
     f = chain(4)
     traced, x = jit.trace(f), whet.randn(5)
     assert traced(x).equal(f(x))
     tally = traced.explain(data=True)["calls"]
     assert tally["ordered"] == 1 and not tally["recorded"]
     assert "its kernels still to be compiled" in traced.explain()
-    wait(traced)
+    monkeypatch.setattr(Policy, "affords_kernel", lambda self, seconds: False)
     for _ in range(4):
+        assert traced(x).equal(f(x))
+    assert traced.explain(data=True)["calls"]["because"] == {"compiling": 4}
+    monkeypatch.undo()
+    for _ in range(40):
         assert traced(x).equal(f(x))
     tally = traced.explain(data=True)["calls"]
     assert tally["recorded"] == 1 and tally["replayed"] >= 2
 
 
-def test_meanwhile_no_call_is_recorded(hurried, monkeypatch):
-    monkeypatch.setattr(haste, "soon", lambda task: None)        # it takes for ever
-    monkeypatch.setattr(haste, "is_working", lambda: True)
-    f = chain(2)
-    traced, x = jit.trace(f), whet.randn(5)
-    for _ in range(5):
-        assert traced(x).equal(f(x))
-    calls = traced.explain(data=True)["calls"]
-    assert calls["ordered"] == 1 and calls["because"] == {"compiling": 4}
-
-
-def test_a_process_that_has_no_thread_compiles_them_itself(hurried, monkeypatch):
-    monkeypatch.setattr(haste, "soon", lambda task: None)
-    monkeypatch.setattr(haste, "is_working", lambda: False)
-    f = chain(2)
-    traced, x = jit.trace(f), whet.randn(5)
-    for _ in range(5):
-        assert traced(x).equal(f(x))
-    assert traced.explain(data=True)["calls"]["replayed"] >= 2
+def test_kernels_are_compiled_one_by_one_as_they_can_be_afforded(hurried, monkeypatch):
+    first, second = chain(1), chain(1)
+    traced, x, left = jit.trace(lambda x: second(first(x) @ x.t())), whet.randn(5, 3), [0]
+    traced(x)
+    monkeypatch.setattr(Policy, "affords_kernel", lambda self, seconds: left.pop() if left else 0)
+    order = traced._calls.recordings.order
+    before, spent = len(order), traced._policy.ledger.recording
+    assert before > 1
+    left[:] = [0, 1]                         # one more, and then none
+    traced(x)
+    assert len(order) == before - 1 and traced._policy.ledger.recording > spent
 
 
 def test_a_training_step_waits_for_its_kernels_and_keeps_its_bits(hurried):
@@ -94,10 +81,8 @@ def test_a_training_step_waits_for_its_kernels_and_keeps_its_bits(hurried):
             optimizer.step()
             return loss
         out = []
-        for i in range(12):
-            out.append(step(whet.ones(5, 4) * i / 7).item())
-            if i == 4 and trace is jit.trace:
-                wait(step)
+        for i in range(40):
+            out.append(step(whet.ones(5, 4) * i / 27).item())
         return out, w, step
     eager, w, _ = trained(lambda f: f)
     traced, v, step = trained(jit.trace)
@@ -125,19 +110,9 @@ def test_what_has_no_compiled_form_is_found_out_when_it_is_asked_for(hurried):
         native.kernel("test/no form", emit)
     assert len(order) == 1 and order.seconds > 0
     order.fulfil()
-    assert not order.is_waiting
+    assert not order
     with pytest.raises(Unsupported):
         native.kernel("test/no form", emit)
-
-
-def test_an_error_in_the_background_does_not_keep_calls_waiting(capfd):
-    def emit(module, symbol):
-        raise RuntimeError("broken")
-    with orders.ordering() as order, pytest.raises(orders.NotYet):
-        native.kernel("test/broken", emit)
-    with pytest.raises(RuntimeError):
-        order._deliver_in_background()
-    assert not order.is_waiting
 
 
 def test_numbers_of_a_run_that_is_recorded_are_computed_without_new_kernels(monkeypatch):

@@ -109,14 +109,17 @@ def test_the_loss_is_bounded_at_every_moment(count, seconds, replay):
 
 
 def test_what_it_spends_beyond_the_opening_is_within_the_bound():
-    """The first call of a function is recorded whatever that costs; calls of other sizes are not
-    until it is earned back, but such as may find other state."""
+    """The first call of a function is recorded whatever that costs, and the next ones that may find
+    other state; calls of other sizes are not, and none once a call was left eager, until it is
+    earned back."""
     f = Simulated(lambda n: 1e-3, full=0.3, like=0.1)
-    for n in range(3):
-        f.call(n)
-    assert len(f.recordings) == 1 and f.worst > 0
+    f.call(0)
     kind = f.policy.kind(0, ())
     assert f.policy.against(kind, True, lambda: False, False) is None
+    for n in 1, 2:
+        f.call(n)
+    assert len(f.recordings) == 1 and f.worst > 0
+    assert f.policy.against(kind, True, lambda: False, False) == "costly"
     behind = f.spent - f.eager
     for n in range(3, 2000):
         f.call(n)

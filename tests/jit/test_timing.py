@@ -8,6 +8,7 @@ from whet.jit.dispatch.replays import Replays
 from whet.jit.gradient import backward
 from whet.jit.guards import native_entry
 from whet.jit.policy import timing
+from whet.jit.policy.account import Policy
 
 # calls of a recording until its first round is over, where nothing holds that up
 ROUND = timing.TURNS + 1
@@ -23,7 +24,8 @@ class Clock:
         self.eager_calls = self.replays = 0
         self.pending = False
         monkeypatch.setattr(timing, "clock", lambda: self.now)
-        monkeypatch.setattr(haste, "pending", lambda: self.pending)
+        monkeypatch.setattr(haste, "among", lambda keys: ["a kernel"] if self.pending else [])
+        monkeypatch.setattr(Policy, "affords_kernel", lambda policy: not self.pending)
         replay, gradients, walk = Replays.replayed, backward.Backward.gradients, timing.walk
 
         def timed_replay(*args):
