@@ -50,6 +50,9 @@ class Session:
         # when the function did, and what compiling had taken this thread before
         self.began = self.compiled = 0.0
         self.searched = 0.0                  # seconds
+        # Did the function run eagerly before? Then kernels that are new are mostly of ops that only
+        # a recorded run launches one by one.
+        self.ran_before = True
 
     # ---- what differs between a first recording and one for comparison ---------------------------
     def numbers_become_known(self) -> None:
@@ -183,7 +186,8 @@ class Session:
                 modes.state.observers += (self.rec,)
                 modes.refresh()
                 self.began, self.compiled = timing.busy(), native.compiling_seconds()
-                with nullcontext() if self.is_unwatched else self.watch, haste.numbers():
+                with nullcontext() if self.is_unwatched else self.watch, haste.numbers(), \
+                        haste.recording(self.ran_before):
                     return self.subject.fn(*self.args, **self.kwargs)
             finally:
                 self.close()

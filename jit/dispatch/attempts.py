@@ -85,6 +85,7 @@ class FirstRecording(Session):
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
         self.model_key: Key = ()             # of the call, without its sizes
         self.left = Left([], [], [])         # in Python's state, by the run
+        self.ran_before = self.policy.made > 0 or self.policy.typical < math.inf
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
