@@ -174,15 +174,10 @@ def _work_off():
             pause = min(BREATH, QUIET)
 
 
-def pending():
-    """Does any kernel wait to be compiled well?"""
-    if _pending:
-        _wake()                          # (a child of a fork has no thread yet)
-    return bool(_pending)
-
-
 def among(keys):
     """Those of some kernels' keys that wait to be compiled well."""
+    if _pending:
+        _wake()                          # (a child of a fork has no thread yet)
     return [k for k in keys if k in _pending]
 
 

@@ -13,6 +13,8 @@ from whet.cpu import memory, native
 from whet.jit.verify import early_check, shadow_run
 from whet.nn import functional as F
 
+from benchmarks.networks import GPTBlock
+
 compiled = pytest.mark.skipif(not native.enabled(),
                               reason="the allocator counts its blocks only where it is on")
 FIRST, LATER = 5, 4              # calls in which a program is recorded and checked, and others
@@ -55,25 +57,8 @@ def averaging():
     return step, (x, y), model
 
 
-class Block(nn.Module):
-    def __init__(self, width=384, heads=6):
-        super().__init__()
-        self.heads = heads
-        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        b, t, w = x.shape
-        q, k, v = (z.reshape(b, t, self.heads, -1).transpose(1, 2)
-                   for z in self.qkv(self.first(x)).chunk(3, -1))
-        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(a.transpose(1, 2).reshape(b, t, w))
-        return x + self.down(F.gelu(self.up(self.second(x))))
-
-
 def transformer():
-    model, x = Block(), whet.randn(8, 128, 384)
+    model, x = GPTBlock(384, 6), whet.randn(8, 128, 384)
     opt = optim.AdamW(model.parameters(), lr=1e-3)
 
     def step(x):

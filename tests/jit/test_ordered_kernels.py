@@ -41,11 +41,11 @@ def test_calls_are_eager_until_the_kernels_are_there(hurried, monkeypatch):
     tally = traced.explain(data=True)["calls"]
     assert tally["ordered"] == 1 and not tally["recorded"]
     assert "its kernels still to be compiled" in traced.explain()
-    monkeypatch.setattr(Policy, "affords_kernel", lambda self, seconds: False)
-    for _ in range(4):
-        assert traced(x).equal(f(x))
-    assert traced.explain(data=True)["calls"]["because"] == {"compiling": 4}
-    monkeypatch.undo()
+    with monkeypatch.context() as m:
+        m.setattr(Policy, "affords_kernel", lambda self, seconds: False)
+        for _ in range(4):
+            assert traced(x).equal(f(x))
+        assert traced.explain(data=True)["calls"]["because"] == {"compiling": 4}
     for _ in range(40):
         assert traced(x).equal(f(x))
     tally = traced.explain(data=True)["calls"]

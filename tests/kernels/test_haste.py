@@ -128,7 +128,7 @@ if sys.argv[1] == "child":                   # goes on with what its parent put 
     pid = os.fork()
     if pid == 0:
         end = time.time() + 20
-        while haste.pending() and time.time() < end:
+        while haste.among(list(haste._pending)) and time.time() < end:
             time.sleep(0.02)
         os._exit(len(haste._pending))
     print(n, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
