@@ -24,7 +24,7 @@ def never_slow(monkeypatch):
     """Whether eager is faster here is not what is tested, and is tried only once, at once."""
     monkeypatch.setattr(timing, "GROWTH", 10 ** 9)
     monkeypatch.setattr(timing, "EARLY", 0)
-    monkeypatch.setattr(haste, "pending", lambda: False)
+    monkeypatch.setattr(haste, "among", lambda keys: [])
     monkeypatch.setattr(Recording, "slow", property(lambda r: False, lambda r, v: None),
                         raising=False)
 
