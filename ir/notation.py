@@ -80,7 +80,7 @@ def _of_ours(x: Any) -> str:
             return f"Size{value_text(tuple(x))}"
         if t.__name__ == "dtype":
             return f"whet.{x.name}"
-        if t.__name__ == "_Named":           # a memory format
+        if t.__name__ in ("layout", "memory_format"):
             return repr(x)
         if t.__name__ == "device":
             return f'device "{x}"'

@@ -1,11 +1,22 @@
 """Tracing: `@jit.trace` records a run of a function and replays it as compiled code."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .dispatch.switch import disable
 from .errors import TraceError, TraceWarning
 from .guards.sizes import Dim
+from .scripting import (
+    _overload,
+    _overload_method,
+    annotate,
+    ignore,
+    is_scripting,
+    is_tracing,
+    script,
+    script_if_tracing,
+    unused,
+)
 from .trace import Traced, trace
 
 if TYPE_CHECKING:
@@ -22,4 +33,5 @@ def load_archive(path: str | os.PathLike[str], check: bool = True,
     return load(path, check, most)
 
 
-__all__ = ["Dim", "TraceError", "TraceWarning", "Traced", "disable", "trace"]
+__all__ = ["Dim", "Final", "TraceError", "TraceWarning", "Traced", "annotate", "disable", "ignore",
+           "is_scripting", "is_tracing", "script", "script_if_tracing", "trace", "unused"]

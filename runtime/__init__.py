@@ -52,6 +52,8 @@ from .tensor import (
     channels_last,
     channels_last_3d,
     contiguous_format,
+    layout,
+    memory_format,
     preserve_format,
     strided,
 )
@@ -68,10 +70,12 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "cuda": ".cuda", "backends": ".backends", "func": ".func", "accelerator": ".accelerator",
          "amp": ".amp", "distributions": ".distributions", "quantize": ".jit.quantize",
          "testing": ".testing", "compiler": ".compiler", "library": ".library", "masked": ".masked",
-         "types": ".types", "return_types": ".return_types"}
+         "types": ".types", "return_types": ".return_types", "distributed": ".distributed",
+         "version": ".version"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
-         "set_printoptions": "formatting", "vmap": "func", "compile": "compiler", "autocast": "amp",
+         "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",
+         "_assert": "compiler", "autocast": "amp",
          "is_autocast_enabled": "amp", "get_autocast_dtype": "amp",
          **dict.fromkeys(("astype", "isdtype", "bitwise_invert", "vecdot", "expand_dims", "repeat",
                           "cumulative_sum", "cumulative_prod", "__array_api_version__",

@@ -37,3 +37,9 @@ def disable(fn=None, recursive=True, *, reason=None):
 
 def reset():
     """Forget what was compiled: recordings go with their functions, so there is nothing to do."""
+
+
+def _assert(condition, message):
+    """`assert`, as programs write it where PyTorch's tracer is to see it."""
+    if not condition:
+        raise AssertionError(message)

@@ -571,10 +571,21 @@ class _Named:
         return self._repr.partition(".")[2]
 
 
-strided = _Named("whet.strided")
-contiguous_format, preserve_format = (_Named("whet.contiguous_format"),
-                                      _Named("whet.preserve_format"))
-channels_last, channels_last_3d = _Named("whet.channels_last"), _Named("whet.channels_last_3d")
+class layout(_Named):
+    """How the memory of a tensor is organised: `strided`."""
+    __slots__ = ()
+
+
+class memory_format(_Named):
+    """How the dimensions of a tensor follow each other in memory."""
+    __slots__ = ()
+
+
+strided = layout("whet.strided")
+contiguous_format, preserve_format = (memory_format("whet.contiguous_format"),
+                                      memory_format("whet.preserve_format"))
+channels_last, channels_last_3d = (memory_format("whet.channels_last"),
+                                   memory_format("whet.channels_last_3d"))
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)
 from .autograd.node import OutputOf, in_full  # noqa: E402

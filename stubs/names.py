@@ -26,6 +26,7 @@ PARTS = {
 HIDDEN = {
     "whet": ("dtypes", "devices", "indexing", "tensor_base"),
     "whet.nn.init": ("fans", "linear_", "warn"),
+    "whet.jit": ("Final",),
     "whet.random": ("Position", "beyond"),
     "whet.nn": ("Layer", "layer"),
     "whet.utils.checkpoint": ("Stopped",),

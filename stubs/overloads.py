@@ -152,6 +152,12 @@ OVERLOADS = {
         "str | Callable[..., Any] = "
         "'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> "
         "Callable[[F], F]", ],
+    "script": ["(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, "
+               "example_inputs: Any = None) -> F"],
+    "ignore": ["(drop: F, **kwargs: Any) -> F",
+               "(drop: bool = False, **kwargs: Any) -> Callable[[F], F]"],
+    **dict.fromkeys(("unused", "script_if_tracing"), ["(fn: F) -> F"]),
+    "annotate": ["(the_type: Any, the_value: Any) -> Any"],
     "no_grad": ["(self, fn: Callable[..., Any] | None = None) -> None"],
     "enable_grad": ["(self, fn: Callable[..., Any] | None = None) -> None"],
     "StackDataset": ["(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None"],

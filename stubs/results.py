@@ -9,7 +9,8 @@ METHODS_HIDDEN = frozenset(
     kind hypers numbers states elements start before after counts first_differs scalars prepare shown unpassed keyword_only dims ndims
     function cls_to_become call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs saved_outputs
     release save save_inputs save_outputs attrs edges inputs metadata nout op outputs post_hooks pre_hooks released seq trace_ versions Node.trace
-    Node.__init__ Traced.fn Traced.strict Traced.verify hooks take_ Generator.take shared _Named.__init__ dtype.__init__ dtype.code dtype.short
+    Node.__init__ Traced.fn Traced.strict Traced.verify hooks take_ Generator.take shared layout.__init__ memory_format.__init__
+    dtype.__init__ dtype.code dtype.short
     dtype.letter dtype.kind dtype.np GradientEdge.node Function.__init__ linalg.trace_ PackedSequence.__init__ share_memory_
     has_uninitialized_params becoming is_better scale_lr Traced.__init__ Traced.dynamic Traced.rewrites set_extra_state_""".split()
 )
@@ -36,7 +37,8 @@ RESULTS = {
         "bool",
         """allclose equal is_complex is_conj is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg
         is_nonzero is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled is_contiguous is_pinned
-        is_shared is_autocast_enabled is_autocast_available isdtype is_available is_bf16_supported is_initialized is_compiling is_lazy
+        is_shared is_autocast_enabled is_autocast_available isdtype is_available is_bf16_supported is_initialized is_compiling
+        is_scripting is_tracing is_lazy
         is_parametrized is_pruned gradcheck gradgradcheck is_dependent is_enabled is_better""",
     ),
     **_each(

@@ -9,7 +9,7 @@ _PLACES = {
     "flatten": "shape", "fold": "shape", "instancenorm": "norm", "linear": "linear", "loss": "loss",
     "module": "module", "normalization": "norm", "padding": "padding", "pixelshuffle": "shape",
     "pooling": "pooling", "rnn": "rnn", "sparse": "sparse", "transformer": "attention",
-    "upsampling": "shape"}
+    "upsampling": "shape", "utils": "tuples"}
 
 __path__: list = []                     # lets the places be imported as submodules
 for _name, _place in _PLACES.items():

@@ -1,7 +1,7 @@
 """Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.hooks`, ..."""
 import importlib
 
-_PARTS = ("checkpoint", "data", "dlpack", "hooks")
+_PARTS = ("_pytree", "checkpoint", "data", "dlpack", "hooks")
 
 
 def __getattr__(name):

@@ -729,9 +729,6 @@ class Tensor:
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
 
-class _Named:
-    ...
-
 class Size(tuple[int, ...]):
     """A shape: a tuple with `numel()`."""
     def numel(self) -> int: """The product of the sizes."""
@@ -739,3 +736,9 @@ class Size(tuple[int, ...]):
     def __getitem__(self, index: SupportsIndex) -> int: ...
     @overload
     def __getitem__(self, index: slice) -> Size: ...
+
+class layout:
+    """How the memory of a tensor is organised: `strided`."""
+
+class memory_format:
+    """How the dimensions of a tensor follow each other in memory."""

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from .devices import device
-from .tensor import Tensor, _Named
+from .tensor import Tensor, layout, memory_format
 
 Number: TypeAlias = (int | float | bool | complex | np.generic
                      )    # noqa: UP007  (a checker reads it at any version)
@@ -17,5 +17,5 @@ Dims: TypeAlias = Union[int, Sequence[int]]                               # noqa
 Ints: TypeAlias = Union[int, Sequence[int]]                               # noqa: UP007
 Index: TypeAlias = (None | int | slice | EllipsisType | Tensor | np.ndarray | Sequence[Any]
                     | tuple[Any, ...])    # noqa: UP007
-MemoryFormat: TypeAlias = _Named
-Layout: TypeAlias = _Named
+MemoryFormat: TypeAlias = memory_format
+Layout: TypeAlias = layout

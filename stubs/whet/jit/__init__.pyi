@@ -7,10 +7,21 @@ from whet.jit.errors import TraceWarning as TraceWarning
 from whet.jit.trace import Traced as Traced
 from whet.jit.dispatch.switch import disable as disable
 
+F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 
+def annotate(the_type: Any, the_value: Any) -> Any: """The value: its type is for a script compiler."""
+@overload
+def ignore(drop: F, **kwargs: Any) -> F: """A mark for a script compiler, `@ignore` or `@ignore()`: the function itself."""
+@overload
+def ignore(drop: bool = False, **kwargs: Any) -> Callable[[F], F]: """A mark for a script compiler, `@ignore` or `@ignore()`: the function itself."""
+def is_scripting() -> bool: """False: no code is scripted."""
+def is_tracing() -> bool: ...
+def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F: """`trace` of a function or a module, whose Python need not be TorchScript."""
+def script_if_tracing(fn: F) -> F: """The function itself: a recording follows its loops and branches as it is."""
 @overload
 def trace(fn: Callable[P, R], example_inputs: Any = None, *, strict: bool = False, verify: str = 'sample', rewrites: Sequence[str] = (), dynamic: bool | Mapping[str, Mapping[int, Dim | str]] | None = None) -> Traced[P, R]: ...
 @overload
 def trace(fn: None = None, example_inputs: Any = None, *, strict: bool = False, verify: str = 'sample', rewrites: Sequence[str] = (), dynamic: bool | Mapping[str, Mapping[int, Dim | str]] | None = None) -> Callable[[Callable[P, R]], Traced[P, R]]: ...
+def unused(fn: F) -> F: """A mark for a script compiler: the function itself."""

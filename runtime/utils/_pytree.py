@@ -1,0 +1,170 @@
+"""Containers as trees: their leaves in order, and what builds them up again.
+
+PyTorch has no public form of these functions, so programs take them from where they are.
+"""
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class _Node(NamedTuple):
+    """How containers of a class are taken apart and put together."""
+    flatten: Any
+    unflatten: Any
+
+
+def _of_dict(d):
+    return list(d.values()), list(d)
+
+
+SUPPORTED_NODES: dict[Any, _Node] = {
+    tuple: _Node(lambda t: (list(t), None), lambda parts, _: tuple(parts)),
+    list: _Node(lambda x: (list(x), None), lambda parts, _: list(parts)),
+    dict: _Node(_of_dict, lambda parts, keys: dict(zip(keys, parts))),
+    OrderedDict: _Node(_of_dict, lambda parts, keys: OrderedDict(zip(keys, parts))),
+    defaultdict: _Node(
+        lambda d: (list(d.values()), (d.default_factory, list(d))),
+        lambda parts, told: defaultdict(told[0], zip(told[1], parts))),
+    deque: _Node(lambda d: (list(d), d.maxlen), lambda parts, most: deque(parts, maxlen=most)),
+    namedtuple: _Node(lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))}
+
+
+def register_pytree_node(cls, flatten_fn, unflatten_fn, **names):
+    """Containers of a class are trees: `flatten_fn(x)` gives (parts, context), and
+    `unflatten_fn(parts, context)` builds one."""
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node")
+    SUPPORTED_NODES[cls] = _Node(flatten_fn, unflatten_fn)
+
+
+def _kind(tree):
+    """The class under which a container is known, or None for a leaf."""
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return namedtuple
+    return type(tree) if type(tree) in SUPPORTED_NODES else None
+
+
+@dataclass
+class TreeSpec:
+    """What is left of a tree without its leaves."""
+    type: Any
+    context: Any
+    children_specs: list
+
+    def __post_init__(self):
+        self.num_nodes = 1 + sum(c.num_nodes for c in self.children_specs)
+        self.num_leaves = sum(c.num_leaves for c in self.children_specs) if self.type else 1
+        self.num_children = len(self.children_specs)
+
+    def is_leaf(self):
+        return self.type is None
+
+    def unflatten(self, leaves):
+        """The tree with these leaves."""
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but "
+                             f"the spec refers to a pytree that holds {self.num_leaves} items")
+        return self._built(iter(leaves))
+
+    def _built(self, leaves):
+        if self.type is None:
+            return next(leaves)
+        return SUPPORTED_NODES[self.type].unflatten(
+            [c._built(leaves) for c in self.children_specs], self.context)
+
+    def flatten_up_to(self, tree):
+        """The parts of a tree of the same form, where this one has leaves."""
+        if self.type is None:
+            return [tree]
+        if _kind(tree) is not self.type:
+            raise ValueError(f"Type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
+        parts, context = SUPPORTED_NODES[self.type].flatten(tree)
+        if self.type in (dict, OrderedDict) and set(context) == set(self.context):
+            parts = [tree[k] for k in self.context]
+        elif context != self.context or len(parts) != self.num_children:
+            raise ValueError(
+                f"Node arity or context mismatch; expected {self.num_children} parts with "
+                f"{self.context!r}, but got {len(parts)} with {context!r}.")
+        return [x for c, p in zip(self.children_specs, parts) for x in c.flatten_up_to(p)]
+
+
+class LeafSpec(TreeSpec):
+    """A leaf."""
+
+    def __init__(self):
+        super().__init__(None, None, [])
+
+
+def _split(tree, leaves, is_leaf):
+    kind = _kind(tree)
+    if kind is None or is_leaf is not None and is_leaf(tree):
+        leaves.append(tree)
+        return LeafSpec()
+    parts, context = SUPPORTED_NODES[kind].flatten(tree)
+    return TreeSpec(kind, context, [_split(p, leaves, is_leaf) for p in parts])
+
+
+def tree_flatten(tree, is_leaf=None):
+    """(leaves in order, the `TreeSpec`)
+
+    >>> from whet.utils._pytree import tree_flatten, tree_unflatten
+    >>> leaves, spec = tree_flatten({"a": 1, "b": [2, (3, 4)]})
+    >>> leaves, tree_unflatten([10 * x for x in leaves], spec)
+    ([1, 2, 3, 4], {'a': 10, 'b': [20, (30, 40)]})
+    """
+    leaves: list = []
+    spec = _split(tree, leaves, is_leaf)
+    return leaves, spec
+
+
+def tree_unflatten(leaves, treespec):
+    """The tree of this form with these leaves."""
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree, is_leaf=None):
+    """The leaves, in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree, is_leaf=None):
+    """The `TreeSpec` of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func, tree, *rests, is_leaf=None):
+    """The tree with func(leaf, ...) for each leaf, and for what lies there in trees of its form.
+
+    >>> from whet.utils._pytree import tree_map
+    >>> tree_map(lambda a, b: a + b, [1, (2, 3)], [10, (20, 30)])
+    [11, (22, 33)]
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, leaves, *(spec.flatten_up_to(r) for r in rests)))
+
+
+def tree_map_(func, tree, *rests, is_leaf=None):
+    """Call func(leaf, ...) for each leaf; the tree as it was."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    for parts in zip(leaves, *(spec.flatten_up_to(r) for r in rests)):
+        func(*parts)
+    return tree
+
+
+def tree_map_only(type_or_predicate, func, tree, is_leaf=None):
+    """`tree_map` of leaves of a type, or of those for which a predicate holds."""
+    wanted = (type_or_predicate
+              if callable(type_or_predicate) and not isinstance(type_or_predicate, type) else
+              lambda x: isinstance(x, type_or_predicate))
+    return tree_map(lambda x: func(x) if wanted(x) else x, tree, is_leaf=is_leaf)
+
+
+def tree_all(pred, tree, is_leaf=None):
+    """Does a predicate hold for all leaves?"""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred, tree, is_leaf=None):
+    """Does a predicate hold for any leaf?"""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
