@@ -193,6 +193,9 @@ class Code:
         if pred[0] == "u" and not a.is_float:
             return self.v("i1", f"{self.unsigned(a, isinstance(b, Const))} "
                                 f"{_SIGNED['s' + pred[1:]]} {self.unsigned(b)}")
+        if pred == "ord":
+            return self.v("i1",
+                          " & ".join(f"({x} == {x})" for x in dict.fromkeys((typed(a), typed(b)))))
         x, y = self.bare(a, b)
         if pred == "one":
             return self.v("i1", f"({x} < {y}) | ({x} > {y})")

@@ -176,7 +176,6 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
                   max(1, pointer.get_element_ty().primitive_bitwidth // 8))
             return old(self, pointer, *args)
         put(B, name, new)
-
     knob = knobs.runtime.interpret
     put(B, "cast_impl", cast(B.cast_impl))
     put(B, "create_fp_to_fp", cast(B.create_fp_to_fp))
@@ -184,6 +183,7 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     put(B, "create_splat", splat)
     put(ti.ReduceOps, "generic_reduce", reduce)
     put(JITFunction, "__call__", lambda self, *args, **kwargs: _rewritten(self.fn)(*args, **kwargs))
+    put(B, "create_atomic_rmw", _checked_update(B.create_atomic_rmw, check))
     checked("create_masked_load", "load")
     checked("create_masked_store", "store")
     scope = ti._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
@@ -195,6 +195,14 @@ def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
         scope.restore()
         for obj, name, value, had in reversed(undo):
             setattr(obj, name, value) if had else delattr(obj, name)
+
+
+def _checked_update(update: Callable[..., Any], check: Callable[..., Any]) -> Callable[..., Any]:
+    def new(self: Any, kind: Any, pointer: Any, value: Any, mask: Any, *rest: Any) -> Any:
+        check("update", pointer.data, mask.data,
+              max(1, pointer.get_element_ty().primitive_bitwidth // 8))
+        return update(self, kind, pointer, value, mask, *rest)
+    return new
 
 
 def _checked(regions: Sequence[tuple[int, int]]) -> Callable[..., Any]:

@@ -188,14 +188,19 @@ def divide(sums, at, more):
     count = partial(memory.empty(sums.shape, I64))
     filled(count, 0)
     combine(count, at, table(np.ones(1, I64)), "sum")
+    root = mean_of(FROM_NUMPY[sums.dtype].short, sums.dtype.kind == "f", int(more))
+    Pointwise("mean", (root,), 2)([sums, count], [sums])
+
+
+def mean_of(short, is_float, more):
+    """The mean of a sum, of a type, and of how many there were beside `more`; the sum of none."""
     x, n = s.args(2)
-    touched, n = s.gt(n, 0), n + int(more)
-    short = FROM_NUMPY[sums.dtype].short
-    if sums.dtype.kind == "f":
+    touched, n = s.gt(n, 0), n + more
+    if is_float:
         mean = s.cast(s.cast(x, "f64") / s.cast(n, "f64"), short)
     else:
         mean = s.cast(s.floordiv(s.cast(x, "i64"), n), short)
-    Pointwise("mean", (s.where(touched, mean, x),), 2)([sums, count], [sums])
+    return s.where(touched, mean, x)
 
 
 def filled(out, value):

@@ -8,6 +8,7 @@ from whet.cpu.reduce import accumulator
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 from whet.cpu.rows import REFERENCE, contiguous
 
+FLOATS = ("f16", "bf16", "f32", "f64")
 _found: dict = {}
 
 
@@ -36,12 +37,15 @@ def logcumsumexp(x, axis):
     return _run("logsumexp", x, axis, x.dtype)[0]
 
 
+def out_type(dtype):
+    """The type of sums and products of elements of a type."""
+    name = NAMES[dtype]
+    return dtype if name[0] == "c" or name in FLOATS else np.dtype("i8")
+
+
 def _sums(kind, x, axis, out_dtype):
-    name = NAMES[x.dtype]
-    floats = ("f16", "bf16", "f32", "f64")
-    out = (np.dtype(out_dtype) if out_dtype is not None else
-           x.dtype if name[0] == "c" or name in floats else np.dtype("i8"))
-    if x.dtype != out and NAMES[out] in (*floats, "bool"):
+    out = np.dtype(out_dtype) if out_dtype is not None else out_type(x.dtype)
+    if x.dtype != out and NAMES[out] in (*FLOATS, "bool"):
         # element by element, first; integers may as well be cut at the end
         x = x.astype(out)
     return _run(kind, x, axis, out)[0]

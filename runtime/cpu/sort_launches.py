@@ -126,13 +126,17 @@ def middle(x, ignore_nan):
     marks = partial(memory.empty(x.shape, np.int64))
     Pointwise("nan", (s.cast(s.isnan(s.arg(0)), "i64"),), 1)([x], [marks])
     count = partial(reduce("sum", marks, (1,), True))
-    nans, out = s.arg(0), partial(memory.empty(count.shape, np.int64))
-    if ignore_nan:
-        at = s.where(nans < n, s.floordiv(n - 1 - nans, 2), 0)
-    else:
-        at = s.where(nans > 0, n - nans, (n - 1) // 2)
-    Pointwise("middle", (at,), 1)([count], [out])
+    out = partial(memory.empty(count.shape, np.int64))
+    Pointwise("middle", (middle_column(n, ignore_nan),), 1)([count], [out])
     return out
+
+
+def middle_column(n, ignore_nan):
+    """The column of the median in a sorted row of n, of how many NaNs there are."""
+    nans = s.arg(0)
+    if ignore_nan:
+        return s.where(nans < n, s.floordiv(n - 1 - nans, 2), 0)
+    return s.where(nans > 0, n - nans, (n - 1) // 2)
 
 
 def searchsorted(sequence, values, right):

@@ -124,7 +124,9 @@ def set_stream(stream: Stream | None) -> None:
 
 def synchronize(device: Any = None) -> None:
     """Wait for all work of a device; an error of earlier work is raised here."""
-    _m.machine().driver.synchronize(_streams.index_of(device))
+    index, machine = _streams.index_of(device), _m.machine()
+    machine.driver.synchronize(index)
+    machine.checks[index].settle()
 
 
 # ---- memory --------------------------------------------------------------------------------------

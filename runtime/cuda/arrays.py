@@ -17,6 +17,9 @@ from .allocator import Held
 
 BASIC = (int, np.integer, slice, type(None), type(Ellipsis))
 
+# NumPy's functions whose result is a view of their first operand
+VIEWS = frozenset((np.broadcast_to, np.moveaxis, np.swapaxes, np.transpose))
+
 
 # (elements, what to put there): `whet.cuda.execute` brings it
 write_elements: Any = None
@@ -151,6 +154,7 @@ class DeviceArray:
         else:
             raw = np.empty(high - low, np.uint8)
             machine.driver.copy_and_wait(address(raw), low, high - low, stream)
+            machine.checks[self.index].settle(stream)
         laid = np.ndarray(self.shape, self.dtype, raw, self.address - low, self.strides)
         return laid if high - low == self.nbytes or non_blocking else laid.copy(order="K")
 
@@ -172,7 +176,9 @@ class DeviceArray:
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use "
                         "Tensor.cpu() to copy the tensor to host memory first.")
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> NoReturn:
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> DeviceArray:
+        if func in VIEWS and args and args[0] is self:
+            return self.view_as(func(self.geometry, *args[1:], **kwargs))
         self.refuse(f"numpy.{func.__name__}")
 
     def __setitem__(self, item: Any, value: Any) -> None:

@@ -13,16 +13,17 @@ import numpy as np
 from .. import devices
 from ..autograd import modes
 from . import arrays as _arrays
+from . import gathers, moves, order, pointwise, scans, scatters, transfers
 from . import machine as m
-from . import pointwise, transfers
 from .arrays import DeviceArray, empty, is_here
+from .errors import NoForm
 from .pinned import lent_of
 from .transfers import pinned_copy
 
 UNRECORDED = "it uses a CUDA device, and recordings are of the CPU alone"
 devices.beyond = sys.modules[__name__]
 existing = m.existing
-__all__ = ["existing", "is_here", "pinned_copy"]
+__all__ = ["existing", "is_here", "order", "pinned_copy", "scans", "scatters"]
 
 
 def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -33,7 +34,80 @@ def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     modes.beyond(UNRECORDED)
     if op.is_view:
         return view(op, arrays, attrs)
-    return op.on_device(arrays, attrs, index)
+    try:
+        return op.on_device(arrays, attrs, index)
+    except NoForm:
+        return by_host(op, arrays, attrs, index)
+
+
+def by_facts(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
+    """What an op gives, by what it says of itself: how it is done there, the elements that it
+    gathers, the copies that it makes; or else the CPU computes it."""
+    if op.there is not None:
+        return op.there(*arrays, **attrs)
+    named = None if op.named is None else op.named(*arrays, **attrs)
+    if named is not None:
+        return gathers.take(op.name, arrays[0], named)
+    if op.shape is not None:
+        return moves.run(op, arrays, attrs, index)
+    return by_host(op, arrays, attrs, index)
+
+
+def outside() -> int:
+    """How many frames of this package are above the user's line."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("whet."):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+_told: set[str] = set()             # the ops that were warned of
+
+
+def by_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
+    """What an op gives, computed by the CPU: operands are copied there and the results back."""
+    if op.name not in _told:
+        _told.add(op.name)
+        modes.warn(f"{op.name}: there is no kernel for 'cuda:{index}' yet. The CPU computes it: "
+                   "operands are copied there, with a wait, and results back. This is said once "
+                   "for each op.", UserWarning, outside())
+    made = op.forward(*[on_host(a) for a in arrays], **attrs)
+    if type(made) is tuple:
+        return tuple([transfers.to_device(np.asarray(a), index, False) for a in made])
+    return transfers.to_device(np.asarray(made), index, False)
+
+
+# ---- ops that write into their first operand -----------------------------------------------------
+def write_over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+    """Make the copies that an op states, or put its values at their places. False where it says
+    nothing of the kind: nothing was done."""
+    if op.moves is not None:
+        moves.over(op, arrays, attrs)
+        return True
+    written = None if op.written is None else op.written(*arrays, **attrs)
+    if written is None or not scatters.knows(arrays[0], written):
+        return False
+    if any(type(a) is DeviceArray and pointwise.overlaps(a, arrays[0]) for a in arrays[1:]):
+        return False
+    scatters.write(op.name, arrays[0], written)
+    return True
+
+
+def written_over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
+    """The same into a copy of the first operand."""
+    out = pointwise.copied(arrays[0])
+    if write_over(op, (out, *arrays[1:]), attrs):
+        return out
+    return by_host(op, arrays, attrs, index)
+
+
+def summed_at(g: DeviceArray, named: Any, size: tuple[int, ...]) -> DeviceArray:
+    """Sums of slices at the places that indices name, of an array of zeros."""
+    from ..ops.named_places import Written
+    out = empty(g.index, tuple(size), g.dtype)
+    pointwise.fill(out, 0)
+    scatters.write("index", out, Written(named, g, "sum"))
+    return out
 
 
 def device_of(name: str, arrays: Sequence[Any]) -> int | None:
@@ -129,10 +203,3 @@ def laid(a: DeviceArray, strides: tuple[int, ...]) -> DeviceArray:
 def on_host(a: Any) -> Any:
     """An array whose elements can be read, after a wait where they are on a device."""
     return a.to_host() if type(a) is DeviceArray else a
-
-
-def refuse(op: Any, index: int) -> None:
-    """The error of an op whose family does not compute on devices."""
-    raise NotImplementedError(
-        f"{op.name}: ops of the family `{op.family}` have no form for 'cuda:{index}' yet. "
-        "Use `.cpu()` to compute on the CPU.")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .allocator import Allocator
+from .checks import Checks
 from .driver import Driver
 from .pinned import PinnedMemory
 
@@ -26,6 +27,7 @@ class Machine:
     def __init__(self, driver: Driver) -> None:
         self.driver, self.process = driver, os.getpid()
         self.allocators = [Allocator(driver, d) for d in range(driver.count())]
+        self.checks = [Checks(driver, d) for d in range(driver.count())]
         self.pinned = PinnedMemory(driver)
         self.default_streams: dict[int, int] = {}
         self.streams: dict[tuple[int, int], deque[int]] = {}

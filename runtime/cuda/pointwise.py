@@ -12,6 +12,7 @@ from ..ir import kernel as K
 from ..ir import scalar as S
 from ..ir.spans import span
 from .arrays import DeviceArray, empty
+from .errors import NoForm
 from .launch import launch
 
 NARROW = 1 << 31                    # places below this are computed in 32 bits
@@ -37,7 +38,7 @@ def compute(op: Any, inputs: Sequence[Any], index: int,
         outs = [empty(index, *new) for new in news]
     shape = outs[0].shape
     if None in typed.names:
-        raise NotImplementedError(f"{op.name}: no form of it for CUDA devices yet, for this type")
+        raise NoForm(f"{op.name}: no form of it for CUDA devices yet, for this type")
     if outs[0].size:
         _run(typed, inputs, places, outs, shape, index, op.name)
     return list(outs)
@@ -88,7 +89,7 @@ def _lowered(kernel: K.Pointwise, dims: int, wide: bool, name: str) -> Any:
         try:
             found = _sources[key] = lower.lower(kernel, dims, wide)
         except Unsupported as error:
-            raise NotImplementedError(f"{name}: no form of it for CUDA devices yet, for this "
+            raise NoForm(f"{name}: no form of it for CUDA devices yet, for this "
                                       f"type ({error.args[0]})") from None
     return found
 

@@ -13,6 +13,7 @@ from ..ir import kernel as K
 from ..ir import scalar as S
 from ..ir.outline import broadcast_shapes
 from .arrays import DeviceArray, empty
+from .errors import NoForm
 from .launch import launch
 from .pointwise import copied, is_wide
 
@@ -75,7 +76,7 @@ def _lowered(contract: Any, kind: str, numbers: dict[str, int], wide: bool) -> A
         try:
             found = _sources[key] = lower.lower(contract, kind, ones, wide)
         except Unsupported as error:
-            raise NotImplementedError("matmul: no form of it for CUDA devices yet, for this type "
+            raise NoForm("matmul: no form of it for CUDA devices yet, for this type "
                                       f"({error.args[0]})") from None
     return found
 
@@ -85,7 +86,7 @@ def of_matrices(arrays: Sequence[Any], epilogue: Any = None,
     """The same; matrices in many batch dimensions are moved where they must lie along one."""
     a, b = arrays
     if a.dtype.kind == "c":
-        raise NotImplementedError("matmul: no form of it for CUDA devices yet, for complex numbers")
+        raise NoForm("matmul: no form of it for CUDA devices yet, for complex numbers")
     try:
         return matmul(a, b, epilogue, operands)
     except ValueError:

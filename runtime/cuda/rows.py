@@ -10,6 +10,7 @@ import numpy as np
 from ..dtypes import SHORT
 from ..ir import rows as R
 from .arrays import DeviceArray, empty
+from .errors import NoForm
 from .launch import launch
 from .pointwise import copied, is_wide
 
@@ -74,7 +75,7 @@ def _lowered(program: R.Program, layout: Any, tile: Any, wide: bool) -> Any:
     try:
         return lower.lower(program, layout, tile, wide)
     except Unsupported as error:
-        raise NotImplementedError(f"{program.name}: no form of it for CUDA devices yet, for this "
+        raise NoForm(f"{program.name}: no form of it for CUDA devices yet, for this "
                                   f"type ({error.args[0]})") from None
 
 
@@ -83,7 +84,7 @@ def of_op(op: Any, arrays: Sequence[Any], attrs: Any, index: int) -> list[Device
     kept as 1, where the op keeps them."""
     full = arrays[0]
     if full.dtype.kind == "c":
-        raise NotImplementedError(f"{op.name}: no form of it for CUDA devices yet, for complex "
+        raise NoForm(f"{op.name}: no form of it for CUDA devices yet, for complex "
                                   "numbers")
     program, operands, axes = op.as_rows(*arrays, **attrs)
     outs = run(program, operands, axes, index)

@@ -55,6 +55,7 @@ class Stream:
     def synchronize(self) -> None:
         """Wait for all work; an error of earlier work is raised here."""
         self._machine.driver.synchronize_stream(self.cuda_stream)
+        self._machine.checks[self.device_index].settle(self.cuda_stream)
 
     def record_event(self, event: Event | None = None) -> Event:
         """An event behind the work so far."""

@@ -125,7 +125,7 @@ def mvlgamma(input, p):
         input = input.to(dtypes.get_default_dtype())
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    steps = F["arange"](0, p, dtype=input.dtype) * -0.5
+    steps = F["arange"](0, p, dtype=input.dtype, device=input.device) * -0.5
     return F["lgamma"](input.unsqueeze(-1) + steps).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 
 

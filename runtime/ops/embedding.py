@@ -63,7 +63,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
         _renorm(weight, flat, max_norm, norm_type)
     rows = F["index_select"](weight, 0, flat)
     if rows.requires_grad and (padding_idx is not None or scale_grad_by_freq):
-        factor = F["ones"](flat.shape[0], 1, dtype=rows.dtype)
+        factor = F["ones"](flat.shape[0], 1, dtype=rows.dtype, device=rows.device)
         if scale_grad_by_freq and flat.numel():
             factor = (
                 1.0
@@ -96,7 +96,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
                 f"of fixed length sequences. However, found offsets of type {type(offsets)}")
         bags, width = input.shape
-        owner = F["arange"](bags).repeat_interleave(width)
+        owner = F["arange"](bags, device=input.device).repeat_interleave(width)
     elif input.ndim == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
@@ -110,15 +110,16 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         if not include_last_offset:
             ends = [*ends, input.shape[0]]
         bags = len(ends) - 1
-        owner = F["repeat_interleave"](F["arange"](bags),
+        owner = F["repeat_interleave"](F["arange"](bags, device=input.device),
                                        F["tensor"]([b - a for a, b in zip(ends, ends[1:])],
-                                                   dtype=int64))
+                                                   dtype=int64, device=input.device))
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     flat = input.reshape(-1)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
-    keep = (F["ones"](flat.shape[0], dtype=rows.dtype) if padding_idx is None else
+    keep = (F["ones"](flat.shape[0], dtype=rows.dtype, device=rows.device)
+            if padding_idx is None else
             (flat != padding_idx % weight.shape[0]).to(rows.dtype))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
@@ -127,11 +128,13 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         index = owner.unsqueeze(1).expand(flat.shape[0], d)
         low = F["where"](keep.unsqueeze(1) > 0, rows, float("-inf"))
         r = F["full"]((bags, d), float("-inf"),
-                      dtype=rows.dtype).scatter_reduce(0, index, low, "amax", include_self=True)
+                      dtype=rows.dtype, device=rows.device).scatter_reduce(
+                          0, index, low, "amax", include_self=True)
         return F["where"](r == float("-inf"), 0.0, r)
-    r = F["zeros"](bags, d, dtype=rows.dtype).index_add(0, owner, rows * keep.unsqueeze(1))
+    r = F["zeros"](bags, d, dtype=rows.dtype, device=rows.device).index_add(
+        0, owner, rows * keep.unsqueeze(1))
     if mode == "mean":
-        count = F["zeros"](bags, dtype=rows.dtype).index_add(0, owner, keep)
+        count = F["zeros"](bags, dtype=rows.dtype, device=rows.device).index_add(0, owner, keep)
         r = r / count.clamp_min(1).unsqueeze(1)
     return r
 
@@ -169,4 +172,4 @@ def one_hot(tensor, num_classes=-1):
         num_classes = ask(count, tensor)
     else:
         ask(check, tensor)
-    return (tensor.unsqueeze(-1) == F["arange"](num_classes)).to(int64)
+    return (tensor.unsqueeze(-1) == F["arange"](num_classes, device=tensor.device)).to(int64)

@@ -1,5 +1,6 @@
 """Gathering along one dimension. Places are checked before anything is read or written."""
 import builtins
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from .batching import shifted
 from .creation import empty_array, zeros
 from .from_data import tensor
 from .index_ops import in_bounds, index_op, put_in, put_op
+from .named_places import Named
 from .pointwise_family import inplace
 from .registry import Op, about_numbers, apply, ask, has_negative, is_tensor
 from .samples import Sample
@@ -47,6 +49,9 @@ class WriteOp(Op):
     """An op that changes some elements of its first input: `write(a, *arrays, **attrs)` does it
     in place, where no kernel does (`put`)."""
 
+    # written(a, *arrays, **attrs): a `Written`, or None
+    written: Any = None
+
     def __init__(self, name, write, vjp, put=None, **kw):
         self.by_numpy, self.put = write, put
         super().__init__(name, None, vjp, **kw)
@@ -58,18 +63,11 @@ class WriteOp(Op):
 
     def on_device(self, arrays, attrs, index):
         """A copy, some elements of which are written over."""
-        if self.moves is None:
-            devices.beyond.refuse(self, index)
-        from ..cuda import moves
-        return moves.over_copy(self, arrays, attrs)
+        return devices.beyond.written_over(self, arrays, attrs, index)
 
     def write_on_device(self, arrays, attrs):
-        """The copies that the op states, into the first operand."""
-        if self.moves is None:
-            return False
-        from ..cuda import moves
-        moves.over(self, arrays, attrs)
-        return True
+        """The copies that the op states, or what it puts at places, into the first operand."""
+        return devices.beyond.write_over(self, arrays, attrs)
 
     def forward(self, a, *arrays, **attrs):
         r = np.array(a, order="C")
@@ -146,6 +144,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
 gather_op.any_sizes = True
 gather_op.memo = True
 gather_op.alone = lambda a, index, dim: places.picked(a, places.of_elements(a.shape, index, dim))
+gather_op.named = lambda a, index, dim: Named((index,), (dim,), each=True, error=RuntimeError)
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 
 
@@ -229,6 +228,8 @@ def take(input, index):
 
 def _check_flat(index, n):
     a = index._array
+    if devices.is_elsewhere(a):             # its kernel looks
+        return
     if a.size and not n:
         raise IndexError("take(): tried to take from an empty tensor")
     bad = a[(a < -n) | (a >= n)]

@@ -370,10 +370,10 @@ def _svd_vjp(g, y, a, *, full_matrices):
     u, vh = u[..., :k], vh[..., :k, :]
     v, uh = _h(vh), _h(u)
     inner = (gs.diag_embed().to(u.dtype)
-             if gs is not None else F["zeros"](*s.shape, k, dtype=u.dtype))
+             if gs is not None else F["zeros"](*s.shape, k, dtype=u.dtype, device=u.device))
     e = s.unsqueeze(-2) ** 2 - s.unsqueeze(-1) ** 2
-    e = e + F["eye"](k, dtype=e.dtype)
-    off = 1 - F["eye"](k, dtype=e.dtype)
+    e = e + F["eye"](k, dtype=e.dtype, device=e.device)
+    off = 1 - F["eye"](k, dtype=e.dtype, device=e.device)
     result = None
     if gu is not None:
         gu = gu[..., :k]
@@ -425,10 +425,10 @@ def _eigh_vjp(g, y, _a, *, upper):
     gw, gv = g
     n = w.shape[-1]
     inner = (gw.diag_embed().to(v.dtype)
-             if gw is not None else F["zeros"](*w.shape, n, dtype=v.dtype))
+             if gw is not None else F["zeros"](*w.shape, n, dtype=v.dtype, device=v.device))
     if gv is not None:
-        gap = w.unsqueeze(-2) - w.unsqueeze(-1) + F["eye"](n, dtype=w.dtype)
-        inner = inner + (_h(v) @ gv) / gap * (1 - F["eye"](n, dtype=w.dtype))
+        gap = w.unsqueeze(-2) - w.unsqueeze(-1) + F["eye"](n, dtype=w.dtype, device=w.device)
+        inner = inner + (_h(v) @ gv) / gap * (1 - F["eye"](n, dtype=w.dtype, device=w.device))
     full = v @ inner @ _h(v)
     return [(full + _h(full)) / 2]               # the matrix is symmetric, and so is its gradient
 
@@ -521,7 +521,7 @@ def _lu_vjp(g, y, a):
     g, lu = g[0], y[0]
     m, n = a.shape[-2:]
     k = min(m, n)
-    lower = lu[..., :k, :k].tril(-1) + F["eye"](k, dtype=lu.dtype)
+    lower = lu[..., :k, :k].tril(-1) + F["eye"](k, dtype=lu.dtype, device=lu.device)
     upper = lu[..., :k, :k].triu()
     gl, gu = g[..., :k, :k].tril(-1), g[..., :k, :k].triu()
     if n > k:                                       # the rest of U is L^-1 @ the rest of A

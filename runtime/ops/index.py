@@ -8,7 +8,7 @@ import builtins
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import devices, dtypes, indexing
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..dtypes import FLOAT, INT
@@ -234,7 +234,7 @@ def __getitem__(self, index):
             plain = _plain(index)
             if plain is not None:
                 return view_of(self, self._array[plain])
-            if type(index) is Tensor:
+            if type(index) is Tensor and devices.beyond is None:
                 i = index._array
                 if i.dtype == np.bool_ and i.ndim and i.shape == self._array.shape:
                     return wrap(self._array[i])
@@ -245,13 +245,18 @@ def __getitem__(self, index):
             pass
     if (type(index) is Tensor and index._array.ndim and index._array.dtype == np.int64
             and self._array.ndim):
-        return apply(index_op, (self, index), _FIRST)
+        return apply(index_op, (self, *_beside(self, [index])), _FIRST)
     found = _Index(self._array.shape, index)
     if not found.at:
         return found.view(self)
     t = self if found.whole else found.view(self)
     dims, places = found.places()
-    return apply(index_op, (t, *places), {"dims": dims})
+    return apply(index_op, (t, *_beside(t, places)), {"dims": dims})
+
+
+def _beside(t, places):
+    """Index tensors on the device of what they index."""
+    return places if devices.beyond is None else [i.to(t.device) for i in places]
 
 
 METHODS["__getitem__"] = __getitem__
@@ -318,7 +323,7 @@ def __setitem__(self, index, value):
     dims, places = found.places()
     if value.dtype is not t.dtype:
         value = value.to(t.dtype)
-    put_in(t, places, dims, value, False)
+    put_in(t, _beside(t, places), dims, value, False)
 
 
 def _check_expands(have, want):

@@ -4,7 +4,7 @@ import builtins
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..cpu import memory, places, taped_launches
 from ..cpu import take as picks
 from ..cpu.pointwise import Pointwise
@@ -14,6 +14,7 @@ from . import onnx_places as in_onnx
 from .batching import aligned, repeated
 from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
+from .named_places import Named, Written, out_of_bounds
 from .pointwise_family import inplace
 from .registry import Op, about_numbers, apply
 from .samples import Sample
@@ -22,6 +23,8 @@ from .samples import Sample
 def in_bounds(index, n, dim, *, negative=True, error=IndexError):
     """An index array as non-negative int64 places of a dimension of size n; raises if one lies
     outside."""
+    if devices.is_elsewhere(index):         # its kernel looks
+        return index
     i = index if index.dtype == np.int64 else index.astype(np.int64)
     if not i.size:
         return i
@@ -30,10 +33,7 @@ def in_bounds(index, n, dim, *, negative=True, error=IndexError):
         return i
     low, high = int(i.min()), int(i.max())
     if high >= n or low < (-n if negative else 0):
-        bad = high if high >= n else low
-        raise about_numbers(error(
-            f"index {bad} is out of bounds for dimension {dim} with size {n}"
-            if n or not negative else "index is out of bounds for dimension with size 0"))
+        raise about_numbers(out_of_bounds(high, low, n, dim, negative, error))
     return np.where(i < 0, i + n, i)
 
 
@@ -257,6 +257,8 @@ index_op.doc = "Elements at index tensors of one shape, one for each of the dime
 index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,),
                   batch=_index_sum_each, onnx=in_onnx.summed_at_index)
 index_sum_op.any_sizes = True
+index_sum_op.there = lambda g, *index, size, dims: devices.beyond.summed_at(
+    g, Named(index, dims, wraps=True), size)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
 index_sum_op.put = lambda out, g, *index, size, dims: _put_slices(
     out, g, *index, dims=dims, accumulate=True)
@@ -264,6 +266,7 @@ index_sum_op.put_alone = lambda out, g, *index, size, dims: _put_alone(
     out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
 index_op.alone = lambda a, *index, dims: places.picked(a, places.of_several(a.shape, index, dims))
+index_op.named = lambda a, *index, dims: Named(index, dims, wraps=True)
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
     dims) - 1 else None
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only
@@ -277,6 +280,19 @@ class _PutOp(Op):
         r = np.array(a, order="C")
         self.write(r, values, *index, dims=dims, accumulate=accumulate)
         return r
+
+    @staticmethod
+    def written(a, values, *index, dims, accumulate):
+        """What is put where."""
+        return Written(Named(index, dims, wraps=True), values, "sum" if accumulate else "put")
+
+    def on_device(self, arrays, attrs, index):
+        """A copy, some elements of which are written over."""
+        return devices.beyond.written_over(self, arrays, attrs, index)
+
+    def write_on_device(self, arrays, attrs):
+        """The same over the first operand."""
+        return devices.beyond.write_over(self, arrays, attrs)
 
     put = staticmethod(_put_slices)
     put_alone = staticmethod(_put_alone)

@@ -10,6 +10,7 @@ from .creation import empty_array, zeros
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, along, check_index, longs, places_of, writes
 from .index_ops import add_at, in_bounds, index_op
+from .named_places import Named, Written
 from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .scatter import combined, flat_for_write, reduce_into, scatter_reduce_vjp
@@ -19,6 +20,11 @@ from .surface import function
 def _put_slices(add):
     """Write or add slices by an index, with one kernel."""
     return lambda a, source, index, dim: a.ndim > 0 and picks.put(a, index, source, dim, add)
+
+
+def _named(index, dim, error=IndexError, wraps=False):
+    """The slices that a vector of indices names."""
+    return Named((index.reshape(-1),), (dim,), wraps=wraps, error=error)
 
 
 def _index_select(a, index, dim):
@@ -62,7 +68,8 @@ def _index_select_vjp(g, _y, _x, index, dim):
     if not _x.ndim:
         return [g.reshape(()), None]
     return [
-        apply(index_add_op, (zeros(tuple(_x.shape), dtype=g.dtype), g, index), {"dim": dim}), None]
+        apply(index_add_op, (zeros(tuple(_x.shape), dtype=g.dtype, device=g.device), g, index),
+              {"dim": dim}), None]
 
 
 index_select_op = Op(
@@ -74,6 +81,8 @@ index_select_op.any_sizes = True
 index_select_op.memo = True
 index_select_op.alone = lambda a, index, dim: places.picked(
     a, places.of_slices(a.shape, index, dim))
+index_select_op.named = lambda a, index, dim: (
+    _named(index, dim) if a.ndim and index.ndim == 1 else None)
 index_select_op.picks = lambda a, index, dim: (
     (dim, False, False) if a.ndim and index.ndim == 1 else None)
 
@@ -116,6 +125,8 @@ index_add_op = WriteOp(
         Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1),
     batch=at_index(_within(RuntimeError)), onnx=in_onnx.slices_added)
 index_add_op.any_sizes = True
+index_add_op.written = lambda a, source, index, dim: (
+    Written(_named(index, dim, RuntimeError), source, "sum") if a.ndim and source.ndim else None)
 
 
 def _sliced(op, self, dim, index, source, error=RuntimeError):
@@ -178,6 +189,8 @@ index_copy_op = WriteOp(
         Sample(make(2, 3), make(2, 1), longs([1]), dim=1)], linear=(0, 1),
     batch=at_index(_within()), onnx=in_onnx.slices_copied)
 index_copy_op.any_sizes = True
+index_copy_op.written = lambda a, source, index, dim: (
+    Written(_named(index, dim), source) if a.ndim else None)
 
 
 def _check_index_copy(self, dim, index, source):
@@ -230,6 +243,8 @@ index_fill_op = WriteOp(
     onnx=in_onnx.slices_filled)
 
 
+index_fill_op.written = lambda a, value, index, dim: (
+    Written(_named(index, dim, wraps=True), value) if a.ndim else None)
 index_fill_op.put_alone = _fill_alone
 
 
@@ -291,6 +306,9 @@ index_reduce_op = WriteOp(
         for k in (True, False)], batch=at_index(_within()), onnx=in_onnx.slices_reduced)
 
 
+index_reduce_op.written = lambda a, source, index, dim, reduce, include_self: (
+    Written(_named(index, dim), source, reduce, include_self) if a.ndim == source.ndim > 0
+    else None)
 index_reduce_op.put_alone = _index_reduce_alone
 
 

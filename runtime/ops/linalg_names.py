@@ -76,9 +76,9 @@ def _torch_svd(input, some=True, compute_uv=True):
     if not compute_uv:
         s = svdvals(input)
         *batch, m, n = input.shape
-        return svd_of_old_result(F["zeros"](*batch, m, m, dtype=input.dtype),
+        return svd_of_old_result(F["zeros"](*batch, m, m, dtype=input.dtype, device=input.device),
                                  s,
-                                 F["zeros"](*batch, n, n, dtype=input.dtype))
+                                 F["zeros"](*batch, n, n, dtype=input.dtype, device=input.device))
     u, s, vh = svd(input, full_matrices=not some)
     return svd_of_old_result(u, s, _h(vh))
 

@@ -554,8 +554,8 @@ def _ctc_one(lp, label, blank):
         [0.0 if k >= 2 and ext[k] != blank and ext[k] != ext[k - 2] else low for k in range(count)],
         dtype=lp.dtype)
     if lp.shape[0] == 0:
-        return (F["zeros"]((), dtype=lp.dtype) if not label else F["full"](
-            (), math.inf, dtype=lp.dtype))
+        return (F["zeros"]((), dtype=lp.dtype, device=lp.device) if not label else F["full"](
+            (), math.inf, dtype=lp.dtype, device=lp.device))
     start = F["tensor"]([0.0 if k < 2 else low for k in range(count)], dtype=lp.dtype)
     alpha = scores[0] + start
 

@@ -142,8 +142,8 @@ def _masked_first_each(op, n, inputs, batched, attrs):
     (x, mask), size = all_batched(n, inputs, batched), attrs["size"]
     rows, rank = _ranks(mask, x._array.shape)
     at = FUNCTIONS["where"](rows & (rank < size), rank, size)
-    return zeros(n, size + 1,
-                 dtype=x.dtype).scatter(1, at, x.reshape(rows._array.shape)).narrow(1, 0, size)
+    room = zeros(n, size + 1, dtype=x.dtype, device=x.device)
+    return room.scatter(1, at, x.reshape(rows._array.shape)).narrow(1, 0, size)
 
 
 def _masked_first(a, mask, size):
@@ -156,8 +156,8 @@ def _masked_first(a, mask, size):
 # by the mask
 masked_first_op = Op(
     "masked_first", _masked_first, lambda g, _y, _a, mask, size: [
-        masked_scatter(zeros(_a.shape, dtype=g.dtype), mask, pad_to(g, (max(size, prod(
-            _a.shape)),))), None], samples=lambda make: [
+        masked_scatter(zeros(_a.shape, dtype=g.dtype, device=g.device), mask,
+                       pad_to(g, (max(size, prod(_a.shape)),))), None], samples=lambda make: [
                 Sample(make(2, 3), tensor([[True, False, True], [False, True, False]]), size=4),
                 Sample(make(2, 2), tensor([True, False]), size=2)], linear=(0,),
     batch=_masked_first_each, onnx=in_onnx.first_of_masked)

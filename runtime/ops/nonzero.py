@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..cpu import places, scan, taped_launches
 from ..ir import scalar as s
 from . import onnx_places as in_onnx
@@ -28,6 +28,9 @@ nonzero_op = Op(
     samples=lambda make: [Sample(tensor([[1, 0], [0, 2]])), Sample(make(0)), Sample(make())],
     onnx=in_onnx.places_of_true,
 )
+
+
+nonzero_op.there = lambda a: devices.beyond.scatters.nonzero(a)
 
 
 @function(out=True)

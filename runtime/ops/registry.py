@@ -88,6 +88,10 @@ class Op:
     # **attrs) is (that dimension, has every element a place of its own, or every slice?, do
     # negative ones count from the end?); None where it is more.
     picks: Any = None
+    # named(*arrays, **attrs), of an op that gathers from its first operand: a `Named`, or None
+    named: Any = None
+    # there(*arrays, **attrs): what `forward` gives, on a device
+    there: Any = None
     # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and
     # nothing was done
     put = None
@@ -168,10 +172,7 @@ class Op:
 
     def on_device(self, arrays, attrs, index):
         """What `forward` gives, on a device. A family that computes there says how."""
-        if self.shape is None:
-            devices.beyond.refuse(self, index)
-        from ..cuda import moves
-        return moves.run(self, arrays, attrs, index)
+        return devices.beyond.by_facts(self, arrays, attrs, index)
 
     def write_on_device(self, arrays, attrs):
         """The in-place form on a device; False where the result is to be computed and copied."""

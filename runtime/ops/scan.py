@@ -1,6 +1,6 @@
 """Scans: running sums, products and extrema; differences and the trapezoidal rule."""
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..cpu import scan as scans
 from ..dtypes import COMPLEX, FLOAT
 from . import dims
@@ -62,9 +62,14 @@ class ScanOp(Op):
         r = getattr(scans, self.name)(x, dim)
         return tuple(r) if type(r) is list else r
 
+    def on_device(self, arrays, attrs, index):
+        """The same order of sums on a device."""
+        return devices.beyond.scans.of_op(self.name, arrays[0], attrs["dim"])
+
 
 def _cumextreme_vjp(g, y, _x, *, dim):
-    return [FUN("zeros")(_x.shape, dtype=g[0].dtype).scatter_add(dim, y[1], g[0])]
+    zero = FUN("zeros")(_x.shape, dtype=g[0].dtype, device=g[0].device)
+    return [zero.scatter_add(dim, y[1], g[0])]
 
 
 cumsum_op = ScanOp("cumsum", lambda g, _y, _x, *, dim: [_flip_cumsum(g, dim)], in_onnx.running_sum)
@@ -98,7 +103,7 @@ def _scan(op, input, dim, dtype=None):
         raise NotImplementedError(f"\"logcumsumexp\" not implemented for '{input.dtype.letter}'")
     if not input.ndim:
         if op in (cummax_op, cummin_op):
-            return input.clone(), FUN("zeros")((), dtype=dtypes.int64)
+            return input.clone(), FUN("zeros")((), dtype=dtypes.int64, device=input.device)
         return input.clone()
     r = apply(op, (input,), {"dim": d})
     return r if dtype is None else r.to(dtype)

@@ -14,6 +14,7 @@ from .creation import zeros
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, check_index, gather, longs, places_of, writes
 from .index_ops import in_bounds, scatter_rows
+from .named_places import Named, Written
 from .pad import pad_to
 from .pointwise_family import inplace
 from .registry import apply, is_tensor
@@ -56,8 +57,13 @@ def combined(a, at, values, kind, include_self=True):
     if kind == "put":
         places.put(a, at, values)
     else:
-        places.reduce(a, at, values, kind, include_self, _start(kind, places.wider(a.dtype)))
+        places.reduce(a, at, values, kind, include_self, start_of(kind, places.wider(a.dtype)))
     return True
+
+
+def _elements(index, dim):
+    """Each element by an index of its own."""
+    return Named((index,), (dim,), each=True, error=RuntimeError)
 
 
 def _scatter_write(a, src, index, dim):
@@ -113,6 +119,7 @@ scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False),
                      samples=_scatter_samples, linear=(0, 1), batch=_scatter_each,
                      onnx=in_onnx.scattered)
 scatter_op.any_sizes = True
+scatter_op.written = lambda a, src, index, dim: Written(_elements(index, dim), src)
 scatter_op.put_alone = _each_alone("put")
 
 
@@ -136,6 +143,8 @@ scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _p
                          samples=_scatter_samples, linear=(0, 1), batch=shifted("dim"),
                          onnx=in_onnx.scatter_added)
 scatter_add_op.any_sizes = True
+scatter_add_op.written = lambda a, src, index, dim: Written(
+    _elements(index, dim), src, "sum")
 scatter_add_op.put_alone = _each_alone("sum")
 
 
@@ -191,7 +200,7 @@ def _scatter_form(self, dim, index, src, reduce, value, in_place):
         raise RuntimeError("reduce argument must be either add or multiply.")
     src = value if src is None else src
     if not is_tensor(src):
-        src = FUNCTIONS["full"](index._array.shape, src, dtype=self.dtype)
+        src = FUNCTIONS["full"](index._array.shape, src, dtype=self.dtype, device=self.device)
     kind = "sum" if reduce == "add" else "prod"
     return (scatter_reduce_ if in_place else scatter_reduce)(self, dim, index, src, kind)
 
@@ -231,7 +240,7 @@ _COMBINE = {
     "sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum, "mean": np.add}
 
 
-def _start(kind, dtype):
+def start_of(kind, dtype):
     """What a place holds before anything is combined into it."""
     if kind in ("sum", "mean", "prod"):
         return dtype.type(kind == "prod")
@@ -252,7 +261,7 @@ def reduce_into(flat, at, values, kind, include_self):
     touched = np.zeros(work.shape, bool)
     touched[at] = True
     if not include_self:
-        work[touched] = _start(kind, work.dtype)
+        work[touched] = start_of(kind, work.dtype)
     with np.errstate(all="ignore"):
         _COMBINE[kind].at(work, at, values)
         if kind == "mean":
@@ -280,7 +289,7 @@ def scatter_reduce_vjp(g, y, x, src, index, dim, reduce, include_self, needs):
         return gather(t, dim, index)
 
     def collected(t):
-        return zeros(tuple(x.shape), dtype=g.dtype).scatter_add(dim, index, t)
+        return zeros(tuple(x.shape), dtype=g.dtype, device=g.device).scatter_add(dim, index, t)
     used = tuple(index.shape)
     part = src if tuple(src.shape) == used else src[tuple([builtins.slice(0, n) for n in used])]
     one = FUNCTIONS["ones_like"]
@@ -349,6 +358,8 @@ scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, scatter_red
                             onnx=in_onnx.scatter_reduced)
 
 
+scatter_reduce_op.written = lambda a, src, index, dim, reduce, include_self: Written(
+    _elements(index, dim), src, reduce, include_self)
 scatter_reduce_op.put_alone = _scatter_reduce_alone
 
 

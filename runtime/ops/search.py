@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..cpu import memory, places, sort_launches, taped_launches
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir import scalar as s
@@ -70,6 +70,7 @@ def _search_alone(sequence, values, sorter=None, *, right, out_int32):
     return places.converted(found, np.dtype(np.int32)) if out_int32 else found
 
 
+search_op.there = lambda *arrays, **at: devices.beyond.order.searchsorted(*arrays, **at)
 search_op.alone = _search_alone
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..cpu import sort as kernels
 from ..cpu import sort_launches
 from ..dtypes import COMPLEX, FLOAT
@@ -122,6 +122,11 @@ sort_op.alone = lambda a, dim, descending: sort_launches.sort(a, dim, descending
 topk_op.alone = lambda a, dim, k, largest: sort_launches.topk(a, k, dim, largest)
 kthvalue_op.alone = lambda a, dim, k: sort_launches.kthvalue(a, k, dim)
 mode_op.alone = lambda a, dim: sort_launches.mode(a, dim)
+sort_op.there = lambda a, **at: devices.beyond.order.sort(a, **at)
+topk_op.there = lambda a, **at: devices.beyond.order.topk(a, **at)
+kthvalue_op.there = lambda a, **at: devices.beyond.order.kthvalue(a, **at)
+mode_op.there = lambda a, **at: devices.beyond.order.mode(a, **at)
+median_op.there = lambda a, **at: devices.beyond.order.median(a, **at)
 median_op.alone = lambda a, dim, ignore_nan: sort_launches.median(a, dim, ignore_nan)
 
 

@@ -234,7 +234,7 @@ def affine_grid(theta, size, align_corners=None):
 
     def line(k):
         x = (F["linspace"](-1, 1, k, dtype=theta.dtype)
-             if k > 1 else F["zeros"](1, dtype=theta.dtype))
+             if k > 1 else F["zeros"](1, dtype=theta.dtype, device=theta.device))
         return x if align_corners else x * ((k - 1) / k)
     axes = F["meshgrid"](*[line(k) for k in size[2:]], indexing="ij")
     base = F["stack"]([*reversed(axes), F["ones_like"](axes[0])], -1).reshape(1, -1, n + 1)

@@ -10,7 +10,7 @@ not with n. For extrema (exact) the order does not matter. """
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from whet.ir.rows import BLOCK, SUMS
@@ -76,8 +76,8 @@ class Best(Extreme):
 class LogSumExp:
     """(m, s) stands for m + log(s), m being the greatest element so far."""
 
-    def __init__(self, dtype: str, acc: str) -> None:
-        self.dtype, self.acc = dtype, acc
+    def __init__(self, dtype: str, acc: str, functions: Mapping[str, Callable[..., Val]]) -> None:
+        self.dtype, self.acc, self.functions = dtype, acc, functions
 
     def identity(self, f: Fn, lanes: int) -> list[Val]:
         ty = vec(COMPUTE[self.acc], lanes)
@@ -92,17 +92,20 @@ class LogSumExp:
         first = f.cmp("oge", m, n)
         top = f.sel(f.cmp("uno", m, n), math.nan, f.sel(first, m, n))
         low = f.sel(f.cmp("oeq", m, n), 0.0, -f.fabs(m - n))
-        e = vmath.FUNCTIONS["exp"](f, low)
+        e = self.functions["exp"](f, low)
         return [top, f.sel(first, s + t * e, s * e + t)]
 
     def results(self, f: Fn, state: Sequence[Val], out: str) -> list[tuple[str, Val]]:
-        return [(out, convert(f, state[0] + vmath.FUNCTIONS["log"](f, state[1]), self.acc, out))]
+        return [(out, convert(f, state[0] + self.functions["log"](f, state[1]), self.acc, out))]
 
 
-def operator(kind: str, dtype: str, acc: str) -> Best | LogSumExp | Plain:
+def operator(kind: str, dtype: str, acc: str,
+             functions: Mapping[str, Callable[..., Val]] = vmath.FUNCTIONS
+             ) -> Best | LogSumExp | Plain:
+    """How elements are joined. `functions` has exp and log of the target's."""
     if kind in SUMS:
         return Plain(kind, dtype, acc)
-    return LogSumExp(dtype, acc) if kind == "logsumexp" else Best(kind, dtype)
+    return LogSumExp(dtype, acc, functions) if kind == "logsumexp" else Best(kind, dtype)
 
 
 def emit_rows(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: str) -> None:
