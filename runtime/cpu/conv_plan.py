@@ -352,11 +352,13 @@ def winograd_pays(r):
     number of images.
 
     Of fewer pixels one image would pay less than transforming the weights costs. Half-filled tiles
-    waste.
+    waste. The taps are all of the kernel's, and the outputs side by side: in the gradient of a
+    convolution with strides, a run has some of the taps, or makes every second output.
     """
     _, rows, cols = r.offsets
     _, oh, ow = r.out
     if (r.elem != "float" or r.stride != (1, 1, 1) or r.offsets[0] != (0,) or r.x_size[0] != 1
+            or r.taps_at not in ((), tuple(range(9))) or r.out_strides[3:] != (ow, 1)
             or len(rows) != 3 or len(cols) != 3
             or {rows[1] - rows[0], rows[2] - rows[1], cols[1] - cols[0], cols[2] - cols[1]
                 } not in ({1}, {-1})):

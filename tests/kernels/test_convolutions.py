@@ -123,6 +123,16 @@ def test_corners(x, w, at):
     check(make(*x), make(*w), make(w[0]), *at)
 
 
+@pytest.mark.parametrize("kernel, stride, padding, dilation", [
+    (5, 2, 2, 1), (6, 2, 2, 1), (7, 2, 3, 1), (9, 3, 4, 1), (8, 3, 0, 1), (3, 2, 2, 2),
+    ((3, 5), (1, 2), (1, 2), 1), ((5, 3), (2, 1), (2, 1), 1), (5, 2, 4, 3)])
+def test_strided_gradients_of_which_a_run_has_three_taps_a_side(kernel, stride, padding, dilation):
+    """Such a run looks like a convolution of 3x3 taps, but its weights and results lie apart."""
+    pair = lambda v: v if type(v) is tuple else (v, v)
+    w = make(17, 16, *pair(kernel))
+    check(make(2, 16, 19, 22), w, None, pair(stride), pair(padding), pair(dilation), 1)
+
+
 def chain(a, b):
     """Rows of a times columns of b as the contraction's canonical order has it (a fused
     multiply-add in f64 is exact enough)."""
