@@ -56,20 +56,23 @@ class Contract:
 
 
 def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
-          wide: bool = False) -> Source:
+          wide: bool = False, tables: Sequence[str] = ()) -> Source:
     """The Source of a contraction: kind "chains", "one" or "tensor". `ones` names strides that are
-    known to be 1, which makes rows of memory known to be rows: they are no parameters."""
+    known to be 1, which makes rows of memory known to be rows: they are no parameters. `tables`
+    names strides in whose place there is a table of where each index lies: windows of an image are
+    gathered that way."""
     for t in (contract.dtype, *contract.operands):
         if t not in scalar.COMPUTE or t == "bool":
             raise scalar.Unsupported(t)
     if kind == "tensor" and contract.dtype not in HALVES:
         raise scalar.Unsupported(f"tensor cores with full precision of {contract.dtype}")
-    return _Contract(contract, kind, ones, wide).source()
+    return _Contract(contract, kind, ones, wide, tables).source()
 
 
 class _Contract:
-    def __init__(self, contract: Contract, kind: str, ones: Sequence[str], wide: bool) -> None:
-        self.contract, self.kind, self.ones = contract, kind, ones
+    def __init__(self, contract: Contract, kind: str, ones: Sequence[str], wide: bool,
+                 tables: Sequence[str]) -> None:
+        self.contract, self.kind, self.ones, self.tables = contract, kind, ones, tables
         self.number = "i64" if wide else "i32"
         self.ty = scalar.COMPUTE[contract.dtype]
         self.f = Code(Module())
@@ -86,8 +89,8 @@ class _Contract:
         types = [c.dtype, c.dtype, c.result, *c.operands]
         parameters = [(name, scalar.POINTER[t]) for (name, _), t in zip(named, types)]
         strides = [f"{name}_{d}" for name, dims in named for d in dims + "oi"]
-        parameters += [
-            (s, self.number) for s in ("m", "n", "k", "inner", *strides) if s not in self.ones]
+        parameters += [(s, "*i64" if s in self.tables else self.number)
+                       for s in ("m", "n", "k", "inner", *strides) if s not in self.ones]
         f.line(f"program = tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''}")
         f.line(f"across = tl.cdiv(n, {self.n})")
         f.line(f"down = tl.cdiv(m, {self.m})")
@@ -115,8 +118,13 @@ class _Contract:
 
     def place(self, which: str, **indices: str) -> str:
         """Where an element is, given its indices along dimensions."""
-        return " + ".join(i if f"{which}_{d}" in self.ones else f"{i} * {which}_{d}"
-                          for d, i in indices.items())
+        return " + ".join(self.step(f"{which}_{d}", d, i) for d, i in indices.items())
+
+    def step(self, name: str, d: str, i: str) -> str:
+        """How far index i along a dimension is."""
+        if name in self.tables:
+            return f"tl.load({name} + {i}, {i} < {d}, other=0)"
+        return i if name in self.ones else f"{i} * {name}"
 
     def element(self, which: str, at: str, mask: str) -> Val:
         """Elements of a or b, seen through their expression, in the form to compute in."""

@@ -20,8 +20,14 @@ from .window_parts import Gathered, Plan, geometry_of, runs_bytes, scratch_layou
 
 
 def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
-    """Plans of the runs that make gx: one for each remainder of the pixel coordinates by the
-    stride, each with its own taps."""
+    """Plans of the runs that make gx."""
+    return [gathered_plan(r, None, x_shape) for r in input_grad_gathered(
+        gy, w, x_shape, stride, padding, dilation, groups)]
+
+
+def input_grad_gathered(gy, w, x_shape, stride, padding, dilation, groups):
+    """The runs that make gx: one for each remainder of the pixel coordinates by the stride, each
+    with its own taps."""
     nd = gy.ndim - 2
     same_type("conv_input_grad", gy, w)
     if gy.shape[1] != w.shape[0] or x_shape[1] != w.shape[1] * groups or w.shape[0] % groups:
@@ -31,7 +37,7 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
     opg, cpg, kernel = w.shape[0] // groups, w.shape[1], w.shape[2:]
     gs, xs = elements(gy), dense(x_shape)
     taps = math.prod(kernel)
-    plans = []
+    runs = []
     for phase in np.ndindex(*stride):
         out = tuple(-(-(n - a) // s) if n > a else 0 for n, a, s in zip(x_shape[2:], phase, stride))
         picked = [[k for k in range(n) if (a + p - k * d) % s == 0]
@@ -46,8 +52,8 @@ def input_grad_plans(gy, w, x_shape, stride, padding, dilation, groups):
                      three(out, 1), (*xs[:2], *three([a * s for a, s in zip(xs[2:], stride)], 0)),
                      (1, 1, 1), (*[(0,)] *
                                  (3 - nd), *offsets), (opg * cpg * taps, taps, cpg * taps), listed)
-        plans.append(gathered_plan(r, None, x_shape))
-    return plans
+        runs.append(r)
+    return runs
 
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):

@@ -434,6 +434,12 @@ def conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
     Its kernel's arguments: x, w (packed by `plan.pack`, if there is one), the result, scratch,
     geometry, the epilogue's operands.
     """
+    r, shape = conv_gathered(x, w, stride, padding, dilation, groups)
+    return gathered_plan(r, epilogue, shape, kept)
+
+
+def conv_gathered(x, w, stride, padding, dilation, groups):
+    """(a convolution as one `Gathered`, the shape of its result)"""
     nd = x.ndim - 2
     shape = conv_shape(x, w, stride, padding, dilation, groups)
     _, _, *out = shape
@@ -446,7 +452,7 @@ def conv_plan(x, w, epilogue, stride, padding, dilation, groups, kept=False):
         three(stride, 1), (*[(0,)] * (3 - nd), *offsets),
         tuple(
             math.prod(a) for a in ((w.shape[0] // groups, *w.shape[1:]), w.shape[1:], w.shape[2:])))
-    return gathered_plan(r, epilogue, shape, kept)
+    return r, shape
 
 
 def conv_shape(x, w, stride, padding, dilation, groups):

@@ -13,7 +13,7 @@ import numpy as np
 from .. import devices
 from ..autograd import modes
 from . import arrays as _arrays
-from . import gathers, moves, order, pointwise, scans, scatters, transfers
+from . import convolutions, draws, gathers, moves, order, pointwise, pools, scans, scatters, transfers
 from . import machine as m
 from .arrays import DeviceArray, empty, is_here
 from .errors import NoForm
@@ -23,7 +23,8 @@ from .transfers import pinned_copy
 UNRECORDED = "it uses a CUDA device, and recordings are of the CPU alone"
 devices.beyond = sys.modules[__name__]
 existing = m.existing
-__all__ = ["existing", "is_here", "order", "pinned_copy", "scans", "scatters"]
+__all__ = [
+    "convolutions", "draws", "existing", "is_here", "order", "pinned_copy", "pools", "scans", "scatters"]
 
 
 def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

@@ -121,7 +121,7 @@ def _check_p(p):
 
 
 def _drop(input, p, shape, inplace_):
-    keep = draw("uniform32", shape) >= p
+    keep = draw("uniform32", shape, device=input.device) >= p
     scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
     return inplace(masked_scale_op, input,
                    (keep, scale)) if inplace_ else apply(masked_scale_op, (input, keep, scale), {})
@@ -164,7 +164,7 @@ def _alpha(input, p, training, inplace, shape):
     alpha = -1.7580993408473766
     a = ((1 - p) * (1 + p * alpha * alpha)) ** -0.5 if p < 1 else 0.0
     b = -a * alpha * p
-    keep = draw("uniform32", shape) >= p
+    keep = draw("uniform32", shape, device=input.device) >= p
     y = FUNCTIONS["where"](keep, input, alpha) * a + b
     return input.copy_(y) if inplace else y
 
@@ -185,7 +185,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _act(p.leaky_relu.op, input, ((lower + upper) / 2,), inplace)
-    slope = draw("uniform32", input.shape).to(input.dtype) * (upper - lower) + lower
+    slope = draw("uniform32", input.shape, device=input.device).to(input.dtype) * (upper - lower) + lower
     slope = FUNCTIONS["where"](input > 0, 1.0, slope)
     return input.mul_(slope) if inplace else input * slope
 

@@ -13,6 +13,7 @@ from ..autograd import modes
 from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
+from ..tensor import wrap
 from .batching import by_rows, native
 from .creation import placed
 from .registry import Op, apply, are_probabilities, ask, has_negative, is_tensor
@@ -138,6 +139,10 @@ class RandomOp(Op):
         """How many places of the stream a draw takes."""
         return -(-math.prod(shape) // self.draw.per)
 
+    def words(self):
+        """What a counter gives, as expressions."""
+        return tuple(_words(self.draw.kind))
+
     def forward(self, *, shape, seed, offset):
         n = math.prod(shape)
         return self.draw(n, seed, offset).reshape(shape)
@@ -146,16 +151,22 @@ class RandomOp(Op):
 OPS = {k: RandomOp(k) for k in DRAWS}
 
 
-def draw(kind, shape, generator=None):
-    """A tensor of raw draws: u32, u64, uniform32/64 in [0, 1), normal32/64."""
+def draw(kind, shape, generator=None, device=devices.CPU):
+    """A tensor of raw draws: u32, u64, uniform32/64 in [0, 1), normal32/64. They are the same on
+    every device."""
     g = generator or generators.default_generator
     if not isinstance(g, generators.Generator):
         raise TypeError(f"expected a whet.Generator, got {type(g).__name__}")
-    return draw_op(g, OPS[kind], tuple(shape))
+    return draw_op(g, OPS[kind], tuple(shape), device)
 
 
-def draw_op(g, op, shape):
+def draw_op(g, op, shape, device=devices.CPU):
     """The next numbers of a generator, by one of the ops for draws."""
+    if device is not devices.CPU and device.type != "cpu":
+        if modes.state.observers:
+            return placed(draw_op(g, op, shape), device)
+        seed, at = g.take(op.blocks(shape))
+        return wrap(devices.beyond.draws.drawn(op, shape, seed, at, device.index))
     if modes.state.observers:
         return modes.state.observers[-1].draw(g, op, shape)
     seed, at = g.take(op.blocks(shape))
@@ -172,25 +183,30 @@ def _shape(size):
     return size
 
 
-def _float_draw(kind, shape, generator, dtype):
+def _float_draw(kind, shape, generator, dtype, device=devices.CPU):
     dtype = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
     if dtype.kind == dtypes.COMPLEX:
         part = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
         scale = math.sqrt(0.5) if kind == "normal" else 1.0
-        re, im = (_float_draw(kind, shape, generator, part) * scale for _ in range(2))
+        re, im = (_float_draw(kind, shape, generator, part, device) * scale for _ in range(2))
         return FUNCTIONS["complex"](re, im)
     if dtype.kind != dtypes.FLOAT:
         raise NotImplementedError(f"\"{kind}\" not implemented for '{dtype.letter}'")
     wide = kind + ("64" if dtype is dtypes.float64 else "32")
-    x = draw(wide, shape, generator)
+    x = draw(wide, shape, generator, device)
     if dtype.itemsize < 4 and kind == "uniform":            # fewer bits: keep the result below one
         bits = 11 if dtype is dtypes.float16 else 8
         x = (x * 2.0 ** bits).floor() * 2.0 ** -bits
     return x.to(dtype)
 
 
+def _target(device, out):
+    """The device to draw on."""
+    return devices.as_device(device) if out is None else out.device
+
+
 def _finish(x, out, requires_grad, device):
-    """Numbers are drawn on the CPU, so that they are the same everywhere."""
+    """The numbers where they are wanted."""
     if devices.beyond is not None:
         x = placed(x, device if out is None else out.device)
     if out is not None:
@@ -209,7 +225,8 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
     whet.Size([2, 3])
     """
     return _finish(
-        _float_draw("uniform", _shape(size), generator, dtype if out is None else out.dtype),
+        _float_draw("uniform", _shape(size), generator, dtype if out is None else out.dtype,
+                    _target(device, out)),
         out,
         requires_grad,
         device)
@@ -220,7 +237,8 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
           requires_grad=False, pin_memory=False):
     """Numbers from the normal distribution."""
     return _finish(
-        _float_draw("normal", _shape(size), generator, dtype if out is None else out.dtype),
+        _float_draw("normal", _shape(size), generator, dtype if out is None else out.dtype,
+                    _target(device, out)),
         out,
         requires_grad,
         device)
@@ -248,7 +266,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
                  requires_grad=requires_grad)
 
 
-def _integers(low, high, shape, generator, dtype):
+def _integers(low, high, shape, generator, dtype, device=devices.CPU):
     low, high = int(low), int(high)
     if low >= high:
         raise RuntimeError(
@@ -259,7 +277,7 @@ def _integers(low, high, shape, generator, dtype):
     if limits and not limits[0] <= low <= high - 1 <= limits[1]:
         raise RuntimeError(f"from or to - 1 is out of bounds for {dtype}: {low}, {high - 1}")
     span = high - low
-    words = draw("u32" if span <= 1 << 32 else "u64", shape, generator)
+    words = draw("u32" if span <= 1 << 32 else "u64", shape, generator, device)
     return apply(range_op, (words,), {"low": low, "span": span}).to(dtype)
 
 
@@ -283,6 +301,8 @@ range_op = Op(
 order_op = Op("random_order", lambda keys: np.argsort(keys, kind="stable").astype(np.int64),
               samples=lambda make: [Sample(FUNCTIONS["tensor"]
                                            ([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
+range_op.there = lambda words, **at: devices.beyond.draws.ranged(words, **at)
+order_op.there = lambda keys: devices.beyond.draws.ordered(keys)
 order_op.doc = "The places of the keys in ascending order."
 
 
@@ -298,7 +318,8 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
         raise TypeError("randint() missing the argument 'size'")
     dtype = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
     return _finish(
-        _integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype),
+        _integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype,
+                  _target(device, out)),
         out,
         requires_grad,
         device)
@@ -321,7 +342,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     """The numbers 0 .. n-1 in random order."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    r = apply(order_op, (draw("u64", (n,), generator),), {})
+    r = apply(order_op, (draw("u64", (n,), generator, _target(device, out)),), {})
     return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad, device)
 
 
@@ -354,7 +375,7 @@ def uniform_(self, a=0, b=1, *, generator=None, **named):
     if a > b:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
-    x = _float_draw("uniform", self.shape, generator, self.dtype)
+    x = _float_draw("uniform", self.shape, generator, self.dtype, self.device)
     return self.copy_(x * (b - a) + a if (a, b) != (0, 1) else x)
 
 
@@ -363,7 +384,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
     """Fill with normal numbers."""
     if std < 0:
         raise RuntimeError(f"normal_ expects std >= 0.0, but found std {std}")
-    x = _float_draw("normal", self.shape, generator, self.dtype)
+    x = _float_draw("normal", self.shape, generator, self.dtype, self.device)
     return self.copy_(x * std + mean if (mean, std) != (0, 1) else x)
 
 
@@ -380,7 +401,7 @@ def random_(self, low=None, high=None, *, generator=None, **named):
                 "f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
     return self.copy_(
         _integers(low, high, self.shape, generator,
-                  self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64))
+                  self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64, self.device))
 
 
 @method()
@@ -388,7 +409,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
     """Fill with ones with probability p, zeros otherwise."""
     if not is_tensor(p) and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return self.copy_(draw("uniform32", self.shape, generator) < p)
+    return self.copy_(draw("uniform32", self.shape, generator, self.device) < p)
 
 
 @function(out=True)
@@ -403,7 +424,7 @@ def bernoulli(input, p=None, *, generator=None):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     return (draw("uniform64" if input.dtype is dtypes.float64 else "uniform32",
                  input.shape,
-                 generator) < input.detach()).to(input.dtype)
+                 generator, input.device) < input.detach()).to(input.dtype)
 
 
 def _transform(name, fn, check=None):
@@ -416,7 +437,8 @@ def _transform(name, fn, check=None):
         if check:
             check(*args, **kwargs)
         u = (1 - _float_draw("uniform", self.shape, generator,
-                             dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32))
+                             dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32,
+                             self.device))
         return self.copy_(fn(u, *args, **kwargs))
     fill.__name__ = fill.__qualname__ = name
     fill.__doc__ = f"Fill with draws from the {name.rstrip('_').replace('_', '-')} distribution."
@@ -444,7 +466,8 @@ _transform("cauchy_", lambda u, median=0, sigma=1: median + sigma * (math.pi * (
 @method()
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fill with exp of normal numbers."""
-    return self.copy_((_float_draw("normal", self.shape, generator, self.dtype) * std + mean).exp())
+    x = _float_draw("normal", self.shape, generator, self.dtype, self.device)
+    return self.copy_((x * std + mean).exp())
 
 
 @function(out=True)
@@ -469,12 +492,14 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     ask(_are_weights, p)
     if replacement:
-        return apply(pick_op, (p, draw("uniform64", (*p.shape[:-1], num_samples), generator)), {})
+        return apply(pick_op, (p, draw("uniform64", (*p.shape[:-1], num_samples), generator, p.device)),
+                     {})
     if num_samples > 1 and ask(_choices, p) < num_samples:
         raise RuntimeError(
             "invalid multinomial distribution (with replacement=False, not enough non-negative "
             "category to sample)")
-    return apply(race_op, (p, draw("uniform64", p.shape, generator)), {"count": num_samples})
+    return apply(race_op, (p, draw("uniform64", p.shape, generator, p.device)),
+                 {"count": num_samples})
 
 
 def _are_weights(a):
@@ -523,7 +548,7 @@ def poisson(input, generator=None):
     """Poisson numbers with the input as rates."""
     rates = input.detach()
     ask(_are_rates, rates)
-    return apply(poisson_op, (rates, draw("u64", (2,), generator)), {})
+    return apply(poisson_op, (rates, draw("u64", (2,), generator, rates.device)), {})
 
 
 def _are_rates(a):

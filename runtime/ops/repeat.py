@@ -68,7 +68,7 @@ def _repeat_each_vjp(g, _y, _x, repeats, dim):
     if isinstance(repeats, int):
         shape = tuple(_x.shape)
         return [g.reshape(*shape[: dim + 1], repeats, *shape[dim + 1 :]).sum(dim + 1)]
-    index = literal(np.repeat(np.arange(len(repeats)), repeats))
+    index = literal(np.repeat(np.arange(len(repeats)), repeats)).to(g.device)
     return [zeros(_x.shape, dtype=g.dtype, device=g.device).index_add(dim, index, g)]
 
 

@@ -298,7 +298,7 @@ def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
         if q.dtype is not input.dtype:
             raise RuntimeError(f"{op}() q tensor must be same dtype as the input tensor")
     else:
-        q = literal(np.asarray(q, input._array.dtype))
+        q = literal(np.asarray(q, input._array.dtype)).to(input.device)
     if not ask(_fractions, q):
         raise RuntimeError(f"{op}() q must be in the range [0, 1] but got {q.tolist()}")
     shape = input._array.shape

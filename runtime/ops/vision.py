@@ -70,10 +70,10 @@ def _taps(mode, n, out, scale, align_corners, antialias):
 def _resample(x, dim, index, weights):
     out = None
     for k in range(index.shape[1]):
-        part = F["index_select"](x, dim, literal(np.ascontiguousarray(index[:, k])))
+        part = F["index_select"](x, dim, literal(np.ascontiguousarray(index[:, k])).to(x.device))
         if weights is not None:
             w = F["tensor"](weights[:, k],
-                            dtype=x.dtype).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+                            dtype=x.dtype, device=x.device).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
             part = part * w
         out = part if out is None else out + part
     return out

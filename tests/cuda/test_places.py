@@ -148,7 +148,7 @@ def test_values_are_found_in_sorted_rows(gpus):
     both(lambda r, v: whet.bucketize(v, r[0]), rows, values)
 
 
-@pytest.mark.parametrize("shape, dim", (((3, 40, 2), 1), ((2, 17), 1), ((1, 1), 0)))
+@pytest.mark.parametrize("shape, dim", (((3, 20, 2), 1), ((2, 17), 1)))
 def test_running_results_are_joined_in_the_cpus_order(gpus, shape, dim):
     x = whet.randn(*shape)
     both(lambda x: x.cumsum(dim), x)

@@ -1,0 +1,157 @@
+"""Pools on devices: windows told by tables, as on the CPU."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..cpu import pooling, window
+from ..dtypes import FROM_NUMPY
+from ..ir import scalar as S
+from .arrays import DeviceArray, empty
+from .convolutions import computed, row_major
+from .gathers import cast, lowered
+from .launch import launch
+from .pointwise import Expressions, compute, fill
+from .transfers import to_device
+
+I64 = np.dtype(np.int64)
+
+
+def run(x: DeviceArray, windows: Sequence[Any], kind: str,
+        divisors: Sequence[np.ndarray] | None = None) -> list[DeviceArray]:
+    """A pool over windows (first, end, distance of taps) along each axis; divisors along each."""
+    from ..passes.lower_triton import windows as lower
+    wide = computed(x)
+    shape = (*x.shape[:2], *(len(w[0]) for w in windows))
+    results = [empty(x.index, shape, wide.dtype)]
+    if kind == "max_index":
+        results.append(empty(x.index, shape, I64))
+    if prod(shape):
+        axes = pooling._three_axes(x.shape[2:], windows)
+        arrays: dict[str, Any] = {"x": wide, "y": results[0]}
+        if kind == "max_index":
+            arrays["index"] = results[1]
+        sizes = [len(b[1]) for b in pooling._bounds(axes)]
+        numbers = {"n": prod(shape), "n1": sizes[0], "n2": sizes[1], "n3": sizes[2]}
+        numbers |= dict(zip(("depth", "height", "width"), (n for n, _ in axes), strict=True))
+        for a, (low, high, _, _), (_, (_, _, step)) in zip("zyx", pooling._bounds(axes), axes,
+                                                           strict=True):
+            arrays[f"low_{a}"], arrays[f"high_{a}"] = (
+                to_device(np.ascontiguousarray(t, np.int64), x.index, False) for t in (low, high))
+            numbers[f"step_{a}"] = int(step)
+            numbers[f"most_{a}"] = max(0, int((-(-(high - low) // step)).max(initial=0)))
+        if divisors is not None:
+            for a, by in zip("zyx", [*[np.ones(1)] * (3 - len(divisors)), *divisors], strict=True):
+                arrays[f"by_{a}"] = to_device(np.asarray(by, np.float64), x.index, False)
+        dtype = FROM_NUMPY[wide.dtype].short
+        source = lowered(("pool", kind, dtype), lambda: lower.lower_pool(kind, dtype))
+        launch(x.index, source, {k: a.geometry for k, a in arrays.items()}, numbers)
+    return [cast(results[0], x.dtype), *results[1:]]
+
+
+# ---- what ops ask for ----------------------------------------------------------------------------
+def plain(x: DeviceArray, kernel: Any, stride: Any, padding: Any, dilation: Any,
+          ceil_mode: bool) -> list[Any]:
+    """The windows of a plain pool."""
+    out = window.out_sizes(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+    return [pooling._windows(*a) for a in zip(x.shape[2:], out, kernel, stride, padding, dilation,
+                                              strict=True)]
+
+
+def max_pool(x: DeviceArray, indices: bool, **at: Any) -> list[DeviceArray]:
+    """The largest of each window, and where it lies."""
+    return run(x, plain(x, **at), "max_index" if indices else "max")
+
+
+def adaptive(sizes: Sequence[int], output_size: Sequence[int]) -> list[Any]:
+    """Windows that cover an image evenly."""
+    return [pooling._adaptive(*a) for a in zip(sizes, output_size, strict=True)]
+
+
+def adaptive_max_pool(x: DeviceArray, indices: bool,
+                      output_size: Sequence[int]) -> list[DeviceArray]:
+    """The same of windows that cover the image evenly."""
+    return run(x, adaptive(x.shape[2:], output_size), "max_index" if indices else "max")
+
+
+def avg_pool(x: DeviceArray, *, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
+             count_include_pad: bool, divisor_override: int | None) -> DeviceArray:
+    """The mean of each window."""
+    windows = plain(x, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    out = [len(w[0]) for w in windows]
+    by = window.pool_divisors(x.shape[2:], out, kernel, stride, padding, count_include_pad,
+                              divisor_override)
+    return run(x, windows, "mean", by)[0]
+
+
+def avg_pool_grad(g: DeviceArray, *, x_shape: Sequence[int], kernel: Any, stride: Any, padding: Any,
+                  ceil_mode: bool, count_include_pad: bool,
+                  divisor_override: int | None) -> DeviceArray:
+    """For each input the divided gradients of its windows, in order."""
+    axes = list(zip(x_shape[2:], g.shape[2:], kernel, stride, padding, strict=True))
+    by = window.pool_divisors(x_shape[2:], g.shape[2:], kernel, stride, padding, count_include_pad,
+                              divisor_override)
+    return run(g, [pooling._covering(pooling._windows(*a), a[0]) for a in axes], "spread", by)[0]
+
+
+def adaptive_avg_pool(x: DeviceArray, *, output_size: Sequence[int]) -> DeviceArray:
+    """The mean of windows that cover the image evenly."""
+    windows = adaptive(x.shape[2:], output_size)
+    return run(x, windows, "mean", [hi - lo for lo, hi, _ in windows])[0]
+
+
+def adaptive_avg_pool_grad(g: DeviceArray, *, x_shape: Sequence[int]) -> DeviceArray:
+    """Its gradient."""
+    windows = adaptive(x_shape[2:], g.shape[2:])
+    covering = [pooling._covering(w, n) for w, n in zip(windows, x_shape[2:], strict=True)]
+    return run(g, covering, "spread", [hi - lo for lo, hi, _ in windows])[0]
+
+
+def max_pool_grad(g: DeviceArray, index: DeviceArray, *, x_shape: Sequence[int]) -> DeviceArray:
+    """Each output's gradient goes to the input that it was taken from, in the order of the
+    outputs; -1 is none."""
+    from ..ops.named_places import Named, Written
+    from . import scatters
+    wide = computed(g)
+    planes, count, size = prod(x_shape[:2]), prod(g.shape[2:]), prod(x_shape[2:])
+    out = empty(g.index, (planes, size), wide.dtype)
+    fill(out, 0)
+    if wide.size:
+        at = row_major(index).reshape(planes, count)
+        i, v = S.arg(0), S.arg(1)
+        roots = (S.where(S.lt(i, 0), 0, i), S.where(S.lt(i, 0), 0, v))
+        at, wide = compute(Expressions("places", roots), [at, wide.reshape(planes, count)], g.index)
+        scatters.write("max_pool_grad", out,
+                       Written(Named((at,), (1,), each=True, error=RuntimeError), wide, "sum"))
+    return cast(out.reshape(*x_shape), g.dtype)
+
+
+# ---- blocks --------------------------------------------------------------------------------------
+def unfold(x: DeviceArray, **at: Any) -> DeviceArray:
+    """The windows as columns: zeros where a tap lies outside."""
+    from . import moves
+    sizes = window.out_sizes(x.shape[2:], at["kernel"], at["stride"], at["padding"], at["dilation"])
+    shape = x.shape[0], x.shape[1] * prod(at["kernel"]), prod(sizes)
+    out = empty(x.index, shape, x.dtype)
+    moves.apply(out, window.unfold_moves(out.geometry, x.geometry, **at), (x,))
+    return out
+
+
+def fold(columns: DeviceArray, *, output_size: Sequence[int], kernel: Any, dilation: Any,
+         padding: Any, stride: Any) -> DeviceArray:
+    """Every column's element added where it came from, tap after tap."""
+    wide = computed(columns)
+    sizes = window.out_sizes(output_size, kernel, stride, padding, dilation)
+    planes = columns.shape[0], columns.shape[1] // prod(kernel)
+    out = empty(columns.index, (*planes, *output_size), wide.dtype)
+    fill(out, 0)
+    parts = wide.reshape(*planes, *kernel, *sizes)
+    added = Expressions("add", (S.arg(0) + S.arg(1),))
+    for t, o, i in window.taps(output_size, sizes, kernel, stride, padding, dilation):
+        to = out[(..., *i)]
+        if to.size:
+            compute(added, [to, parts[(slice(None), slice(None), *t, *o)]], out.index, [to])
+    return cast(out, columns.dtype)

@@ -1,0 +1,125 @@
+"""Convolutions, pools and blocks on simulated devices: the CPU's bits."""
+import dataclasses
+
+import pytest
+import whet
+import whet.nn.functional as F
+from whet.cuda import gathers
+from whet.passes.lower_triton import contract, windows
+
+from tests.cuda import compiles
+from tests.cuda.sweep import by_the_cpu, same
+from tests.triton_runs import needs_triton
+
+pytestmark = needs_triton
+
+
+@pytest.fixture(autouse=True)
+def no_host():
+    """The CPU computes nothing here."""
+    with by_the_cpu() as told:
+        yield
+    assert not told
+
+
+def both(call, *tensors):
+    """Results and gradients of a call on the CPU and on a device."""
+    def run(*xs):
+        xs = [x.detach().requires_grad_() for x in xs]
+        y = call(*xs)
+        (y * y).sum().backward()
+        return [y, *[x.grad for x in xs]]
+    for got, want in zip(run(*[t.cuda() for t in tensors]), run(*tensors), strict=True):
+        same(got, want)
+
+
+CONVOLUTIONS = {
+    "strides and padding": ((2, 3, 9, 8), (4, 3, 3, 2), dict(padding=(1, 0), stride=(2, 1))),
+    "a channel a group": ((2, 4, 9), (4, 1, 3), dict(padding=2, groups=4, dilation=2)),
+    "three dimensions": ((1, 2, 3, 4, 5), (3, 2, 2, 1, 3), dict(stride=(1, 2, 1))),
+    "more than a block of channels": ((1, 300, 2, 2), (3, 300, 1, 1), {}),
+    "strides beyond the taps": ((1, 2, 3, 3), (2, 2, 1, 1), dict(stride=3))}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_have_the_cpus_bits(gpus, name):
+    x, w, at = CONVOLUTIONS[name]
+    conv = getattr(F, f"conv{len(x) - 2}d")
+    both(lambda x, w, b: conv(x, w, b, **at), whet.randn(*x), whet.randn(*w), whet.randn(w[0]))
+
+
+@pytest.mark.parametrize("dtype", (whet.float16, whet.float64))
+def test_convolutions_of_other_types(gpus, dtype):
+    both(lambda x, w: F.conv2d(x, w, padding=1), whet.randn(1, 2, 4, 4).to(dtype),
+         whet.randn(3, 2, 3, 3).to(dtype))
+
+
+def test_winograds_method_is_taken_where_the_cpu_takes_it(gpus):
+    x, w, b = whet.randn(1, 16, 9, 7), whet.randn(16, 16, 3, 3), whet.randn(16)
+    same(F.conv2d(x.cuda(), w.cuda(), b.cuda(), padding=1), F.conv2d(x, w, b, padding=1))
+    assert any("cast_cast_add_mul_cast_mul" in s.name for _, s, _ in gpus.kernels)
+
+
+def test_transposed_convolutions(gpus):
+    both(lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1),
+         whet.randn(1, 3, 4, 3), whet.randn(3, 2, 3, 3))
+
+
+@pytest.mark.parametrize("dtype", (whet.float32, whet.float64, whet.bfloat16))
+def test_pools_have_the_cpus_bits(gpus, dtype):
+    x = whet.randn(2, 3, 7, 6).to(dtype)
+    x[0, 0, 2, 3] = float("nan")
+    x[1, 1] = 1.0
+    both(lambda x: F.max_pool2d(x, 3, 2, 1), x)
+    both(lambda x: F.max_pool2d(x, (2, 3), 1, dilation=2, ceil_mode=True), x)
+    both(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False), x)
+    both(lambda x: F.adaptive_avg_pool2d(x, (3, 4)), x)
+    both(lambda x: F.adaptive_max_pool2d(x, 2), x)
+    both(lambda x: F.avg_pool1d(x[0], 2), x)
+    same(F.max_pool2d(x.cuda(), 2, return_indices=True)[1],
+         F.max_pool2d(x, 2, return_indices=True)[1])
+
+
+def test_blocks_and_interpolation(gpus):
+    both(lambda x: F.unfold(x, 2, padding=1, stride=2), whet.randn(1, 2, 4, 5))
+    both(lambda x: F.fold(x, (4, 5), 2, padding=1, stride=2), whet.randn(1, 8, 9))
+    for mode in ("nearest", "bilinear"):
+        both(lambda x, mode=mode: F.interpolate(x, scale_factor=2, mode=mode),
+             whet.randn(1, 2, 3, 4))
+    both(lambda x: F.pad(x, (1, 2, 0, 1)), whet.randn(1, 2, 3, 4))
+
+
+FAULTS = {
+    "a tap outside of the image counts": (windows, "lower_pool", "(tap_x < end_x)", "(tap_x >= 0)"),
+    "sums in another order": (contract, "lower", "range(0, k, 256)", "range(0, k, 128)"),
+    "a wrong stride": (contract, "lower", "i * c_m", "i * c_m + (i == 1)")}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(gpus, monkeypatch, fault):
+    room, name, right, wrong = FAULTS[fault]
+    write = getattr(room, name)
+
+    def planted(*args):
+        made = write(*args)
+        text = made.text.replace(right, wrong).replace(
+            "k0 + 256", "k0 + 128" if "128" in wrong else "k0 + 256")
+        assert text != made.text
+        return dataclasses.replace(made, text=text)
+    monkeypatch.setattr(room, name, planted)
+    monkeypatch.setattr(gathers, "_sources", {})
+    x, w = whet.randn(1, 300, 3, 3), whet.randn(2, 300, 1, 1)
+    with pytest.raises((AssertionError, whet.cuda.CudaError)):
+        if room is windows:
+            same(F.max_pool2d(x.cuda(), 2, 1, 1), F.max_pool2d(x, 2, 1, 1))
+        else:
+            same(F.conv2d(x.cuda(), w.cuda()), F.conv2d(x, w))
+
+
+def test_these_kernels_compile_for_gpus(gpus):
+    """Two of them here; `python -m tests.cuda.compiles` has all, for sm_80 and sm_90."""
+    x, w = whet.randn(1, 2, 4, 4).cuda(), whet.randn(2, 2, 3, 3).cuda()
+    F.max_pool2d(F.conv2d(x, w, padding=1), 2, return_indices=True)
+    sources = [s for _, s, _ in gpus.kernels if s.name in ("matmul_kernel", "pool_max_index_kernel")]
+    assert len(sources) == 2
+    compiles.check(sources, (90,))
