@@ -78,6 +78,13 @@ def as_device(d):
     return CPU
 
 
+def there(family, name):
+    """A function of a family of `whet.cuda`, which is found when it is called."""
+    def run(*arrays, **attrs):
+        return getattr(getattr(beyond, family), name)(*arrays, **attrs)
+    return run
+
+
 def is_elsewhere(a):
     """Is an array the memory of a tensor on another device than the CPU?"""
     return beyond is not None and beyond.is_here(a)

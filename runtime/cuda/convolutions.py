@@ -37,9 +37,9 @@ def computed(a: DeviceArray) -> DeviceArray:
     return row_major(cast(a, F32) if a.itemsize == 2 else a)
 
 
-def forward(x: DeviceArray, w: DeviceArray, bias: DeviceArray | None = None, *,
-            stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
-            groups: int) -> DeviceArray:
+def convolution(x: DeviceArray, w: DeviceArray, bias: DeviceArray | None = None, *,
+                stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+                groups: int) -> DeviceArray:
     """A convolution."""
     wide_x, wide_w = computed(x), computed(w)
     r, shape = conv_gathered(wide_x, wide_w, stride, padding, dilation, groups)
@@ -48,8 +48,8 @@ def forward(x: DeviceArray, w: DeviceArray, bias: DeviceArray | None = None, *,
     return cast(y, x.dtype)
 
 
-def input_gradient(g: DeviceArray, w: DeviceArray, *, x_shape: Sequence[int],
-                   stride: Sequence[int], **at: Any) -> DeviceArray:
+def conv_input_grad(g: DeviceArray, w: DeviceArray, *, x_shape: Sequence[int],
+                    stride: Sequence[int], **at: Any) -> DeviceArray:
     """The gradient with respect to the image: a run for each remainder by the stride."""
     wide_g, wide_w = computed(g), computed(w)
     x_shape = tuple(x_shape)
@@ -62,9 +62,9 @@ def input_gradient(g: DeviceArray, w: DeviceArray, *, x_shape: Sequence[int],
     return cast(gx, g.dtype)
 
 
-def weight_gradient(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
-                    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
-                    groups: int) -> DeviceArray:
+def conv_weight_grad(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
+                     stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+                     groups: int) -> DeviceArray:
     """The gradient with respect to the weights: a contraction over all images' pixels."""
     wide_g, wide_x, w_shape = computed(g), computed(x), tuple(w_shape)
     gw = empty(g.index, w_shape, wide_g.dtype)
@@ -131,7 +131,8 @@ Steps = Sequence[Any]               # along two dimensions (a number or a table)
 
 def contract(left: DeviceArray, right: DeviceArray, out: DeviceArray, shape: tuple[int, int, int],
              batch: tuple[int, int], bias: DeviceArray | None = None, **steps: Steps) -> None:
-    """out[m, n] = the sum over k of left[m, k] * right[k, n], in the canonical order. `steps` has those of
+    """out[m, n] = the sum over k of left[m, k] * right[k, n], in the canonical order. `steps`
+    has those of
     them as a, b and c; `bias` has an element for each m of each inner batch."""
     from ..passes.lower_triton import contract as lower
     given: dict[str, Any] = {"a": left.geometry, "b": right.geometry, "c": out.geometry}

@@ -13,7 +13,18 @@ import numpy as np
 from .. import devices
 from ..autograd import modes
 from . import arrays as _arrays
-from . import convolutions, draws, gathers, moves, order, pointwise, pools, scans, scatters, transfers
+from . import (
+    convolutions,
+    draws,
+    gathers,
+    moves,
+    order,
+    pointwise,
+    pools,
+    scans,
+    scatters,
+    transfers,
+)
 from . import machine as m
 from .arrays import DeviceArray, empty, is_here
 from .errors import NoForm
@@ -24,7 +35,8 @@ UNRECORDED = "it uses a CUDA device, and recordings are of the CPU alone"
 devices.beyond = sys.modules[__name__]
 existing = m.existing
 __all__ = [
-    "convolutions", "draws", "existing", "is_here", "order", "pinned_copy", "pools", "scans", "scatters"]
+    "convolutions", "draws", "existing", "is_here", "order", "pinned_copy", "pools", "scans",
+    "scatters"]
 
 
 def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

@@ -61,9 +61,14 @@ def plain(x: DeviceArray, kernel: Any, stride: Any, padding: Any, dilation: Any,
                                               strict=True)]
 
 
-def max_pool(x: DeviceArray, indices: bool, **at: Any) -> list[DeviceArray]:
+def max_pool(x: DeviceArray, **at: Any) -> tuple[DeviceArray, ...]:
     """The largest of each window, and where it lies."""
-    return run(x, plain(x, **at), "max_index" if indices else "max")
+    return tuple(run(x, plain(x, **at), "max_index"))
+
+
+def max_pool_values(x: DeviceArray, **at: Any) -> DeviceArray:
+    """The largest of each window."""
+    return run(x, plain(x, **at), "max")[0]
 
 
 def adaptive(sizes: Sequence[int], output_size: Sequence[int]) -> list[Any]:
@@ -71,10 +76,14 @@ def adaptive(sizes: Sequence[int], output_size: Sequence[int]) -> list[Any]:
     return [pooling._adaptive(*a) for a in zip(sizes, output_size, strict=True)]
 
 
-def adaptive_max_pool(x: DeviceArray, indices: bool,
-                      output_size: Sequence[int]) -> list[DeviceArray]:
-    """The same of windows that cover the image evenly."""
-    return run(x, adaptive(x.shape[2:], output_size), "max_index" if indices else "max")
+def adaptive_max_pool(x: DeviceArray, *, output_size: Sequence[int]) -> tuple[DeviceArray, ...]:
+    """The largest of windows that cover the image evenly, and where it lies."""
+    return tuple(run(x, adaptive(x.shape[2:], output_size), "max_index"))
+
+
+def adaptive_max_pool_values(x: DeviceArray, *, output_size: Sequence[int]) -> DeviceArray:
+    """The largest of windows that cover the image evenly."""
+    return run(x, adaptive(x.shape[2:], output_size), "max")[0]
 
 
 def avg_pool(x: DeviceArray, *, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
@@ -129,8 +138,22 @@ def max_pool_grad(g: DeviceArray, index: DeviceArray, *, x_shape: Sequence[int])
     return cast(out.reshape(*x_shape), g.dtype)
 
 
+def max_unpool(x: DeviceArray, index: DeviceArray, *, output_size: Sequence[int]) -> DeviceArray:
+    """Each element at its index of the flattened output plane, zeros elsewhere; the last stays."""
+    from ..ops.named_places import Named, Written
+    from . import scatters
+    planes, count = prod(x.shape[:2]), prod(x.shape[2:])
+    out = empty(x.index, (planes, prod(output_size)), x.dtype)
+    fill(out, 0)
+    at = row_major(index).reshape(planes, count)
+    scatters.write("max_unpool", out,
+                   Written(Named((at,), (1,), each=True, error=RuntimeError),
+                           row_major(x).reshape(planes, count)))
+    return out.reshape(*x.shape[:2], *output_size)
+
+
 # ---- blocks --------------------------------------------------------------------------------------
-def unfold(x: DeviceArray, **at: Any) -> DeviceArray:
+def unfold_windows(x: DeviceArray, **at: Any) -> DeviceArray:
     """The windows as columns: zeros where a tap lies outside."""
     from . import moves
     sizes = window.out_sizes(x.shape[2:], at["kernel"], at["stride"], at["padding"], at["dilation"])
@@ -140,8 +163,8 @@ def unfold(x: DeviceArray, **at: Any) -> DeviceArray:
     return out
 
 
-def fold(columns: DeviceArray, *, output_size: Sequence[int], kernel: Any, dilation: Any,
-         padding: Any, stride: Any) -> DeviceArray:
+def fold_windows(columns: DeviceArray, *, output_size: Sequence[int], kernel: Any,
+                 dilation: Any, padding: Any, stride: Any) -> DeviceArray:
     """Every column's element added where it came from, tap after tap."""
     wide = computed(columns)
     sizes = window.out_sizes(output_size, kernel, stride, padding, dilation)

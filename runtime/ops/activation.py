@@ -185,7 +185,8 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _act(p.leaky_relu.op, input, ((lower + upper) / 2,), inplace)
-    slope = draw("uniform32", input.shape, device=input.device).to(input.dtype) * (upper - lower) + lower
+    u = draw("uniform32", input.shape, device=input.device)
+    slope = u.to(input.dtype) * (upper - lower) + lower
     slope = FUNCTIONS["where"](input > 0, 1.0, slope)
     return input.mul_(slope) if inplace else input * slope
 

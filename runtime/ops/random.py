@@ -492,8 +492,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     ask(_are_weights, p)
     if replacement:
-        return apply(pick_op, (p, draw("uniform64", (*p.shape[:-1], num_samples), generator, p.device)),
-                     {})
+        u = draw("uniform64", (*p.shape[:-1], num_samples), generator, p.device)
+        return apply(pick_op, (p, u), {})
     if num_samples > 1 and ask(_choices, p) < num_samples:
         raise RuntimeError(
             "invalid multinomial distribution (with replacement=False, not enough non-negative "

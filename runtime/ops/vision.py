@@ -73,7 +73,8 @@ def _resample(x, dim, index, weights):
         part = F["index_select"](x, dim, literal(np.ascontiguousarray(index[:, k])).to(x.device))
         if weights is not None:
             w = F["tensor"](weights[:, k],
-                            dtype=x.dtype, device=x.device).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+                            dtype=x.dtype, device=x.device)
+            w = w.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
             part = part * w
         out = part if out is None else out + part
     return out

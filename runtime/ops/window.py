@@ -151,6 +151,7 @@ conv_weight_grad_op.makes = outlines.weight_gradient
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
     _o.family, _o.launches, _o.product, _o.any_sizes = "window", True, True, True
     _o.size_attrs = frozenset(("x_shape", "w_shape"))
+    _o.there = devices.there("convolutions", _o.name)
 
 
 def tuple_of(v, n, name, what):
@@ -395,27 +396,11 @@ max_unpool_op.put_alone = lambda out, x, i, **at: pooling.unpool_onto(out, x, i,
 fold_op.moves = lambda out, c, *, output_size, **at: [(out, 0)]
 fold_op.put = lambda out, c, **at: pooling.fold_onto(out, c, **at)
 unfold_op.moves = lambda out, x, **at: window.unfold_moves(out, x, **at)
-conv_op.there = lambda *xs, **at: devices.beyond.convolutions.forward(*xs, **at)
-conv_input_grad_op.there = lambda *xs, **at: devices.beyond.convolutions.input_gradient(*xs, **at)
-conv_weight_grad_op.there = lambda *xs, **at: devices.beyond.convolutions.weight_gradient(*xs, **at)
-max_pool_op.there = lambda x, **at: tuple(devices.beyond.pools.max_pool(x, True, **at))
-max_pool_values_op.there = lambda x, **at: devices.beyond.pools.max_pool(x, False, **at)[0]
-adaptive_max_pool_op.there = lambda x, **at: tuple(
-    devices.beyond.pools.adaptive_max_pool(x, True, **at))
-adaptive_max_pool_values_op.there = lambda x, **at: devices.beyond.pools.adaptive_max_pool(
-    x, False, **at)[0]
-max_pool_grad_op.there = lambda *xs, **at: devices.beyond.pools.max_pool_grad(*xs, **at)
-avg_pool_op.there = lambda x, **at: devices.beyond.pools.avg_pool(x, **at)
-avg_pool_grad_op.there = lambda g, **at: devices.beyond.pools.avg_pool_grad(g, **at)
-adaptive_avg_pool_op.there = lambda x, **at: devices.beyond.pools.adaptive_avg_pool(x, **at)
-adaptive_avg_pool_grad_op.there = lambda g, **at: devices.beyond.pools.adaptive_avg_pool_grad(
-    g, **at)
-unfold_op.there = lambda x, **at: devices.beyond.pools.unfold(x, **at)
-fold_op.there = lambda c, **at: devices.beyond.pools.fold(c, **at)
 _launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op,
              avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):
     _o.family, _o.batch_rule = "window", folded("x_shape")
+    _o.there = devices.there("pools", _o.name)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
     _o.launches = True
 max_pool_op.makes = outlines.pooled(np.int64)

@@ -1,5 +1,5 @@
-"""Random numbers and whole training steps on simulated devices: the CPU's bits, and nothing that the
-CPU computes."""
+"""Random numbers and whole training steps on simulated devices: the CPU's bits, and nothing that
+the CPU computes."""
 import pytest
 import whet
 import whet.nn.functional as F

@@ -120,6 +120,7 @@ def test_these_kernels_compile_for_gpus(gpus):
     """Two of them here; `python -m tests.cuda.compiles` has all, for sm_80 and sm_90."""
     x, w = whet.randn(1, 2, 4, 4).cuda(), whet.randn(2, 2, 3, 3).cuda()
     F.max_pool2d(F.conv2d(x, w, padding=1), 2, return_indices=True)
-    sources = [s for _, s, _ in gpus.kernels if s.name in ("matmul_kernel", "pool_max_index_kernel")]
+    names = "matmul_kernel", "pool_max_index_kernel"
+    sources = [s for _, s, _ in gpus.kernels if s.name in names]
     assert len(sources) == 2
     compiles.check(sources, (90,))
