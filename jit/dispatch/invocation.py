@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..policy import timing
 
 if TYPE_CHECKING:
     from ..guards.signature import Given
-    from ..policy.account import Policy
     from ..policy.ledger import Kind
     from ..report.names import Key
 
@@ -30,10 +29,11 @@ class Invocation:
         self.kind, self.begun = kind, begun
 
     @contextlib.contextmanager
-    def aside(self, policy: Policy) -> Iterator[None]:
-        """Inside, kernels are compiled, which the account has apart from the call."""
+    def aside(self, account: Callable[[float], None]) -> Iterator[None]:
+        """Inside, kernels are compiled: `account` is told the seconds, which the account of the
+        call has not."""
         start = timing.clock()
         yield
         took = timing.clock() - start
-        policy.compiled(took, for_eager=False)
+        account(took)
         self.begun += took

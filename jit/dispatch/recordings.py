@@ -5,6 +5,8 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from whet.cpu import estimates
+
 from ..guards import sizes
 from ..policy.account import Policy
 from .learned import Learned
@@ -60,8 +62,8 @@ class Recordings:
         """Are there kernels still to be compiled that the next recording needs? As many are now as
         may be."""
         order = self.order
-        while order is not None and len(order) and self.policy.affords_kernel(order.each):
-            with call.aside(self.policy):
+        while order and self.policy.affords_kernel(estimates.lacking.of()):
+            with call.aside(self.policy.compiled):
                 order.deliver()
         if order is not None and not len(order):
             self.order = None

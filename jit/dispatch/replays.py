@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from whet.cpu import estimates, haste
+
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
 from ..policy import timing
@@ -89,9 +91,10 @@ class Replays:
 
     def settle(self, r: Recording, call: Invocation) -> None:
         """Have as many of a recording's kernels compiled well as may be now."""
-        while r.unsettled and self.policy.affords_kernel():
-            with call.aside(self.policy):
-                r.settle_one()
+        while r.is_hasty and self.policy.affords_better(estimates.better.of()):
+            with call.aside(self.policy.improved), estimates.better.measured():
+                haste.settle(haste.among(r.hasty)[:1])
+        r.unsettled = r.is_hasty
 
     # ---- one replay ------------------------------------------------------------------------------
     def replayed(self, r: Recording, call: Invocation) -> tuple[Any, float]:

@@ -16,8 +16,7 @@ comes again.
   calls that none served: those that nobody asked about among them, and the more of them the less
   its recordings so far have brought in of what they cost. Before that it may take a share, which
   shrinks while recordings cost more than they bring in.
-- Kernels of a recording that nobody has yet are compiled at once where that fits into what may be
-  spent, or is not worth recording the call again; otherwise with later calls, which are eager.
+- Kernels are compiled by rules of their own: see `compiling.py`.
 - A recording that has not fitted for long is asked rarely whether it does: see `luck.py`.
 - A plan for a range of sizes is made while the last one took no more than PLANS of what can be
   spent. Sizes of ranges that have a plan are served by it all the same.
@@ -38,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from ..guards.table_rows import Table
 from . import memory
 from .calls_of_machine_code import HARVEST, CallsOfMachineCode
+from .compiling import Compiling
 from .ledger import Cost, Kind, Ledger, average
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 ALLOWANCE, GRACE = 0.08, 0.04
 # the first three calls of a training step differ: no gradients, no optimizer's state, then both
 OPENING = 3
+SPARED = 0.5                     # of GRACE: what is left for recordings
 FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that came too seldom to pay
 FIRST_CALLS = 4                  # eager calls of which the shortest is typical
@@ -61,8 +62,6 @@ FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
 TELLING = 0.0001                 # seconds that it takes to tell a table for all sizes of new ones
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
 SOUNDING = 32                    # one in so many calls is eager that need no run to be recorded
-REDONE = 2                       # recordings: compiling that takes longer is put off
-KERNEL = 0.01                    # seconds that a kernel takes to compile well
 # of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
 # next recording takes; and what it takes then, as that has to be saved up
 ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
@@ -71,7 +70,7 @@ PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 
 
-class Policy(CallsOfMachineCode):
+class Policy(CallsOfMachineCode, Compiling):
     """The account of one traced function. `made`: attempts to record, `held`: recordings in use."""
 
     def __init__(self) -> None:
@@ -85,6 +84,7 @@ class Policy(CallsOfMachineCode):
         self.last_plan = self.planning = 0.0
         self.asked = 0                       # how often a recording was to be made without a run
         self.made = self.bytes = 0
+        self.improving = 0.0                 # seconds that compiling kernels well took
         self.held: list[Recording] = []
         self.sized: list[SizedTable] = []    # tables for many sizes each
         # seconds of an eager call; of asking; a replay by an eager call
@@ -163,6 +163,7 @@ class Policy(CallsOfMachineCode):
         if 0 < worth < math.inf:
             self.ledger.saved += worth - seconds
             kind.saved += worth - seconds
+        kind.hasty = min(kind.hasty, seconds)
         if typical:
             first, kind.replay = kind.replay == math.inf, min(kind.replay, seconds)
             kind.timed += 1
@@ -182,13 +183,18 @@ class Policy(CallsOfMachineCode):
         """The seconds that may be lost from here on."""
         return GRACE + ALLOWANCE * self.ledger.eager - (self.ledger.spent - self.ledger.eager)
 
+    @property
+    def spare(self) -> float:
+        """The same, where some of GRACE is left for recordings."""
+        return self.balance - SPARED * GRACE if GRACE < math.inf else math.inf
+
     def gain(self, kind: Kind) -> float:
         """What a replay of a kind brings in."""
         worth = self.eager_seconds(kind)
         if worth == math.inf:
             return 0.0
         return worth - (kind.replay if kind.timed >= TIMED
-                        else min(kind.replay, self.ratio * worth))
+                        else min(kind.replay, kind.hasty, self.ratio * worth))
 
     def rate(self, kind: Kind) -> float:
         """What replays of a kind bring in, by seconds of eager calls since it was first met."""
@@ -275,15 +281,6 @@ class Policy(CallsOfMachineCode):
         return (self.pays(kind, cost)
                 or book.recording + cost <= GRACE + book.saved + RISK * book.eager)
 
-    def affords_kernel(self, seconds: float = KERNEL) -> bool:
-        """May a kernel be compiled now that takes so long?"""
-        return seconds <= self.balance
-
-    def affords_compiling(self, seconds: float, begun: float) -> bool:
-        """May an attempt that has taken `begun` seconds compile kernels for so many? Otherwise they
-        are compiled with later calls, which are eager, and the call is recorded again."""
-        return seconds <= max(self.balance - begun, REDONE * begun)
-
     def share(self, kind: Kind, cost: float) -> float:
         """The part of what can be spent that a recording of a kind may take."""
         if self.pays(kind, cost):
@@ -316,14 +313,6 @@ class Policy(CallsOfMachineCode):
         self.ledger.spent += seconds
         self.ledger.eager += worth
         self.idle = 0
-
-    def compiled(self, seconds: float, for_eager: bool) -> None:
-        """Kernels were new, which took so long. Those of eager mode it would have compiled, too."""
-        self.ledger.spent += seconds
-        if for_eager:
-            self.ledger.eager += seconds
-        else:
-            self.ledger.recording += seconds
 
     def set_up(self, seconds: float, run: float) -> None:
         """A call that was about to be recorded took so long, of which the function ran unwatched

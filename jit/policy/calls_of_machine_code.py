@@ -71,8 +71,8 @@ class CallsOfMachineCode:
             if n <= 0 or worth == math.inf:
                 self.count("replayed", max(n, 0))
                 continue
-            took = (worth if r.slow else min(
-                kind.replay, r.trial.seconds[0], max(self.ratio, 1.0) * worth))
+            took = worth if r.slow else min(
+                kind.replay, kind.hasty, r.trial.seconds[0], max(self.ratio, 1.0) * worth)
             kind.calls += n
             self.count("slower" if r.slow else "replayed", n)
             self.ledger.spent += n * took

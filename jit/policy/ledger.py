@@ -69,12 +69,14 @@ class Kind:
     """Calls whose arguments look alike: how many came, the shortest eager call and replay, and
     when they began, in seconds of eager calls. `weight`: the calls that the last one stands for,
     `missed`: those that no recording served since one was last made, `timed`: replays that `replay`
-    is of. `spent` on recordings, `saved` by replays: seconds."""
-    __slots__ = ("calls", "eager", "replay", "since", "met", "weight", "missed", "timed", "spent",
-                 "saved")
+    is of; `hasty`: the shortest replay, those included whose kernels are not compiled well yet.
+    `spent` on recordings, `saved` by replays: seconds."""
+    __slots__ = ("calls", "eager", "hasty", "met", "missed", "replay", "saved", "since", "spent",
+                 "timed", "weight")
 
     def __init__(self, since: float, objects: Iterable[Any]) -> None:
-        self.calls, self.eager, self.replay, self.since = 0, math.inf, math.inf, since
+        self.calls, self.since = 0, since
+        self.eager = self.replay = self.hasty = math.inf
         self.weight, self.missed, self.timed, self.spent, self.saved = 1, 0, 0, 0.0, 0.0
         # what the key knows by its address only
         self.met = [_reference(x) for x in objects]

@@ -173,13 +173,6 @@ class Recording:
         """Do some of its kernels wait to be compiled well?"""
         return bool(haste.among(self.hasty))
 
-    def settle_one(self) -> None:
-        """Have one of the kernels of its programs compiled well, that may not be."""
-        waiting = haste.among(self.hasty)
-        if waiting:
-            haste.settle(waiting[:1])
-        self.unsettled = len(waiting) > 1
-
     def weigh(self) -> int:
         """The bytes that it takes, about."""
         programs = self.programs()

@@ -5,14 +5,12 @@ the kernel goes on the order. Once all of a program's are known, they are compil
 (`fulfil`), or one by one with later calls (`deliver`) where that takes longer than whoever waits
 for this call's result had better be kept.
 """
+import contextlib
 import threading
-import time
 
-from . import haste
+from . import estimates, haste
 
-FIRST_GUESS, NEWEST = 0.004, 0.1         # seconds that a kernel takes, and the weight of the last
 _local = threading.local()
-_measured = {"seconds": FIRST_GUESS}
 
 
 class NotYet(BaseException):
@@ -38,12 +36,7 @@ class Order:
     @property
     def seconds(self):
         """What compiling all of it takes, about."""
-        return len(self.kernels) * self.each
-
-    @property
-    def each(self):
-        """What compiling one of them takes, about."""
-        return _measured["seconds"]
+        return estimates.lacking.of(len(self.kernels))
 
     def fulfil(self):
         """Compile all of it now."""
@@ -55,13 +48,9 @@ class Order:
         asks for it next."""
         from whet.passes.lower_llvm.scalar import Unsupported
         key, (make, brief) = next(iter(self.kernels.items()))
-        start = time.thread_time()
-        try:
-            with haste.recording(brief), haste.work(1):
-                make()
-        except Unsupported:
-            pass
-        _measured["seconds"] += NEWEST * (time.thread_time() - start - _measured["seconds"])
+        with estimates.lacking.measured(), haste.recording(brief), haste.work(1), \
+                contextlib.suppress(Unsupported):
+            make()
         self.kernels.pop(key, None)
 
 

@@ -25,7 +25,7 @@ class Clock:
         self.pending = False
         monkeypatch.setattr(timing, "clock", lambda: self.now)
         monkeypatch.setattr(haste, "among", lambda keys: ["a kernel"] if self.pending else [])
-        monkeypatch.setattr(Policy, "affords_kernel", lambda policy: not self.pending)
+        monkeypatch.setattr(Policy, "affords_better", lambda policy, seconds: not self.pending)
         replay, gradients, walk = Replays.replayed, backward.Backward.gradients, timing.walk
 
         def timed_replay(*args):
