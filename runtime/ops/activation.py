@@ -210,6 +210,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                                             -3), value.repeat_interleave(n // value.shape[-3], -3))
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
+    some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == 0
     if is_causal:
         if attn_mask is not None:
             raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
@@ -220,8 +221,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         else:
             scores = scores + attn_mask
     weights = FUNCTIONS["softmax"](scores, -1)
-    # a row that may see nothing attends to nothing
-    if attn_mask is not None and attn_mask.dtype.kind == 0:
+    # a row that may see nothing attends to nothing (that of a causal mask sees the first one)
+    if some_see_nothing:
         weights = FUNCTIONS["where"](attn_mask.any(-1, keepdim=True), weights, 0.0)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
