@@ -1,11 +1,12 @@
 """A recording whose kernels nobody has yet: they are compiled at once, or with later calls."""
 import os
 import random
+import sys
 
 import pytest
 import whet
 from whet import jit
-from whet.cpu import native, orders
+from whet.cpu import estimates, native, orders
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.verify.same_bits import same_bits
@@ -99,6 +100,27 @@ def test_what_fits_into_what_may_be_spent_is_compiled_at_once(monkeypatch):
     assert policy.affords_compiling(left - 0.011, 0.01)
     # the call takes longer than that if it is recorded again
     assert policy.affords_compiling(2 * left, 3 * left)
+
+
+def test_kernels_are_compiled_well_from_what_replays_brought_in(monkeypatch):
+    monkeypatch.setattr(account, "GRACE", 0.04)
+    policy = Policy()
+    # nothing is lost yet: a first one may be compiled at once, and much is left for recordings
+    assert policy.affords_better(0.019) and not policy.affords_better(0.021)
+    policy.improved(0.015)
+    assert not policy.affords_better(0.01)
+    policy.ledger.eager, policy.ledger.spent, policy.ledger.saved = 0.1, 0.128, 0.04
+    assert not policy.affords_better(0.006)  # a half of what was saved, one more included
+    policy.ledger.saved = 0.05
+    assert policy.affords_better(0.006)
+
+
+def test_llvm_is_part_of_the_price_until_it_is_there(monkeypatch):
+    estimate = estimates.Estimate(0.01)
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", sys)
+    assert estimate.of() == 0.01 and estimate.of(3) == pytest.approx(0.03)
+    monkeypatch.delitem(sys.modules, "llvmlite.binding")
+    assert estimate.of(2) == estimates.LOADING + 0.02 and estimate.of(0) == 0
 
 
 def test_what_has_no_compiled_form_is_found_out_when_it_is_asked_for(hurried):
