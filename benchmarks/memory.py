@@ -1,6 +1,6 @@
-"""Peak memory of a traced function's first two calls and of later ones, beside eager whet's, and
-the processor time of the first two; each in a process of its own. (A training step is recorded at
-its second call: the first one makes the optimizer's state.)
+"""Peak memory of a traced function's first calls and of later ones, beside eager whet's, and the
+processor time of the first ones; each in a process of its own. (A training step is recorded at its
+second call, as the first one makes the optimizer's state, and checked at a later one.)
 
 A process is asked by `python -m benchmarks.memory PROGRAM HOW`, and answers with a line of JSON.
 The peak is that of the resident memory over what the process had when the model and its data were
@@ -17,7 +17,8 @@ import numpy as np
 
 from .harness import Table
 
-LATER = 6                        # calls after the first two
+# calls in which a program is recorded and checked; and others, before any is eager for comparison
+FIRST, LATER = 4, 3
 ROUNDS = 3                       # processes of each kind
 KINDS = "eager", "whet"
 
@@ -165,8 +166,8 @@ def again():
 
 
 def measure(name, how):
-    """What a program takes: peaks of the first two calls and of later ones, and the processor's
-    time of the first two."""
+    """What a program takes: peaks of the first calls and of later ones, and the processor's time
+    of the first ones."""
     import whet
     import whet.jit
     import whet.nn
@@ -182,7 +183,7 @@ def measure(name, how):
     again()
     whet.memory.reset_peak()
     base, live, start = resident("VmRSS"), whet.memory.stats()["live"], time.process_time()
-    for _ in range(2):
+    for _ in range(FIRST):
         out = f(*xs)
         del out
     first, peak, took = (resident("VmHWM") - base, whet.memory.stats()["peak"] - live,
@@ -196,7 +197,7 @@ def measure(name, how):
     later, calls = resident("VmHWM") - base, whet.memory.stats()["peak"] - live
     refused = f.explain(data=True)["refused"] if how == "whet" else None
     return {
-        "first two calls": first, "later calls": later, "seconds": took, "allocator, first": peak,
+        "first calls": first, "later calls": later, "seconds": took, "allocator, first": peak,
         "allocator, later": calls, "refused": refused}
 
 
@@ -228,8 +229,8 @@ def main():
                 got[how].append(ask(name, how))
         median = lambda how, what: statistics.median(x[what] for x in got[how])
         took = f"{median('eager', 'seconds'):.2f} -> {median('whet', 'seconds'):.2f}"
-        for what in ("first two calls", "later calls"):
-            notes = {"seconds of the first two": took if what == "first two calls" else ""}
+        for what in ("first calls", "later calls"):
+            notes = {"seconds of the first": took if what == "first calls" else ""}
             table.add(f"{name}: {what}", {how: median(how, what) for how in KINDS}, **notes)
     table.finish()
 

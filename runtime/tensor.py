@@ -98,6 +98,8 @@ class Tensor:
     # ---- versions and history ----
     # is it a tensor inside of a function transform? see autograd/levels.py
     _stands_for_another = False
+    # does it stand for the rows, say, of a tensor that has one for each example? See func/vmap.py
+    _is_one_of_many = False
 
     def _shared(self):
         """The version cell, made when first needed."""

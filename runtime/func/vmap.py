@@ -21,6 +21,10 @@ class BatchTensor(LevelTensor):
     dimension in front, if it is `batched`."""
     __slots__ = ("batched", "_example")
 
+    @property
+    def _is_one_of_many(self):
+        return self.batched
+
     def _representative(self):
         a = self._example
         if a is None:

@@ -25,9 +25,11 @@ def _h(x):
 def _matmul_vjp(g, _y, a, b, *, needs):
     ga = gb = None
     if needs[0]:
-        ga = matmul_op(g, _h(b))
+        ga = matmul(g, _h(b)) if g._array.ndim == 1 else matmul_op(g, _h(b))
         ga = ga if ga._array.shape == a.shape else ga.sum_to_size(a.shape)
     if needs[1]:
+        if a._array.ndim == 1:               # (one of many: see `matmul`)
+            a, g = a.unsqueeze(0), g.unsqueeze(0)
         gb = matmul_op(_h(a), g)
         gb = gb if gb._array.shape == b.shape else gb.sum_to_size(b.shape)
     return [ga, gb]
@@ -37,11 +39,14 @@ def _matmul_each(op, n, inputs, batched, attrs):
     """A product of all rows at once where the matrices are the same for all examples, else the
     dimension in front is one more to go over."""
     a, b = inputs
-    ndim = max(example_ndim(a, batched[0]), example_ndim(b, batched[1]))
     if not batched[1] and b._array.ndim == 2:
         return matmul(a, b)
-    return apply(op, (aligned(a, ndim) if batched[0] else a, aligned(b, ndim) if batched[1] else b),
-                 attrs)
+    one = example_ndim(a, batched[0]) == 1
+    a = a.unsqueeze(-2) if one else a
+    ndim = max(example_ndim(a, batched[0]), example_ndim(b, batched[1]))
+    r = apply(op, (aligned(a, ndim) if batched[0] else a, aligned(b, ndim) if batched[1] else b),
+              attrs)
+    return r.squeeze(-2) if one else r
 
 
 def _linear_each(op, n, inputs, batched, attrs):
@@ -106,7 +111,10 @@ def _linear_vjp(g, _y, x, w, bias=None, *, needs):
     if 0 in g._array.strides:
         g = g.contiguous()
     if needs[0]:
-        gx = apply(matmul_op, (g, w.conj() if w.dtype.kind == COMPLEX else w), NO_ATTRS)
+        w = w.conj() if w.dtype.kind == COMPLEX else w
+        gx = matmul(g, w) if g._array.ndim == 1 else apply(matmul_op, (g, w), NO_ATTRS)
+    if not any(needs[1:]):
+        return [gx, gw, gb][:len(needs)]
     g2 = g if g._array.ndim == 2 else g.reshape(-1, g.shape[-1])
     if needs[1]:
         x = x.conj() if x.dtype.kind == COMPLEX else x
@@ -183,6 +191,8 @@ def matmul(input, other):
         return apply(matmul_op, (input, other), {})
     if m == 1 and n == 1:
         return apply(matmul_op, (input.unsqueeze(0), other.unsqueeze(1)), {}).reshape(())
+    if m == 1 and n == 2 and input._is_one_of_many:
+        return apply(matmul_op, (input, other), {})      # all of them are rows of one matrix
     if m == 1:
         return apply(matmul_op, (input.unsqueeze(0), other), {}).squeeze(-2)
     return apply(matmul_op, (input, other.unsqueeze(1)), {}).squeeze(-1)
@@ -342,7 +352,7 @@ def linear(input, weight, bias=None):
     if w.ndim == 1:
         r = matmul(input, weight)
         return r if bias is None else r + bias
-    if a.ndim == 1:
+    if a.ndim == 1 and not input._is_one_of_many:
         return linear(input.unsqueeze(0), weight, bias).squeeze(0)
     if bias is not None and bias._array.shape != (w.shape[0],):
         bias = bias.expand(w.shape[0])

@@ -247,3 +247,35 @@ def test_gradients_in_a_batch_and_of_a_batch_are_the_loops(name):
             np.testing.assert_allclose(
                 outside[k].numpy(), want, rtol=1e-7, atol=1e-9, err_msg=f"outside {sample}"
             )
+
+
+# ---- vectors by matrices -------------------------------------------------------------------------
+def by_linear(x, w):
+    return whet.nn.functional.linear(x, w, w[:, 0])
+
+
+def by_matmul(x, w):
+    return x @ w.mT
+
+
+@pytest.mark.parametrize("product", [by_linear, by_matmul])
+@pytest.mark.parametrize("which", [(0, None), (None, 0), (0, 0)])
+@pytest.mark.parametrize("around", [(0, None), (None, 0), (0, 0), None])
+def test_a_vector_by_a_matrix_is_the_loop_with_gradients(product, which, around):
+    """One vector of each example: they are the rows of one matrix, in every nesting."""
+    def of_one(x, w):
+        y, back = func.vjp(product, x, w)
+        return y, *back(y.cos()), *func.jacrev(product, (0, 1))(x, w)
+
+    def loop(f, dims):
+        def each(x, w):
+            rows = [f(*[a if d is None else a[i] for a, d in zip((x, w), dims)]) for i in range(2)]
+            return tuple([whet.stack(same) for same in zip(*rows)])
+        return each
+    f, slow, shapes = of_one, of_one, [(3,), (4, 3)]
+    for dims in (which, around):
+        if dims is not None:
+            f, slow = func.vmap(f, in_dims=dims), loop(slow, dims)
+            shapes = [s if d is None else (2, *s) for s, d in zip(shapes, dims)]
+    xs = [whet.randn(*s) for s in shapes]
+    whet.testing.assert_close(f(*xs), slow(*xs))
