@@ -28,10 +28,11 @@ from whet.tensor import Tensor
 from whet.tensor_base import Base
 
 from ..guards.origin import ours
-from ..report.reasons import Caches, Inspects, Prints
+from ..report.reasons import Inspects, Prints
 from ..report.type_names import thing
 from .array_parts import takes
-from .noted_call import CONVERSIONS, FIXED, NUMERALS, Call, fits, kept, passed
+from .caches import CACHED, Cache
+from .noted_call import CONVERSIONS, NUMERALS, Call, fits, kept, passed
 from .numpy_arrays import MAKERS
 from .numpy_stand_in import Array, tensor_of
 from .output import (
@@ -46,14 +47,11 @@ from .output import (
 )
 from .put_back import reclaim
 from .stand_ins import (
-    CACHED,
     LEVELS,
-    Cache,
     Function,
     Logger,
     StandIn,
     Stream,
-    cached_by,
     real,
 )
 from .varying_numbers import NUMBERS, Number, plain, through, value_of
@@ -296,40 +294,6 @@ class Outward:
               for x, way in zip(values, ways))]
         self.do(functools.partial(log_at, logger, level, where), given, {}, None,
                 lambda: all(is_pythons_own(h) for h in handlers_of(logger)))
-
-    def cached(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """A call of a function with a cache. A replay makes it again where the cache holds what
-        it held."""
-        args = tuple([plain(x) if type(x) in NUMBERS else x for x in args])
-        kwargs = {k: plain(x) if type(x) in NUMBERS else x for k, x in kwargs.items()}
-        before = function.cache_info()
-        out = function(*args, **kwargs)
-        now = function.cache_info()
-        if now.misses != before.misses:
-            self.rec.passing = True
-            self.rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
-        elif not (all(map(self.is_one_key, (*args, *kwargs.values())))
-                  and all(map(self.is_known_tensor, out if type(out) is tuple else (out,)))):
-            self.rec.refuse(Caches(f"it reads objects from the cache of {function.__qualname__}"))
-        else:
-            # (by id: they live as long, so that no other object gets the id of one)
-            contents = {id(x): x for x in cached_by(function)}
-
-            def as_it_was() -> bool:
-                return {id(x) for x in cached_by(function)} == contents.keys()
-            self.rec.acts.append(
-                Call(functools.partial(function, *args, **kwargs), [], {}, len(self.rec.nodes),
-                     as_it_was))
-        return out
-
-    def is_one_key(self, x: object) -> bool:
-        """Does a cache find the same entry by it at each call?"""
-        kind: Any = type(x)
-        return kind in FIXED or id(x) in self.known and kind.__hash__ is object.__hash__
-
-    def is_known_tensor(self, x: object) -> bool:
-        """Is this a constant, or a tensor that is guarded?"""
-        return type(x) in FIXED or isinstance(x, Base) and id(x) in self.known
 
     def identity(self, x: object) -> int:
         """id(): the same at each call only for what is compared by identity."""

@@ -7,13 +7,12 @@ notes each call (`outside_calls.py`).
 from __future__ import annotations
 
 import functools
-import gc
 import logging
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..report.reasons import Caches, Calls, Prints
+from ..report.reasons import Calls, Prints
 from ..report.type_names import thing
 from .output import METHODS
 from .varying_numbers import NUMBERS, plain
@@ -26,7 +25,6 @@ STABLE = (("isatty", "fileno", "encoding", "errors", "name", "mode", "newlines",
 LEVELS = {
     "debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING,
     "error": logging.ERROR, "critical": logging.CRITICAL}
-CACHED = type(functools.lru_cache(len))
 
 
 def real(x: Any) -> Any:
@@ -89,30 +87,6 @@ class Function(StandIn):
             return get("_does")(*args, **kwargs)
         # a run that is not recorded any more goes on with the Numbers that it was given
         return get("_real")(*(plain(x) if type(x) in NUMBERS else x for x in args), **kwargs)
-
-
-class Cache(StandIn):
-    """A function with a cache (functools.lru_cache)."""
-    __slots__ = ()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        get = functools.partial(object.__getattribute__, self)
-        real, outward = get("_real"), get("_outward")
-        return outward.cached(real, *args, **kwargs) if outward.live() else real(*args, **kwargs)
-
-    def __get__(self, owner: object, cls: type | None = None) -> Callable[..., Any]:
-        return self if owner is None else functools.partial(self, owner)
-
-    def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
-        if not name.startswith("__"):
-            outward.rec.refuse(Caches(f"it asks for {name} of a cache"))
-        return found
-
-
-def cached_by(function: Any) -> list[Any]:
-    """The keys and results that a function with a cache holds, among other things."""
-    held = gc.get_referents(function)
-    return [*held, *(x for d in held if type(d) is dict for x in (*d, *d.values()))]
 
 
 class Stream(StandIn):

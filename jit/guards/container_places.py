@@ -133,6 +133,21 @@ class OtherEntries(Place):
         return True
 
 
+class Names(Place):
+    """The keys of a dict, in their order, whatever it holds by them."""
+    __slots__ = ()
+
+    def __init__(self, owner: dict[Any, Any]) -> None:
+        super().__init__(owner, owner)
+
+    def look(self) -> Sequence[Any]:
+        return list(self.owner)
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        t.whole(self.owner, tuple(self.objects), [ANY] * len(self.objects))
+        return True
+
+
 class Elements(Place):
     """The elements of a list, a tuple or a deque."""
     __slots__ = ()

@@ -64,9 +64,10 @@ class NamesInCode:
 
     `globals`: (name, is it something else than called there?); `imports`: (module, level);
     `identities`: of each `is` that may be asked of a number, the globals that it compares, and
-    whether it compares the first argument."""
+    whether it compares the first argument; `searched`: attributes that are only asked whether they
+    contain something."""
     __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "attributes",
-                 "globals", "imports", "identities", "taken", "formats")
+                 "searched", "globals", "imports", "identities", "taken", "formats")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -84,6 +85,7 @@ class NamesInCode:
         self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
         self.looks_up = not LOOKUPS.isdisjoint(code.co_names) and _looks_up(code)
         self.attributes: set[str] = set()
+        self.searched: set[str] = set()
         self.taken: set[str] = set()         # those of attributes that are not just called
         self.globals: dict[tuple[str, bool], None] = {}
         self.imports: dict[tuple[str, int], None] = {}
@@ -95,6 +97,7 @@ class NamesInCode:
     def _read(self, code: types.CodeType) -> None:
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
         last, before = None, None
+        entered: set[str] = set()            # attributes of which more is asked
         found = list(instructions(code))
         for i, (name, arg, value) in enumerate(found):
             self._notice(code, name, arg, value, last, before)
@@ -114,6 +117,9 @@ class NamesInCode:
                 self.attributes.add(value)
             elif name in ATTRIBUTES:
                 self.attributes.add(value)
+                is_searched = name == "LOAD_ATTR" and found[i + 1][0] == "CONTAINS_OP"
+                (self.searched if is_searched else entered).add(value)
+        self.searched -= entered
         self.exact |= not EXACT.isdisjoint(self.attributes)
 
     def _notice(self, code: types.CodeType, name: str, arg: int, value: Any, last: str | None,

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 from whet.tensor import Tensor
-from whet.tensor_base import Base
 
+from ..capture.caches import CACHED, data_in
 from ..capture.numpy_stand_in import stands_as_memory
 from ..capture.outside_calls import stands
-from ..capture.stand_ins import CACHED, cached_by
 from ..capture.varying_numbers import METHODS
 from ..report.reasons import Inspects, TooMuch
 from .array_places import ArrayLayout
@@ -32,6 +31,7 @@ from .number_settings import SETTINGS
 from .object_places import SAID, ClassAttribute, FrameworkState, SelfDescription, Setting
 from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class, users
 from .places import Place
+from .searched_names import leave_out
 from .slots import Slot
 from .spots import BuiltinName, Spot
 from .standard_library import tells_who_watches
@@ -82,6 +82,7 @@ class Walk:
         self.codes: set[types.CodeType] = set()
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
         self.attributes: set[str] = set()    # that code names
+        self.entered: set[str] = set()       # those of which it asks more than what they contain
         # id of a class -> the methods that no code names so far, by name
         self.held_back: dict[int, Held] = {}
         self.of_instances: set[int] = set()  # classes that only instances have led to
@@ -172,8 +173,7 @@ class Walk:
         """A stand-in will lie in a spot."""
         if type(x) is CACHED:
             self.exact = True                # it would keep a Number
-            held = [y for r in cached_by(x) for y in (r if type(r) is tuple else (r,))]
-            self.stack += [x.__wrapped__, *(y for y in held if isinstance(y, Base))]
+            self.stack += [x.__wrapped__, *data_in(x)]
         self.outward.setdefault(id(x), (x, []))[1].append(spot)
 
     def slot(self, spot: Spot, place: Place, i: int, x: Any) -> bool:
@@ -213,6 +213,7 @@ class Walk:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
         wanted = self.attributes | {"__getattr__"}           # which gives what is not there
+        wanted = leave_out(self, held, wanted, done)
         new = [name for name in sorted(wanted - done) if name in held]
         done |= wanted
         for name in new:
@@ -251,12 +252,12 @@ class Walk:
         is_method = code in self.methods
         self.exact |= names.exact or names.tells_numbers_apart(names_of, is_method)
         self.direct |= names.direct
-        itself = names.types_itself and not is_method
-        self.exact |= itself
+        self.exact |= (itself := names.types_itself and not is_method)
         self.typed |= names.typed or itself
         self.shown |= names.shown
         self.looks_up |= names.looks_up
         self.attributes |= names.attributes
+        self.entered |= names.attributes - names.searched
         self.of_c.named_in(names)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))
@@ -275,6 +276,7 @@ class Walk:
             for s in c if type(c) is tuple else (c,):
                 if type(s) is str and len(s) < 100:
                     self.attributes.update(found := named_in(s))
+                    self.entered |= found
                     self.of_c.texts |= found
 
     def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any],

@@ -4,7 +4,9 @@ import array
 import functools
 import itertools
 import random
+import sys
 import time
+import types
 import typing
 
 import numpy as np
@@ -193,6 +195,101 @@ def test_a_cache_is_compared_by_what_it_holds():
     assert stamp(1) != before
     for _ in range(4):
         assert f(whet.ones(2))[1] == stamp(1)
+
+
+class Recipe:
+    """What a cached function makes of its arguments: lists, and an object as a key of its own."""
+
+    def __init__(self, n):
+        self.sizes, self.names = [n, 2], {"h": n}
+
+
+@program
+def objects_come_from_a_cache():
+    """A hit by a text, another by the object that this gave and a shape; then the object changes,
+    other entries come, the bounded cache forgets, and both are emptied."""
+    @functools.lru_cache(maxsize=4)
+    def recipe(text, n):
+        return Recipe(int(text) * n)
+    @functools.cache
+    def shapes(made, shape, more):
+        return [*shape, more[0][1]], {"n": made.sizes[0]}, None
+    def f(x):
+        made = recipe("3", 2)
+        shape, found, nothing = shapes(made, x.shape, (("h", 2),))
+        return x.reshape(shape[0], -1) * made.sizes[0] + found["n"] + made.names["h"], nothing
+    def calls(f):
+        f(ramp(4)), f(ramp(4))
+        for change in (lambda: None, lambda: recipe("5", 1),
+                       lambda: recipe("3", 2).names.update(h=9),
+                       lambda: recipe("3", 2).sizes.append(1),
+                       lambda: shapes(recipe("3", 2), (4,), (("h", 2),))[1].update(n=7),
+                       lambda: [recipe(str(i), 1) for i in range(4)],
+                       recipe.cache_clear, shapes.cache_clear):
+            change()
+            for _ in range(3):
+                yield f(ramp(4)), tuple(recipe.cache_info()), tuple(shapes.cache_info())
+        yield from thrice(lambda: f(ramp(6)))
+    return f, calls
+
+
+def test_a_cache_may_get_other_entries():
+    @functools.lru_cache(None)
+    def recipe(n): return Recipe(n)
+    f = whet.jit.trace(lambda x: x * recipe(1).sizes[0])
+    recipe(1)
+    for n in range(8):
+        recipe(n + 2)
+        assert f(whet.ones(2)).tolist() == [1.0, 1.0]
+    assert f.explain(data=True)["calls"]["replayed"] == 7
+
+
+@program
+def a_module_is_asked_what_it_knows():
+    """Whether a name is among others, in a module's dict: not what it stands for there, until that
+    is read, too. What modules hold that are loaded is nobody's."""
+    mod = types.ModuleType("mod")
+    mod.known, mod.rates = {"a": 1}, {"a": 2.0}
+    o = Box(name="a")
+    def f(x):
+        y = x * 2 if o.name in mod.known else x * 3
+        if "numpy" in sys.modules and o.name in mod.rates:
+            y = y + mod.rates[o.name]
+        return y
+    def calls(f):
+        for change in (lambda: None, lambda: mod.known.update(a=5), lambda: mod.known.clear(),
+                       lambda: setattr(mod, "known", {"b": 1}), lambda: mod.rates.update(a=9.0),
+                       lambda: setattr(o, "name", "b"), lambda: mod.rates.update(b=0.5)):
+            change()
+            yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+def test_what_is_loaded_may_change_where_a_name_is_looked_for():
+    loaded = types.ModuleType("loaded_for_this_test")
+    sys.modules["loaded_for_this_test"] = loaded
+    try:
+        f = whet.jit.trace(lambda x, o: x * 2 if "loaded_for_this_test" in sys.modules else x + o.n)
+        o = Box(n=3)
+        for n in range(8):
+            loaded.n = n
+            assert f(whet.ones(2), o).tolist() == [2.0, 2.0]
+        assert f.explain(data=True)["calls"]["replayed"] == 7
+    finally:
+        del sys.modules["loaded_for_this_test"]
+    assert f(whet.ones(2), o).tolist() == [4.0, 4.0]
+
+
+@program
+def functions_of_texts_are_in_reach():
+    """NumPy's ufuncs of texts have no types as others have."""
+    o = Box(ask=np.strings.isdecimal, name="12")
+    def f(x): return x * 2 if o.name.isdecimal() else x * o.ask(np.array(["1"])).sum()
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        o.name = "x"
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
 
 
 # ---- names that are only there -------------------------------------------------------------------

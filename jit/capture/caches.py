@@ -1,0 +1,130 @@
+"""Functions with a cache (`functools.lru_cache`): what theirs holds, and calls that find something.
+
+A recorded call that finds what an earlier one gave is repeated by replays where the same entry is
+still there. What was found is compared as anything else that a run can read, so the walk before the
+run looks at what caches hold.
+"""
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from whet.tensor import Size
+from whet.tensor_base import Base
+
+from ..guards.origin import users
+from ..report.reasons import Caches
+from .noted_call import FIXED, Call
+from .stand_ins import StandIn
+from .varying_numbers import NUMBERS, plain
+
+if TYPE_CHECKING:
+    from .outside_calls import Outward
+
+CACHED = type(functools.lru_cache(len))
+DEPTH = 8                        # of containers in containers that are looked through
+
+
+def entries_of(function: Any) -> list[tuple[Any, Any]]:
+    """The keys and results that a cache holds, the last one that was asked for at the end where
+    their number is bounded.
+
+    C's cache has no attribute for them. It lets the garbage collector see its type, then key,
+    result and link of each entry, or the one dict that it has where nothing bounds it.
+    """
+    held = gc.get_referents(function)
+    if function.cache_parameters()["maxsize"] is None:
+        return list(held[1].items())
+    ends = 1 + 3 * function.cache_info().currsize
+    return list(zip(held[1:ends:3], held[2:ends:3]))
+
+
+def is_data(x: Any, depth: int = DEPTH) -> bool:
+    """Is this a constant, a tensor, or a container or instance of the user's that holds such?"""
+    if type(x) in FIXED or isinstance(x, Base):
+        return True
+    if depth == 0:
+        return False
+    if type(x) in (set, frozenset):
+        return all(type(y) in FIXED for y in x)
+    if type(x) in (list, tuple):
+        return all(is_data(y, depth - 1) for y in x)
+    if type(x) is dict:
+        return all(is_data(y, depth - 1) for pair in x.items() for y in pair)
+    return not isinstance(x, type) and users(type(x)) and type(vars_of(x)) is dict and is_data(
+        vars_of(x), depth - 1)
+
+
+def vars_of(x: Any) -> Any:
+    return getattr(x, "__dict__", None)
+
+
+def data_in(function: Any) -> list[Any]:
+    """What a run may find in a cache."""
+    return [result for _, result in entries_of(function) if is_data(result)]
+
+
+class Cache(StandIn):
+    """A function with a cache (functools.lru_cache)."""
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        get = functools.partial(object.__getattribute__, self)
+        real, outward = get("_real"), get("_outward")
+        return call(outward, real, args, kwargs) if outward.live() else real(*args, **kwargs)
+
+    def __get__(self, owner: object, cls: type | None = None) -> Callable[..., Any]:
+        return self if owner is None else functools.partial(self, owner)
+
+    def _attribute(self, real: Any, outward: Outward, name: str, found: Any) -> Any:
+        if not name.startswith("__"):
+            outward.rec.refuse(Caches(f"it asks for {name} of a cache"))
+        return found
+
+
+def call(outward: Outward, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A recorded run calls a function with a cache."""
+    rec = outward.rec
+    args, kwargs = [_key(x) for x in args], {k: _key(x) for k, x in kwargs.items()}
+    before = function.cache_info()
+    out = function(*args, **kwargs)
+    if function.cache_info().misses != before.misses:
+        rec.passing = True
+        rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
+    elif not (all(_finds_one_entry(outward, x) for x in (*args, *kwargs.values()))
+              and _is_compared(outward, out)):
+        rec.refuse(Caches(f"it reads objects from the cache of {function.__qualname__}"))
+    else:
+        found = [(key, result) for key, result in entries_of(function) if result is out]
+        wanted = {(id(key), id(result)) for key, result in found}
+
+        # (by id: `found` lives as long, so that no other object gets the id of one)
+        def as_it_was(found: Any = found) -> bool:
+            return wanted <= {(id(key), id(result)) for key, result in entries_of(function)}
+        rec.acts.append(
+            Call(functools.partial(function, *args, **kwargs), [], {}, len(rec.nodes), as_it_was))
+    return out
+
+
+def _key(x: Any) -> Any:
+    """An argument without Numbers, which no cache may keep."""
+    if type(x) in NUMBERS:
+        return plain(x)
+    return type(x)([_key(y) for y in x]) if type(x) in (tuple, Size) else x
+
+
+def _finds_one_entry(outward: Outward, x: Any) -> bool:
+    """Does a cache find the same entry by it at each call?"""
+    kind: Any = type(x)
+    if kind in (tuple, Size):
+        return all(_finds_one_entry(outward, y) for y in x)
+    return kind in FIXED or id(x) in outward.known and kind.__hash__ is object.__hash__
+
+
+def _is_compared(outward: Outward, x: Any) -> bool:
+    """Is this a constant, or something that is looked at before each replay?"""
+    if type(x) is tuple:
+        return all(_is_compared(outward, y) for y in x)
+    return type(x) in FIXED or id(x) in outward.known
