@@ -3,8 +3,10 @@
 None of these libraries is used here. Programs ask whether they are there (no), and may set their
 options: an option is remembered, and changes nothing, as in a PyTorch without the library.
 """
+import contextlib
 import sys
 import types
+from functools import partial
 
 
 def _library(name, **options):
@@ -19,8 +21,19 @@ def _library(name, **options):
 __path__: list = []                     # lets the libraries be imported as submodules
 cudnn = _library("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True,
                  version=lambda: None)
+# which kernels of attention a program allows: there is one, whatever they say
+_allowed = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
+
+
+def _sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+    """Inside, PyTorch takes one of these kernels of attention. Here all of them are the same."""
+    return contextlib.nullcontext()
+
+
 cuda = _library(
-    "cuda",
+    "cuda", sdp_kernel=_sdp_kernel,
+    **{f"enable_{name}_sdp": partial(_allowed.__setitem__, name) for name in _allowed},
+    **{f"{name}_sdp_enabled": partial(_allowed.get, name) for name in _allowed},
     matmul=types.SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                                  allow_bf16_reduced_precision_reduction=True))
 mps, mkl, mkldnn, openmp, xpu = (_library(_name)

@@ -157,6 +157,9 @@ OVERLOADS = {
     "ignore": ["(drop: F, **kwargs: Any) -> F",
                "(drop: bool = False, **kwargs: Any) -> Callable[[F], F]"],
     **dict.fromkeys(("unused", "script_if_tracing"), ["(fn: F) -> F"]),
+    "get_device_states": ["(*args: Any) -> tuple[list[int], list[Tensor]]"],
+    "set_device_states": ["(devices: Sequence[int], states: Sequence[Tensor], *, "
+                          "device_type: str | None = None) -> None"],
     "annotate": ["(the_type: Any, the_value: Any) -> Any"],
     "no_grad": ["(self, fn: Callable[..., Any] | None = None) -> None"],
     "enable_grad": ["(self, fn: Callable[..., Any] | None = None) -> None"],

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import inspect
 import os
 import pathlib
 import random
@@ -43,6 +44,8 @@ DATA = frozenset((
     contextlib.nullcontext, dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
     type(dataclasses._FIELD), type(dataclasses._HAS_DEFAULT_FACTORY)))  # type: ignore[attr-defined]
 NUMPY_FUNCTION = type(np.sum)
+# a pointer that modules of C hand to each other, which Python cannot look into
+CAPSULE = type(datetime.datetime_CAPI)
 
 
 def _is_from(t: type, module: str) -> bool:
@@ -77,7 +80,7 @@ def method_of_c(walk: Any, x: Any) -> None:
         raise Unwatchable(Calls(x.__qualname__, holds=True))
 
 
-@LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn)) and not issubclass(t, np.void))
+@LIGHT.where(lambda t: issubclass(t, (*CONSTANT, StandIn, CAPSULE)) and not issubclass(t, np.void))
 def constant(walk: Any, x: Any) -> None:
     """It leads to nothing."""
 
@@ -106,6 +109,13 @@ def value(walk: Any, x: Any) -> None:
     if isinstance(x, decimal.Decimal):
         walk.settings.add("decimal")
     walk.of_c.dates |= isinstance(x, datetime.date | datetime.time)
+
+
+@OBJECTS.of(inspect.Signature)
+def signature(walk: Any, x: inspect.Signature) -> None:
+    """It never changes, but what it holds may."""
+    walk.lead_to(x.return_annotation, *(y for p in x.parameters.values()
+                                        for y in (p.default, p.annotation)))
 
 
 @OBJECTS.of(enum.Enum)

@@ -66,6 +66,18 @@ class _Block:
         return got
 
 
+def get_device_states(*args):
+    """(numbers of the devices that tensors among the arguments lie on, states of their
+    generators): there are none, as one generator draws for all devices (`get_rng_state`)."""
+    return [], []
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Let the generators of devices go on from such states."""
+    if len(devices) or len(states):
+        raise ValueError("set_device_states: devices have no generators of their own")
+
+
 def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default",
                debug=False, preserve_rng_state=True, **kwargs):
     """function(*args), keeping no intermediate results; they are computed again in the backward.

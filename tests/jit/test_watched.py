@@ -1,7 +1,9 @@
 """What recordings watch, or make again, so that they need not refuse it: each program does on
 every call what it does eagerly, and is compiled."""
 import array
+import datetime
 import functools
+import inspect
 import itertools
 import random
 import sys
@@ -278,6 +280,21 @@ def test_what_is_loaded_may_change_where_a_name_is_looked_for():
     finally:
         del sys.modules["loaded_for_this_test"]
     assert f(whet.ones(2), o).tolist() == [4.0, 4.0]
+
+
+@program
+def signatures_and_capsules_are_in_reach():
+    """A signature never changes, its defaults may; into a capsule nobody can look."""
+    rates = [2.0]
+    def rate(by=rates): return by[0]
+    o = Box(signature=inspect.signature(rate), pointer=datetime.datetime_CAPI)
+    def f(x):
+        return x * o.signature.parameters["by"].default[0] + (o.pointer is None)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        rates[0] = 3.0
+        yield from thrice(lambda: f(ramp(2)))
+    return f, calls
 
 
 @program

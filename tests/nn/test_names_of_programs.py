@@ -9,6 +9,7 @@ from whet import nn
 from whet.nn.attention import SDPBackend, sdpa_kernel
 from whet.nn.modules.utils import _ntuple, _pair, _reverse_repeat_tuple
 from whet.utils import _pytree as pytree
+from whet.utils.checkpoint import get_device_states, set_device_states
 
 Point = collections.namedtuple("Point", "x y")
 TREES = [
@@ -130,6 +131,13 @@ def test_this_process_is_alone():
             ask()
 
 
+def test_devices_have_no_generators_of_their_own():
+    assert get_device_states(whet.ones(2)) == ([], [])
+    set_device_states([], [])
+    with pytest.raises(ValueError, match="generators"):
+        set_device_states([0], [whet.get_rng_state()])
+
+
 def test_versions():
     assert whet.version.__version__ == whet.__version__ and whet.version.cuda is None
 
@@ -140,6 +148,12 @@ def test_kernels_of_attention_are_one():
     for chosen in (SDPBackend.MATH, [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]):
         with sdpa_kernel(chosen):
             assert nn.functional.scaled_dot_product_attention(q, q, q).equal(want)
+    cuda = whet.backends.cuda
+    cuda.enable_flash_sdp(False)
+    assert not cuda.flash_sdp_enabled() and cuda.math_sdp_enabled()
+    cuda.enable_flash_sdp(True)
+    with cuda.sdp_kernel(enable_flash=False):
+        assert nn.functional.scaled_dot_product_attention(q, q, q).equal(want)
     for wrong in ("flash", [], [1]):
         with pytest.raises((AssertionError, TypeError)), sdpa_kernel(wrong):
             pass

@@ -3,9 +3,12 @@ from collections.abc import Sequence
 from typing import Any, Callable, ParamSpec, TypeVar
 from whet.nn.module import Module
 from whet.random import Generator
+from whet.tensor import Tensor
 
 R = TypeVar("R")
 
 default_generator: Generator
 def checkpoint(function: Callable[..., R], *args: Any, use_reentrant: bool | None = None, context_fn: Callable[..., Any] | None = None, determinism_check: str = 'default', debug: bool = False, preserve_rng_state: bool = True, **kwargs: Any) -> R: """function(*args), keeping no intermediate results; they are computed again in the backward."""
 def checkpoint_sequential(functions: Module | Sequence[Callable[..., Any]], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any: """Run a sequence of functions in `segments` checkpointed parts."""
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]: ...
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None: """Let the generators of devices go on from such states."""
