@@ -15,6 +15,7 @@ from ..autograd import modes
 from . import arrays as _arrays
 from . import (
     convolutions,
+    counts,
     draws,
     gathers,
     moves,
@@ -35,8 +36,8 @@ UNRECORDED = "it uses a CUDA device, and recordings are of the CPU alone"
 devices.beyond = sys.modules[__name__]
 existing = m.existing
 __all__ = [
-    "convolutions", "draws", "existing", "is_here", "order", "pinned_copy", "pools", "scans",
-    "scatters"]
+    "convolutions", "counts", "draws", "existing", "is_here", "order", "pinned_copy", "pointwise",
+    "pools", "scans", "scatters"]
 
 
 def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -58,7 +59,7 @@ def by_facts(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: in
     gathers, the copies that it makes; or else the CPU computes it."""
     if op.there is not None:
         return op.there(*arrays, **attrs)
-    named = None if op.named is None else op.named(*arrays, **attrs)
+    named = None if op.gathered is None else op.gathered(*arrays, **attrs)
     if named is not None:
         return gathers.take(op.name, arrays[0], named)
     if op.shape is not None:

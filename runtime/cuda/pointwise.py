@@ -14,6 +14,7 @@ from ..ir.spans import span
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import launch
+from .transfers import to_device
 
 NARROW = 1 << 31                    # places below this are computed in 32 bits
 
@@ -161,3 +162,17 @@ def copied(a: DeviceArray) -> DeviceArray:
 def fill(to: DeviceArray, value: Any) -> None:
     """Write a number everywhere."""
     copy_into(to, np.asarray(value, to.dtype))
+
+
+def triangle(a: DeviceArray, keep: Any, diagonal: int) -> DeviceArray:
+    """The elements of matrices where `keep(column - row, diagonal)`, zeros elsewhere."""
+    if a.itemsize not in _BITS:
+        raise NoForm(a.dtype.name)
+    bits = _BITS[a.itemsize]
+    rows, columns = (to_device(np.arange(n), a.index, False) for n in a.shape[-2:])
+    x, row, column = S.args(3)
+    out = empty(a.index, a.shape, a.dtype)
+    if a.size:
+        compute(Expressions("triangle", (S.where(keep(column - row, diagonal), x, 0),)),
+                [a.view(bits), rows.reshape(-1, 1), columns], a.index, [out.view(bits)])
+    return out

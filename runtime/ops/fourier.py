@@ -53,7 +53,7 @@ r2c_op = Op(
 
 def _c2r_vjp(g, _y, _x, *, dim, n, norm):
     half = apply(r2c_op, (g,), {"dim": dim, "norm": ADJOINT[norm]})
-    k = F["arange"](half.shape[dim])
+    k = F["arange"](half.shape[dim], device=g.device)
     # frequencies that stand for their mirror images too
     twice = F["where"]((k == 0) | (2 * k == n), 1.0, 2.0).to(g.dtype)
     return [half * twice.reshape([-1 if i == dim else 1 for i in range(half.ndim)])]

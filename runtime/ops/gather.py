@@ -144,7 +144,7 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
 gather_op.any_sizes = True
 gather_op.memo = True
 gather_op.alone = lambda a, index, dim: places.picked(a, places.of_elements(a.shape, index, dim))
-gather_op.named = lambda a, index, dim: Named((index,), (dim,), each=True, error=RuntimeError)
+gather_op.gathered = lambda a, index, dim: Named((index,), (dim,), each=True, error=RuntimeError)
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 
 

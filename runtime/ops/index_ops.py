@@ -266,7 +266,7 @@ index_sum_op.put_alone = lambda out, g, *index, size, dims: _put_alone(
     out, g, *index, dims=dims, accumulate=True)
 index_op.memo = True
 index_op.alone = lambda a, *index, dims: places.picked(a, places.of_several(a.shape, index, dims))
-index_op.named = lambda a, *index, dims: Named(index, dims, wraps=True)
+index_op.gathered = lambda a, *index, dims: Named(index, dims, wraps=True)
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
     dims) - 1 else None
 index_op.saves = index_sum_op.saves = frozenset(range(1, 65))            # the index tensors only

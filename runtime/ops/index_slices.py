@@ -81,7 +81,7 @@ index_select_op.any_sizes = True
 index_select_op.memo = True
 index_select_op.alone = lambda a, index, dim: places.picked(
     a, places.of_slices(a.shape, index, dim))
-index_select_op.named = lambda a, index, dim: (
+index_select_op.gathered = lambda a, index, dim: (
     _named(index, dim) if a.ndim and index.ndim == 1 else None)
 index_select_op.picks = lambda a, index, dim: (
     (dim, False, False) if a.ndim and index.ndim == 1 else None)

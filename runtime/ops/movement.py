@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from .. import devices
 from ..cpu import pointwise, taped_launches
 from ..indexing import as_int, sizes
 from ..ir import scalar as s
@@ -171,6 +172,7 @@ def _triangular(name, keep):
         onnx=in_onnx.triangle(name == "triu"))
     op.any_sizes = op.as_large = op.total = True
     op.put = partial(_choose, keep)
+    op.there = lambda a, diagonal: devices.beyond.pointwise.triangle(a, keep, diagonal)
 
     def check(input):
         if input._array.ndim < 2:

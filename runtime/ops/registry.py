@@ -88,8 +88,8 @@ class Op:
     # **attrs) is (that dimension, has every element a place of its own, or every slice?, do
     # negative ones count from the end?); None where it is more.
     picks: Any = None
-    # named(*arrays, **attrs), of an op that gathers from its first operand: a `Named`, or None
-    named: Any = None
+    # gathered(*arrays, **attrs), of an op that gathers from its first operand: a `Named`, or None
+    gathered: Any = None
     # there(*arrays, **attrs): what `forward` gives, on a device
     there: Any = None
     # put(array, *arrays, **attrs): what follows, by kernels; False where there are none, and

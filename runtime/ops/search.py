@@ -70,7 +70,7 @@ def _search_alone(sequence, values, sorter=None, *, right, out_int32):
     return places.converted(found, np.dtype(np.int32)) if out_int32 else found
 
 
-search_op.there = lambda *arrays, **at: devices.beyond.order.searchsorted(*arrays, **at)
+search_op.there = devices.there("order", "searchsorted")
 search_op.alone = _search_alone
 
 
@@ -184,6 +184,8 @@ def _sort_rows(rows):
 unique_op = Op("unique", _unique, onnx=in_onnx.distinct, samples=lambda make: [
     Sample(tensor([3, 1, 3]), inverse=True, counts=True, dim=None, consecutive=False),
     Sample(tensor([[1, 2], [1, 2]]), inverse=True, counts=True, dim=0, consecutive=True)])
+
+unique_op.there = devices.there("counts", "unique")
 
 
 def _unique_result(input, inverse, counts, dim, consecutive):
@@ -338,6 +340,7 @@ bincount_op = Op("bincount", _bincount, onnx=in_onnx.counts, samples=lambda make
     Sample(tensor([0, 2, 2]), minlength=0), Sample(tensor([1]), minlength=4),
     Sample(tensor([0, 2, 2]), make(3), minlength=4)])
 bincount_op.moves = lambda out, a, *_, minlength: [(out, 0)]
+bincount_op.there = devices.there("counts", "bincount")
 bincount_op.put_alone = _bincount_alone
 
 

@@ -118,15 +118,12 @@ mode_op = PickOp(
 )
 
 
+for _op in (sort_op, topk_op, kthvalue_op, mode_op, median_op):
+    _op.there = devices.there("order", _op.name)
 sort_op.alone = lambda a, dim, descending: sort_launches.sort(a, dim, descending)
 topk_op.alone = lambda a, dim, k, largest: sort_launches.topk(a, k, dim, largest)
 kthvalue_op.alone = lambda a, dim, k: sort_launches.kthvalue(a, k, dim)
 mode_op.alone = lambda a, dim: sort_launches.mode(a, dim)
-sort_op.there = lambda a, **at: devices.beyond.order.sort(a, **at)
-topk_op.there = lambda a, **at: devices.beyond.order.topk(a, **at)
-kthvalue_op.there = lambda a, **at: devices.beyond.order.kthvalue(a, **at)
-mode_op.there = lambda a, **at: devices.beyond.order.mode(a, **at)
-median_op.there = lambda a, **at: devices.beyond.order.median(a, **at)
 median_op.alone = lambda a, dim, ignore_nan: sort_launches.median(a, dim, ignore_nan)
 
 

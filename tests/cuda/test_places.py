@@ -148,6 +148,16 @@ def test_values_are_found_in_sorted_rows(gpus):
     both(lambda r, v: whet.bucketize(v, r[0]), rows, values)
 
 
+def test_distinct_values_and_counts(gpus):
+    x = whet.randint(5, (4, 9))
+    for consecutive in (whet.unique, whet.unique_consecutive):
+        both(lambda x, f=consecutive: f(x, return_inverse=True, return_counts=True), x)
+        both(lambda x, f=consecutive: f(x), x.float() - 2)
+    both(lambda x: x[0].bincount(minlength=3), x)
+    both(lambda x, w: x[1].bincount(w), x, whet.randn(9))
+    both(lambda x: x.tril(1).triu(-1), x)
+
+
 @pytest.mark.parametrize("shape, dim", (((3, 20, 2), 1), ((2, 17), 1)))
 def test_running_results_are_joined_in_the_cpus_order(gpus, shape, dim):
     x = whet.randn(*shape)
