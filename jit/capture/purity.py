@@ -23,7 +23,7 @@ from whet.cpu import native
 from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
 
-from ..guards import standard_library as known
+from ..guards import allowed_calls as known
 from ..guards.origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import ASIDE, GUARDED, catches, informs, tells
 from ..report.reasons import Calls, Draws, Inspects

@@ -12,7 +12,7 @@ import math
 import operator
 import types
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,6 +133,14 @@ for _name in _members:
     delattr(Number, _name)
 
 
+def idle_number(value: float) -> Number:
+    """A Number of no recording, to ask a function with whether it takes one for a number."""
+    number = Number.__new__(Number, value)
+    for name, x in dict(tensor=None, recorder=None, bound=SAFE).items():
+        _set[name](number, x)
+    return number
+
+
 def live(number: Any) -> bool:
     """Is its recording going on, in this thread?"""
     return recorder_of(number) in modes.state.observers
@@ -230,13 +238,21 @@ def _wide(x: Any) -> Any:
     return float(x)
 
 
+def _repeats_in_place(t: type) -> bool:
+    """Do lists of this type take `*=` as C has it? Python asks the number first, as nothing tells
+    it that this is no `*`, and then the list for itself."""
+    return issubclass(t, MutableSequence) \
+        and type(getattr(t, "__imul__", None)) is types.WrapperDescriptorType
+
+
 def combine(name: str, a: Any, b: Any) -> Any:
     """A binary operation, of which at least one side is a Number."""
     number = a if type(a) in NUMBERS else b
     x, y = (value_of(v) if type(v) in NUMBERS else v for v in (a, b))
     if type(x) not in DTYPES or type(y) not in DTYPES:
         if (registry.is_tensor(y) or registry.is_tensor(x)
-                or name in COMPARISONS and {type(x), type(y)} & APART):
+                or name in COMPARISONS and {type(x), type(y)} & APART
+                or name == "mul" and any(map(_repeats_in_place, (type(x), type(y))))):
             return NotImplemented
         return PYTHON[name](*(plain(v) if type(v) in NUMBERS else v for v in (a, b)))
     if not live(number):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture.outside_calls import stands
 from ..report.reasons import Calls, Inspects
-from .standard_library import OF_FILES, OF_THE_PLACE, problem_of_call
+from .allowed_calls import methods_that_open_files, problem_of_call
 from .visitors import Unwatchable
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ class FunctionsOfC:
             if (not stands(f) or id(f) in real) and problem_of_call(f) is not None:
                 name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
                 raise Unwatchable(Calls(name, holds=True))
-        acting = OF_FILES | OF_THE_PLACE if self.dates else OF_FILES
-        methods = acting & (names if looks_up else self.taken)
+        methods = methods_that_open_files() & (names if looks_up else self.taken)
         if methods:
             raise Unwatchable(Calls(min(methods), holds=True))
-        if self.formats and self.dates:
-            raise Unwatchable(Inspects("it makes text by forms, and reaches dates, of which some "
-                                       "forms tell the time of this place"))
+        if self.dates and (self.formats or looks_up):
+            what = "it makes text by forms" if self.formats else "it looks up names"
+            raise Unwatchable(Inspects(f"{what}, and reaches dates, of which some methods tell the "
+                                       f"time of this place"))

@@ -7,8 +7,8 @@ import types
 from typing import Any
 
 from ..capture.varying_numbers import TELLTALE
+from .asked_functions import methods_that_give_numbers
 from .bytecode import (
-    call_of,
     gives_pythons_own,
     identities,
     instructions,
@@ -25,13 +25,11 @@ TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".spli
 # Names for methods that must give exactly a number of Python's, or an array of NumPy's. A class
 # that is there is asked what it has by these names, whatever that is called itself; one that the
 # function makes is read as code.
-EXACT = frozenset(("__bool__", "__int__", "__float__", "__index__", "__hash__", "__complex__",
-                   "__length_hint__", "__array__"))
+EXACT = methods_that_give_numbers() | {"__array__"}
 GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM",
                         "LOAD_SUPER_ATTR"))
 TAKING = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"))
-NONE = "LOAD_CONST", 0, None     # what loads None
 
 
 def _declines(number: float, name: str) -> bool:
@@ -91,8 +89,6 @@ class NamesInCode:
         self.imports: dict[tuple[str, int], None] = {}
         self.identities = _identities_of_numbers(code)
         self._read(code)
-        if "deque" in code.co_names:
-            self.exact |= not _has_constant_length(code)
 
     def _read(self, code: types.CodeType) -> None:
         constants: tuple[Any, ...] = None, None  # the last two: of an import, its level and names
@@ -184,22 +180,6 @@ def _looks_up(code: types.CodeType) -> bool:
 def could_give_a_number(code: types.CodeType) -> bool:
     """Could some code return a Number, where Python wants its own?"""
     return not (gives_pythons_own(code) or returns_a_hash(code))
-
-
-def _has_constant_length(code: types.CodeType) -> bool:
-    """Is the length that some code gives a deque a constant, or no argument at all? A deque takes
-    no other number than Python's own for it."""
-    found = list(instructions(code))
-    for i, (_, _, value) in enumerate(found):
-        if value == "deque" and is_called(found, i):
-            call = call_of(found, i)
-            if call is None:
-                return False
-            length = call.get(1, call.get("maxlen", NONE))
-            if length is None or length[0] != "LOAD_CONST" and not (
-                    length[0] == "LOAD_FAST" and code.co_name == "__init__"):
-                return False
-    return True
 
 
 def absolute(name: str, level: int, names_of: dict[str, Any]) -> str:

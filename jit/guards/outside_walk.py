@@ -20,10 +20,12 @@ from ..capture.numpy_stand_in import stands_as_memory
 from ..capture.outside_calls import stands
 from ..capture.varying_numbers import METHODS
 from ..report.reasons import Inspects, TooMuch
+from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import GROWS, OtherEntries, entries
 from .data_in_modules import compare_data
 from .functions_of_c import FunctionsOfC
+from .given_numbers import are_given_numbers
 from .immutable_types import PLAIN, same_key
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import absolute, names_in
@@ -34,7 +36,6 @@ from .places import Place
 from .searched_names import leave_out
 from .slots import Slot
 from .spots import BuiltinName, Spot
-from .standard_library import tells_who_watches
 from .unnamed_methods import Held, let_through
 from .visitors import MOST, Unwatchable, Visit
 from .visitors_of_callables import CALLABLES, class_, named_in
@@ -44,7 +45,7 @@ from .visitors_of_objects import LIGHT, OBJECTS
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # what nobody asks globals() for
-BY_NAME, CONVERTING = (type, getattr, setattr, vars), (float, int)
+BY_NAME, CONVERTING = (type, getattr, setattr, hasattr, delattr, vars), (float, int)
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
 UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
 OF_LASTING_TYPES: dict[type, Visit] = {}         # of types that no class statement has made
@@ -72,6 +73,8 @@ class Walk:
         # see NamesInCode
         self.exact = self.direct = self.typed = self.shown = self.looks_up = False
         self.methods: set[types.CodeType] = set()        # of classes that were met
+        self.want_numbers: dict[int, Any] = {}           # see given_numbers.py
+        self.in_no_place: set[int] = set()   # ids of what may be called by any name
         self.types_of_numbers = False        # were `int` or `float` met as objects?
         self.watched_for = False             # was something met that tells who watches?
         self.watching: set[Any] = set()      # the names by which code finds such things
@@ -154,6 +157,7 @@ class Walk:
     def lead_to(self, *found: Any) -> None:
         """What lies in no place that is compared: whoever holds it may call it."""
         self.of_c.met(found)
+        self.in_no_place.update(map(id, found))
         self.stack += found
 
     def replaced(self, place: Place, i: int, x: Any) -> bool:
@@ -254,8 +258,7 @@ class Walk:
         self.direct |= names.direct
         self.exact |= (itself := names.types_itself and not is_method)
         self.typed |= names.typed or itself
-        self.shown |= names.shown
-        self.looks_up |= names.looks_up
+        self.shown, self.looks_up = self.shown | names.shown, self.looks_up | names.looks_up
         self.attributes |= names.attributes
         self.entered |= names.attributes - names.searched
         self.of_c.named_in(names)
@@ -311,7 +314,8 @@ class Walk:
         self.walk()
         self.say_of_themselves()
         asks_types = self.types_of_numbers or "__class__" in self.attributes
-        self.exact |= asks_types and not METHODS.isdisjoint(self.attributes)
+        self.exact |= asks_types and not METHODS.isdisjoint(self.attributes) \
+            or are_given_numbers(self)
         self.numpy_arrays()
         self.bases_and_watchers()
         for name in sorted(self.settings):
@@ -322,8 +326,8 @@ class Walk:
         for names_of, f, only in self.called.values() if not self.exact else ():
             if only:
                 self.stand_in_for(f, names_of, f.__name__)
-        for i in self.met.keys() & self.outward.keys():      # also where no stand-in can be:
-            del self.outward[i]              # it is the real one everywhere
+        for i in self.met.keys() & self.outward.keys():
+            del self.outward[i]              # It also lies where no stand-in can be.
         self.refuse()
 
     def bases_and_watchers(self) -> None:
@@ -341,7 +345,7 @@ class Walk:
         streams = io.IOBase | logging.Logger
         if self.typed and any(isinstance(x, streams) for x, _ in self.outward.values()):
             raise Unwatchable(Inspects("it asks for types, and reaches a stream or a logger"))
-        self.of_c.check(self.met, "getattr" in self.builtins)
+        self.of_c.check(self.met, self.looks_up or "getattr" in self.builtins)
         if not FRAMES.isdisjoint(self.attributes):
             raise Unwatchable(Inspects("it looks at frames"))
         if "_base" in self.attributes and any(t._base is not None for t in self.tensors.values()):
@@ -353,8 +357,7 @@ class Walk:
         self.solid = self.exact or not stands_as_memory()
         found = [x for i, (x, _) in self.outward.items()
                  if type(x) is np.ndarray and i not in self.met]
-        if found:
-            self.settings.add("numpy")
+        self.settings.update(["numpy"] if found else [])
         if self.solid:
             for x in found:
                 del self.outward[id(x)]
@@ -395,6 +398,5 @@ def visitor_for(t: type) -> Visit:
 
 def _speaks(x: Any) -> bool:
     """Is it a function or class of the user's?"""
-    if type(x) is types.FunctionType:
-        return users(x)
-    return isinstance(x, type) and bool(x.__flags__ & HEAP) and users(x)
+    return users(x) if type(x) is types.FunctionType \
+        else isinstance(x, type) and bool(x.__flags__ & HEAP) and users(x)

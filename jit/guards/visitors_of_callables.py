@@ -13,14 +13,18 @@ import numpy as np
 from whet.tensor_base import Base
 
 from ..capture.outside_calls import stands
-from ..report.reasons import Inspects
-from . import standard_library as known
+from ..report.reasons import Calls, Inspects
+from . import allowed_calls as known
+from . import asked_functions as asked
+from .asking_code import asks_what_others_say
+from .given_numbers import constructor_wants_numbers
 from .names_in_code import EXACT, could_give_a_number
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .origin import Origin, foreign, origin_of_what, users
 from .unnamed_methods import hold_back, may_be_held_back
 from .visitors import Unwatchable, Visitors
 
+NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_
 # of which methods may be called, unlike those of other foreign ones
 READABLE = Base, np.ndarray, np.void, ContextVar, random.Random
 DISPATCH = getattr(functools.singledispatch(len), "__code__")
@@ -38,20 +42,24 @@ def named_in(text: str) -> set[str]:
 
 
 def _what_is_known(walk: Any, x: Any) -> Origin | None:
-    """Note what the table says of a function or class; whose it is."""
+    """Note what the table says of a function or class, and what that is found to do; whose it
+    is."""
     origin = origin_of_what(x)
     if origin is None:
         return None
-    walk.exact |= x in known.STRICT or origin.top not in known.LENIENT and not stands(x)
+    walk.exact |= not (known.may_get_numbers(origin) or stands(x))
     walk.of_c.dates |= origin.top.lstrip("_") == "datetime"
     walk.types_of_numbers |= x is int or x is float
     setting = origin.top.lstrip("_")
     if setting in ("numpy", "decimal") and x is not np.ndarray:
         walk.settings.add(setting)
-    walk.direct |= origin.module in known.MODULES_PAST_METHODS or x in known.PAST_METHODS
-    walk.looks_up |= x in known.LOOK_UP
+    if known.can_be_asked(x, origin):
+        if asked.wants_pythons_numbers(x):
+            walk.want_numbers[id(x)] = x
+        walk.direct |= asked.reads_past_methods(x)
+        walk.looks_up |= asked.looks_up_names(x)
     walk.watched_for |= known.tells_who_watches(x)
-    if x in known.OF_THE_CLOCK:
+    if isinstance(x, type) and issubclass(x, np.generic) and not issubclass(x, NUMBERS_AND_TEXTS):
         raise Unwatchable(Inspects("it asks NumPy for dates, of which some are the clock's"))
     return origin
 
@@ -82,7 +90,7 @@ def bound(walk: Any, x: Any) -> None:
 @CALLABLES.of_just(types.FunctionType)
 def function(walk: Any, fn: types.FunctionType) -> None:
     origin = _what_is_known(walk, fn)
-    walk.asking |= origin is not None and origin.top in known.ASKING
+    walk.asking |= origin is not None and origin.is_pythons and asks_what_others_say(fn)
     if origin is not None and origin.is_ours:
         for inner in wrapped(fn):
             walk.stack.append(inner)
@@ -140,7 +148,11 @@ def cached_property(walk: Any, x: Any) -> None:
 
 @CALLABLES.of(type)
 def class_(walk: Any, c: type) -> None:
-    """A class of the user's: what its body and those of its bases hold."""
+    """What its body and those of its bases hold, as far as they are the user's. Nobody sees a type
+    of C being called."""
+    if not known.only_makes_an_object(c):
+        raise Unwatchable(Calls(f"{c.__module__}.{c.__qualname__}", holds=True))
+    walk.exact |= users(c) and constructor_wants_numbers(c)
     bodies(walk, c, frozenset())
 
 

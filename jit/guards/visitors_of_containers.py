@@ -7,11 +7,11 @@ from whet.tensor_base import Base
 
 from ..capture.containers import elements
 from ..report.reasons import Reaches
+from .allowed_calls import tells_who_watches
 from .container_places import Elements, Members
 from .immutable_types import PLAIN
 from .name_places import Attribute, AttributesDict, Cell
 from .object_places import TypeOf
-from .standard_library import tells_who_watches
 from .tensor_facts import named
 from .visitors import Unwatchable, Visitors
 from .visitors_of_objects import instance

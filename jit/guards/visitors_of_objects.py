@@ -24,7 +24,7 @@ from whet.utils.hooks import Hooks
 from ..capture.stand_ins import StandIn
 from ..report.reasons import Calls, Draws, Reaches
 from ..report.type_names import full_thing, thing
-from . import standard_library as known
+from . import allowed_calls as known
 from .array_places import ArrayContents
 from .immutable_types import CONSTANT
 from .instances import hidden, slots_of
@@ -108,7 +108,9 @@ def known_otherwise(walk: Any, x: Any) -> None:
 def value(walk: Any, x: Any) -> None:
     if isinstance(x, decimal.Decimal):
         walk.settings.add("decimal")
-    walk.of_c.dates |= isinstance(x, datetime.date | datetime.time)
+    if isinstance(x, datetime.date | datetime.time):
+        walk.of_c.dates = True
+        walk.of_c.owners.append(x)
 
 
 @OBJECTS.of(inspect.Signature)

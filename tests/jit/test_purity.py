@@ -14,7 +14,7 @@ import whet
 from whet import jit
 from whet.cpu import native
 from whet.jit.capture import purity
-from whet.jit.guards import standard_library as library
+from whet.jit.guards import allowed_calls as library
 from whet.jit.guards.origin import origin_of, origin_of_class, ours
 
 

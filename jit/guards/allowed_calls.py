@@ -1,0 +1,279 @@
+"""What code may call that is neither the user's nor ours: one table, with a reason for each row.
+
+It says what is allowed. All that is not in it is taken to act on the world or to read it, and a
+function that calls it runs eagerly, with a warning. Functions and types of C in the table are asked
+what they do with numbers, lists and names (`asked_functions.py`): what a trace would have to know
+of one of them is found there, and listed nowhere. Modules are known by names, for which the import
+system vouches (`origin.py`); functions and types as the objects that they are, whatever name leads
+to them.
+"""
+import _thread
+import builtins
+import collections
+import contextvars
+import functools
+import gc
+import inspect
+import io
+import os
+import random
+import re
+import sys
+import threading
+import types
+from collections.abc import Iterable
+from enum import Flag, auto
+from typing import Any, NamedTuple
+
+import numpy as np
+from whet.tensor_base import Base
+
+from ..report.reasons import Calls, Draws, Reason
+from . import asked_functions as asked
+from .origin import Origin, origin_of_module, origin_of_what
+
+
+class May(Flag):
+    """What a row allows."""
+    MAKE = auto()                # objects of its types of C may be made
+    C = auto()                   # its functions of C may be called
+    PYTHON = auto()              # its Python may be called, and calls what else is allowed beneath
+    NUMBERS = auto()             # its Python takes what only looks like a number for one
+    ALL = MAKE | C | PYTHON | NUMBERS
+
+
+class Row(NamedTuple):
+    """Modules by their names, with those in them; what they may, and why."""
+    modules: str
+    may: May
+    why: str
+
+
+# ---- modules -------------------------------------------------------------------------------------
+TABLE = (
+    Row("math cmath", May.ALL, "numbers go in, a number comes out"),
+    Row("operator _operator", May.ALL, "Python's operators as functions"),
+    Row("itertools", May.ALL, "iterators over what they are given"),
+    Row("functools _functools", May.ALL,
+        "they call what they are given, and caches have stand-ins"),
+    Row("collections _collections _collections_abc", May.ALL,
+        "containers, of which the contents are compared"),
+    Row("heapq _heapq bisect _bisect", May.ALL,
+        "they order what they are given, by its operators"),
+    Row("struct _struct", May.ALL, "bytes of numbers, and numbers of bytes"),
+    Row("abc _abc", May.ALL, "what abstract classes know of others is compared"),
+    Row("types typing enum dataclasses contextlib numbers copy",
+        May.MAKE | May.PYTHON | May.NUMBERS,
+        "they hold, copy and call what they are given, and ask numbers for their class only"),
+    Row("statistics fractions string textwrap re reprlib keyword", May.PYTHON,
+        "they compute with numbers and text, and ask some for their type"),
+    Row("inspect weakref _weakrefset", May.PYTHON,
+        "they look at what they are given; who asks what is alive is refused before"),
+    Row("datetime decimal contextvars", May.MAKE, "to make one only computes"),
+    Row("_random", May.MAKE, "to draw from a generator is noticed, and to make one is no draw"),
+    Row("numpy._core numpy.lib._ numpy.linalg numpy.fft numpy.polynomial", May.PYTHON,
+        "they compute, as far as the functions of C do that they call"),
+    Row("numpy", May.MAKE | May.C | May.NUMBERS,
+        "arrays and numbers; what opens a file or draws is noticed"),
+    Row("whet", May.ALL, "ours: what acts says so"),
+    Row("builtins", May.MAKE | May.NUMBERS, "Python's own types; of its functions, see below"),
+    Row("logging warnings", May.NUMBERS, "they have stand-ins, which know of numbers"),
+    Row("argparse os sys io _io", May.NUMBERS,
+        "much code names them, and to call what acts in them is noticed"),
+)
+
+
+def _names_that(may: May) -> tuple[str, ...]:
+    return tuple(name for row in TABLE if may in row.may for name in row.modules.split())
+
+
+_MAKE, _C, _PYTHON, _NUMBERS = map(_names_that, May)
+
+
+def _is_in(module: str, names: tuple[str, ...]) -> bool:
+    """Is a module one of these, or within one? A name that ends in _ is how several begin."""
+    return any(module == name or module.startswith(name if name[-1] == "_" else name + ".")
+               for name in names)
+
+
+# ---- single functions ----------------------------------------------------------------------------
+class Objects:
+    """Some objects, known by identity."""
+    __slots__ = ("held",)
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self.held = {id(x): x for x in objects}
+
+    def __contains__(self, x: object) -> bool:
+        return id(x) in self.held
+
+
+def _objects(of: Any, names: str) -> list[Any]:
+    """What a module or a class has under these names, as far as it has them."""
+    return [vars(of)[name] for name in names.split() if name in vars(of)]
+
+
+# They give a value of what they are given; those that change an object change what is compared.
+COMPUTE = Objects(_objects(builtins, """
+    len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter
+    next callable divmod pow round chr ord format repr ascii bin hex oct __build_class__ id globals
+    vars"""))
+# What libraries that compute call besides: hashes of text, and what keeps threads apart.
+COMPUTE_BENEATH = Objects((
+    hash, sys.intern, os.fspath, threading.get_ident, _thread.allocate_lock))
+# A collection alone tells nothing.
+TELL_NOTHING = Objects((gc.collect,))
+# The environment is compared where it is read, and who sets a variable is seen.
+OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
+    os.getenv, *_objects(type(os.environ), "__getitem__ __setitem__ __delitem__"),
+    *(f for f in vars(os.environ).values() if type(f) is types.FunctionType)))
+
+# ---- types ---------------------------------------------------------------------------------------
+# Methods of these types: what they change is compared, and they read nothing else. Those of
+# dates are not here: some go by the clock, the place's time or its words.
+TYPES: tuple[type, ...] = (
+    list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range,
+    type(None), types.MappingProxyType, type, collections.deque, collections.OrderedDict,
+    collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
+    type({}.values()), type({}.items()), np.generic, np.ufunc, re.Pattern, re.Match)
+TYPES_BENEATH: tuple[type, ...] = (_thread.LockType, _thread.RLock)
+# Streams in memory, and what streams are kinds of: to make one opens nothing.
+STREAMS = Objects((*io.StringIO.__mro__, *io.BytesIO.__mro__, *io.RawIOBase.__mro__))
+# Methods of classes that make an object of what they are given.
+MAKING = frozenset(("__new__", "fromkeys"))
+# Modules by which Python tells who watches, what is alive, and when that ends; and those of which
+# some functions of C do.
+OF_WATCHERS = ("weakref", "_weakref", "_weakrefset", "cProfile", "_lsprof")
+OF_THE_INTERPRETER = ("sys", "gc")
+
+
+# ---- what is asked of the table ------------------------------------------------------------------
+def only_computes(f: Any) -> bool:
+    """Is a function of C one that only computes?
+
+    >>> import math, os
+    >>> from whet.jit.guards.allowed_calls import only_computes
+    >>> only_computes(math.sin), only_computes(len), only_computes(os.remove), only_computes(print)
+    (True, True, False, False)
+    """
+    if f in COMPUTE:
+        return True
+    origin = origin_of_what(f)
+    if origin is None or not _is_in(origin.module, _C):
+        return False
+    # (what it keeps to itself is not made for being asked, and its Python says what it opens)
+    is_public = vars(np).get(f.__name__) is f
+    return not (is_public and asked.opens_files(f))
+
+
+def only_makes_an_object(t: type) -> bool:
+    """Does a class only make an object, where code calls it? Python in it is seen when it runs.
+
+    >>> import collections, mmap, pathlib
+    >>> from whet.jit.guards.allowed_calls import only_makes_an_object
+    >>> [only_makes_an_object(t) for t in (collections.deque, pathlib.Path, mmap.mmap)]
+    [True, True, False]
+    """
+    return all(_is_allowed(made_by) for name in ("__new__", "__init__")
+               if (made_by := _who_has(t, name)) is not None)
+
+
+def _who_has(t: type, name: str) -> type | None:
+    """The class of C that gives a class a method; None where it is Python."""
+    found = next(c for c in t.__mro__ if name in vars(c))
+    of_c = types.BuiltinFunctionType, types.WrapperDescriptorType
+    return found if type(vars(found)[name]) in of_c else None
+
+
+def _is_allowed(t: type) -> bool:
+    origin = origin_of_what(t)
+    return issubclass(t, TYPES) or t in STREAMS \
+        or origin is not None and _is_in(origin.module, _MAKE)
+
+
+def problem_of_call(f: Any) -> Reason | None:
+    """Why a call of a function or bound method of C can be no part of a recording, or None.
+
+    >>> import os
+    >>> from whet.jit.guards.allowed_calls import problem_of_call
+    >>> problem_of_call([].append), problem_of_call(os.getpid).what
+    (None, 'it calls posix.getpid')
+    """
+    owner = getattr(f, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        module = f.__module__ or getattr(owner, "__name__", None)
+        return None if only_computes(f) else Calls(f"{module}.{f.__name__}")
+    if isinstance(owner, type):
+        return None if makes_an_object(f, owner) else Calls(f"{owner.__qualname__}.{f.__name__}")
+    what = f"{type(owner).__qualname__}.{f.__name__}"
+    # what a variable holds is compared; generators from outside are not let in
+    if isinstance(owner, contextvars.ContextVar | types.GeneratorType):
+        return None
+    if isinstance(owner, np.ndarray | np.generic):   # what else a method changes is compared
+        return Calls(what) if f.__name__ in methods_that_open_files() else None
+    if isinstance(owner, random.Random):
+        return Draws(f"it calls {what}")
+    return None if isinstance(owner, TYPES) else Calls(what)
+
+
+@functools.cache
+def methods_that_open_files() -> frozenset[str]:
+    """Those of NumPy's arrays and numbers, by their names."""
+    return asked.methods_that_open_files(np.zeros(1))
+
+
+def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
+    """The same of a call that code of a library makes, which itself is known to compute. Its
+    variables of contexts are settings, which nobody compares."""
+    owner = getattr(f, "__self__", None)
+    if f in COMPUTE_BENEATH or isinstance(owner, TYPES_BENEATH) or code in OF_THE_ENVIRONMENT:
+        return None
+    if isinstance(owner, contextvars.ContextVar):
+        return Calls(f"{type(owner).__qualname__}.{f.__name__}")
+    return problem_of_call(f)
+
+
+def code_only_computes(origin: Origin, code: types.CodeType) -> bool:
+    """Does code of the standard library, or of a library that whet works with, only compute?"""
+    return _is_in(origin.module, _PYTHON) or code in OF_THE_ENVIRONMENT
+
+
+def methods_compute(owner: type) -> bool:
+    """Do methods of a class only compute, but for those that are found to open files?"""
+    origin = origin_of_what(owner)
+    return issubclass(owner, TYPES) or owner is object or origin is not None and origin.is_ours
+
+
+def makes_an_object(method: Any, owner: type) -> bool:
+    """Is a method of a class one of NumPy's, of ours or of Python's own types, or one that only
+    makes an object?"""
+    origin = origin_of_what(owner)
+    return method.__name__ in MAKING or origin is not None and (
+        origin.module == "builtins" or origin.is_ours or origin.top == "numpy")
+
+
+def may_get_numbers(origin: Origin) -> bool:
+    """May a function or class of a module get what only looks like a number? Of C it is asked
+    besides, argument by argument."""
+    return _is_in(origin.module, _NUMBERS)
+
+
+def can_be_asked(x: Any, origin: Origin) -> bool:
+    """Is it a function or type of C, of Python's own, that only computes?"""
+    if isinstance(x, type):
+        return origin.is_pythons and _who_has(x, "__new__") not in (None, object) \
+            and only_makes_an_object(x)
+    return origin.is_pythons and type(x) is types.BuiltinFunctionType and only_computes(x)
+
+
+def tells_who_watches(x: Any) -> bool:
+    """Does something, or a module, by what it holds, tell who watches or what is alive?"""
+    if type(x) is types.ModuleType:
+        origin = origin_of_module(x)
+        return origin is not None and origin.module in OF_WATCHERS
+    if type(x) not in (types.BuiltinFunctionType, types.FunctionType) and not isinstance(x, type):
+        return False
+    origin = origin_of_what(x)
+    return origin is not None and x not in TELL_NOTHING and (
+        origin.module in OF_WATCHERS or origin.module in OF_THE_INTERPRETER
+        and type(x) is types.BuiltinFunctionType and not only_computes(x))

@@ -1,0 +1,257 @@
+"""What a function or type of C does with what it is given, found by giving it something.
+
+C cannot be read, but it can be asked: with a number that only looks like one of Python's, a list
+whose methods all raise, an object that notes what it is asked for, or the name of a file that
+cannot be there. Only what is known to do no more than compute is asked, and each once.
+"""
+import collections
+import functools
+import itertools
+import math
+import operator
+import os
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from ..capture.varying_numbers import NUMBERS, idle_number, value_of
+
+MOST_ARGUMENTS = 3               # so many are tried; no function of C asks more of a later one
+CONSUMED = 8                     # of what an iterator gives, so much is looked at
+NAME = "a_name_that_nobody_has"
+NOWHERE = os.path.join(os.devnull, "file")       # nothing lies within what is no folder
+T = TypeVar("T")
+Asked = Callable[[Any], T]
+
+
+def _once(ask: Asked[T]) -> Asked[T]:
+    """The same, with its answers kept by identity, beside what was asked."""
+    answers: dict[int, tuple[Any, T]] = {}
+
+    def answer(f: Any) -> T:
+        if id(f) not in answers:
+            answers[id(f)] = f, ask(f)
+        return answers[id(f)][1]
+    return answer
+
+
+def _said(x: Any) -> Any:
+    """What can be seen of a result, with the values of Numbers."""
+    if type(x) in NUMBERS:
+        x = value_of(x)
+    if isinstance(x, list | tuple | set | frozenset | collections.deque):
+        return [_said(y) for y in x]
+    if isinstance(x, Iterator):
+        return [_said(y) for y in itertools.islice(x, CONSUMED)]
+    kind = type(x).__qualname__
+    return kind, repr(x) if type(x) in (int, float, complex, bool, str, bytes) else ""
+
+
+def _outcome(f: Any, make: Iterable[Callable[[], Any]]) -> Any:
+    """What can be seen of a call: its result and its arguments; None where it raises an error."""
+    args = [m() for m in make]
+    try:
+        return _said(f(*args)), [_said(x) for x in args]
+    except Exception:
+        return None
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+# each made anew for each call
+_GIVEN: Sequence[Callable[[], Any]] = (
+    lambda: 2, lambda: 0.5, lambda: [1, 2, 3, 4], lambda: "d")
+_STANDING_IN: Sequence[Callable[[], Any]] = lambda: idle_number(2), lambda: idle_number(0.5)
+
+
+@_once
+def wants_pythons_numbers(f: Any) -> frozenset[int]:
+    """The positions of arguments for which a function or type of C takes a number of Python's own
+    and nothing that only looks like one, or tells one from another.
+
+    >>> import collections, math, operator
+    >>> from whet.jit.guards.asked_functions import wants_pythons_numbers
+    >>> [sorted(wants_pythons_numbers(f)) for f in (math.sin, math.ldexp, collections.deque)]
+    [[], [1], [1]]
+    >>> sorted(wants_pythons_numbers(operator.is_))
+    [0, 1]
+    """
+    found: set[int] = set()
+    fewer_were_taken = False
+    for n in range(1, MOST_ARGUMENTS + 1):
+        are_taken = False
+        for chosen in itertools.product(range(len(_GIVEN)), repeat=n):
+            numbers = [i for i, which in enumerate(chosen) if which < len(_STANDING_IN)]
+            want = _outcome(f, [_GIVEN[k] for k in chosen])
+            are_taken |= want is not None
+            if want is not None and numbers:
+                _add_what_matters(found, f, chosen, numbers, want)
+        if fewer_were_taken and not are_taken:
+            break                            # nor are more
+        fewer_were_taken |= are_taken
+    return frozenset(found)
+
+
+def _add_what_matters(found: set[int], f: Any, chosen: Sequence[int], numbers: list[int],
+                      want: Any) -> None:
+    """Add the positions at which something that stands for a number makes a difference, alone or
+    beside others."""
+    for count in range(1, len(numbers) + 1):
+        for replaced in itertools.combinations(numbers, count):
+            make = [_STANDING_IN[k] if i in replaced else _GIVEN[k] for i, k in enumerate(chosen)]
+            if found.isdisjoint(replaced) and _outcome(f, make) != want:
+                found.update(replaced)
+
+
+# ---- lists ---------------------------------------------------------------------------------------
+class _Noticed(Exception):
+    """A method was called."""
+
+
+def _raising(*_: Any, **__: Any) -> Any:
+    raise _Noticed
+
+
+# (`[1] + asking` is asked of the latter only where it has a method of its own for that)
+_Asking: Any = type("_Asking", (list,), {"__radd__": _raising} | {
+    name: _raising for name, method in vars(list).items()
+    if type(method) in (types.MethodDescriptorType, types.WrapperDescriptorType)
+    and name not in ("__init__", "__getattribute__")})
+
+
+@_once
+def reads_past_methods(f: Any) -> bool:
+    """Does a function of C read or change what a list holds without calling its methods?
+
+    >>> import bisect, heapq, operator
+    >>> from whet.jit.guards.asked_functions import reads_past_methods
+    >>> [reads_past_methods(f) for f in (len, sorted, isinstance, bisect.insort)]
+    [False, False, False, False]
+    >>> [reads_past_methods(f) for f in (operator.concat, heapq.heappush)]
+    [True, True]
+    """
+    others = [(), (2,), ([1],), (list,), (2, 2)]
+    return any(_reads(f, before, after)
+               for before in others[:-1] for after in others if len(before) + len(after) < 3)
+
+
+def _reads(f: Any, before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """Does what can be seen of a call depend on what a list holds that nobody is to ask?"""
+    seen = []
+    for held in ([5, 7], [5, 8, 9]):
+        asking = _Asking(held)
+        try:
+            result = f(*before, asking, *after)
+            said = None if result is asking else _said(result)
+        except Exception:                    # among them, that a method was called
+            return False
+        if list(list.__iter__(asking)) != held:
+            return True
+        seen.append(said)
+    return bool(seen[0] != seen[1])
+
+
+# ---- names ---------------------------------------------------------------------------------------
+class _Notes:
+    """Notes the names that it is asked for."""
+
+    def __getattribute__(self, name: str) -> Any:
+        _names.append(name)
+        return object.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _names.append(name)
+
+    def __delattr__(self, name: str) -> None:
+        _names.append(name)
+
+
+_names: list[str] = []
+
+
+@_once
+def looks_up_names(f: Any) -> bool:
+    """Does a function or type of C ask an object for an attribute of a name that is given, or for
+    all of them?
+
+    >>> import operator
+    >>> from whet.jit.guards.asked_functions import looks_up_names
+    >>> [looks_up_names(f) for f in (getattr, setattr, vars, operator.attrgetter, len, operator.eq)]
+    [True, True, True, True, False, False]
+    """
+    notes = _Notes()
+    for args in (notes,), (notes, NAME), (notes, NAME, 1):
+        _noted(f, *args)
+    made = _noted(f, NAME)
+    if callable(made):
+        _noted(made, notes)
+    found = {NAME, "__dict__"} & set(_names)
+    _names.clear()
+    return bool(found)
+
+
+def _noted(f: Any, *args: Any) -> Any:
+    try:
+        return f(*args)
+    except Exception:
+        return None
+
+
+# ---- files ---------------------------------------------------------------------------------------
+@_once
+def opens_files(f: Any) -> bool:
+    """Does a function of C take the name of a file, to open it?
+
+    >>> import numpy as np
+    >>> from whet.jit.guards.asked_functions import opens_files
+    >>> opens_files(np.fromfile), opens_files(np.zeros), opens_files(np.zeros(1).tofile)
+    (True, False, True)
+    """
+    try:
+        f(NOWHERE)
+    except OSError:
+        return True
+    except Exception:
+        return False
+    return False
+
+
+def methods_that_open_files(x: Any) -> frozenset[str]:
+    """The names of the methods of C of an object that take the name of a file, to open it.
+
+    >>> import numpy as np
+    >>> from whet.jit.guards.asked_functions import methods_that_open_files
+    >>> sorted(methods_that_open_files(np.zeros(1)))
+    ['dump', 'tofile']
+    """
+    return frozenset(name for c in type(x).__mro__ for name, method in vars(c).items()
+                     if type(method) is types.MethodDescriptorType
+                     and opens_files(functools.partial(method, x)))
+
+
+# ---- methods that Python calls -------------------------------------------------------------------
+# what asks an object for its size or its number, by a method
+_ASKING_FOR_NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "__bool__": bool, "__int__": int, "__float__": float, "__complex__": complex,
+    "__index__": operator.index, "__hash__": hash, "__len__": len,
+    "__length_hint__": operator.length_hint, "__abs__": abs, "__round__": round,
+    "__floor__": math.floor, "__ceil__": math.ceil, "__trunc__": math.trunc}
+
+
+def methods_that_give_numbers() -> frozenset[str]:
+    """The names of methods of which Python takes a number of its own, and nothing that only looks
+    like one.
+
+    >>> from whet.jit.guards.asked_functions import methods_that_give_numbers
+    >>> sorted(methods_that_give_numbers())
+    ['__bool__', '__float__', '__hash__', '__index__', '__int__', '__length_hint__']
+    """
+    return frozenset(
+        name for name, ask in _ASKING_FOR_NUMBERS.items()
+        for number in ((True,) if ask is bool else (2, 0.5))
+        if (want := _outcome(ask, [lambda: _giving(name, number)])) is not None
+        and _outcome(ask, [lambda: _giving(name, idle_number(number))]) != want)
+
+
+def _giving(name: str, number: Any) -> Any:
+    """An object whose method gives a number."""
+    return type("_Giving", (), {name: lambda self: number})()

@@ -1,0 +1,93 @@
+"""Functions and types of C that take numbers of Python's own alone: could code within reach give
+one of them another?"""
+import collections
+from collections.abc import Set
+from types import CodeType
+from typing import Any, NamedTuple
+
+from . import allowed_calls as known
+from .asked_functions import wants_pythons_numbers
+from .bytecode import Instruction, call_of, instructions, is_called
+from .name_places import Attribute, Global
+from .names_in_code import TAKING
+from .object_places import TypeOf
+from .origin import origin_of_what
+
+LOADING = TAKING | {"LOAD_GLOBAL", "LOAD_NAME"}
+
+
+class Wanted(NamedTuple):
+    """The arguments of a callable that must be numbers of Python's own: by position, and by name;
+    None for those of any name."""
+    positions: Set[int]
+    names: Set[str] | None
+
+    def has(self, argument: int | str) -> bool:
+        """Is this one of them?"""
+        if isinstance(argument, int):
+            return argument in self.positions
+        return self.names is None or argument in self.names
+
+
+def are_given_numbers(walk: Any) -> bool:
+    """Could one of those that a walk has met get something that stands for a number?"""
+    types_met = set(map(type, walk.seen.values())) if "__class__" in walk.attributes else ()
+    return any(map(constructor_wants_numbers, types_met)) or any(
+        _is_given_numbers(walk, f, Wanted(wants_pythons_numbers(f), None))
+        for f in walk.want_numbers.values())
+
+
+def constructor_wants_numbers(c: type) -> bool:
+    """Does a class, or one that it is a kind of, take numbers of Python's own alone?"""
+    return any(known.can_be_asked(b, origin) and bool(wants_pythons_numbers(b))
+               for b in c.__mro__ if (origin := origin_of_what(b)) is not None)
+
+
+def _is_given_numbers(walk: Any, f: Any, wanted: Wanted, by_constructors: bool = True) -> bool:
+    """Code that finds one by its name in a module can be read; from elsewhere anybody may call it.
+    `by_constructors`: is it followed what constructors are given?"""
+    found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
+    named = {p.name_of(i) for p, i in found if type(p) is Global}
+    return id(f) in walk.in_no_place or not all(_is_known(p) for p, _ in found) or any(
+        _gives_numbers(walk, code, named, wanted, by_constructors) for code in walk.codes)
+
+
+def _is_known(p: Any) -> bool:
+    """Can it be read from code who calls what lies there? defaultdicts give nothing, and for the
+    class of something one has to ask."""
+    return type(p) in (Global, TypeOf) \
+        or type(p) is Attribute and type(p.owner) is collections.defaultdict
+
+
+def _gives_numbers(walk: Any, code: CodeType, named: Set[str], wanted: Wanted,
+                   by_constructors: bool) -> bool:
+    """Could some code, which finds a callable by one of these names, give it a number that is no
+    constant, or have others do that?"""
+    found = list(instructions(code))
+    for i, (kind, _, value) in enumerate(found):
+        if kind in LOADING and value in named and not _is_of_self(walk, code, found[i - 1]):
+            call = call_of(found, i) if is_called(found, i) else None
+            if call is None or not all(
+                    x is not None and (x[0] == "LOAD_CONST" or by_constructors
+                                       and _is_passed(walk, code, found, x))
+                    for k, x in call.items() if wanted.has(k)):
+                return True
+    return False
+
+
+def _is_of_self(walk: Any, code: CodeType, loaded: Instruction) -> bool:
+    """Is this the first argument of a method, of which an attribute is asked for?"""
+    return code in walk.methods and loaded[0] == "LOAD_FAST" and loaded[2] == code.co_varnames[0]
+
+
+def _is_passed(walk: Any, code: CodeType, found: list[Instruction], x: Instruction) -> bool:
+    """Is this an argument of a constructor of the user's, to which nobody gives such a number?"""
+    arguments = code.co_varnames[1:code.co_argcount]
+    if code.co_name != "__init__" or x[0] != "LOAD_FAST" or x[2] not in arguments \
+            or {"__init__", "__class__"} & walk.attributes \
+            or any(name == "STORE_FAST" and value == x[2] for name, _, value in found):
+        return False
+    wanted = Wanted({arguments.index(x[2])}, {x[2]})
+    return not any(_is_given_numbers(walk, c, wanted, by_constructors=False)
+                   for c in walk.seen.values() if isinstance(c, type)
+                   and getattr(getattr(c, "__init__", None), "__code__", None) is code)
