@@ -274,13 +274,13 @@ class Packed(NamedTuple):
 
 def pack(b):
     """b (K, N), any strides, packed once for many products."""
-    size, dtype, kernel, units, grain, table = _packing(b)
+    size, dtype, kernel, units, grain, table = packing_of(b)
     data = memory.empty(size, dtype)
     native.launch(kernel, units, grain, b, data, table)
     return Packed(data, b)
 
 
-def _packing(b):
+def packing_of(b):
     """What packs b, a matrix or several: (elements of the result, their type, kernel, units, grain,
     table); None where they are too far apart for one launch."""
     short = SHORT[b.dtype]
@@ -334,14 +334,14 @@ def kept_plan(a, b, epilogue, operands):
     if not (IN_PLACE if b.strides[1] == b.itemsize else FEW) < math.prod(a.shape[:-1]) <= MANY:
         return None
     plan = _packed_plan(a, b, epilogue, operands)
-    return None if plan is None or plan.parts or plan.swapped else (plan, _packing(b))
+    return None if plan is None or plan.parts or plan.swapped else (plan, packing_of(b))
 
 
 class Rows(NamedTuple):
     """A product whose units are tiles of whole rows, so that any rows of it may be computed at
     any time."""
     plan: Plan
-    # what packs the second operand first (see `_packing`), or None: it is read where it is
+    # what packs the second operand first (see `packing_of`), or None: it is read where it is
     packing: tuple
     tile: int                            # rows of a unit
     rows: int                            # of each of so many
@@ -356,7 +356,7 @@ def by_rows(a, b, epilogue, operands):
     plan, packing = _make_plan(a, b, epilogue, operands, whole=True), None
     place = kernels.DIMS.index
     if plan is None or not plan.table[place("in_place")]:
-        packing = _packing(b)
+        packing = packing_of(b)
         if packing is None:
             return None
         each = packing[0] // math.prod(b.shape[:-2]) * packing[1].itemsize
@@ -515,13 +515,13 @@ def _choose(short, dst, m, n, k, a, b, count, tail, one, packed, threads):
     rows, cols = _units(short, m, n, k, count, threads)
     scratch = -(-kernels.scratch_bytes(short, dst, a_mode, m, cols) // 64) * 64
     for part in kernels.parts(short, a_mode, b_mode):
-        _bring(*part)
+        bring_part(*part)
     emit = partial(kernels.gemm, dtype=short, a_mode=a_mode, b_mode=b_mode, dst=dst, epilogue=tail)
     return f"gemm/{short}/{a_mode}/{b_mode}/{tail or ''}", emit, int(in_place), rows, cols, scratch
 
 
 @functools.lru_cache(None)
-def _bring(part, dtype):
+def bring_part(part, dtype):
     """Let kernels that are compiled or loaded from now on call a part that they share."""
     def text():
         module = new_module()

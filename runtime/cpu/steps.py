@@ -26,10 +26,10 @@ def run(what, sizes, first, matrices, arrays, is_reversed):
         _by_numpy(what, sizes, first, matrices, arrays, is_reversed)
         return
     (count, rows, width), k = sizes, matrices.shape[1]
-    size, dtype, pack, units, pack_grain, table = gemm._packing(matrices)
+    size, dtype, pack, units, pack_grain, table = gemm.packing_of(matrices)
     packed = taped_launches.partial(memory.empty((size,), dtype))
     native.launch(pack, units, pack_grain, matrices, packed, table)
-    gemm._bring("tiles", what.dtype)
+    gemm.bring_part("tiles", what.dtype)
     kernel = native.kernel(f"steps/{what}", partial(kernels.steps, what=what))
     each = kernels.unit_rows(what.dtype)
     work = count * (each * what.sums) * width * k
