@@ -93,7 +93,7 @@ class FollowedSizes:
         if not shape or ours(sys._getframe(4)):
             return None
         try:
-            n = None if rec.trying is not None else int(rec.value(t))
+            n = None if rec.trying is not None else Ref(rec.value(t))
         except Refused:
             n = None
         if n is None:
@@ -101,8 +101,8 @@ class FollowedSizes:
             return None
         return Size([self.number(rec, n, d, v) for d, v in enumerate(shape)])
 
-    def number(self, rec: Recorder, n: int, dim: int, size: int) -> Number:
-        """A size of value n, as a Number."""
+    def number(self, rec: Recorder, n: Ref, dim: int, size: int) -> Number:
+        """A size of a value, as a Number."""
         if (n, dim, size) not in self.tensors:
             with modes.no_grad():
                 self.tensors[n, dim, size] = size_of(of=n, dim=dim, value=size)

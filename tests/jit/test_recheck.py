@@ -177,6 +177,19 @@ def test_a_counter_in_an_extension(often):
 
 
 # ---- what is no difference -----------------------------------------------------------------------
+def test_values_of_other_numbers_whose_sizes_python_is_told():
+    """A loop that takes other steps numbers the values behind it otherwise."""
+    def goes_on(i, a):
+        return (i < 5) & (a.sum() < 50)
+
+    def f(x):
+        y = whet.while_loop(goes_on, lambda i, a: (i + 1, a * 2), (whet.tensor(0), x))[1]
+        return y * y.shape[0]
+    t = jit.trace(f, verify="always")
+    for n, total in (0, 0), (1, 64), (2, 64), (3, 96):
+        assert t(whet.ones(2) * n).tolist() == [total] * 2
+
+
 def training():
     model = nn.Sequential(nn.Linear(5, 8), nn.GELU(), nn.Dropout(0.2), nn.LayerNorm(8),
                           nn.Linear(8, 3))
