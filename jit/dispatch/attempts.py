@@ -52,7 +52,10 @@ class Attempts:
         """The result of a call that is recorded for the first time, and what became of the
         attempt."""
         attempt = FirstRecording(self, call)
-        out, r = attempt.result(), attempt.recording
+        try:
+            out, r = attempt.result(), attempt.recording
+        finally:
+            self.recordings.ended(call.key)
         # (now that nothing stands for something else any more)
         if r is not None and r.lock.acquire(False):
             try:

@@ -9,6 +9,7 @@ from whet.cpu import estimates
 
 from ..guards import sizes
 from ..policy.account import Policy
+from .known_objects import KnownObjects
 from .learned import Learned
 from .refusals import Refusals
 from .subject import Subject
@@ -38,7 +39,7 @@ class Recordings:
                  tables: Tables) -> None:
         self.learned, self.policy, self.refusals, self.tables = learned, policy, refusals, tables
         self.by_key: dict[Key, list[Recording]] = {}
-        self.alive: dict[Key, Sequence[Any]] = {}      # key -> objects whose ids it holds
+        self.objects = KnownObjects()
         self.dropped: collections.Counter[Key] = collections.Counter()
         # key without sizes -> recordings to make others like
         self.models: dict[Key, list[Recording]] = {}
@@ -71,8 +72,23 @@ class Recordings:
 
     def begin(self, key: Key, objects: Sequence[Any]) -> list[Recording]:
         """A call of a key is about to be recorded. `objects`: what the key knows by address."""
-        self.alive.setdefault(key, objects)
+        for gone in self.objects.ended():
+            self.forget(gone)
+        self.objects.hold(key, objects)
         return self.by_key.setdefault(key, [])
+
+    def ended(self, key: Key) -> None:
+        """The attempt to record a call of a key is over."""
+        if not self.of(key):
+            self.objects.let_go(key)
+
+    def forget(self, key: Key) -> None:
+        """Nothing is known of a key any more, of which there are no recordings."""
+        for known in (self.by_key, self.dropped):
+            known.pop(key, None)
+        self.objects.forget(key)
+        self.refusals.forget(key)
+        self.watched.discard(key)
 
     def before(self, key: Key) -> list[Recording]:
         """The recordings that a call is compared with: a counter counts whatever kind of call
@@ -155,11 +171,11 @@ class Recordings:
         with self.tables.lock:
             paths = self.by_key.get(r.key, [])
             paths[:] = [x for x in paths if x is not r]
-            if not paths and r.key not in self.refusals.by_key:
-                for held in (self.by_key, self.alive, self.dropped):
-                    held.pop(r.key, None)
-                self.refusals.forget(r.key)
-                self.watched.discard(r.key)
+            if not paths:
+                if r.key in self.refusals.by_key:
+                    self.objects.let_go(r.key)
+                else:
+                    self.forget(r.key)
             self.models = {k: left for k, rs in self.models.items()
                            if (left := [m for m in rs if m is not r])}
             self.policy.drop(r)
@@ -168,7 +184,7 @@ class Recordings:
     def close(self) -> None:
         """All go, and nothing is replayed any more."""
         with self.tables.lock:               # Another thread may be about to lay tables.
-            self.by_key, self.alive, self.models = {}, {}, {}
+            self.by_key, self.objects, self.models = {}, KnownObjects(), {}
             self.tables.close()
         for r in list(self.policy.held):
             self.policy.drop(r)

@@ -23,14 +23,16 @@ class Refusals:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.by_key: dict[Key, Reason] = {}     # key of calls -> the reason why they are eager
+        self.first: Reason | None = None               # the reason of the first of them
         self.tries: collections.Counter[Key] = collections.Counter()
         self.why: Reason | None = None                 # the reason of the last failure
         self.drift: Reason | None = None               # what a call did that its recording does not
         self.warned = False
 
     def forget(self, key: Key) -> None:
-        """Calls of this key have no recordings any more."""
+        """Calls of this key have no recordings any more, or do not come any more."""
         self.tries.pop(key, None)
+        self.by_key.pop(key, None)
 
     def failed(self, key: Key, error: Explained, passing: bool = False) -> None:
         """A run could not be recorded. `passing`: that is so at some calls only."""
@@ -44,6 +46,7 @@ class Refusals:
     def give_up(self, key: Key, reason: Reason) -> None:
         """Calls of this kind run eagerly from now on."""
         self.by_key[key] = reason
+        self.first = self.first or reason
         if self.subject.strict:
             self.stop(reason)
         self.say(f"runs eagerly: {reason.full()}")

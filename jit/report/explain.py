@@ -179,8 +179,9 @@ def facts(traced: Traced, light: bool = False) -> Facts:
             "number": i + 1, "like": like if like < i else None, "because": because[key],
             **of_recording(traced, key, r)}
         paths.append(p if light else p | of_graphs(traced, key, r))
-    reasons = [
-        x for x in (traced._drift, *traced._calls.refusals.by_key.values(), traced._why) if x]
+    refusals = traced._calls.refusals
+    reasons = [x for x in (refusals.drift, refusals.first, *refusals.by_key.values(), refusals.why)
+               if x]
     refused = refusal(traced)
     return {"name": traced._calls.subject.name, "paths": paths, "refused": refused and str(refused),
             "why": traced._why and str(traced._why),
@@ -203,7 +204,7 @@ def misses(traced: Traced, most: int) -> tuple[list[tuple[Reason, int]], int]:
 
 def refusal(traced: Traced) -> Reason | None:
     """Why calls run eagerly, or None."""
-    return traced._drift or next(iter(traced._calls.refusals.by_key.values()), None)
+    return traced._drift or traced._calls.refusals.first
 
 
 EAGER = {

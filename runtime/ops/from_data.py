@@ -153,6 +153,12 @@ def memory_of(x):
     return x.__whet_array__() if modes.state.observers and hasattr(x, "__whet_array__") else x
 
 
+def over(array):
+    """A tensor over the memory of an array of the user's, with sizes of its own: the array may be
+    given others, or be locked, and the tensor stays as it is."""
+    return shown(wrap(array.view(np.ndarray)))
+
+
 def _followed(data, dtype):
     """The memory of an array that a trace follows, as a tensor of some type; None for other
     data."""
@@ -377,7 +383,7 @@ def as_tensor(data, dtype=None, device=None):
     if t is not None:
         return t
     a, new = array_of(data, dtype)
-    t = literal(a) if new else shown(wrap(a))
+    t = literal(a) if new else over(a)
     return t if devices.beyond is None else placed(t, device)
 
 
@@ -414,7 +420,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     a, new = array_of(obj, dtype)
     if copy is False and new:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return require(literal(owned(a, new)) if new or copy else shown(wrap(a)), requires_grad, device)
+    return require(literal(owned(a, new)) if new or copy else over(a), requires_grad, device)
 
 
 @function(method=False)
@@ -428,7 +434,7 @@ def from_numpy(ndarray):
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported.")
-    return shown(wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)))
+    return over(ndarray)
 
 
 @function(method=False)

@@ -1,6 +1,7 @@
 """Memory of traced calls: temporaries in one arena, a stated peak that is what is used, and
 nothing held between calls."""
 import gc
+import threading
 import warnings
 import weakref
 
@@ -536,3 +537,30 @@ def test_the_ceiling_is_what_was_held_or_little_more_than_what_was_alive(
     ceiling.make_room(size * mb)
     ceiling.look()
     assert bool(emptied) != fits
+
+
+class Batch:
+    """What a call is given, which is another object each time."""
+
+    def __init__(self, x):
+        self.x = x
+
+
+def test_a_function_that_runs_eagerly_keeps_nothing_that_it_is_given():
+    """Calls of an object are known by its address, for as long as there is the object."""
+    lock = threading.Lock()
+
+    def refused(batch):
+        return batch.x.sum() if lock is not None else None
+    f, given = jit.trace(refused), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(20):
+            batch = Batch(whet.ones(4))
+            given.append(weakref.ref(batch))
+            f(batch)
+            assert f(batch).item() == 4.0
+    del batch
+    assert not any(made() for made in given)
+    assert "lock" in f.explain(data=True)["refused"]
+    assert len(f._table) < 3

@@ -260,3 +260,14 @@ def test_python_operators():
             and [1, 2, 3, 4][whet.tensor(2)] == 3 and hash(x) == hash(x))
     with pytest.raises(RuntimeError, match="only supports Tensor or scalar"):
         "a" in x  # noqa: B015
+
+
+@pytest.mark.parametrize("make", [whet.from_numpy, whet.as_tensor, whet.asarray])
+def test_what_is_done_to_an_array_object_is_not_done_to_the_tensor_over_it(make):
+    array = np.zeros(4)
+    t = make(array)
+    array.shape = 2, 2
+    array.setflags(write=False)
+    assert t.shape == (4,)
+    t.add_(1)
+    assert array.tolist() == [[1.0, 1.0], [1.0, 1.0]]
