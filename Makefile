@@ -12,7 +12,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels planted leaks libraries export-table onnx-tests clean
+.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted leaks libraries export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_sizes --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_python --seconds $(SECONDS)
+	$(BIN)/python -m tests.fuzz_mutations --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
 	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
 	$(BIN)/python -m tests.interrupts --every 20
@@ -83,6 +84,10 @@ export-table: $(STAMP)
 # every family of kernels in every form: half an hour
 sweep-kernels: $(STAMP)
 	$(BIN)/python -m tests.sweep_kernels $(ONLY)
+
+# everything public, called in traced functions: some hours
+sweep-traced: $(STAMP)
+	$(BIN)/python -m tests.sweep_traced $(ONLY)
 
 # faults in kernels, each of which that must find
 planted: $(STAMP)
