@@ -1,8 +1,8 @@
 """What tests/fuzz_mutations.py draws from: parts of a program's world, and how they change.
 
-A part has the code that makes it, `reads`, statements of the traced function that go by it or change
-it, and `changes`, statements that are run between calls. In reads, `x` is an argument of four floats
-and `y` what the function computes, a tensor of four floats, too; `n` is a number.
+A part has the code that makes it, `reads`, statements of the traced function that go by it or
+change it, and `changes`, statements that are run between calls. In reads, `x` is an argument of
+four floats and `y` what the function computes, a tensor of four floats, too; `n` is a number.
 """
 import dataclasses
 
@@ -158,7 +158,7 @@ Number.__exit__ = lambda self, *_: True
 Number.__getitem__ = lambda self, i: 1
 Described.__get__ = lambda self, o, t: 8.0
 Described.__set__ = lambda self, o, v: None
-number.__class__ = type('Other', (Number,), {'__rmul__': lambda s, y: y * 100, '__mul__': lambda s, y: y * 100})
+number.__class__ = type('Other', (Number,), {'__mul__': lambda s, y: y * 100})
 
 == dataclasses, enums and named tuples
 @dataclasses.dataclass
@@ -297,7 +297,8 @@ def numbers(): yield 4.0
 STATE = r"""
 == containers
 table, items, row, names, queue, counts, chain, default = (
-    {'k': 1.0, 'j': 2}, [1.0, 2.0], (1.0, [2.0]), {'p', 'q'}, collections.deque([1.0, 2.0], maxlen=3),
+    {'k': 1.0, 'j': 2}, [1.0, 2.0], (1.0, [2.0]), {'p', 'q'},
+    collections.deque([1.0, 2.0], maxlen=3),
     collections.Counter(p=2), collections.ChainMap({'k': 1.0}, {'j': 3.0}),
     collections.defaultdict(float))
 nested = {'inner': {'deep': [1.0, {'k': 2.0}]}}

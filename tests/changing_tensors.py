@@ -1,5 +1,5 @@
-"""What tests/fuzz_mutations.py draws from: tensors, leaves, models and optimizers outside of a function,
-and how they change. It is written as tests/changing_parts.py is."""
+"""What tests/fuzz_mutations.py draws from: tensors, leaves, models and optimizers outside of a
+function, and how they change. It is written as tests/changing_parts.py is."""
 
 TENSORS = r"""
 == tensors outside of the function
@@ -113,7 +113,7 @@ leaf.data.zero_()
 other.requires_grad_(False)
 other.grad = leaf.grad
 handles.append(leaf.register_hook(lambda g: g * 2) if leaf.requires_grad else None)
-handles.append(leaf.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(3)) if leaf.requires_grad and leaf.is_leaf else None)
+handles.append(other.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(3)))
 [h.remove() for h in handles if h]; handles.clear()
 Double.by = 3.0
 Double.backward = staticmethod(lambda ctx, g: (g * 100, None))
@@ -121,7 +121,8 @@ Double.forward = staticmethod(lambda ctx, v, k: v * k)
 leaf.grad = leaf.grad.clone() if leaf.grad is not None else None
 
 == a model and its optimizer
-model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 4))
+model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Dropout(0.5),
+                      nn.Linear(4, 4))
 opt = optim.Adam(model.parameters(), lr=0.01)
 schedule = optim.lr_scheduler.StepLR(opt, 3, 0.5)
 hooks = []

@@ -2,10 +2,10 @@
 
     python -m tests.fuzz_mutations --seconds 60 --seed 1
 
-A program draws a few parts of tests/changing_parts.py, statements that go by them, and between calls
-statements that change them: a class is patched, a name bound again, a default, a cell or a hook
-exchanged, a parameter replaced. Its module runs twice, eagerly and traced, each time anew. After
-each call its result or its error is compared with all that the module holds: bits, strides,
+A program draws a few parts of tests/changing_parts.py, statements that go by them, and between
+calls statements that change them: a class is patched, a name bound again, a default, a cell or a
+hook exchanged, a parameter replaced. Its module runs twice, eagerly and traced, each time anew.
+After each call its result or its error is compared with all that the module holds: bits, strides,
 versions, histories, what shares memory, and the generators of random numbers. A wrong program is
 made as short as possible and printed.
 """

@@ -6,9 +6,10 @@
 
 A form is a callable with arguments: those of its op's samples, and drawn ones that eager takes
 (tests/fuzz_arguments.py knows what parameters of a name may be given). It is called in turn with
-the same data and other data, other numbers, other dtypes and strides, without recording gradients and with gradients taken,
-with `out=`, eagerly and traced. What comes of it is compared by `observed`: values, dtypes, strides,
-errors, what shares memory, what was done to the arguments, and the random numbers that come next.
+the same data and other data, other numbers, other dtypes and strides, without recording gradients
+and with gradients taken, with `out=`, eagerly and traced. What comes of it is compared by
+`observed`: values, dtypes, strides, errors, what shares memory, what was done to the arguments, and
+the random numbers that come next.
 """
 import argparse
 import dataclasses
@@ -31,7 +32,8 @@ from tests.observed import first_difference, observed, outcome
 DRAWN, TRIES, SAMPLES = 3, 30, 4   # forms of a callable that are drawn, at most after so many tries
 # its memory is what it was; or its result is about the process
 UNTOLD = frozenset("""empty empty_like empty_strided empty_permuted new_empty new_empty_strided new
-data_ptr const_data_ptr resize_ resize_as_ get_num_threads __hash__ __array__ gradcheck gradgradcheck
+data_ptr const_data_ptr resize_ resize_as_ get_num_threads __hash__ __array__ gradcheck
+gradgradcheck
 storage untyped_storage apply_ map_ __reversed__ from_dlpack to_dlpack lstm rnn_tanh rnn_relu gru
 profile set_detect_anomaly memory_format share_memory_""".split())
 
@@ -296,7 +298,8 @@ def optimizers(name, cls):
 def schedulers(name, cls):
     """Forms of a scheduler that takes these arguments."""
     import whet
-    known = dict(step_size=2, milestones=[2, 4], gamma=0.5, T_max=5, T_0=3, lr_lambda=lambda e: 0.9**e,
+    known = dict(step_size=2, milestones=[2, 4], gamma=0.5, T_max=5, T_0=3,
+                 lr_lambda=lambda e: 0.9**e,
                  max_lr=0.5, total_steps=100, base_lr=0.01, schedulers=None)
     names = inspect.signature(cls).parameters
     given = {k: v for k, v in known.items() if k in names}

@@ -73,7 +73,11 @@ class Entry(Spot):
     __slots__ = ()
 
     def get(self) -> Any:
-        return kind_of(self.owner).__getitem__(self.owner, self.name)
+        # An index would make an entry where a defaultdict has none.
+        found = kind_of(self.owner).get(self.owner, self.name, MISSED)
+        if found is MISSED:
+            raise KeyError(self.name)
+        return found
 
     def put(self, value: Any) -> None:
         kind_of(self.owner).__setitem__(self.owner, self.name, value)
@@ -107,6 +111,9 @@ class GlobalName(Entry):
 class Element(Entry):
     """An element of a list or a deque."""
     __slots__ = ()
+
+    def get(self) -> Any:
+        return kind_of(self.owner).__getitem__(self.owner, self.name)
 
     def called(self, names: Names) -> str:
         return f"{names.of_object(self.owner)}[{self.name}]"
