@@ -153,10 +153,10 @@ def memory_of(x):
     return x.__whet_array__() if modes.state.observers and hasattr(x, "__whet_array__") else x
 
 
-def over(array):
-    """A tensor over the memory of an array of the user's, with sizes of its own: the array may be
-    given others, or be locked, and the tensor stays as it is."""
-    return shown(wrap(array.view(np.ndarray)))
+def another(array):
+    """The memory of a user's array as another array: that of the user may be given other sizes, or
+    be locked, and the tensor stays as it is."""
+    return array.view(np.ndarray)
 
 
 def _followed(data, dtype):
@@ -383,7 +383,7 @@ def as_tensor(data, dtype=None, device=None):
     if t is not None:
         return t
     a, new = array_of(data, dtype)
-    t = literal(a) if new else over(a)
+    t = literal(a) if new else shown(wrap(another(a)))
     return t if devices.beyond is None else placed(t, device)
 
 
@@ -420,7 +420,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     a, new = array_of(obj, dtype)
     if copy is False and new:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return require(literal(owned(a, new)) if new or copy else over(a), requires_grad, device)
+    return require(literal(owned(a, new)) if new or copy else shown(wrap(another(a))),
+                   requires_grad, device)
 
 
 @function(method=False)
@@ -428,13 +429,14 @@ def from_numpy(ndarray):
     """A tensor over the memory of a NumPy array: each sees the other's writes."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    ndarray = memory_of(ndarray)
-    d = dtypes.from_numpy(ndarray.dtype)
-    if ndarray.dtype != d.np:
+    array = memory_of(ndarray)
+    d = dtypes.from_numpy(array.dtype)
+    if array.dtype != d.np:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported.")
-    return over(ndarray)
+    # What a trace follows is known by its array.
+    return shown(wrap(another(array) if array is ndarray else array))
 
 
 @function(method=False)
