@@ -70,8 +70,7 @@ class Walk:
         self.bare: list[Any] = []            # tensors without attributes
         self.sets_up = False                 # does something make state of its own when first used?
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
-        # see NamesInCode
-        self.exact = self.direct = self.typed = self.shown = self.looks_up = False
+        self.exact = self.direct = self.typed = self.shown = self.looks_up = False   # NamesInCode
         self.methods: set[types.CodeType] = set()        # of classes that were met
         self.want_numbers: dict[int, Any] = {}           # see given_numbers.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
@@ -86,8 +85,7 @@ class Walk:
         self.read: set[Any] = set()          # code that was gone through, and with whose globals
         self.attributes: set[str] = set()    # that code names
         self.entered: set[str] = set()       # those of which it asks more than what they contain
-        # id of a class -> the methods that no code names so far, by name
-        self.held_back: dict[int, Held] = {}
+        self.held_back: dict[int, Held] = {}             # by class: methods that no code names yet
         self.of_instances: set[int] = set()  # classes that only instances have led to
         self.modules: dict[int, Any] = {}    # (module, names already looked up in it), by id
         self.frameworks: set[Any] = set()    # classes of ours that are watched
