@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from whet.cpu import memory
+
 from ..capture.purity import Watch
 from ..capture.refused import Refused, Wrong
 from ..effects.tensor_recipes import MadeTensor
@@ -66,7 +68,8 @@ class EarlyCheck:
         for i, (g, *now) in after.items():
             g._seed, g._offset = rec.streams.starts.get(i, now)
         try:
-            return ShadowRun(p, given, p.results, self.gradients()).run()
+            with memory.once(p.arena):
+                return ShadowRun(p, given, p.results, self.gradients()).run()
         finally:
             for g, seed, offset in after.values():
                 g._seed, g._offset = seed, offset

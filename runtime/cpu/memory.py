@@ -6,6 +6,7 @@ MiB and more are mapped on their own with huge pages asked for. A block belongs 
 that is its array's base; when the last view is gone the block goes to the list of its size, or back
 to the system once `limit` bytes lie there. All of it runs under the GIL.
 """
+import contextlib
 import ctypes as C
 import functools
 import operator
@@ -21,6 +22,7 @@ from .heap import _word
 from .heap_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
 
 __all__ = ["empty", "empty_cache", "reset_peak", "scratch", "set_limit", "stats"]
+MUCH = 1 << 27                   # bytes: what takes longer to fill than new memory takes to come
 empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 
 
@@ -91,6 +93,20 @@ def empty_cache():
     if native.enabled():
         C.PYFUNCTYPE(None)(native.symbol("heap_empty"))()
         _trim()
+
+
+@contextlib.contextmanager
+def once(size):
+    """Inside, so many bytes are needed this once. Where that is much, blocks of other sizes are not
+    kept for reuse meanwhile, nor what comes of it afterwards."""
+    much = size >= MUCH
+    if much:
+        empty_cache()
+    try:
+        yield
+    finally:
+        if much:
+            empty_cache()
 
 
 def _trim():
