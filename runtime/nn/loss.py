@@ -71,6 +71,11 @@ class HuberLoss(_Loss):
     reduction: str = "mean"
     delta: float = 1.0
 
+    def prepare(self):
+        super().prepare()
+        if not isinstance(self.delta, int | float):
+            raise TypeError(f"delta must be a float or int, got: {type(self.delta)}")
+
 
 @layer("nll_loss", "input, target")
 class NLLLoss(_Loss):
@@ -275,6 +280,10 @@ class LinearCrossEntropyLoss(Module):
                              bias=bias, device=device, dtype=dtype)
 
     def forward(self, input, target):
+        if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
+            raise ValueError(
+                f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+                f"({target.shape[0]}).")
         logits = self.linear(input)
         logits = logits.reshape(*logits.shape[:-1], self.num_classes, *self.out_features)
         return F.cross_entropy(

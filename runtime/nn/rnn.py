@@ -69,6 +69,13 @@ class RNNBase(Module):
                 stacklevel=3)
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+        for name, given in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(given, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(given).__name__}")
+        if not isinstance(input_size, int):
+            raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
+        if input_size <= 0:
+            raise ValueError("input_size must be greater than zero")
         if hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
         if num_layers <= 0:
@@ -148,6 +155,7 @@ class RNNBase(Module):
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
                 f"{data.shape[-1]}")
+        self._check_dtype(data)
         state = self._initial_state(hx, batch, unbatched, packed, order, data)
         directions = 2 if self.bidirectional else 1
         last = [[] for _ in state]
@@ -173,6 +181,14 @@ class RNNBase(Module):
             if unbatched:
                 final = tuple(s.squeeze(1) for s in final)
         return output, (final if self.mode == "LSTM" else final[0])
+
+    def _check_dtype(self, data):
+        """The data has the weights' type, unless autocast changes both."""
+        wanted = self._weights(0)[0].dtype
+        if data.dtype is not wanted and whet.autograd.modes.state.autocast is None:
+            raise ValueError(
+                f"RNN input dtype ({data.dtype}) does not match weight dtype ({wanted}). Convert "
+                f"input: input.to({wanted}), or convert model: model.to({data.dtype})")
 
     def _initial_state(self, hx, batch, unbatched, packed, order, data):
         """The given state checked, batched and sorted as the data is; zeros where none is given."""
@@ -328,6 +344,11 @@ class RNNCellBase(Module):
                               device=input.device)
             state = (zero, zero) if mode == "LSTM" else (zero,)
         else:
+            for i, s in enumerate(state):
+                if s.ndim not in (1, 2):
+                    what = f"hx[{i}]" if mode == "LSTM" else "hidden"
+                    raise ValueError(
+                        f"{name}: Expected {what} to be 1D or 2D, got {s.ndim}D instead")
             state = tuple(s.unsqueeze(0) if unbatched and s.ndim == 1 else s for s in state)
             for s in state:
                 if tuple(s.shape) != (input.shape[0], self.hidden_size):

@@ -250,6 +250,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     axis = _class_axis(input)
     logp = log_softmax(input, axis)
     if target.dtype.kind == 2:                                                   # probabilities
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
         if tuple(target.shape) != tuple(input.shape):
             raise RuntimeError(
                 "cross_entropy: expected a target of class indices (an integer type), or of "
@@ -376,7 +378,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = var.unsqueeze(-1)
-        elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+        elif input.ndim != var.ndim or [m for n, m in zip(input.shape, var.shape) if n != m] != [1]:
             raise ValueError("var is of incorrect size")
     if ask(has_negative, var):
         raise ValueError("var has negative entry/entries")

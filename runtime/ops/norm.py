@@ -241,6 +241,11 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
     _check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var,
                     weight=weight, bias=bias)
+    if eps < 0 or training and eps == 0:
+        raise ValueError(
+            "batch_norm eps must be "
+            + (f"positive during training, but got {eps}" if training else
+               f"non-negative, but got {eps}"))
     acc = float32 if input.dtype.itemsize < 4 else input.dtype
     w, b = _per_channel(weight, input, 1.0, acc), _per_channel(bias, input, 0.0, acc)
     if training:

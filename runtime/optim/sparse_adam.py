@@ -14,6 +14,12 @@ class SparseAdam(ByParameter):
         for i, beta in enumerate(betas):
             check(0 <= beta < 1, f"beta parameter at index {i}", beta)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        wrong = [[i, k] for i, group in enumerate(self.param_groups)
+                 for k, p in enumerate(group["params"]) if p.is_complex()]
+        if wrong:
+            raise ValueError(
+                f"Complex params at indices {wrong}: SparseAdam does not support complex "
+                "parameters")
 
     def _update(self, group, p):
         state = self.state[p]

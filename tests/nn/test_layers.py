@@ -392,3 +392,34 @@ def test_subclasses_of_written_layers():
             return super().forward(x)
     m = Mine()
     assert float(m(whet.tensor(-1.0))) == 0 and m.calls == 1
+
+
+@pytest.mark.parametrize("error, match, call", [
+    (TypeError, "bias should be of type bool, got: int", lambda: nn.LSTM(3, 5, bias=1)),
+    (TypeError, "batch_first should be of type bool, got: str",
+     lambda: nn.GRU(3, 5, batch_first="no")),
+    (ValueError, "input_size must be greater than zero", lambda: nn.RNN(0, 5)),
+    (ValueError, "RNN input dtype .whet.float64. does not match weight dtype .whet.float32.",
+     lambda: nn.LSTM(3, 5)(whet.ones(2, 3, dtype=whet.float64))),
+    (ValueError, "Expected hx.1. to be 1D or 2D, got 3D",
+     lambda: nn.LSTMCell(3, 5)(whet.ones(2, 3), (whet.ones(2, 5), whet.ones(1, 2, 5)))),
+    (ValueError, "Expected hidden to be 1D or 2D",
+     lambda: nn.GRUCell(3, 5)(whet.ones(2, 3), whet.ones(1, 2, 5))),
+    (ValueError, "positive during training", lambda: nn.BatchNorm1d(3, eps=0)(whet.ones(2, 3))),
+    (ValueError, "non-negative", lambda: nn.BatchNorm1d(3, eps=-1).eval()(whet.ones(2, 3))),
+    (TypeError, "delta must be a float or int", lambda: nn.HuberLoss(delta=1j)),
+    (RuntimeError, "ignore_index is not supported",
+     lambda: nn.CrossEntropyLoss(ignore_index=1)(whet.ones(2, 3), whet.ones(2, 3))),
+    (ValueError, "to match target batch_size",
+     lambda: nn.LinearCrossEntropyLoss(3, 2)(whet.ones(4, 3), whet.ones(5, 2)))])
+def test_what_cannot_be_computed_is_refused(error, match, call):
+    with pytest.raises(error, match=match):
+        call()
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (1, 3), (4,)])
+def test_one_size_of_a_variance_may_be_stretched(shape):
+    x, y, var = whet.randn(4, 3), whet.randn(4, 3), whet.rand(shape) + 1
+    wide = (var.unsqueeze(1) if len(shape) == 1 else var).expand(4, 3)
+    loss = nn.GaussianNLLLoss()
+    assert loss(x, y, var).tolist() == loss(x, y, wide).tolist()
