@@ -12,7 +12,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted leaks libraries export-table onnx-tests clean
+.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted leaks libraries opinfo export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -45,7 +45,7 @@ bench: $(STAMP)
 
 peers:
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0 jax onnxruntime onnx
+	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0 jax onnxruntime onnx expecttest hypothesis
 	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 
 fuzz: $(STAMP)
@@ -76,6 +76,10 @@ leaks: $(STAMP)
 # libraries of many small models, at each level of processors that the machine has
 libraries: $(STAMP)
 	$(BIN)/python -m tests.libraries $(ONLY)
+
+# PyTorch's own operator, module and optimizer suites, where an interpreter has torch (see `peers`)
+opinfo:
+	$(PEERS)/bin/python -m tests.opinfo
 	$(BIN)/python -m tests.export.operators
 
 # many models exported in every way, at several batch sizes: ONNX Runtime takes part after `make peers`

@@ -204,6 +204,8 @@ def matrix_exp(A):
         raise RuntimeError(
             "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
             f"{A.dtype.letter}")
+    if A.dtype.itemsize == 2:
+        return matrix_exp(A.float()).to(A.dtype)
     k = _ask(_halvings, A)
     a = A / 2 ** k
     eye = _F["eye"](A.shape[-1], dtype=A.dtype)
@@ -301,7 +303,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     left = (((A @ x
               - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
                   (0,), dtype=real))
-    s = svdvals(A) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=real)
+    s = svdvals(A.detach()) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=real)
     return lstsq_result(x.squeeze(-1) if vector else x, left, rank, s)
 
 

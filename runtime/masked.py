@@ -113,7 +113,8 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     squares = _only(away * away.conj() if x.is_complex() else away.square(), mask, 0)
     squares = squares.real if x.is_complex() else squares
     count = _count(x, dims, keepdim, mask)
-    return squares.sum(dims, keepdim) / (count - correction).clamp(min=0)
+    freedom = (count - correction).clamp(min=0)
+    return squares.sum(dims, keepdim) / freedom.to(squares.dtype)
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):

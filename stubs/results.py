@@ -99,7 +99,7 @@ RESULTS = {
     **_each(
         _MANY,
         """chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unsafe_chunk unstack broadcast_tensors
-        unsafe_split unsafe_split_with_sizes
+        unsafe_split unsafe_split_with_sizes split_copy split_with_sizes_copy unbind_copy
         meshgrid gradient broadcast_arrays argwhere_tuple unravel_index array_api.nonzero""",
     ),
     **{

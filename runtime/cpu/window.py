@@ -169,7 +169,8 @@ def _divisor(per_axis):
 
 def _divide(total, divisor, dtype):
     if dtype.kind in "iu":
-        return (np.sign(total) * (np.abs(total) // divisor)).astype(dtype)      # towards zero
+        whole = np.abs(total) // np.abs(divisor)
+        return (np.sign(total) * np.sign(divisor) * whole).astype(dtype)        # towards zero
     with np.errstate(all="ignore"):
         return (total / divisor.astype(total.dtype)).astype(dtype, copy=False)
 

@@ -17,6 +17,7 @@ from ..ops.activation import (
     gelu,
     glu,
     gumbel_softmax,
+    hardtanh,
     pairwise_distance,
     pdist,
     prelu,
@@ -25,6 +26,7 @@ from ..ops.activation import (
     selu,
     softmin,
     softplus,
+    softshrink,
     threshold,
 )
 from ..ops.contract import bilinear, linear
@@ -94,14 +96,10 @@ leaky_relu = _activation("leaky_relu", _p.leaky_relu.op, "negative_slope=0.01")
 celu = _activation("celu", _p.celu.op, "alpha=1.0")
 silu = _activation("silu", _p.silu.op)
 mish = _activation("mish", _p.mish.op)
-hardtanh = _activation("hardtanh", _p.hardtanh.op, "min_val=-1.0, max_val=1.0")
 hardsigmoid = _activation("hardsigmoid", _p.hardsigmoid.op)
 hardswish = _activation("hardswish", _p.hardswish.op)
-logsigmoid, hardshrink, softshrink, softsign, tanhshrink = (_F[n]
-                                                            for n in (
-                                                                "logsigmoid", "hardshrink",
-                                                                "softshrink", "softsign",
-                                                                "tanhshrink"))
+logsigmoid, hardshrink, softsign, tanhshrink = (
+    _F[n] for n in ("logsigmoid", "hardshrink", "softsign", "tanhshrink"))
 tanh, sigmoid = _F["tanh"], _F["sigmoid"]
 
 relu_, celu_, elu_, selu_, hardtanh_, leaky_relu_, rrelu_, threshold_ = map(

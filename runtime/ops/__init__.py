@@ -13,7 +13,7 @@ for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences",
                 "softmax", "vector_norm", "scan", "sort", "contract", "random", "python", "numpy_calls",
                 "window", "quantised", "norm", "activation", "recurrent", "loss", "embedding",
                 "vision", "host", "fourier", "interop", "derived", "control", "special",
-                "operators", "toplevel"):
+                "operators", "toplevel", "copies"):
     __import__(f"{__name__}.{_family}")
 
 from .linalg_names import publish  # noqa: E402  (linalg is made of other ops)

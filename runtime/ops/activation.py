@@ -9,7 +9,7 @@ from .pointwise_family import PointwiseOp, inplace
 from .random import draw
 from .registry import apply, is_tensor
 from .samples import booleans, reals
-from .surface import FUNCTIONS, function
+from .surface import FUNCTIONS, function, give_out
 
 
 def _act(op, input, numbers, write):
@@ -42,16 +42,38 @@ def selu(input, inplace=False):
     return _act(p.selu_op, input, (), inplace)
 
 
-def gelu(input, approximate="none"):
+def gelu(input, approximate="none", *, out=None):
     """x times the normal distribution function of x (or its tanh approximation)."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return _act(p.gelu_erf if approximate == "none" else p.gelu_tanh, input, (), False)
+    y = _act(p.gelu_erf if approximate == "none" else p.gelu_tanh, input, (), False)
+    return y if out is None else give_out("gelu", y, out)
 
 
-def softplus(input, beta=1, threshold=20):
+def softplus(input, beta=1, threshold=20, *, out=None):
     """log(1 + exp(beta * x)) / beta, the identity above the threshold."""
-    return _act(p.softplus_op, input, (beta, threshold), False)
+    y = _act(p.softplus_op, input, (beta, threshold), False)
+    return y if out is None else give_out("softplus", y, out)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x, no less than `min_val` and no more than `max_val`."""
+    try:
+        crossed = min_val > max_val
+    except TypeError:
+        raise TypeError(
+            "hardtanh(): min_val and max_val must be numbers, not "
+            f"{type(min_val).__name__} and {type(max_val).__name__}") from None
+    if crossed:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _act(p.hardtanh.op, input, (min_val, max_val), inplace)
+
+
+def softshrink(input, lambd=0.5, *, out=None):
+    """x moved towards zero by `lambd`, and zero where it is nearer than that."""
+    if lambd < 0:
+        raise RuntimeError(f"softshrink: lambd must not be negative, but found {lambd}")
+    return p.softshrink(input, lambd, out=out)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -65,6 +87,9 @@ def threshold(input, threshold, value, inplace=False):
 @function()
 def prelu(input, weight):
     """x where positive, weight * x elsewhere; the weight is one number or one per channel."""
+    if weight.ndim > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     n = weight.numel()
     if n != 1:
         if input.ndim == 0:

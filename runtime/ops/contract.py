@@ -386,6 +386,11 @@ def tensordot(a, b, dims=2):
         raise RuntimeError(
             f"both dimension lists should have same length, got {len(da)} and {len(db)}")
     for i, j in zip(da, db):
+        # one element meets all of the other's, so it is a factor of their sum
+        if a.shape[i] == 1 != b.shape[j]:
+            b = b.sum(j, keepdim=True)
+        elif b.shape[j] == 1 != a.shape[i]:
+            a = a.sum(i, keepdim=True)
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} "
@@ -503,7 +508,7 @@ def _pair(a, ia, b, ib, keep):
         if tuple(full) != tuple(x.shape):
             x = x.expand(full)
         return x.reshape([
-            _count(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
+            math.prod(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
     left = arrange(a, ia, batch + only_a + summed, (batch, only_a, summed))
     right = arrange(b, ib, batch + summed + only_b, (batch, summed, only_b))
     if not batch:
@@ -513,13 +518,6 @@ def _pair(a, ia, b, ib, keep):
     shape = ([size(i) for i in batch] + [a.shape[ia.index(i)]
                                          for i in only_a] + [b.shape[ib.index(i)] for i in only_b])
     return r.reshape(shape), batch + only_a + only_b
-
-
-def _count(ns):
-    n = 1
-    for k in ns:
-        n *= k
-    return n
 
 
 @function(method=False)

@@ -161,7 +161,7 @@ def _gather_shape(op, input, dim, index):
     return d
 
 
-@function(out=True)
+@function(out=True, out_casts=False)
 def gather(input, dim, index, *, sparse_grad=False):
     """Elements at the places that `index` names along a dimension.
 
@@ -262,7 +262,13 @@ def put_(self, index, source, accumulate=False):
                             {"dims": (0,), "accumulate": accumulate}).view(self.shape))
 
 
-@method()
-def put(self, index, source, accumulate=False):
-    """A copy with `source` written (or added) at places of the flattened tensor."""
-    return self.clone(memory_format="contiguous").put_(index, source, accumulate)
+@function()
+def put(input, index, source, accumulate=False):
+    """A copy with `source` written (or added) at places of the flattened tensor.
+
+    >>> import whet
+    >>> whet.put(whet.zeros(2, 2), whet.tensor([0, 3]), whet.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    return input.clone(memory_format="contiguous").put_(index, source, accumulate)

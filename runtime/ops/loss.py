@@ -29,9 +29,15 @@ def reduced(loss, reduction):
         return loss.mean()
     if reduction == "sum":
         return loss.sum()
-    if reduction == "none":
-        return loss
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    _known(reduction)
+    return loss
+
+
+def _known(reduction):
+    """A reduction that there is: a loss that fails otherwise should fail by its name first."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
 
 
 def legacy(size_average, reduce, reduction):
@@ -443,6 +449,7 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None,
                       reduction="mean"):
     """The hinge loss of the target class against all others."""
+    reduction = _known(legacy(size_average, reduce, reduction))
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     x2 = input if input.ndim == 2 else input.reshape(1, input.numel())
@@ -453,13 +460,18 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         m = m * weight[t]
     others = F["ones_like"](m).scatter(1, t, 0.0)
     r = (m * others).sum(1) / x2.shape[1]
-    return reduced(r if target.ndim else r.squeeze(0), legacy(size_average, reduce, reduction))
+    return reduced(r if target.ndim else r.squeeze(0), reduction)
 
 
 @precise
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """The hinge loss of every target class (listed up to the first -1) against every other
     class."""
+    reduction = _known(legacy(size_average, reduce, reduction))
+    if input.ndim > 2 or 0 in input.shape[-1:]:
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}")
     x = input if input.ndim == 2 else input.reshape(1, input.numel())
     t = target if target.ndim == 2 else target.reshape(1, target.numel())
     valid = (t < 0).to(int64).cumsum(1) == 0
@@ -467,7 +479,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     is_target = F["zeros_like"](x).scatter_add(1, safe, valid.to(x.dtype)) > 0
     gaps = (1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
     r = F["where"](valid.unsqueeze(2) & ~is_target.unsqueeze(1), gaps, 0.0).sum((1, 2)) / x.shape[1]
-    return reduced(r if input.ndim == 2 else r.squeeze(0), legacy(size_average, reduce, reduction))
+    return reduced(r if input.ndim == 2 else r.squeeze(0), reduction)
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None,

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..autograd import inplace as ip
 from ..cpu import places, pointwise, scan, taped_launches
-from ..dtypes import BOOL
+from ..dtypes import BOOL, FLOAT
 from ..ir import scalar as s
 from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, repeated
@@ -36,6 +36,9 @@ def _check_masked_fill(self, mask, value):
             raise RuntimeError(
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value.ndim} dimension(s).")
+        if value.dtype.kind > FLOAT and self.dtype.kind <= FLOAT:
+            raise RuntimeError(
+                f"value cannot be converted to type {self.dtype.letter} without overflow")
         return value.to(self.dtype)
     return number(value, self.dtype)
 

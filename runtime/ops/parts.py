@@ -13,7 +13,7 @@ from .creation import finish
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .strided import _block, as_strided_op, element_strides, extent, strided_sum_op
-from .surface import FUNCTIONS, METHODS, function, method
+from .surface import FUNCTIONS, METHODS, check_out_types, function, method
 from .view import ViewOp, view_op
 
 
@@ -180,7 +180,10 @@ def complex(real, imag, *, out=None):
     if real.dtype.kind != FLOAT or real.dtype is dtypes.bfloat16:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                            f"{real.dtype.letter} and {imag.dtype.letter}")
-    return finish(apply(complex_op, (real, imag), {}), "complex", out, False)
+    made = apply(complex_op, (real, imag), {})
+    if out is not None:
+        check_out_types(made, out)
+    return finish(made, "complex", out, False)
 
 
 @function(method=False)

@@ -460,17 +460,19 @@ _transform(
     "geometric_", lambda u, p: (u.log() / math.log1p(-p)).ceil().clamp_min(1)
     if p < 1 else FUNCTIONS["ones_like"](u),
     _check_positive("geometric_: p"))
-_transform("cauchy_", lambda u, median=0, sigma=1: median + sigma * (math.pi * (u - 0.5)).tan())
+_transform("cauchy_", lambda u, median=0, sigma=1: median + sigma * (math.pi * (u - 0.5)).tan(),
+           lambda median=0, sigma=1: _check_positive("cauchy_: sigma")(sigma))
 
 
 @method()
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fill with exp of normal numbers."""
+    _check_positive("log_normal_: std")(std)
     x = _float_draw("normal", self.shape, generator, self.dtype, self.device)
     return self.copy_((x * std + mean).exp())
 
 
-@function(out=True)
+@function(out=True, out_casts=False)
 def multinomial(input, num_samples, replacement=False, *, generator=None):
     """Indices drawn from the rows of (unnormalised) probabilities.
 

@@ -360,7 +360,7 @@ class aminmax_result(NamedTuple):
     max: object
 
 
-@function(out=True)
+@function(out=True, out_casts=False)
 def aminmax(input, *, dim=None, keepdim=False):
     """(min, max) together."""
     d = () if dim is None else dim

@@ -1,5 +1,7 @@
 """Scans: running sums, products and extrema; differences and the trapezoidal rule."""
 
+import numpy as np
+
 from .. import devices, dtypes
 from ..cpu import scan as scans
 from ..dtypes import COMPLEX, FLOAT
@@ -84,7 +86,15 @@ cummin_op = ScanOp(
 
 
 def _logcumsumexp_vjp(g, y, x, *, dim):
-    return [(x.exp() * _flip_cumsum(g * (-y).exp(), dim))]
+    # Sums of the logarithms of positive and of negative terms: the factors exp(x) and exp(-y) of
+    # a term overflow where their product does not.
+    lowest = float(np.finfo(x.dtype.np).min if x.dtype is not dtypes.bfloat16 else -3e38) / 4
+
+    def positive(g):
+        some = g > 0
+        logs = FUN("where")(some, FUN("where")(some, g, 1.0).log(), lowest) - y
+        return (logcumsumexp(logs.flip(dim), dim).flip(dim) + x).exp()
+    return [positive(g) - positive(-g)]
 
 
 logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum))

@@ -482,7 +482,7 @@ def _edges(x, bins, bounds):
                  {"bins": bins, "low": float(low), "high": float(high), "dtype": x.dtype})
 
 
-@function()
+@function(out=True)
 def histogram(input, bins, *, range=None, weight=None, density=False):
     """(hist, bin_edges): the elements (or their weights) counted between edges, given as a
     number of bins or a sorted tensor."""

@@ -184,6 +184,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 def _logspace(*ends, steps, base, dtype, start=None, end=None):
     if ends:
         start, end = (x.item() for x in ends)
+    if dtype.kind == INT:
+        start, end = int(start), int(end)
     with np.errstate(all="ignore"):
         a = np.power(
             np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
@@ -195,7 +197,9 @@ def _logspace(*ends, steps, base, dtype, start=None, end=None):
 logspace_op = Op(
     "logspace",
     _logspace,
-    samples=lambda make: [Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32)],
+    samples=lambda make: [
+        Sample(start=0.0, end=2.0, steps=3, base=10.0, dtype=dtypes.float32),
+        Sample(start=1.5, end=4.5, steps=4, base=2.0, dtype=dtypes.int64)],
     onnx=lambda b, *ends, **at: in_onnx.by_rule(b, _logspace, ends, at))
 
 

@@ -98,14 +98,15 @@ def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
     return call
 
 
-def function(*names, method=True, out=False):
+def function(*names, method=True, out=False, out_casts=True):
     """Publish a function under its name (and others) as `whet.NAME` and, where it takes a tensor
     first, as a method.
 
-    `out=True` adds the `out=` form by copying into it.
+    `out=True` adds the `out=` form by copying into it. Without `out_casts` that has the result's
+    type.
     """
     def publish(fn):
-        shown = with_out(fn) if out else fn
+        shown = with_out(fn, casts=out_casts) if out else fn
         fn.__module__ = "whet"
         for n in (fn.__name__.rstrip("_") if fn.__name__.endswith("__") else fn.__name__, *names):
             FUNCTIONS[n] = shown
@@ -236,14 +237,19 @@ def needs_guard(fn):
     return not (DIMS | OPERANDS).isdisjoint(code.co_varnames[:code.co_argcount])
 
 
-def with_out(fn, name=None):
-    """A function that takes `out=` too: the result, or each of several, is put there."""
+def with_out(fn, name=None, casts=True):
+    """A function that takes `out=` too: the result, or each of several, is put there, in its own
+    type where it `casts`."""
     inner, name = guard(fn), name or fn.__name__
 
     @functools.wraps(fn)
     def call(*args, out=None, **kwargs):
         r = inner(*args, **kwargs)
-        return r if out is None else give_out(name, r, out)
+        if out is None:
+            return r
+        if not casts:
+            check_out_types(r, out)
+        return give_out(name, r, out)
     call.guarded = True
     return declare(call, fn, and_keyword("out"))
 
@@ -293,6 +299,15 @@ def _name_dtype(fn, error):
         raise TypeError(
             f"{fn.__name__}(): an operand is a numpy.ndarray of type {error.args[0]}, which "
             "tensors cannot have") from None
+
+
+def check_out_types(r, out):
+    """Raise where a result, or one of several, is of another type than its `out=`."""
+    for a, b in zip(r, out) if isinstance(r, tuple) else [(r, out)]:
+        if registry.is_tensor(b) and a.dtype is not b.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {a.dtype.letter}, but got {b.dtype.letter} "
+                "instead")
 
 
 _NO_HISTORY = (

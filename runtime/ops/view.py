@@ -481,6 +481,8 @@ def narrow(input, dim, start, length):
     shape = input._array.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if hasattr(start, "_array") and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     d, s, n = dims.one(dim, len(shape)), as_int(start, "narrow", "start", 2), as_int(length, "narrow", "length", 3)
     if n < 0:
         raise RuntimeError("narrow(): length must be non-negative.")

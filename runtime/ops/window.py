@@ -467,6 +467,8 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n)
     """max_poolNd"""
     name = f"max_pool{n}d"
     x, batched = _planes(name, x, n, least=INT)
+    if not x.shape[1]:
+        raise RuntimeError(f"{name}: Expected channels, but input has a shape of {list(x.shape)}")
     kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation,
                                                 ceil_mode)
     attrs = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation,
@@ -489,29 +491,37 @@ def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_o
 
 
 def _output_size(x, size, n):
+    name = f"adaptive pool over {n} dimensions"
     size = (size,) * n if size is None or isinstance(size, int) else tuple(size)
+    if len(size) != n:
+        raise RuntimeError(f"{name}: output_size must have {n} numbers, but got {size}")
+    if any(s is not None and s < 0 for s in size):
+        raise RuntimeError(f"{name}: output_size must not be negative, but got {size}")
+    if x.ndim <= n and n > 1:
+        raise ValueError(f"{name}: Input dimension should be at least {n + 1}, but got {x.ndim}")
     return tuple(x.shape[-n + i] if s is None else int(s) for i, s in enumerate(size))
 
 
 def adaptive_avg_pool(x, size, n):
     """adaptive_avg_poolNd"""
+    size = _output_size(x, size, n)
     x, batched = _planes(f"adaptive_avg_pool{n}d", x, n, least=FLOAT)
-    y = apply(adaptive_avg_pool_op, (x,), dict(output_size=_output_size(x, size, n)))
+    y = apply(adaptive_avg_pool_op, (x,), dict(output_size=size))
     return y if batched else y.squeeze(0)
 
 
 def adaptive_max_pool(x, size, return_indices, n):
     """adaptive_max_poolNd"""
-    x, batched = _planes(f"adaptive_max_pool{n}d", x, n)
     attrs = dict(output_size=_output_size(x, size, n))
+    x, batched = _planes(f"adaptive_max_pool{n}d", x, n)
     return _best(adaptive_max_pool_op, adaptive_max_pool_values_op, x, attrs, return_indices,
                  batched)
 
 
 def _pools():
     """{name: function} of every pool in one, two and three dimensions."""
-    from .surface import compile_function, guard
-    env = dict(max_pool=max_pool, avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool,
+    from .surface import compile_function, give_out, guard
+    env = dict(give_out=give_out, max_pool=max_pool, avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool,
                adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool, max_unpool=max_unpool)
     out = {}
     for n in (1, 2, 3):
@@ -533,8 +543,11 @@ def _pools():
                                "output_size=None",
                  "input, indices, kernel_size, stride, padding, output_size")):
             f = f"{name}{n}d"
-            out[f] = guard(
-                compile_function(f, f"def {f}({params}):\n    return {name}({call}, {n})", env))
+            text = f"def {f}({params}):\n    return {name}({call}, {n})"
+            if name == "avg_pool" and n > 1:
+                text = (f"def {f}({params}, *, out=None):\n    y = {name}({call}, {n})\n"
+                        f"    return y if out is None else give_out({f!r}, y, out)")
+            out[f] = guard(compile_function(f, text, env))
             out[f].__doc__ = f"{name.replace('_', ' ')} over {n} spatial dimension{'s' * (n > 1)}."
     return out
 

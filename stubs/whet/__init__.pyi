@@ -136,6 +136,7 @@ def argsort(input: Tensor, dim: Dims = -1, descending: _bool = False, *, stable:
 def argwhere(input: Tensor) -> Tensor: """The indices of all elements that are not zero, as rows."""
 def as_strided(input: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: ...
 def as_strided_(self: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """`as_strided`, in place."""
+def as_strided_copy(input: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor: """`as_strided`, in memory of its own."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
 def as_tensor(data: Any, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """The data as a tensor, sharing memory where possible and keeping history."""
 def asarray(obj: Any, *, dtype: dtype | None = None, device: Device | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor: """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
@@ -268,10 +269,12 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwi
 def deg2rad_(self: Tensor) -> Tensor: """`deg2rad`, in place."""
 def det(A: Tensor) -> Tensor: """The determinant of a square matrix, or of each of a batch."""
 def detach(input: Tensor) -> Tensor: """The same memory without history. Writes are seen by both, and by version checks."""
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`detach`, in memory of its own."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor: """A vector as a diagonal matrix, or the diagonal of a matrix (copied)."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: """The last dimension as a diagonal of two new ones, zeros elsewhere."""
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor: """The flattened tensor as a diagonal matrix."""
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: """The diagonal of two dimensions, as the last dimension of the result."""
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor: """`diagonal`, in memory of its own."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: """A copy of `input` with a diagonal replaced by `src`."""
 def diff(input: Tensor, n: _int = 1, dim: Dims = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor: """The n-th difference along `dim`."""
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise digamma. See also the method of the same name."""
@@ -305,6 +308,7 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise e
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise exp2. See also the method of the same name."""
 def exp2_(self: Tensor) -> Tensor: """`exp2`, in place."""
 def exp_(self: Tensor) -> Tensor: """`exp`, in place."""
+def expand_copy(input: Tensor, size: Shape, *, out: Tensor | None = None) -> Tensor: """`expand`, in memory of its own."""
 def expand_dims(x: Tensor, /, axis: Dims = 0) -> Tensor: """A dimension of size one more (or several)."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise expm1. See also the method of the same name."""
 def expm1_(self: Tensor) -> Tensor: """`expm1`, in place."""
@@ -372,7 +376,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
 def heaviside_(self: Tensor, values: Scalar) -> Tensor: """`heaviside`, in place."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """input where the target is 1, max(0, margin - input) where it is -1."""
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor: ...
-def histogram(input: Tensor, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False) -> Histogram: ...
+def histogram(input: Tensor, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None) -> Histogram: ...
 def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> HistogramDD: """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
 def hsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined side by side."""
@@ -577,6 +581,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]: """The principal components of rows, as `svd_lowrank` of what is left without their mean."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor: """p-norm distances between the rows, each pair once."""
 def permute(input: Tensor, dims: Shape) -> Tensor: """The dimensions in another order."""
+def permute_copy(input: Tensor, dims: Dims, *, out: Tensor | None = None) -> Tensor: """`permute`, in memory of its own."""
 def permute_dims(x: Tensor, axes: Shape) -> Tensor: ...
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: """(C r^2, H, W) -> (C, H r, W r)"""
@@ -591,6 +596,7 @@ def pow_(self: Tensor, exponent: Scalar) -> Tensor: """`pow`, in place."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor: """x where positive, weight * x elsewhere; the weight is one number or one per channel."""
 def prod(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """The product of all elements, or along one dimension."""
 def promote_types(type1: dtype, type2: dtype) -> dtype: """The smallest type to which both can be converted without losing their category."""
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: """A copy with `source` written (or added) at places of the flattened tensor."""
 def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> qr_result: """Q and R with A = Q @ R."""
 def quantile(input: Tensor, q: _float | Tensor, dim: Dims | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor: """The values below which the fractions `q` of the elements lie."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise rad2deg. See also the method of the same name."""
@@ -641,6 +647,7 @@ def scatter_reduce(self: Tensor, dim: Dims, index: Tensor, src: Tensor, reduce: 
 def searchsorted(sorted_sequence: Tensor, values: Scalar | None = None, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Tensor: """Where each value would be put in to keep the sequence (its last dimension) sorted."""
 def seed() -> _int: """Seed the default generator from the system; returns the seed."""
 def select(input: Tensor, dim: Dims, index: Tensor) -> Tensor: """One place of a dimension, which disappears."""
+def select_copy(input: Tensor, dim: Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor: """`select`, in memory of its own."""
 def select_scatter(input: Tensor, src: Tensor, dim: Dims, index: Tensor) -> Tensor: """A copy of `input` with one place of a dimension replaced by `src`."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor: """The self-normalising ELU."""
 def selu_(input: Tensor) -> Tensor: """`selu`, in place."""
@@ -693,12 +700,15 @@ def special_spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> 
 def special_xlog1py(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise special xlog1py. See also the method of the same name."""
 def special_zeta(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise special zeta. See also the method of the same name."""
 def split(tensor: Tensor, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
+def split_copy(tensor: Tensor, split_size_or_sections: Ints, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """`split`, in memory of its own."""
 def split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces of the given sizes."""
+def split_with_sizes_copy(input: Tensor, split_sizes: Shape, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """`split_with_sizes`, in memory of its own."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sqrt. See also the method of the same name."""
 def sqrt_(self: Tensor) -> Tensor: """`sqrt`, in place."""
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise square. See also the method of the same name."""
 def square_(self: Tensor) -> Tensor: """`square`, in place."""
 def squeeze(input: Tensor, dim: Dims | None = None) -> Tensor: """Without the dimensions of size one: all of them, or those among `dim`."""
+def squeeze_copy(input: Tensor, dim: Dims | None = None, *, out: Tensor | None = None) -> Tensor: """`squeeze`, in memory of its own."""
 def stack(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors of one shape joined along a new dimension."""
 def std(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor: """The standard deviation."""
 def std_mean(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> tuple[Tensor, Tensor]: """(standard deviation, mean)"""
@@ -714,6 +724,7 @@ def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def t(input: Tensor) -> Tensor: """A matrix transposed."""
+def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`t`, in memory of its own."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor: """Elements at places of the flattened tensor."""
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: Dims = -1) -> Tensor: ...
 def take_along_dim(input: Tensor, indices: Tensor, dim: Dims | None = None, *, out: Tensor | None = None) -> Tensor: ...
@@ -732,6 +743,7 @@ def to_dlpack(tensor: Tensor) -> Any: """A DLPack capsule over the tensor's memo
 def topk(input: Tensor, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None) -> topk_result: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
 def trace(input: Tensor) -> Tensor: """The sum of the diagonal of a matrix."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor: """`transpose`, in memory of its own."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """The integral of y along `dim` by the trapezoidal rule."""
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: Dims = -1) -> Tensor: """The integral of y along `dim` by the trapezoidal rule."""
 def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None = None) -> triangular_solve_result: """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
@@ -745,7 +757,9 @@ def true_divide_(self: Tensor, other: Scalar) -> Tensor: """`true_divide`, in pl
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise trunc. See also the method of the same name."""
 def trunc_(self: Tensor) -> Tensor: """`trunc`, in place."""
 def unbind(input: Tensor, dim: Dims = 0) -> tuple[Tensor, ...]: """The slices along a dimension, as a tuple."""
+def unbind_copy(input: Tensor, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """`unbind`, in memory of its own."""
 def unflatten(input: Tensor, dim: _int, sizes: Shape) -> Tensor: """One dimension as several."""
+def unfold_copy(self: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None) -> Tensor: """`unfold`, in memory of its own."""
 @overload
 def unique(input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor: ...
 @overload
@@ -775,6 +789,7 @@ def unsafe_chunk(input: Tensor, chunks: _int, dim: Dims = 0) -> tuple[Tensor, ..
 def unsafe_split(input: Tensor, split_size: _int, dim: Dims = 0) -> tuple[Tensor, ...]: """`split`."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split_with_sizes`."""
 def unsqueeze(input: Tensor, dim: Dims) -> Tensor: """A dimension of size one put in at `dim`."""
+def unsqueeze_copy(input: Tensor, dim: Dims, *, out: Tensor | None = None) -> Tensor: """`unsqueeze`, in memory of its own."""
 def unstack(x: Tensor, *, axis: Dims = 0) -> tuple[Tensor, ...]: ...
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None: """Ask for results that do not change from run to run."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor: """Powers of the elements of a 1-d tensor as columns, highest first unless `increasing`."""
@@ -783,7 +798,10 @@ def var_mean(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = No
 def vdot(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """The inner product of two vectors, the first conjugated."""
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: Dims = -1) -> Tensor: """The inner product of vectors along an axis, the first conjugated."""
 def view_as_complex(input: Tensor) -> Tensor: """A real tensor whose last dimension is (real, imaginary) as a complex one; the same memory."""
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`view_as_complex`, in memory of its own."""
 def view_as_real(input: Tensor) -> Tensor: """A complex tensor as a real one with a last dimension (real, imaginary); the same memory."""
+def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`view_as_real`, in memory of its own."""
+def view_copy(input: Tensor, size: Shape, *, out: Tensor | None = None) -> Tensor: """`view`, in memory of its own."""
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = 'error', *, chunk_size: _int | None = None) -> Callable[..., R]: """`func` for every slice of its arguments along `in_dims`, the results stacked along `out_dims`."""
 def vsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 0, into equal pieces where a number is given."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined as rows."""

@@ -1,0 +1,36 @@
+"""Views in memory of their own: `NAME_copy(input, ...)` is what `NAME` gives, copied."""
+import functools
+
+from .surface import FUNCTIONS, METHODS, with_out
+
+
+def expand(input, size):
+    return METHODS["expand"](input, size)
+
+
+def permute(input, dims):
+    return METHODS["permute"](input, dims)
+
+
+def view(input, size):
+    return METHODS["view"](input, size)
+
+
+VIEWS = {"expand": expand, "permute": permute, "view": view, **{
+    name: FUNCTIONS.get(name) or METHODS[name]
+    for name in ("as_strided detach diagonal select split split_with_sizes squeeze t transpose "
+                 "unbind unfold unsqueeze view_as_complex view_as_real").split()}}
+
+
+def copied(name, view):
+    """The function that copies the result, or each of several, of a view."""
+    @functools.wraps(view)
+    def copy(*args, **kwargs):
+        r = view(*args, **kwargs)
+        return tuple([x.clone() for x in r]) if isinstance(r, tuple | list) else r.clone()
+    copy.__name__ = copy.__qualname__ = name
+    copy.__doc__ = f"`{name.removesuffix('_copy')}`, in memory of its own."
+    return with_out(copy, name)
+
+
+FUNCTIONS.update({f"{name}_copy": copied(f"{name}_copy", view) for name, view in VIEWS.items()})

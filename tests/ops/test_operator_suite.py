@@ -1,0 +1,125 @@
+"""What PyTorch's own operator suite found, case by case; `python -m tests.opinfo` runs it."""
+
+import pytest
+import whet
+import whet.nn.functional as F
+
+
+def test_the_ends_of_whole_powers_are_whole():
+    assert whet.logspace(1, 1.2, 2, 5.0, dtype=whet.int64).tolist() == [5, 5]
+    assert whet.logspace(whet.tensor(4.3), 0, 2, dtype=whet.int64).tolist() == [10000, 1]
+
+
+@pytest.mark.parametrize("g", [[1.0, 1, 1, 1], [1.0, -2, 0, 3], [0.0, 0, 0, 0]])
+def test_a_running_logsumexp_of_large_numbers_has_a_gradient(g):
+    x = whet.tensor([1e4, -3, 2e4, 2e4], dtype=whet.float64, requires_grad=True)
+    got, = whet.autograd.grad(whet.logcumsumexp(x, 0), x, whet.tensor(g, dtype=whet.float64))
+    wanted = [g[0] + g[1], 0, g[2] + g[3] / 2, g[3] / 2]
+    assert got.tolist() == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_mean_of_whole_numbers_is_cut_towards_zero():
+    x = whet.tensor([[[-5, 0], [0, 0]]])
+    assert F.avg_pool2d(x, 2).tolist() == [[[-1]]]
+    assert F.avg_pool2d(x, 2, divisor_override=-3).tolist() == [[[1]]]
+    assert F.avg_pool2d(-x, 2, divisor_override=-3).tolist() == [[[-1]]]
+
+
+def test_one_element_meets_all_that_it_is_contracted_with():
+    a, b = whet.randn(1, 3, requires_grad=True), whet.randn(4, 5)
+    y = whet.tensordot(a, b, ([0], [0]))
+    whet.testing.assert_close(y, whet.tensordot(a.expand(4, 3), b, ([0], [0])))
+    g, = whet.autograd.grad(y.sum(), a)
+    whet.testing.assert_close(g, b.sum().expand(1, 3))
+    with pytest.raises(RuntimeError, match="contracted dimensions"):
+        whet.tensordot(whet.ones(2), whet.ones(3), 1)
+
+
+def test_a_matrix_exponential_of_halves_has_their_precision():
+    x = (whet.randn(6, 6) * 4).bfloat16()
+    wanted = whet.linalg.matrix_exp(x.double())
+    got = whet.linalg.matrix_exp(x)
+    assert got.dtype is whet.bfloat16
+    assert ((got.double() - wanted).abs() <= 0.004 * wanted.abs() + 1e-3).all()
+
+
+def test_masked_variances_of_halves_are_halves():
+    x = whet.ones(3, 4, dtype=whet.float16)
+    assert whet.masked.var(x, 1, correction=1.3).dtype is whet.float16
+
+
+@pytest.mark.parametrize("view, args", [
+    ("t", ()), ("view", ((6,),)), ("permute", ((1, 0),)), ("transpose", (0, 1)), ("select", (0, 1)),
+    ("expand", ((4, 2, 3),)), ("unsqueeze", (0,)), ("squeeze", ()), ("diagonal", ()),
+    ("unfold", (1, 2, 1)), ("as_strided", ((2, 2), (1, 2))), ("unbind", (1,)), ("split", (2, 1)),
+    ("split_with_sizes", ([1, 2], 1))])
+def test_a_copy_of_a_view_has_its_elements_in_memory_of_its_own(view, args):
+    x = whet.arange(6.0).reshape(2, 3).requires_grad_()
+    copy = getattr(whet, f"{view}_copy")
+    wanted, got = getattr(x, view)(*args), copy(x, *args)
+    traced = whet.jit.trace(lambda x: copy(x, *args))(x)
+    several = isinstance(wanted, tuple | list)
+    for a, b, c in zip(wanted, got, traced) if several else [(wanted, got, traced)]:
+        assert a.tolist() == b.tolist() == c.tolist()
+        assert b.requires_grad and not b._is_view()
+        assert b.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+
+
+def test_put_leaves_its_operand_alone():
+    x = whet.zeros(2, 2)
+    y = whet.put(x, whet.tensor([0, 0]), whet.ones(2), accumulate=True)
+    assert y.tolist() == [[2, 0], [0, 0]] and not x.any()
+
+
+@pytest.mark.parametrize("call", [
+    lambda **out: F.gelu(whet.arange(3.0), approximate="tanh", **out),
+    lambda **out: F.softplus(whet.arange(3.0), 2, **out),
+    lambda **out: F.softshrink(whet.arange(3.0), **out),
+    lambda **out: F.avg_pool2d(whet.arange(16.0).view(1, 4, 4), 2, **out),
+    lambda **out: F.avg_pool3d(whet.arange(64.0).view(1, 4, 4, 4), 2, **out)])
+def test_results_go_into_out(call):
+    wanted, out = call(), whet.empty(0)
+    assert call(out=out) is out and out.tolist() == wanted.tolist()
+
+
+def test_a_histogram_goes_into_out():
+    out = whet.empty(0), whet.empty(0)
+    got = whet.histogram(whet.tensor([1.0, 2, 2]), 2, out=out)
+    assert got[0] is out[0] and out[0].tolist() == [1, 2] and out[1].tolist() == [1, 1.5, 2]
+
+
+X = whet.arange(4.0).reshape(2, 2)
+INDEX = whet.zeros(2, 2, dtype=whet.int64)
+
+
+@pytest.mark.parametrize("error, match, call", [
+    (RuntimeError, "output_size must have 2",
+     lambda: F.adaptive_avg_pool2d(whet.ones(1, 2, 3), ())),
+    (RuntimeError, "must not be negative", lambda: F.adaptive_avg_pool1d(X, -1)),
+    (RuntimeError, "output_size must have 1", lambda: F.adaptive_max_pool1d(X, (1, 1))),
+    (ValueError, "at least 3", lambda: F.adaptive_max_pool2d(X, (1, 1))),
+    (RuntimeError, "Expected channels", lambda: F.max_pool1d(whet.ones(0, 4), 1)),
+    (RuntimeError, "ndim = 2", lambda: F.prelu(X, X)),
+    (ValueError, "min_val cannot be greater", lambda: F.hardtanh(X, 1, 0)),
+    (RuntimeError, "lambd must not be negative", lambda: F.softshrink(X, -0.5)),
+    (ValueError, "not a valid value for reduction",
+     lambda: F.multi_margin_loss(X, whet.ones(2), reduction="all")),
+    (ValueError, "not a valid value for reduction",
+     lambda: F.multilabel_margin_loss(X, X, reduction="all")),
+    (RuntimeError, "Expected non-empty", lambda: F.multilabel_margin_loss(
+        whet.ones(0), whet.ones(0, dtype=whet.int64))),
+    (RuntimeError, "dtype Float, but got Double",
+     lambda: whet.gather(X, 1, INDEX, out=whet.empty(0, dtype=whet.float64))),
+    (RuntimeError, "dtype Float, but got Double",
+     lambda: whet.aminmax(X, dim=0, out=(whet.empty(0), whet.empty(0, dtype=whet.float64)))),
+    (RuntimeError, "dtype ComplexFloat, but got ComplexDouble",
+     lambda: whet.complex(X, X, out=whet.empty(0, dtype=whet.complex128))),
+    (RuntimeError, "dtype Long", lambda: whet.multinomial(X, 1, out=whet.empty(0))),
+    (RuntimeError, "0-dim integral", lambda: X.narrow(0, whet.tensor([1, 1]), 1)),
+    (RuntimeError, "0-dim integral", lambda: X.narrow(0, whet.tensor(True), 1)),
+    (RuntimeError, "without overflow", lambda: X.masked_fill(X > 0, whet.tensor(1j))),
+    (RuntimeError, "sigma must be positive", lambda: whet.empty(2).cauchy_(0, 0)),
+    (RuntimeError, "std must be positive", lambda: whet.empty(2).log_normal_(0, 0))])
+def test_what_cannot_be_computed_is_refused(error, match, call):
+    with pytest.raises(error, match=match):
+        call()
