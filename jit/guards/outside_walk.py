@@ -350,8 +350,7 @@ class Walk:
             raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
 
     def numpy_arrays(self) -> None:
-        """Those that a run finds stand-ins for are compared by how they lie in memory, others by
-        their numbers."""
+        """Compare those that a run has stand-ins for by how they lie in memory, others by value."""
         self.solid = self.exact or not stands_as_memory()
         found = [x for i, (x, _) in self.outward.items()
                  if type(x) is np.ndarray and i not in self.met]
@@ -372,8 +371,7 @@ class Walk:
         while True:
             now = SAID if self.asking else tuple(
                 n for n in SAID if n in self.attributes or self.shown and n in SAID[1:4:2])
-            done = done if now == names else set()
-            names = now
+            done, names = done if now == names else set(), now
             found = [x for x in self.seen.values() if id(x) not in done and _speaks(x)]
             for x in found:
                 done.add(id(x))

@@ -388,9 +388,9 @@ def tensordot(a, b, dims=2):
     for i, j in zip(da, db):
         # one element meets all of the other's, so it is a factor of their sum
         if a.shape[i] == 1 != b.shape[j]:
-            b = b.sum(j, keepdim=True)
+            b = b.sum(j, keepdim=True, dtype=b.dtype)
         elif b.shape[j] == 1 != a.shape[i]:
-            a = a.sum(i, keepdim=True)
+            a = a.sum(i, keepdim=True, dtype=a.dtype)
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} "
@@ -508,7 +508,8 @@ def _pair(a, ia, b, ib, keep):
         if tuple(full) != tuple(x.shape):
             x = x.expand(full)
         return x.reshape([
-            math.prod(size(i) if i in shared else x.shape[order.index(i)] for i in g) for g in groups])
+            math.prod(size(i) if i in shared else x.shape[order.index(i)] for i in g)
+            for g in groups])
     left = arrange(a, ia, batch + only_a + summed, (batch, only_a, summed))
     right = arrange(b, ib, batch + summed + only_b, (batch, summed, only_b))
     if not batch:

@@ -468,7 +468,7 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n)
     name = f"max_pool{n}d"
     x, batched = _planes(name, x, n, least=INT)
     if not x.shape[1]:
-        raise RuntimeError(f"{name}: Expected channels, but input has a shape of {list(x.shape)}")
+        raise RuntimeError(f"{name}: Expected channels, but input has shape {list(x.shape)}")
     kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation,
                                                 ceil_mode)
     attrs = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation,
@@ -493,10 +493,8 @@ def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_o
 def _output_size(x, size, n):
     name = f"adaptive pool over {n} dimensions"
     size = (size,) * n if size is None or isinstance(size, int) else tuple(size)
-    if len(size) != n:
-        raise RuntimeError(f"{name}: output_size must have {n} numbers, but got {size}")
-    if any(s is not None and s < 0 for s in size):
-        raise RuntimeError(f"{name}: output_size must not be negative, but got {size}")
+    if len(size) != n or any(s is not None and s < 0 for s in size):
+        raise RuntimeError(f"{name}: output_size must have {n} numbers >= 0, but got {size}")
     if x.ndim <= n and n > 1:
         raise ValueError(f"{name}: Input dimension should be at least {n + 1}, but got {x.ndim}")
     return tuple(x.shape[-n + i] if s is None else int(s) for i, s in enumerate(size))
@@ -521,8 +519,9 @@ def adaptive_max_pool(x, size, return_indices, n):
 def _pools():
     """{name: function} of every pool in one, two and three dimensions."""
     from .surface import compile_function, give_out, guard
-    env = dict(give_out=give_out, max_pool=max_pool, avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool,
-               adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool, max_unpool=max_unpool)
+    env = dict(avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool, give_out=give_out,
+               adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool, max_unpool=max_unpool,
+               max_pool=max_pool)
     out = {}
     for n in (1, 2, 3):
         for name, params, call in (
