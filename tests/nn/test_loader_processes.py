@@ -196,6 +196,8 @@ def test_workers_end_with_their_reader_however_it_ends():
                 if i > 20:
                     time.sleep(0.01)
                 return os.getpid()
+        # who starts the tests in the background has interrupts ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         it = iter(DataLoader(Pids(), batch_size=1, num_workers=2))
         print(next(it).item(), next(it).item(), flush=True)
         os.kill(os.getpid(), getattr(signal, sys.argv[1]))
