@@ -252,9 +252,9 @@ class Walk:
             self.other_entries(names_of, UNNAMED)
         names = names_in(code)
         is_method = code in self.methods
-        self.exact |= names.exact or names.tells_numbers_apart(names_of, is_method)
+        itself = names.types_itself and not is_method
+        self.exact |= itself or names.exact or names.tells_numbers_apart(names_of, is_method)
         self.direct |= names.direct
-        self.exact |= (itself := names.types_itself and not is_method)
         self.typed |= names.typed or itself
         self.shown, self.looks_up = self.shown | names.shown, self.looks_up | names.looks_up
         self.attributes |= names.attributes
@@ -312,8 +312,7 @@ class Walk:
         self.walk()
         self.say_of_themselves()
         asks_types = self.types_of_numbers or "__class__" in self.attributes
-        self.exact |= asks_types and not METHODS.isdisjoint(self.attributes) \
-            or are_given_numbers(self)
+        self.exact |= are_given_numbers(self) or asks_types and bool(METHODS & self.attributes)
         self.numpy_arrays()
         self.bases_and_watchers()
         for name in sorted(self.settings):
@@ -356,9 +355,7 @@ class Walk:
                  if type(x) is np.ndarray and i not in self.met]
         self.settings.update(["numpy"] if found else [])
         if self.solid:
-            for x in found:
-                del self.outward[id(x)]
-            self.stack += found
+            self.stack += [self.outward.pop(id(x))[0] for x in found]
         else:
             self.places += map(ArrayLayout, found)
         self.walk()
@@ -394,5 +391,5 @@ def visitor_for(t: type) -> Visit:
 
 def _speaks(x: Any) -> bool:
     """Is it a function or class of the user's?"""
-    return users(x) if type(x) is types.FunctionType \
-        else isinstance(x, type) and bool(x.__flags__ & HEAP) and users(x)
+    could = type(x) is types.FunctionType or isinstance(x, type) and bool(x.__flags__ & HEAP)
+    return could and users(x)
