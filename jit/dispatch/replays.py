@@ -91,8 +91,10 @@ class Replays:
 
     def settle(self, r: Recording, call: Invocation) -> None:
         """Have as many of a recording's kernels compiled well as may be now."""
-        while r.is_hasty and self.policy.affords_better(estimates.better.of()):
-            with call.aside(self.policy.improved), estimates.better.measured():
+        policy, cost = self.policy, estimates.better
+        while r.is_hasty and (policy.affords_better(cost.of())
+                              or r.slow and policy.affords_kernel(cost.of())):
+            with call.aside(policy.improved), cost.measured():
                 haste.settle(haste.among(r.hasty)[:1])
         r.unsettled = r.is_hasty
 
@@ -159,6 +161,8 @@ class Replays:
         """A round is over: the faster kind of call goes on."""
         trial = r.trial
         r.slow = trial.slow
+        if r.is_hasty:                       # Good kernels may come out otherwise.
+            trial.at = min(trial.at, 2 * calls + 1)
         if r.checks.at == math.inf:
             r.checks.cost += trial.seconds[1]
             r.checks.plan(calls + 1, trial.seconds[0])

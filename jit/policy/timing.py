@@ -3,8 +3,8 @@ again later, at growing distance.
 
 A round is TURNS calls, most of them replays and every fourth of the later ones eager. Python makes
 these, so that short calls take longer in a round than otherwise: it begins only where they have
-been made for a while, and never while the recording's kernels wait to be compiled well
-(`cpu/haste.py`). Of each kind the shortest counts: what else the machine does only makes calls
+been made for a while. While the recording's kernels wait to be compiled well (`cpu/haste.py`) the
+next round comes soon. Of each kind the shortest counts: what else the machine does only makes calls
 longer. Where gradients flow back through the replays, the backward counts too. Eager calls take the
 place of replays only where they are shorter by a margin, until another round finds otherwise: a
 round that was wrong is put right by the next. The distance between rounds grows with the calls so
@@ -96,9 +96,10 @@ class Trial:
     def wait(self, seconds: float, calls: int, hasty: bool) -> bool:
         """The first replay of a round took so long, as call number `calls` from zero: should the
         round begin later? `hasty`: are there kernels in it that are to be compiled well?"""
-        if calls and not hasty and (calls >= EARLY or seconds >= SHORT):
+        if calls >= EARLY or calls and not hasty and seconds >= SHORT:
             return False
-        self.at = max(2 * calls + 1, EARLY if self.proven or calls and seconds < SHORT else 0)
+        early = self.proven or calls and (hasty or seconds < SHORT)
+        self.at = max(2 * calls + 1, EARLY if early else 0)
         return True
 
     def note(self, eager: bool, seconds: float, calls: int) -> bool:

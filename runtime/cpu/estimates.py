@@ -8,25 +8,31 @@ LOADING = 0.03                   # seconds that LLVM takes to come into a proces
 
 
 class Estimate:
-    """The seconds that kernels of one sort take, of which nothing is known but a first guess."""
-    __slots__ = ("usual",)
+    """The seconds that kernels of one sort take, of which nothing is known but a first guess.
+    `pays_llvm`: are they the ones for which LLVM comes into the process, if it is not there?"""
+    __slots__ = ("pays_llvm", "usual")
 
-    def __init__(self, guess):
-        self.usual = guess
+    def __init__(self, guess, pays_llvm=False):
+        self.usual, self.pays_llvm = guess, pays_llvm
 
     def of(self, kernels=1):
         """What the next kernels will take, about."""
-        loading = LOADING if kernels and "llvmlite.binding" not in sys.modules else 0.0
-        return loading + kernels * self.usual
+        return kernels * self.usual + (_loading() if self.pays_llvm and kernels else 0.0)
 
     @contextlib.contextmanager
     def measured(self):
         """Inside, one is compiled."""
-        loading, start = self.of() - self.usual, time.thread_time()
+        loading, start = _loading(), time.thread_time()
         yield
         took = time.thread_time() - start - loading
         self.usual += NEWEST * (max(took, 0.0) - self.usual)
 
 
-lacking = Estimate(0.004)                # kernels that a recording waits for
-better = Estimate(0.01)                  # those that were compiled in haste, compiled well
+def _loading():
+    return 0.0 if "llvmlite.binding" in sys.modules else LOADING
+
+
+# kernels that a recording waits for: eager mode, too, needs LLVM sooner or later
+lacking = Estimate(0.004)
+# those that were compiled in haste, compiled well: most processes can do without
+better = Estimate(0.01, pays_llvm=True)

@@ -116,11 +116,12 @@ def test_kernels_are_compiled_well_from_what_replays_brought_in(monkeypatch):
 
 
 def test_llvm_is_part_of_the_price_until_it_is_there(monkeypatch):
-    estimate = estimates.Estimate(0.01)
+    estimate, other = estimates.Estimate(0.01, pays_llvm=True), estimates.Estimate(0.01)
     monkeypatch.setitem(sys.modules, "llvmlite.binding", sys)
     assert estimate.of() == 0.01 and estimate.of(3) == pytest.approx(0.03)
     monkeypatch.delitem(sys.modules, "llvmlite.binding")
     assert estimate.of(2) == estimates.LOADING + 0.02 and estimate.of(0) == 0
+    assert other.of(2) == 0.02
 
 
 def test_what_has_no_compiled_form_is_found_out_when_it_is_asked_for(hurried):

@@ -198,12 +198,18 @@ def test_short_calls_are_timed_when_they_have_been_made_for_a_while(clock):
     assert clock.eager_calls == 4 and only(f).trial.seconds == [2.0 ** -11, 10.0]
 
 
-def test_nothing_is_timed_while_kernels_wait_to_be_compiled_well(clock):
+def test_while_kernels_wait_to_be_compiled_well_the_next_round_comes_soon(clock):
     x, clock.pending = whet.ones(3), True
     f = clock.traced(lambda x: x * 2, x)
-    calls(f, 300, x)
-    assert (clock.eager_calls == 0 and (clock.replays < 12 or native_entry.enter is None)
-            and only(f).calls == 300)
-    clock.pending = False
-    calls(f, 600, x)
+    calls(f, timing.EARLY, x)
+    assert clock.eager_calls == 0
+    calls(f, ROUND, x)
     assert clock.eager_calls == 4 and not only(f).slow
+    # the next one by half of all calls, and that after it far from there
+    calls(f, 2 * ROUND + timing.EARLY, x)
+    assert clock.eager_calls == 8
+    clock.pending = False
+    calls(f, 200, x)
+    assert clock.eager_calls == 12
+    calls(f, 400, x)
+    assert clock.eager_calls == 12 and not only(f).slow
