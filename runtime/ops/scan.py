@@ -86,15 +86,18 @@ cummin_op = ScanOp(
 
 
 def _logcumsumexp_vjp(g, y, x, *, dim):
-    # Sums of the logarithms of positive and of negative terms: the factors exp(x) and exp(-y) of
-    # a term overflow where their product does not.
+    n = y.shape[dim] if y.ndim else 0
+    last = (y.narrow(dim, n - 1, 1) if n else y).detach()
+    plain = (x - last).exp() * _flip_cumsum(g * (last - y).exp(), dim)
+    # The factors of a term overflow where numbers lie very far apart, though their product does
+    # not: sums of the logarithms of positive and of negative terms stay.
     lowest = float(np.finfo(x.dtype.np).min if x.dtype is not dtypes.bfloat16 else -3e38) / 4
 
     def positive(g):
         some = g > 0
         logs = FUN("where")(some, FUN("where")(some, g, 1.0).log(), lowest) - y
         return (logcumsumexp(logs.flip(dim), dim).flip(dim) + x).exp()
-    return [positive(g) - positive(-g)]
+    return [FUN("where")(plain.isfinite(), plain, positive(g) - positive(-g))]
 
 
 logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum))

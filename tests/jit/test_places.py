@@ -63,6 +63,7 @@ KINDS = {
     "environment": (lambda: C.entries(os.environ._data), lambda p: os.environ.update(WHET_A="1"),
                     True),
     "other entries": (lambda: C.OtherEntries({"a": 1, "b": 2}, ("b",)), filled("a", 3), True),
+    "names": (lambda: C.Names({"a": 1}), filled("b", 2), False),
     "elements": (lambda: C.Elements([1, 2]), filled(0, 3), True),
     "deque": (lambda: C.Elements(collections.deque([1], 1)), lambda p: p.owner.append(2), True),
     "members": (lambda: C.Members({1}), lambda p: p.owner.add(2), True),
