@@ -11,7 +11,6 @@ import _thread
 import builtins
 import collections
 import contextvars
-import functools
 import gc
 import inspect
 import io
@@ -210,16 +209,10 @@ def problem_of_call(f: Any) -> Reason | None:
     if isinstance(owner, contextvars.ContextVar | types.GeneratorType):
         return None
     if isinstance(owner, np.ndarray | np.generic):   # what else a method changes is compared
-        return Calls(what) if f.__name__ in methods_that_open_files() else None
+        return Calls(what) if asked.array_opens_files_by(f.__name__) else None
     if isinstance(owner, random.Random):
         return Draws(f"it calls {what}")
     return None if isinstance(owner, TYPES) else Calls(what)
-
-
-@functools.cache
-def methods_that_open_files() -> frozenset[str]:
-    """Those of NumPy's arrays and numbers, by their names."""
-    return asked.methods_that_open_files(np.zeros(1))
 
 
 def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:

@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..capture.varying_numbers import NUMBERS, idle_number, value_of
 
 MOST_ARGUMENTS = 3               # so many are tried; no function of C asks more of a later one
@@ -215,17 +217,18 @@ def opens_files(f: Any) -> bool:
     return False
 
 
-def methods_that_open_files(x: Any) -> frozenset[str]:
-    """The names of the methods of C of an object that take the name of a file, to open it.
+@functools.cache
+def array_opens_files_by(name: str) -> bool:
+    """Is this the name of a method of C of NumPy's arrays that takes the name of a file, to open
+    it?
 
-    >>> import numpy as np
-    >>> from whet.jit.guards.asked_functions import methods_that_open_files
-    >>> sorted(methods_that_open_files(np.zeros(1)))
-    ['dump', 'tofile']
+    >>> from whet.jit.guards.asked_functions import array_opens_files_by
+    >>> [array_opens_files_by(name) for name in ("tofile", "dump", "sum", "shape")]
+    [True, True, False, False]
     """
-    return frozenset(name for c in type(x).__mro__ for name, method in vars(c).items()
-                     if type(method) is types.MethodDescriptorType
-                     and opens_files(functools.partial(method, x)))
+    method = getattr(np.ndarray, name, None)
+    return type(method) is types.MethodDescriptorType \
+        and opens_files(functools.partial(method, np.zeros(1)))
 
 
 # ---- methods that Python calls -------------------------------------------------------------------

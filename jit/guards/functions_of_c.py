@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture.outside_calls import stands
 from ..report.reasons import Calls, Inspects
-from .allowed_calls import methods_that_open_files, problem_of_call
+from .allowed_calls import problem_of_call
+from .asked_functions import array_opens_files_by
 from .visitors import Unwatchable
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class FunctionsOfC:
             if (not stands(f) or id(f) in real) and problem_of_call(f) is not None:
                 name = f"{f.__module__ or type(f.__self__).__name__}.{f.__name__}"
                 raise Unwatchable(Calls(name, holds=True))
-        methods = methods_that_open_files() & (names if looks_up else self.taken)
+        methods = list(filter(array_opens_files_by, names if looks_up else self.taken))
         if methods:
             raise Unwatchable(Calls(min(methods), holds=True))
         if self.dates and (self.formats or looks_up):

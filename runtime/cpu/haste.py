@@ -34,7 +34,7 @@ _local = threading.local()
 _pending: dict = {}
 # the address of a door -> the key of what is put off behind it
 _behind: dict = {}
-_free: list = []                         # doors that nobody has, with those places
+_free: list = []                         # doors that nobody has
 _state = {"last": 0.0, "thread": None, "over": False, "form": "usual"}
 
 
@@ -109,13 +109,12 @@ def door(target):
     if not _free:
         at = flat.reserve(2 * PAGE)      # jumps, and behind them the addresses that they go to
         # jmp *4090(%rip)
-        jumps = b"".join(b"\xff\x25" + struct.pack("<i", PAGE - 6) + b"\xcc\xcc"
-                         for _ in range(PAGE // 8))
-        C.memmove(at, jumps, PAGE)
+        jump = b"\xff\x25" + struct.pack("<i", PAGE - 6) + b"\xcc\xcc"
+        C.memmove(at, jump * (PAGE // 8), PAGE)
         flat.executable(at, PAGE)
-        _free.extend(
-            (at + k, C.c_uint64.from_address(at + PAGE + k)) for k in reversed(range(0, PAGE, 8)))
-    address, place = _free.pop()
+        _free.extend(reversed(range(at, at + PAGE, 8)))
+    address = _free.pop()
+    place = C.c_uint64.from_address(address + PAGE)
     place.value = target
     return address, place
 

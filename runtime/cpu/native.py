@@ -73,7 +73,8 @@ def kernel(key, emit):
     address = _found.get(key)
     if address is None:
         order = orders.current()
-        if order is not None and not at_hand(key):
+        if order is not None and not at_hand(key) \
+                and not (haste.wanted() and at_hand(_quick(key))):
             order.take(key, lambda: kernel(key, emit))
         return _in_haste(key, emit) if haste.wanted() else kernels([(key, emit)])[0]
     return address
@@ -104,9 +105,14 @@ def _module(keys, emits, brief=False):
     return module.text(), symbols
 
 
+def _quick(key):
+    """The key of the code that was compiled in haste."""
+    return f"haste/{key}"
+
+
 def _in_haste(key, emit):
     """The address of a kernel that is compiled well only later."""
-    quick = f"haste/{key}"
+    quick = _quick(key)
 
     def write(_):
         text, symbols = _module([key], {key: emit}, brief=True)
