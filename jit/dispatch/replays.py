@@ -40,6 +40,7 @@ class Replays:
         for r in list(self.recordings.of(call.key)):
             if r.slow and r.calls < r.trial.at:
                 continue
+            r.luck.known(r.calls)
             if not r.luck.pays(gain):
                 policy.count("missed")
                 continue

@@ -144,6 +144,9 @@ class Policy(CallsOfMachineCode, Compiling):
         in_vain = self.idle >= PATIENCE or self.wasted > WASTED
         nothing = why == "compiling" or self.balance < max(RESERVE, self.wanted)
         if in_vain and nothing and self.asking > ASKING * self.typical:
+            self.harvest(list(self.held))
+            if not self.idle:                # Machine code has made replays between them.
+                return
             # (by chance, as calls may come in turns)
             calls = self.asking / (SAVING * max(self.typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
             self.resting = min(int(calls), LONGEST if self.idle >= PATIENCE else PATIENCE)

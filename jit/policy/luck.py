@@ -17,11 +17,17 @@ LEAST_GAIN = 0.01                # of what a try takes: what a replay brings in 
 
 class Luck:
     """Of one recording. `misses`: in a row; `passed`: the calls since the last try, `seconds`: what
-    that took."""
-    __slots__ = ("misses", "passed", "seconds")
+    that took; `calls`: the calls that it was known to fit, machine code's among them."""
+    __slots__ = ("calls", "misses", "passed", "seconds")
 
     def __init__(self) -> None:
-        self.misses, self.passed, self.seconds = 0, 0, 0.0
+        self.calls, self.misses, self.passed, self.seconds = 0, 0, 0, 0.0
+
+    def known(self, calls: int) -> None:
+        """It has fitted so many calls by now: machine code tells nobody of those that it makes."""
+        if calls > self.calls:
+            self.calls = calls
+            self.fitted()
 
     def pays(self, gain: float) -> bool:
         """Is the recording to be asked about the next call, where a replay brings in so many

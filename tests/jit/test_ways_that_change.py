@@ -42,6 +42,19 @@ def test_a_try_that_costs_nothing_beside_a_replay_is_made_each_time():
         luck.missed(1e-6)
 
 
+def test_what_fits_most_calls_has_no_bad_luck():
+    """Machine code makes the calls between the misses, and tells nobody."""
+    luck = Luck()
+    for call in range(12, 12 * 50, 12):
+        luck.known(call)
+        assert luck.pays(gain=2e-4) and not luck.is_out
+        luck.missed(1e-4)
+    for _ in range(50):
+        luck.known(call)
+        luck.missed(1e-4)
+    assert luck.is_out
+
+
 def test_what_no_longer_fits_is_not_tried_at_each_call(monkeypatch):
     """It was replayed before, so it stays; machine code looks at its table all the same."""
     state, tries, call = {"factor": 2}, [], Recording.call
