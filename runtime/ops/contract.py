@@ -139,6 +139,7 @@ def _linear(x, w, bias=None):
 linear_op = ProductOp("linear", _linear, _linear_vjp,
                       lambda products, x, w, bias=None: products.linear(x, w, bias),
                       samples=_linear_samples, batch=_linear_each, onnx=in_onnx.linear)
+matmul_op.onnx_complex, linear_op.onnx_complex = in_onnx.complex_product, in_onnx.complex_linear
 
 
 def _check(name, a, b):

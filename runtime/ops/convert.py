@@ -30,6 +30,7 @@ def _cast_vjp(g, _y, _x, dtype):
 cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
     Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128),
     Sample(make(0, 2), dtype=dtypes.complex128)], linear=(0,), batch=native)
+cast_complex_op.onnx_complex = lambda b, x, dtype: b.cast(x, dtype.short)
 cast_complex_op.total = True
 cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none",
@@ -49,6 +50,7 @@ copy_to_format_op = Op(
     batch=_copy_each_to_format, linear=(0,))
 copy_to_format_op.on_device = lambda arrays, attrs, index: devices.beyond.laid(
     arrays[0], like_array(arrays[0], arrays[0].dtype, attrs["memory_format"]).strides)
+copy_to_format_op.onnx_complex = lambda b, x, memory_format: x
 copy_to_format_op.any_sizes = True
 copy_to_format_op.moves = lambda out, x, memory_format: [(out, x)]
 copy_to_format_op.total = copy_to_format_op.as_large = True
@@ -340,6 +342,7 @@ copy_op = _CopyOp(
         Sample(make(2, 3), make(3)),
         Sample(make(2, 3), make()),
         Sample(make(0, 3), make(3))], batch=_copy_each, onnx=in_onnx.copied_into)
+copy_op.onnx_complex = in_onnx.copied_into_complex
 copy_op.any_sizes = True
 copy_op.total = True
 

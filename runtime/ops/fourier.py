@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
+from . import onnx_fourier as in_onnx
 from .batching import shifted
 from .pad import pad
 from .registry import Op, apply, is_tensor
@@ -65,6 +66,10 @@ c2r_op = Op(
         Sample(F["view_as_complex"](make(*shape, 2)), dim=dim, n=n, norm=norm)
         for shape, dim, n, norm in (((3,), 0, 5, "backward"), ((2, 3), 1, 4, "ortho"),
                                     ((4, 2), 0, 6, "forward"))], linear=(0,), batch=shifted("dim"))
+
+
+c2c_op.onnx_complex, r2c_op.onnx_complex = in_onnx.transformed, in_onnx.half
+c2r_op.onnx_complex = in_onnx.from_half
 
 
 # ---- what users call -----------------------------------------------------------------------------

@@ -187,6 +187,14 @@ def copied_into(b, x, source):
     )
 
 
+def copied_into_complex(b, x, source):
+    """The op `copy` where one of the two is complex."""
+    source = b.cast(source, x.dtype)
+    if x.dtype[0] != "c":
+        return copied_into(b, x, source)
+    return b.of_each_part(lambda to, part: copied_into(b, to, part), x, source)
+
+
 def masked_scattered(b, x, source, mask):
     """The op `masked_scatter`: each place takes the element whose number is its rank."""
     wide = b.Expand(mask, b.shape_of(x))

@@ -90,6 +90,18 @@ def product(b, x, y):
     return b.cast(b.MatMul(b.cast(x, wide), b.cast(y, wide)), x.dtype)
 
 
+def complex_product(b, x, y):
+    """The op `matmul` of complex numbers: four products of real ones."""
+    (a, c), (d, e) = b.parts_of(x), b.parts_of(y)
+    return b.pair(b.Sub(b.MatMul(a, d), b.MatMul(c, e)), b.Add(b.MatMul(a, e), b.MatMul(c, d)))
+
+
+def complex_linear(b, x, w, bias=None):
+    """The op `linear` of complex numbers."""
+    y = complex_product(b, x, b.of_each_part(lambda part: b.Transpose(part, perm=[1, 0]), w))
+    return y if bias is None else b.of_each_part(b.Add, y, bias)
+
+
 def linear(b, x, w, bias=None):
     """The op `linear`: `Gemm` of matrices, else `MatMul`."""
     if x.ndim == 2 and w.ndim == 2 and SHORT[x.dtype].kind == 2:

@@ -4,6 +4,8 @@ join.py, movement.py, pad.py, repeat.py, creation.py and sequences.py. `b` write
 
 import numpy as np
 
+from ..dtypes import SHORT
+
 END = (1 << 63) - 1
 
 
@@ -29,6 +31,13 @@ def cut(b, x, index):
     for axis, place in reversed(single):
         x = b.Gather(x, b.number(place, "i64"), axis=axis)
     return b.unsqueeze(x, new)
+
+
+def expanded(b, x, size):
+    """The op `expand`. Runners take a size of zero for one: there is nothing to expand then."""
+    if 0 in size:
+        return b.filled(b.ints(size), np.zeros((), SHORT[x.dtype].np))
+    return b.Expand(x, b.ints(size)) if size else x
 
 
 def transposed(b, x, order):
@@ -102,6 +111,11 @@ def padded(b, x, pads, value):
     if not any(amounts):
         return x
     return b.Pad(x, b.ints(amounts), b.number(value, x.dtype))
+
+
+def padded_complex(b, x, pads, value):
+    """The op `pad` of complex numbers: each part has its part of the value."""
+    return b.of_each_part(lambda part, number: padded(b, part, pads, number), x, value)
 
 
 def padded_by_index(b, x, pads, mode, sources):

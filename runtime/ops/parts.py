@@ -75,6 +75,14 @@ def _as_complex(a):
             else np.ndarray(a.shape[:-1], dtype, _bytes_from(a), 0, a.strides[:-1]))
 
 
+def _put_real(b, base, part):
+    return b.pair(part, base.imag)
+
+
+def _put_imag(b, base, part):
+    return b.pair(base.real, part)
+
+
 def _real_vjp(g, _y, _x):
     return [apply(complex_op, (g, FUNCTIONS["zeros_like"](g)), {})]
 
@@ -90,6 +98,14 @@ view_as_real_op = ViewOp("view_as_real", _as_real, lambda g, _y, _x: [_complex_f
 view_as_complex_op = ViewOp(
     "view_as_complex", _as_complex, lambda g, _y, _x: [view_as_real(g)],
     samples=lambda make: [Sample(make(3, 2)), Sample(make(2))], batch=native)
+
+
+real_op.onnx_complex, real_op.onnx_put = lambda b, z: z.real, _put_real
+imag_op.onnx_complex, imag_op.onnx_put = lambda b, z: z.imag, _put_imag
+view_as_real_op.onnx_complex = lambda b, z: b.joined(z)
+view_as_real_op.onnx_put = lambda b, base, part: b.split(part)
+view_as_complex_op.onnx_complex = lambda b, x: b.split(x)
+view_as_complex_op.onnx_put = lambda b, base, part: b.joined(part)
 
 
 def _complex_from(g):
@@ -160,6 +176,10 @@ def _complex_vjp(g, _y, _real, _imag):
 
 complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [
     Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))], linear=(0, 1), batch=broadcast)
+
+complex_op.onnx_complex = lambda b, real, imag: b.pair(*[
+    x if x.shape == b.results[0].shape else b.Expand(x, b.ints(b.results[0].shape))
+    for x in (real, imag)])
 
 
 @function(method=False)

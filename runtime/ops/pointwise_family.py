@@ -272,6 +272,10 @@ class PointwiseOp(Op):
         made = own and (b.named(own, *operands) if isinstance(own, str) else own(b, *operands))
         return made or b.pointwise(self, operands)
 
+    def onnx_complex(self, b, *operands):
+        """The expression, of the parts of complex numbers."""
+        return b.pointwise(self, operands)
+
     def batch(self, n, inputs, batched, attrs):
         """One dimension more; operands of fewer dimensions get theirs behind it."""
         ndim = max([example_ndim(x, b) for x, b in zip(inputs, batched) if registry.is_tensor(x)])

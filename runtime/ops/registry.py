@@ -105,6 +105,12 @@ class Op:
     # None; `b` writes nodes (onnx/write/builder.py), each operator of the standard being a method
     # of it.
     onnx = None
+    # onnx_complex(b, *operands, **attrs): the same where operands or results are complex, each of
+    # which is a `Pair` of real values. None: what is linear in them is done to both parts.
+    onnx_complex: Any = None
+    # onnx_put(b, base, part), of a view: the base with a part in the view's place, where the view
+    # is of other elements than the base
+    onnx_put: Any = None
 
     def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None,
                  nondiff_outputs=(), register=True, inner=False, doc=None, batch=None, linear=None,

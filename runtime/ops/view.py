@@ -200,7 +200,7 @@ def _expand_each(op, n, inputs, batched, attrs):
 expand_op = ViewOp("expand", _expand, lambda g, _y, _x, size: [g.sum_to_size(_x.shape)], samples=lambda make: [
     Sample(make(3, 1), size=(3, 4)), Sample(make(3), size=(2, 3)), Sample(make(), size=(2, 2)), Sample(make(1, 3), size=(0, 3)),
     Sample(make(2, 3), size=(2, 3))], batch=_expand_each,
-    onnx=lambda b, x, size: b.Expand(x, b.ints(size)) if size else x)
+    onnx=in_onnx.expanded)
 
 
 def _expand_size(input, size, op="expand"):

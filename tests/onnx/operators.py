@@ -21,6 +21,7 @@ import numpy as np
 import whet
 import whet.distributions  # It registers ops of its own.
 from whet.ir.graph import OpNode, Ref, Type
+from whet.onnx.write.complex_values import as_pairs
 from whet.onnx.write.model import Signature, build
 from whet.ops.samples import Sample
 
@@ -61,7 +62,7 @@ class Case:
             if whet.is_tensor(x):
                 number = len(types)
                 types[number] = Type.of(x._array)
-                self.inputs[f"x{number}"] = x._array
+                self.inputs[f"x{number}"] = as_pairs(x._array)
                 x = Ref(number)
             operands.append(x)
         with whet.no_grad(), warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -71,6 +72,7 @@ class Case:
         given = [(i, name) for i, name in enumerate(self.inputs)]
         outs = range(len(types), len(types) + len(self.results))
         types.update((o, Type.of(a)) for o, a in zip(outs, self.results))
+        self.results = list(map(as_pairs, self.results))
         self.nodes, self.types = (
             [OpNode(op, tuple(operands), sample.kwargs, list(outs), "here:1")],
             types,

@@ -23,31 +23,7 @@ from ..library import onnx_library
 from . import runner_types
 from .operators import Inexpressible, accepted_codes, element_code, result_types, schema_of
 from .sizes import size_value
-
-
-class Value:
-    """A value of the graph: its name, its type by whet's short name, its sizes where they are
-    known, and the array that it is if it is a constant."""
-
-    __slots__ = ("name", "dtype", "shape", "array")
-
-    def __init__(
-        self,
-        name: str,
-        dtype: str,
-        shape: tuple[Any, ...] | None = None,
-        array: np.ndarray | None = None,
-    ) -> None:
-        self.name, self.dtype, self.shape, self.array = name, dtype, shape, array
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        assert self.shape is not None, f"the sizes of {self.name} are not known"
-        return len(self.shape)
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {self.dtype}{list(self.shape or [])}>"
+from .values import REAL_OF, Pair, Value
 
 
 def widened(value: np.ndarray) -> Any:
@@ -181,6 +157,9 @@ class GraphBuilder:
     def constant(self, array: Any, name: str = "constant") -> Value:
         """An array as a value; equal ones are one."""
         array = np.asarray(array)
+        if array.dtype.kind == "c":
+            real, imag = (self.constant(x, name) for x in (array.real, array.imag))
+            return Pair(real, imag, array.shape)
         key = array.dtype, array.shape, array.tobytes()
         found = self.constants.get(key)
         if found is None:
@@ -230,7 +209,22 @@ class GraphBuilder:
     # ---- what many ops need
     def cast(self, x: Value, dtype: str) -> Value:
         """x in another type."""
-        return x if x.dtype == dtype else self.Cast(x, to=element_code(dtype))
+        if x.dtype == dtype:
+            return x
+        if isinstance(x, Pair) or dtype in REAL_OF:
+            real, imag = (self.cast(p, REAL_OF.get(dtype, dtype)) for p in self.parts_of(x))
+            return Pair(real, imag, x.shape) if dtype in REAL_OF else real
+        return self.Cast(x, to=element_code(dtype))
+
+    def parts_of(self, x: Any) -> tuple[Any, Any]:
+        """The real and the imaginary part of a value or a number."""
+        if isinstance(x, Pair):
+            return x.real, x.imag
+        if isinstance(x, Value):
+            zeros = self.Expand(self.number(0, x.dtype), self.Shape(x))
+            zeros.shape = x.shape
+            return x, zeros
+        return x.real, x.imag
 
     def reshape(self, x: Value, sizes: Sequence[Any]) -> Value:
         """x in other sizes, some of which may be zero."""
@@ -292,6 +286,9 @@ class GraphBuilder:
 
     def filled(self, shape: Value, value: np.ndarray) -> Value:
         """An element everywhere; `shape` is a vector."""
+        if value.dtype.kind == "c":
+            real, imag = (self.filled(shape, x) for x in (value.real, value.imag))
+            return Pair(real, imag, None)
         helper = onnx_library("onnx.numpy_helper")
         dtype = next(d.short for d in SHORT.values() if d.np == value.dtype)
         if dtype == "bf16":  # the operator has it from opset 20 on, and runners later

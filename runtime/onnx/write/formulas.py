@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import SHORT
 from ..library import onnx_library
-from .builder import GraphBuilder, Value
+from .builder import GraphBuilder
+from .complex_values import expression_of_pairs, is_complex, joined, split
 from .operators import element_code, used_nodes
 from .row_nodes import reduce, reduction, row_program
 from .scalar_nodes import choose, expression, primitive, stand_in
+from .values import Pair, Value
 
 PLAIN = (int, float, bool, complex, np.generic)
 
@@ -70,6 +72,24 @@ class FormulaBuilder(GraphBuilder):
             [described(x, None) for x in outputs],
         )
 
+    # ---- complex numbers
+    def pair(self, real: Value, imag: Value) -> Pair:
+        """The complex numbers of these parts."""
+        return Pair(real, imag, real.shape)
+
+    def split(self, x: Value) -> Pair:
+        """The complex numbers whose parts the last dimension has."""
+        return split(self, x)
+
+    def joined(self, z: Pair) -> Value:
+        """Complex numbers as real ones, with a last dimension of their parts."""
+        return joined(self, z)
+
+    def of_each_part(self, rule: Callable[..., Value], *xs: Any) -> Pair:
+        """What a rule makes of the real parts, and of the imaginary ones."""
+        real, imag = (rule(*parts) for parts in zip(*[self.parts_of(x) for x in xs]))
+        return self.pair(real, imag)
+
     # ---- formulas
     def where(self, condition: Value, yes: Value, no: Value) -> Value:
         """`Where`, of any type."""
@@ -119,7 +139,10 @@ class FormulaBuilder(GraphBuilder):
             else self.number(x, short)
             for x in operands
         ]
-        return expression(self, kernel.roots[0], args)
+        root = kernel.roots[0]
+        if any(isinstance(x, Pair) for x in args) or is_complex(self.results[0]):
+            return expression_of_pairs(self, root, args)
+        return expression(self, root, args)
 
     def named(self, operator: str, x: Value) -> Value | None:
         """An operator of one operand, where the standard has it for this type; else nothing."""

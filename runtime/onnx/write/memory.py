@@ -9,9 +9,10 @@ import numpy as np
 from whet.ir.graph import Node
 from whet.ir.values import Type
 
-from .builder import Value
+from .complex_values import made_by, on_parts
 from .formulas import FormulaBuilder
 from .operators import Inexpressible
+from .values import Pair, Value
 
 
 class View:
@@ -64,7 +65,8 @@ class Memory:
             for place, out in enumerate(view.node.outs):
                 value = made[place]
                 if value.shape is None or value is self.read(view.base):
-                    value = Value(value.name, value.dtype, self.types[out].shape, value.array)
+                    shape = self.types[out].shape
+                    value = on_parts(value, lambda x: Value(x.name, x.dtype, shape, x.array))
                 self.views[out].seen = version, value
         assert view.seen is not None
         return view.seen[1]
@@ -72,27 +74,26 @@ class Memory:
     def _viewed(self, view: View) -> tuple[Value, ...]:
         node = view.node
         assert node.op is not None
-        if any(self.types[x].dtype.kind == "c" for x in (view.base, *node.outs)):
-            raise Inexpressible("complex numbers")
         if node.op.reach is not None:
             return (self._anywhere(node),)
         base = self.read(view.base)
         self.b.line, self.b.label = node.line, node.op.name
         self.b.results = tuple(self.types[out] for out in node.outs)
-        if node.op.onnx is None:
-            raise Inexpressible("ONNX has no such view")
-        made = node.op.onnx(self.b, base, **node.attrs)
+        made = made_by(self.b, node.op, [base], node.attrs, "view")
         values = made if isinstance(made, tuple) else (made,)
         for value in values:
-            self.b.makers.setdefault(value.name, (node.op, [base], node.attrs))
+            if not isinstance(value, Pair):
+                self.b.makers.setdefault(value.name, (node.op, [base], node.attrs))
         return values
 
     def _anywhere(self, node: Node) -> Value:
         """A view of any strides: gathered from the whole memory."""
         root = self.root(node.ins[0])
         places = self._places(node.outs[0])
-        flat = self.b.flat(self.values[root])
-        return self.b.Gather(flat, self.b.constant(places, "places"), axis=0)
+        index = self.b.constant(places, "places")
+        return on_parts(
+            self.values[root], lambda x: self.b.Gather(self.b.flat(x), index, axis=0)
+        )
 
     def _places(self, number: int) -> np.ndarray:
         """The place in the memory that it lies in of each element of a value."""
@@ -101,6 +102,8 @@ class Memory:
             return _numbered(self.types[number], self.b.static(*self.types[number].shape))
         node = view.node
         assert node.op is not None
+        if node.op.onnx_put is not None:
+            raise Inexpressible("a view of any strides of the parts of complex numbers")
         made = node.op.forward(self._places(view.base), **node.attrs)
         found: np.ndarray = made[view.place] if isinstance(made, tuple) else made
         return found
@@ -120,13 +123,16 @@ class Memory:
             self.write(root, self._scattered(root, self.b.constant(places.reshape(-1)), value))
             return
         base = view.base
+        if op.onnx_put is not None:
+            self.write(base, op.onnx_put(self.b, self.read(base), value))
+            return
         shape = self.types[base].shape
         if all(isinstance(n, int) for n in shape):
             places = np.arange(int(np.prod(shape))).reshape(shape)
             made = op.forward(places, **view.node.attrs)
             part = made[view.place] if isinstance(made, tuple) else made
             if part.size == places.size and (part.reshape(-1) == places.reshape(-1)).all():
-                self.write(base, self.b.reshape(value, shape))
+                self.write(base, on_parts(value, lambda x: self.b.reshape(x, shape)))
                 return
             index = self.b.constant(np.ascontiguousarray(part).reshape(-1), "places")
         else:
@@ -145,9 +151,13 @@ class Memory:
         return b.flat(made[view.place] if isinstance(made, tuple) else made)
 
     def _scattered(self, number: int, index: Value, value: Value) -> Value:
-        b, base = self.b, self.read(number)
-        flat = b.ScatterElements(b.flat(base), index, b.flat(value), axis=0)
-        return b.reshape(flat, self.types[number].shape)
+        b, shape = self.b, self.types[number].shape
+
+        def put(base: Value, part: Value) -> Value:
+            flat = b.ScatterElements(b.flat(base), index, b.flat(part), axis=0)
+            return b.reshape(flat, shape)
+
+        return on_parts(self.read(number), put, value)
 
 
 def _numbered(t: Type, shape: tuple[int, ...]) -> np.ndarray:

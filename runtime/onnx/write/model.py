@@ -11,10 +11,11 @@ from whet.ir.graph import Node
 from whet.ir.values import Type, short
 
 from ..library import onnx_library
-from .builder import Value
+from .complex_values import as_pairs, is_complex, joined, split, type_of_pairs
 from .formulas import FormulaBuilder
 from .operators import element_code, needs, used_nodes
 from .translate import Problem, Translation, translated
+from .values import Pair, Value
 
 
 @dataclass
@@ -49,17 +50,20 @@ def build(
     b.pairs = pairs
     b.names.given.update(name for _, name in signature.outputs)
     given: dict[int, Value] = {}
+    inputs: dict[int, Value] = {}
     for number, name in signature.inputs:
-        t = types[number]
-        given[number] = x = Value(_free(b, name), short(t.dtype), t.shape)
+        t = type_of_pairs(types[number])
+        inputs[number] = x = Value(_free(b, name), short(t.dtype), t.shape)
+        given[number] = split(b, x) if is_complex(types[number]) else x
         for axis, n in enumerate(t.shape):
             if not isinstance(n, int | np.integer) and str(n).isidentifier():
                 b.dims.setdefault(str(n), (x, axis))
     for number, name, array in signature.constants:
-        given[number] = b.initialiser(_free(b, name), np.asarray(array))
+        x = b.initialiser(_free(b, name), as_pairs(array))
+        given[number] = split(b, x) if is_complex(types[number]) else x
     walk = translated(nodes, types, b, given, [number for number, _ in signature.outputs])
     _name_outputs(b, walk, signature)
-    return Model(_proto(b, walk, types, signature, given), walk.problems)
+    return Model(_proto(b, walk, types, signature, inputs), walk.problems)
 
 
 def _free(b: FormulaBuilder, name: str) -> str:
@@ -71,9 +75,10 @@ def _free(b: FormulaBuilder, name: str) -> str:
 def _name_outputs(b: FormulaBuilder, walk: Translation, signature: Signature) -> None:
     """Give results their names, by nodes that do nothing else."""
     helper = onnx_library("onnx.helper")
+    values = [walk.memory.read(number) for number, _ in signature.outputs]
+    values = [joined(b, x) if isinstance(x, Pair) else x for x in values]
     made = {o: n for n in b.nodes for o in n.output}
-    for number, name in signature.outputs:
-        value = walk.memory.read(number)
+    for value, (_, name) in zip(values, signature.outputs):
         node = made.pop(value.name, None)
         if node is None or any(value.name in needs(n) for n in b.nodes):
             b.nodes.append(
@@ -120,6 +125,7 @@ def _proto(
 
 
 def _described(name: str, t: Type) -> Any:
+    t = type_of_pairs(t)
     sizes = [int(n) if isinstance(n, int | np.integer) else str(n) for n in t.shape]
     return onnx_library("onnx.helper").make_tensor_value_info(
         name, element_code(short(t.dtype)), sizes

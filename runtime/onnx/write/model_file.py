@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import OnnxError
 from ..library import onnx_library
+from .complex_values import as_pairs
 
 # Protocol buffers hold no more than 2 GiB; what is larger goes into a file beside.
 LARGEST = (1 << 31) - (1 << 24)
@@ -44,10 +45,13 @@ def save(
 
 
 class Sample:
-    """One call: inputs and results by name, as arrays."""
+    """One call: inputs and results by name, as arrays; complex numbers as pairs, as a model has
+    them."""
 
     def __init__(self, inputs: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-        self.inputs, self.results = dict(inputs), dict(results)
+        self.inputs, self.results = (
+            {k: as_pairs(a) for k, a in arrays.items()} for arrays in (inputs, results)
+        )
 
 
 @contextlib.contextmanager

@@ -7,8 +7,9 @@ from typing import Any
 
 from whet.ir import rows
 
-from .builder import GraphBuilder, Value
+from .builder import GraphBuilder
 from .scalar_nodes import HALF, expression
+from .values import Value
 
 REDUCTIONS = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 NARROW = ("i8", "u8", "i16", "u16", "bool")

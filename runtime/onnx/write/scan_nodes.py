@@ -9,10 +9,10 @@ import numpy as np
 from whet.ir.graph import Ref
 from whet.ir.values import Type, short
 
-from .builder import Value
 from .formulas import FormulaBuilder
 from .memory import Memory
 from .recurrences import Local, Recurrence
+from .values import Value
 
 
 class Writer:

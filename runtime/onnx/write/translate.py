@@ -12,12 +12,13 @@ from whet.ir.graph import Ask, Draw, Guard, Node, OpNode, Ref, Write
 from whet.ir.values import Type, short
 
 from ..errors import OnnxError
-from .builder import Value
+from .complex_values import is_complex, made_by, on_parts
 from .formulas import FormulaBuilder
 from .memory import Memory
 from .operators import Inexpressible
 from .recurrences import Recurrence, Search
 from .scan_nodes import Writer
+from .values import Pair, Value
 
 
 class Problem:
@@ -67,6 +68,8 @@ class Translation:
         self.visible = frozenset(visible)
         rolled: dict[int, Recurrence | None] = {}
         for found in Search(nodes, visible).found():
+            if any(is_complex(self.types[v]) for n in found.body for v in (*n.refs(), *n.outs)):
+                continue  # what a `Scan` hands on are values of their own
             rolled.update((id(n), None) for step in found.steps for n in step)
             rolled.update((id(n), None) for n, _ in found.stacks)
             rolled[id(nodes[found.last])] = found
@@ -128,22 +131,19 @@ class Translation:
         t = self.types[out]
         if value.dtype != short(t.dtype):
             raise AssertionError(f"{n} gives {value.dtype}, not {short(t.dtype)}")
-        return Value(value.name, value.dtype, t.shape, value.array)
+        return on_parts(value, lambda x: Value(x.name, x.dtype, t.shape, x.array))
 
     def _made(self, n: Node) -> tuple[Value | None, ...]:
         """What the op makes."""
-        if any(self.types[x].dtype.kind == "c" for x in [*n.refs(), *n.outs]):
-            raise Inexpressible("complex numbers")
         operands = [self.memory.read(x) if type(x) is Ref else x for x in n.ins]
-        self.b.results = tuple(self.types[out] for out in n.outs)
+        made_types = n.outs or n.ins[:1]  # a write makes what it writes to
+        self.b.results = tuple(self.types[out] for out in made_types)
         assert n.op is not None
         self.b.line, self.b.label = n.line, n.op.name
-        if n.op.onnx is None:
-            raise Inexpressible("ONNX has no such operator")
-        made = n.op.onnx(self.b, *operands, **n.attrs)
+        made = made_by(self.b, n.op, operands, n.attrs, "operator")
         values: tuple[Value | None, ...] = made if isinstance(made, tuple) else (made,)
         for value in values:
-            if value is not None:
+            if value is not None and not isinstance(value, Pair):
                 self.b.makers.setdefault(value.name, (n.op, operands, n.attrs))
         return values
 
@@ -154,7 +154,8 @@ class Translation:
         assert value is not None
         value = self.b.cast(value, short(t.dtype))
         if n.op.write is None and len(n.ins) > 1:  # it may have fewer dimensions
-            value = self.b.Expand(value, self.b.ints(t.shape)) if t.shape else value
+            sizes = self.b.ints(t.shape)
+            value = on_parts(value, lambda x: self.b.Expand(x, sizes)) if t.shape else value
         self.memory.write(target, value)
 
 
