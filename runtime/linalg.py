@@ -25,6 +25,7 @@ from .ops.host import (
 )
 from .ops.host import lu_permutation_op as _lu_permutation_op
 from .ops.host import pinv as _pinv
+from .ops.host import solve_triangle as _solve_triangle
 from .ops.host import square as _square
 from .ops.registry import apply as _apply
 from .ops.registry import ask as _ask
@@ -232,14 +233,14 @@ def cond(A, p=None):
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X with A @ X = B (or X @ A = B), one triangle of A being read."""
     _square("solve_triangular")(A)
-    A = A.triu() if upper else A.tril()
-    if unitriangular:
-        A = A - A.diagonal(0, -2, -1).diag_embed() + _F["eye"](A.shape[-1], dtype=A.dtype)
     if B.ndim < 2:
         raise RuntimeError(
             "linalg.solve_triangular: The input tensor B must have at least 2 dimensions, got "
             f"{tuple(B.shape)}")
-    return solve(A, B) if left else solve(A.mT, B.mT).mT
+    upper, unit = bool(upper), bool(unitriangular)
+    if left:
+        return _solve_triangle(A, B, upper=upper, unit=unit)
+    return _solve_triangle(A.mT, B.mT, upper=not upper, unit=unit).mT
 
 
 class triangular_solve_result(NamedTuple):

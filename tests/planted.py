@@ -51,6 +51,20 @@ class Fault:
 GENERATORS = "passes/lower_llvm/"
 FAULTS = [
     Fault(
+        "a row loses multiples of what lies left of the pivot",
+        GENERATORS + "factors/kernels.py",
+        "[f.sel(right, w.vector(j, first), 0.0)]",
+        "[w.vector(j, first)]",
+        "Factors",
+    ),
+    Fault(
+        "a panel's last vector is read without a mask",
+        GENERATORS + "factors/panel.py",
+        "f.store(f.mload(self.k.ty, f.at(source, c, self.k.elem), inside), self.at(i, c))",
+        "f.store(f.load(self.k.ty, f.at(source, c, self.k.elem)), self.at(i, c))",
+        "Factors",
+    ),
+    Fault(
         "the brief form's last steps are all of the block's",
         GENERATORS + "products/few_rows.py",
         "f.imin(k1 - k, lanes)",

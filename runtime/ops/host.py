@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..cpu import factors
 from ..dtypes import COMPLEX, FLOAT, bool_, int32
 from . import onnx_matrices as in_onnx
 from .batching import all_batched, broadcast, example_ndim
@@ -106,9 +107,9 @@ def tall(make):
     yield Sample(make(2, 3, 3))
 
 
-_inv = host("inv", np.linalg.inv, infer=square("inv"), samples=well_conditioned,
+_inv = host("inv", factors.inverse, infer=square("inv"), samples=well_conditioned,
            vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))], onnx=in_onnx.inverse)
-_det = host("det", np.linalg.det, infer=square("det"), samples=well_conditioned,
+_det = host("det", factors.determinant, infer=square("det"), samples=well_conditioned,
            vjp=lambda g, y, a: [(g * y.conj()).unsqueeze(-1).unsqueeze(-1) * _h(inv(a))],
            onnx=in_onnx.determinant)
 
@@ -170,7 +171,7 @@ def _solve_vjp(g, y, a, _b):
     return [ga.sum_to_size(a.shape), gb.sum_to_size(_b.shape)]
 
 
-_solve = host("solve", np.linalg.solve, infer=_same_rows, samples=_solve_samples, vjp=_solve_vjp,
+_solve = host("solve", factors.solve, infer=_same_rows, samples=_solve_samples, vjp=_solve_vjp,
               onnx=in_onnx.solution)
 _solve.op.batch_rule = broadcast
 
@@ -189,6 +190,26 @@ def solve(A, B, *, left=True):
     return _solve(A, B)
 
 
+def _triangular_vjp(g, y, a, _b, *, upper, unit):
+    gb = solve_triangle(_h(a), g, upper=not upper, unit=unit)
+    ga = -(gb @ _h(y))
+    ga = ga.triu(int(unit)) if upper else ga.tril(-int(unit))
+    return [ga.sum_to_size(a.shape), gb.sum_to_size(_b.shape)]
+
+
+def _triangular_samples(make):
+    for s in well_conditioned(make):
+        for upper, unit in ((False, False), (True, False), (False, True)):
+            yield Sample(_leaf(s.args[0]) if make.grad else s.args[0], make(3, 2), upper=upper,
+                         unit=unit)
+
+
+solve_triangle = host("solve_triangular", factors.triangular, infer=_same_rows,
+                      samples=_triangular_samples, vjp=_triangular_vjp,
+                      onnx=in_onnx.triangular_solution)
+solve_triangle.op.batch_rule = broadcast
+
+
 def _phi(x):
     """The lower triangle, its diagonal halved."""
     return x.tril() - 0.5 * x.diagonal(0, -2, -1).diag_embed()
@@ -196,8 +217,8 @@ def _phi(x):
 
 def _cholesky_vjp(g, y, _a):
     m = _phi(_h(y) @ g.tril())
-    left = _solve(_h(y), m)
-    s = _h(_solve(_h(y), _h(left)))
+    left = solve_triangle(_h(y), m, upper=True, unit=False)
+    s = _h(solve_triangle(_h(y), _h(left), upper=True, unit=False))
     return [0.5 * (s + _h(s))]
 
 
@@ -208,11 +229,7 @@ def _positive(make):
         yield Sample(p.requires_grad_() if make.grad else p)
 
 
-def _symmetric_cholesky(a):
-    return np.linalg.cholesky((a + np.conj(np.swapaxes(a, -1, -2))) / 2)
-
-
-_cholesky = host("cholesky", _symmetric_cholesky, infer=square("cholesky"), samples=_positive,
+_cholesky = host("cholesky", factors.cholesky, infer=square("cholesky"), samples=_positive,
                  vjp=_cholesky_vjp, onnx=in_onnx.cholesky)
 
 
@@ -241,13 +258,13 @@ def _leading_minor(a):
 def _try_cholesky(a):
     """The factors, and the order of the minor at which each failed."""
     try:
-        return _symmetric_cholesky(a), np.zeros(a.shape[:-2], np.int32)
+        return factors.cholesky(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         flat = ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).reshape(-1, *a.shape[-2:])
         info = np.array([_leading_minor(x) for x in flat], np.int32)
-        factors = np.stack([
+        made = np.stack([
             np.tril(x) if failed else np.linalg.cholesky(x) for x, failed in zip(flat, info)])
-        return factors.reshape(a.shape), info.reshape(a.shape[:-2])
+        return made.reshape(a.shape), info.reshape(a.shape[:-2])
 
 
 _cholesky_ex = host("cholesky_ex", _try_cholesky, infer=square("cholesky_ex"), samples=_positive,
@@ -332,7 +349,7 @@ def _qr_full(gq, gr, q, r):
     inner = q @ (lower + _h(lower) + m.diagonal(0, -2, -1).real.to(m.dtype).diag_embed())
     if gq is not None:
         inner = gq + inner
-    return _h(_solve(r, _h(inner)))
+    return _h(solve_triangle(r, _h(inner), upper=True, unit=False))
 
 
 _qr_op = host("qr", _qr, infer=lambda a: matrix("qr", a), vjp=_qr_vjp,
@@ -492,31 +509,6 @@ def eig(A):
 
 
 # ---- triangular factors --------------------------------------------------------------------------
-def _eliminate(a):
-    """(packed factors, row swaps from 1, first zero pivot from 1 or 0) of matrices, with partial
-    pivoting."""
-    lu = np.array(a, copy=True)
-    *batch, m, n = lu.shape
-    lu = lu.reshape(math.prod(batch), m, n)
-    k, rows = min(m, n), np.arange(lu.shape[0])
-    pivots, info = np.zeros((lu.shape[0], k), np.int32), np.zeros(lu.shape[0], np.int32)
-    with np.errstate(all="ignore"):
-        for i in range(k):
-            # of complex numbers the sum of the parts counts, as in LAPACK
-            column = lu[:, i:, i]
-            p = (i + np.argmax(
-                np.abs(column.real)
-                + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column), axis=1))
-            pivots[:, i] = p + 1
-            lu[rows, i], lu[rows, p] = lu[rows, p], lu[rows, i]
-            pivot = lu[:, i, i]
-            info[(pivot == 0) & (info == 0)] = i + 1
-            safe = np.where(pivot == 0, 1, pivot)
-            lu[:, i + 1:, i] /= safe[:, None]
-            lu[:, i + 1:, i + 1:] -= lu[:, i + 1:, i, None] * lu[:, None, i, i + 1:]
-    return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
-
-
 def _lu_vjp(g, y, a):
     g, lu = g[0], y[0]
     m, n = a.shape[-2:]
@@ -565,5 +557,5 @@ def _any_matrices(make):
 
 
 lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=_matrices)
-_lu = host("lu_factor", _eliminate, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices,
+_lu = host("lu_factor", factors.lu, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices,
            vjp=_lu_vjp)

@@ -91,6 +91,14 @@ def solution(b, a, right):
     return b.squeeze(made, (len(shape) - 1,)) if vector else made
 
 
+def triangular_solution(b, a, right, *, upper, unit):
+    """The op `solve_triangular`: the other triangle is zero, and so eliminated at once."""
+    if unit:
+        ones = b.constant(np.eye(a.shape[-1], dtype=bool), "diagonal")
+        a = b.Where(ones, b.number(1, a.dtype), a)
+    return solution(b, b.node("Trilu", a, upper=int(upper)), right)
+
+
 def determinant(b, a):
     """The op `det`."""
     if a.dtype == b.result_type(0) and b.runs("Det", a.dtype):

@@ -136,4 +136,5 @@ def gaps(a):
     return whole[between]
 
 
-from . import elements, products, quantised, rows, windows  # noqa: E402, F401  (the families)
+# the families
+from . import elements, factors, products, quantised, rows, windows  # noqa: E402, F401

@@ -1,0 +1,146 @@
+"""A matrix in memory of its own: rows of whole vectors, so that no step over a row has a mask.
+
+What fills a row up to whole vectors is computed with and never read by an element that is kept.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import targets
+from ..builder import BYTES, Module, Number, Val, vec
+
+TOGETHER = 4                    # vectors of a row that are in registers at once
+
+
+def lanes_of(elem: str) -> int:
+    """The numbers of a vector: rows of a panel are a multiple of it."""
+    return targets.current().lanes(BYTES[elem])
+
+
+class Kernel:
+    """The function of a kernel, its words in order, and its matrices."""
+
+    def __init__(self, module: Module, symbol: str, elem: str, pointers: int, sizes: int) -> None:
+        self.f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
+                                    ("i64", "worker")])
+        self.elem, self.lanes = elem, lanes_of(elem)
+        self.ty = vec(elem, self.lanes)
+        args = self.f.args[0]
+        self.pointers = [self.f.load("ptr", self.f.at(args, k, "i64"), 8) for k in range(pointers)]
+        self.sizes = [self.f.load("i64", self.f.at(args, pointers + k, "i64"), 8)
+                      for k in range(sizes)]
+
+    def each_matrix(self, body: Callable[[Val], None]) -> None:
+        self.f.loop(self.f.args[1], self.f.args[2], 1, body)
+
+
+class Panel:
+    """Rows of `stride` numbers from `start` on; `rows` of them, `width` numbers of each."""
+
+    def __init__(self, kernel: Kernel, start: Val, rows: Val, width: Val, stride: Val) -> None:
+        self.k, self.f, self.start = kernel, kernel.f, start
+        self.rows, self.width, self.stride = rows, width, stride
+
+    def at(self, i: Number, j: Number = 0) -> Val:
+        """The address of an element."""
+        i = self.f.as_val(i, "i64")
+        return self.f.at(self.start, i * self.stride + j, self.k.elem)
+
+    def number(self, i: Number, j: Number) -> Val:
+        return self.f.load(self.k.elem, self.at(i, j))
+
+    def put(self, x: Val, i: Number, j: Number) -> None:
+        self.f.store(x, self.at(i, j))
+
+    def vector(self, i: Number, j: Number) -> Val:
+        return self.f.load(self.k.ty, self.at(i, j))
+
+    def first_column(self, j: Val) -> Val:
+        """Where the vector begins that column j is in."""
+        return self.f.binary("and", j, -self.k.lanes)
+
+    def vectors(self, lo: int | Val, body: Callable[[Val], None]) -> None:
+        """body(j) for each vector of a row from column `lo` on."""
+        self.f.loop(lo, self.stride, self.k.lanes, body)
+
+    def swap(self, i: Val, j: Val) -> None:
+        """Two rows change places."""
+        def each(c: Val) -> None:
+            a, b = self.vector(i, c), self.vector(j, c)
+            self.f.store(b, self.at(i, c))
+            self.f.store(a, self.at(j, c))
+        self.vectors(0, each)
+
+    def read(self, dense: Val) -> None:
+        """Fill the panel with a row-major matrix; what rows have more is zero."""
+        f = self.f
+
+        def row(i: Val) -> None:
+            source = f.at(dense, i * self.width, self.k.elem)
+
+            def each(c: Val) -> None:
+                inside = f.lanes_below(self.width - c, self.k.lanes)
+                f.store(f.mload(self.k.ty, f.at(source, c, self.k.elem), inside), self.at(i, c))
+            self.vectors(0, each)
+        f.loop(0, self.rows, 1, row)
+
+    def write(self, dense: Val) -> None:
+        """Copy the panel into a row-major matrix."""
+        f = self.f
+
+        def row(i: Val) -> None:
+            target = f.at(dense, i * self.width, self.k.elem)
+
+            def each(c: Val) -> None:
+                f.put(f.lanes_below(self.width - c, self.k.lanes),
+                      (self.vector(i, c), f.at(target, c, self.k.elem)))
+            self.vectors(0, each)
+        f.loop(0, self.rows, 1, row)
+
+    def identity(self) -> None:
+        """Fill the panel with the identity."""
+        f = self.f
+
+        def row(i: Val) -> None:
+            self.vectors(0, lambda c: f.store(f.const(self.k.ty, 0), self.at(i, c)))
+            self.put(f.as_val(1.0, self.k.elem), i, i)
+        f.loop(0, self.rows, 1, row)
+
+    def groups(self, body: Callable[[Val, int], None]) -> None:
+        """body(column, vectors) over the whole width: several vectors at once, then one at a
+        time."""
+        step = TOGETHER * self.k.lanes
+        whole = self.f.binary("sub", self.stride, self.f.srem(self.stride, step))
+        self.f.loop(0, whole, step, lambda c: body(c, TOGETHER))
+        self.f.loop(whole, self.stride, self.k.lanes, lambda c: body(c, 1))
+
+    def take_off(self, i: Val, column: Val, factor: Val, rows: list[Val]) -> None:
+        """Row i less a multiple of `rows`, vectors from a column on."""
+        f, minus = self.f, self.f.splat(self.f.neg(factor), self.k.lanes)
+        for u, x in enumerate(rows):
+            place = self.at(i, column + u * self.k.lanes)
+            f.store(f.fma(minus, x, f.load(self.k.ty, place)), place)
+
+
+def substitute(x: Panel, element: Callable[[Val, Val], Val], n: Val, upper: bool,
+               unit: bool) -> None:
+    """x = the solution of A @ X = x, `element(i, j)` being those of a triangle A.
+
+    An element's order: the products of its row from the first solved unknown to the last, each
+    taken off by a fused multiply-add; then one division by the diagonal (none where it is `unit`).
+    """
+    f, k = x.f, x.k
+
+    def group(column: Val, count: int) -> None:
+        def unknown(step: Val) -> None:
+            j = n - 1 - step if upper else step
+            row = [x.vector(j, column + u * k.lanes) for u in range(count)]
+            if not unit:
+                diagonal = f.splat(element(j, j), k.lanes)
+                row = [r / diagonal for r in row]
+                for u, r in enumerate(row):
+                    f.store(r, x.at(j, column + u * k.lanes))
+            f.loop(f.as_val(0, "i64") if upper else j + 1, j if upper else n, 1,
+                   lambda i: x.take_off(i, column, element(i, j), row))
+        f.loop(0, n, 1, unknown)
+    x.groups(group)

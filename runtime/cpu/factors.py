@@ -1,0 +1,206 @@
+"""Factors and solutions of small matrices by kernels (`passes/lower_llvm/factors/`); LAPACK,
+through NumPy, has the large ones and complex numbers."""
+import os
+from functools import partial
+from math import prod
+
+import numpy as np
+from whet.passes.lower_llvm.factors import kernels
+from whet.passes.lower_llvm.factors.panel import lanes_of
+
+from . import gemm, memory, native, taped_launches
+from .rows import contiguous
+
+REFERENCE = os.environ.get("WHET_CPU") == "numpy"
+ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
+LARGEST = 256           # rows whose factors stay in the second cache; beyond it LAPACK's blocks pay
+BLOCK = 128             # rows that are solved for before products take them off the rest
+UNIT_STEPS = 1 << 17    # multiply-adds that are worth a thread of their own
+
+
+def fits(a):
+    """Can the kernels factorise these matrices?"""
+    return (not REFERENCE and a.dtype in ELEMENTS and a.size > 0
+            and max(a.shape[-2:]) <= LARGEST)
+
+
+def _kernel(name, elem, write, *facts):
+    return native.kernel("/".join(["factors", name, elem, *map(str, facts)]),
+                         partial(write, elem=elem))
+
+
+def _whole(n, elem):
+    """A row of n numbers in whole vectors."""
+    return -(-n // lanes_of(elem)) * lanes_of(elem)
+
+
+def _launch(kernel, units, steps, *args):
+    native.launch(kernel, units, max(1, UNIT_STEPS // max(1, steps)), *args)
+
+
+class Factors:
+    """What elimination makes of matrices: factors in panels, row swaps, first zero pivots."""
+
+    def __init__(self, a):
+        a = contiguous(a)
+        self.elem = ELEMENTS[a.dtype]
+        *self.batch, self.m, self.n = a.shape
+        self.count, self.stride = prod(self.batch), _whole(self.n, self.elem)
+        self.panels = taped_launches.partial(
+            memory.empty((self.count, self.m, self.stride), a.dtype))
+        self.pivots = memory.empty((*self.batch, min(self.m, self.n)), np.dtype("i4"))
+        self.info = memory.empty(tuple(self.batch), np.dtype("i4"))
+        self.steps = self.m * self.n * min(self.m, self.n)
+        self.flag = np.zeros(1, np.int64)
+
+    def eliminate(self, a, must_be_regular):
+        """Do it. An error where a pivot is zero, if the matrices must be regular."""
+        if must_be_regular:
+            taped_launches.verdict(self.flag)
+            taped_launches.partial(self.pivots), taped_launches.partial(self.info)
+        else:
+            taped_launches.partial(self.flag)
+        _launch(_kernel("eliminate", self.elem, kernels.eliminate), self.count, self.steps,
+                contiguous(a), self.panels, self.pivots, self.info, self.flag, self.m, self.n,
+                self.stride)
+        if must_be_regular and self.flag[0]:
+            raise np.linalg.LinAlgError("Singular matrix")
+        return self
+
+
+def lu(a):
+    """(L and U in one matrix, row swaps from 1, the first zero pivot from 1 or 0)"""
+    if not fits(a):
+        return _eliminate(a)
+    found = Factors(a).eliminate(a, must_be_regular=False)
+    out = memory.empty(a.shape, a.dtype)
+    _launch(_kernel("unpack", found.elem, kernels.unpack), found.count, out.size, found.panels,
+            out, found.m, found.n, found.stride)
+    return out, found.pivots, found.info
+
+
+def inverse(a):
+    """The inverse of each matrix."""
+    if not fits(a):
+        return np.linalg.inv(a)
+    return _solution(Factors(a).eliminate(a, must_be_regular=True), None, a.shape, a.dtype)
+
+
+def solve(a, b):
+    """X with a @ X = b."""
+    if not fits(a) or b.dtype != a.dtype or b.ndim < 2:
+        return np.linalg.solve(a, b)
+    a, b = _as_many(a, b)
+    return _solution(Factors(a).eliminate(a, must_be_regular=True), contiguous(b), b.shape, b.dtype)
+
+
+def _as_many(a, b):
+    """Both with as many matrices."""
+    if a.shape[:-2] == b.shape[:-2]:
+        return a, b
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return (np.broadcast_to(a, (*batch, *a.shape[-2:])),
+            np.broadcast_to(b, (*batch, *b.shape[-2:])))
+
+
+def _solution(found, b, shape, dtype):
+    out, columns = memory.empty(shape, dtype), shape[-1]
+    if not out.size:
+        return out
+    width = _whole(columns, found.elem)
+    room = taped_launches.partial(memory.empty((found.count, found.n, width), dtype))
+    write = partial(kernels.solve, inverse=b is None)
+    _launch(_kernel("solve", found.elem, write, b is None), found.count,
+            2 * found.n * found.n * columns, found.panels, found.pivots, b, room, out, found.n,
+            columns, found.stride, width)
+    return out
+
+
+def determinant(a):
+    """The determinant of each matrix."""
+    if not fits(a):
+        return np.linalg.det(a)
+    found = Factors(a).eliminate(a, must_be_regular=False)
+    taped_launches.partial(found.pivots), taped_launches.partial(found.info)
+    out = memory.empty(tuple(found.batch), a.dtype)
+    _launch(_kernel("determinant", found.elem, kernels.determinant), found.count, found.n,
+            found.panels, found.pivots, out, found.n, found.stride)
+    return out
+
+
+def cholesky(a):
+    """The lower factor of each matrix's mean with its transpose (conjugate); an error where that is
+    not positive definite."""
+    if not fits(a):
+        return np.linalg.cholesky((a + np.conj(np.swapaxes(a, -1, -2))) / 2)
+    a, out, elem = contiguous(a), memory.empty(a.shape, a.dtype), ELEMENTS[a.dtype]
+    n, count, bad = a.shape[-1], prod(a.shape[:-2]), np.zeros(1, np.int64)
+    stride = _whole(n, elem)
+    panels = taped_launches.partial(memory.empty((count, n, stride), a.dtype))
+    taped_launches.verdict(bad)
+    _launch(_kernel("cholesky", elem, kernels.cholesky), count, n * n * n, a, panels, out, bad, n,
+            stride)
+    if bad[0]:
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return out
+
+
+def triangular(a, b, *, upper, unit):
+    """X with a @ X = b, one triangle of `a` being read, `unit`: with ones for its diagonal."""
+    a, b = _as_many(a, b)
+    if REFERENCE or a.dtype not in ELEMENTS or b.dtype != a.dtype or not b.size:
+        n = a.shape[-1]
+        a = np.triu(a) if upper else np.tril(a)
+        return np.linalg.solve(np.where(np.eye(n, dtype=bool), 1, a) if unit else a, b)
+    return _blocks(a, b, upper, unit)
+
+
+def _blocks(a, b, upper, unit):
+    """Rows are solved for in blocks: products take each block off the rest."""
+    n = a.shape[-1]
+    if n <= BLOCK:
+        return _triangle(a, b, upper, unit)
+    cut = n // 2 // BLOCK * BLOCK or BLOCK
+    first, then = (slice(cut, n), slice(0, cut)) if upper else (slice(0, cut), slice(cut, n))
+    out = np.empty(b.shape, b.dtype)
+    out[..., first, :] = solved = _blocks(a[..., first, first], b[..., first, :], upper, unit)
+    rest = b[..., then, :] - gemm.matmul(a[..., then, first], solved)
+    out[..., then, :] = _blocks(a[..., then, then], rest, upper, unit)
+    return out
+
+
+def _triangle(a, b, upper, unit):
+    turned = not a.flags.c_contiguous and np.swapaxes(a, -1, -2).flags.c_contiguous
+    a, b, elem = a if turned else contiguous(a), contiguous(b), ELEMENTS[a.dtype]
+    *batch, n, columns = b.shape
+    out, width = memory.empty(b.shape, b.dtype), _whole(columns, elem)
+    room = taped_launches.partial(memory.empty((prod(batch), n, width), b.dtype))
+    write = partial(kernels.triangular, upper=upper, unit=unit, turned=turned)
+    _launch(_kernel("triangular", elem, write, upper, unit, turned), prod(batch),
+            n * n * columns, a, b, room, out, n, columns, width)
+    return out
+
+
+def _eliminate(a):
+    """(packed factors, row swaps from 1, first zero pivot from 1 or 0) of matrices, with partial
+    pivoting."""
+    lu = np.array(a, copy=True)
+    *batch, m, n = lu.shape
+    lu = lu.reshape(prod(batch), m, n)
+    k, rows = min(m, n), np.arange(lu.shape[0])
+    pivots, info = np.zeros((lu.shape[0], k), np.int32), np.zeros(lu.shape[0], np.int32)
+    with np.errstate(all="ignore"):
+        for i in range(k):
+            # of complex numbers the sum of the parts counts, as in LAPACK
+            column = lu[:, i:, i]
+            p = (i + np.argmax(
+                np.abs(column.real)
+                + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column), axis=1))
+            pivots[:, i] = p + 1
+            lu[rows, i], lu[rows, p] = lu[rows, p], lu[rows, i]
+            pivot = lu[:, i, i]
+            info[(pivot == 0) & (info == 0)] = i + 1
+            safe = np.where(pivot == 0, 1, pivot)
+            lu[:, i + 1:, i] /= safe[:, None]
+            lu[:, i + 1:, i + 1:] -= lu[:, i + 1:, i, None] * lu[:, None, i, i + 1:]
+    return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)

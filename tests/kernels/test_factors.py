@@ -1,0 +1,80 @@
+"""Factors and solutions of small matrices against LAPACK in float64; what cannot be done is
+said."""
+import numpy as np
+import pytest
+import whet
+from whet import linalg
+from whet.cpu import factors
+
+pytestmark = pytest.mark.skipif(factors.REFERENCE, reason="NumPy alone is wanted")
+SIDES = [1, 2, 3, 8, 15, 16, 17, 33, 64, 100]
+
+
+def matrices(n, dtype, *batch):
+    rng = np.random.default_rng(n)
+    a = (rng.standard_normal((*batch, n, n)) + 0.2 * n * np.eye(n)).astype(dtype)
+    return a, rng.standard_normal((*batch, n, n // 3 + 1)).astype(dtype)
+
+
+def near(got, wanted, dtype, n):
+    bound = (2e-4 if dtype == "f4" else 1e-11) * n
+    assert got.dtype == dtype and np.abs(got - wanted).max() <= bound * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("n", SIDES)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+def test_solutions(n, dtype, batch):
+    a, b = matrices(n, dtype, *batch)
+    wide = a.astype("f8")
+    near(factors.solve(a, b), np.linalg.solve(wide, b.astype("f8")), dtype, n)
+    near(factors.inverse(a), np.linalg.inv(wide), dtype, n)
+    positive = a @ np.swapaxes(a, -1, -2)
+    near(factors.cholesky(positive), np.linalg.cholesky(positive.astype("f8")), dtype, n)
+    if n < 40:
+        near(factors.determinant(a), np.linalg.det(wide), dtype, n)
+    for upper, unit in ((False, False), (True, False), (False, True), (True, True)):
+        t = (a / n + 2 * np.eye(n)).astype(dtype)
+        full = np.triu(t) if upper else np.tril(t)
+        full = np.where(np.eye(n), 1, full) if unit else full
+        wanted = np.linalg.solve(full.astype("f8"), b.astype("f8"))
+        near(factors.triangular(t, b, upper=upper, unit=unit), wanted, dtype, n)
+        turned = np.swapaxes(np.swapaxes(t, -1, -2).copy(), -1, -2)
+        assert np.array_equal(factors.triangular(turned, b, upper=upper, unit=unit),
+                              factors.triangular(t, b, upper=upper, unit=unit))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (5, 3), (17, 33), (40, 16), (2, 4, 4)])
+def test_elimination_is_that_of_the_reference(shape):
+    a = np.random.default_rng(1).standard_normal(shape)
+    got, wanted = factors.lu(a), factors._eliminate(a)
+    assert np.allclose(got[0], wanted[0]) and np.array_equal(got[1], wanted[1])
+    assert got[1].dtype == got[2].dtype == np.int32 and not got[2].any()
+
+
+def test_a_triangle_of_many_rows_is_solved_in_blocks():
+    a = np.tril(np.random.default_rng(0).standard_normal((300, 300))) / 20 + 2 * np.eye(300)
+    b = np.ones((300, 4))
+    assert np.allclose(factors.triangular(a, b, upper=False, unit=False), np.linalg.solve(a, b))
+    assert np.allclose(factors.triangular(a.T, b, upper=True, unit=False), np.linalg.solve(a.T, b))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_has_no_solution_is_an_error_at_each_call(traced):
+    solve = whet.jit.trace(linalg.inv) if traced else linalg.inv
+    factor = whet.jit.trace(linalg.cholesky) if traced else linalg.cholesky
+    good = 2 * whet.eye(3)
+    for _ in range(4):
+        assert solve(good)[0, 0] == 0.5 and factor(2 * good)[0, 0] == 2
+    for _ in range(3):
+        with pytest.raises(linalg.LinAlgError, match="inv: Singular matrix"):
+            solve(whet.ones(3, 3))
+        with pytest.raises(linalg.LinAlgError, match="not positive definite"):
+            factor(-good)
+    assert solve(good)[0, 0] == 0.5
+
+
+def test_the_first_zero_pivot_is_told():
+    info = linalg.lu_factor_ex(whet.tensor([[[1.0, 2.0], [2.0, 4.0]], [[0.0, 1.0], [0.0, 1.0]],
+                                            [[1.0, 0.0], [0.0, 1.0]]])).info
+    assert info.tolist() == [2, 1, 0]
