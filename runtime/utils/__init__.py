@@ -1,7 +1,7 @@
-"""Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.hooks`, ..."""
+"""Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.tensorboard`, ..."""
 import importlib
 
-_PARTS = ("_pytree", "checkpoint", "data", "dlpack", "hooks")
+_PARTS = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "tensorboard")
 
 
 def __getattr__(name):
