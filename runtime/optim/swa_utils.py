@@ -6,6 +6,7 @@ import whet
 
 from ..nn.module import Module
 from ..nn.norm import _BatchNorm
+from ..ops.python import call
 from .schedules import LRScheduler, each_group
 
 __all__ = [
@@ -142,7 +143,7 @@ class SWALR(LRScheduler):
 
     def _share(self, t):
         t = max(0, min(1, t))
-        return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
+        return (1 - call("cos", math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def get_lr(self):
         step = self._step_count - 1
