@@ -14,12 +14,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from whet.cpu import native
 from whet.passes.pipeline import REWRITES
 
+from .capture import numpy_stand_in, purity
 from .dispatch.calls import Calls
 from .dispatch.subject import Subject
 from .guards import native_entry
 from .guards.visitors_of_callables import TRACES
+from .program import native_runner
 from .report import explain, page, summary, verbosity
 
 if TYPE_CHECKING:
@@ -146,6 +149,11 @@ class Traced(native_entry.Entry):
 
 
 native_entry.begin(Traced, Traced._call)
+if native.enabled():
+    # Machine code of all recordings: a new machine compiles it here, in nobody's first call.
+    native_runner.machine()
+    numpy_stand_in.stands_as_memory()
+    purity.known_code()
 
 
 @functools.cache

@@ -97,7 +97,7 @@ class _Known:
 
 
 @functools.cache
-def _known() -> _Known | None:
+def known_code() -> _Known | None:
     """What machine code knows; None where there is none."""
     return _Known() if native.enabled() else None
 
@@ -130,7 +130,7 @@ class Watch:
 
     def look(self) -> None:
         """Be told of what happens from now on."""
-        known = _known() if type(self) is Watch else None
+        known = known_code() if type(self) is Watch else None
         if known is None:
             sys.setprofile(self)
         else:
@@ -140,7 +140,7 @@ class Watch:
     def unwatched(compute: Callable[..., Any], *args: Any) -> Any:
         """Call something of ours that calls no code of the user's: what happens meanwhile needs
         no look."""
-        known = _known()
+        known = known_code()
         return compute(*args) if known is None else known.unwatched(compute, *args)
 
     def withdraw(self) -> None:
@@ -205,7 +205,7 @@ class Watch:
             return
         origin = origin_of(frame.f_globals)
         if origin is not None and origin.is_ours:
-            if (table := _known()) is not None:
+            if (table := known_code()) is not None:
                 table.add(code)
             return
         if not self.works_for_the_user(frame):

@@ -73,7 +73,7 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
     to others before they are made. `let_go`: see `Findings.let_go`. `affords` says whether somebody
     can wait so many seconds until kernels are compiled: where not, `Unready` is raised.
     """
-    with np.errstate(all="ignore"), haste.recording():
+    with np.errstate(all="ignore"), haste.recording(), haste.numbers():
         passed = Passed(nodes, arrays, outside, results, dict(steady), rewrites, like, bool(ends))
         recorded, notes = nodes if recorded is None else recorded, [*notes, *passed.notes]
 

@@ -20,12 +20,13 @@ class Estimate:
         return kernels * self.usual + (_loading() if self.pays_llvm and kernels else 0.0)
 
     @contextlib.contextmanager
-    def measured(self):
-        """Inside, one is compiled."""
+    def measured(self, kernels=1):
+        """Inside, so many are compiled."""
         loading, start = _loading(), time.thread_time()
         yield
         took = time.thread_time() - start - loading
-        self.usual += NEWEST * (max(took, 0.0) - self.usual)
+        for _ in range(kernels):
+            self.usual += NEWEST * (max(took, 0.0) / kernels - self.usual)
 
 
 def _loading():

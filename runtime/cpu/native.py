@@ -75,8 +75,8 @@ def kernel(key, emit):
         order = orders.current()
         if order is not None and not at_hand(key) \
                 and not (haste.wanted() and at_hand(_quick(key))):
-            order.take(key, lambda: kernel(key, emit))
-        return _in_haste(key, emit) if haste.wanted() else kernels([(key, emit)])[0]
+            order.take(key, emit)
+        return (in_haste if haste.wanted() else kernels)([(key, emit)])[0]
     return address
 
 
@@ -110,19 +110,22 @@ def _quick(key):
     return f"haste/{key}"
 
 
-def _in_haste(key, emit):
-    """The address of a kernel that is compiled well only later."""
-    quick = _quick(key)
+def in_haste(wanted):
+    """Addresses of many kernels, given as (key, emit), that are compiled well only later: together
+    those that are in no cache."""
+    emits = dict(wanted)
+    quick = {_quick(key): key for key in emits}
 
-    def write(_):
-        text, symbols = _module([key], {key: emit}, brief=True)
-        return text, {quick: symbols[key]}
+    def write(missing):
+        text, symbols = _module([quick[q] for q in missing], emits, brief=True)
+        return text, {q: symbols[quick[q]] for q in missing}
     with _lock:
-        if key not in _found and not _cached(key):
-            target, = _obtain([quick], write, 0)
+        missing = [key for key in emits if key not in _found and not _cached(key)]
+        for key, target in zip(missing, _obtain(list(map(_quick, missing)), write, 0), strict=True):
             _found[key], place = haste.door(target)
-            haste.put_off(key, lambda: _module([key], {key: emit}), _found[key], place)
-        return _found[key]
+            haste.put_off(key, functools.partial(_module, [key], {key: emits[key]}),
+                          _found[key], place)
+        return [_found[key] for key, _ in wanted]
 
 
 def _settled(key, write):
@@ -131,6 +134,7 @@ def _settled(key, write):
 
 
 haste.lock, haste.settle_one = lambda: _lock, _settled
+orders.compilers.update({False: kernels, True: in_haste})
 
 
 def image(key, write, names):

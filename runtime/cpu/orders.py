@@ -11,6 +11,8 @@ import threading
 from . import estimates, haste
 
 _local = threading.local()
+# what compiles kernels, given as (key, emit), well, and in haste: set by native
+compilers: dict = {}
 
 
 class NotYet(BaseException):
@@ -19,7 +21,7 @@ class NotYet(BaseException):
 
 
 class Order:
-    """Kernels by key: what compiles each, and whether that may be done in haste."""
+    """Kernels by key: what writes each, and whether it may be compiled in haste."""
     __slots__ = ("kernels",)
 
     def __init__(self):
@@ -28,9 +30,9 @@ class Order:
     def __len__(self):
         return len(self.kernels)
 
-    def take(self, key, make):
+    def take(self, key, emit):
         """Put a kernel on the order, which is raised as not there yet."""
-        self.kernels[key] = make, haste.wanted()
+        self.kernels[key] = emit, haste.wanted()
         raise NotYet(key)
 
     @property
@@ -39,19 +41,29 @@ class Order:
         return estimates.lacking.of(len(self.kernels))
 
     def fulfil(self):
-        """Compile all of it now."""
+        """Compile all of it now: together, which takes half the time, unless one of them turns out
+        to have no compiled form."""
+        for haste_too in (True, False):
+            self._compile([key for key, (_, brief) in self.kernels.items() if brief is haste_too])
         while self.kernels:
             self.deliver()
 
     def deliver(self):
         """Compile one kernel. One that turns out to have no compiled form says so again to whoever
         asks for it next."""
-        from whet.passes.lower_llvm.scalar import Unsupported
-        key, (make, brief) = next(iter(self.kernels.items()))
-        with estimates.lacking.measured(), haste.recording(brief), haste.work(1), \
-                contextlib.suppress(Unsupported):
-            make()
+        key = next(iter(self.kernels))
+        self._compile([key])
         self.kernels.pop(key, None)
+
+    def _compile(self, keys):
+        """Compile kernels of one manner; they stay on the order where one has no compiled form."""
+        from whet.passes.lower_llvm.scalar import Unsupported
+        if keys:
+            brief = self.kernels[keys[0]][1]
+            with contextlib.suppress(Unsupported), estimates.lacking.measured(len(keys)):
+                compilers[brief]([(key, self.kernels[key][0]) for key in keys])
+                for key in keys:
+                    del self.kernels[key]
 
 
 class ordering:

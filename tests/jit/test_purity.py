@@ -28,7 +28,7 @@ def code(k):
 def known():
     if not native.enabled():
         pytest.skip("there is no machine code that calls Python here")
-    return purity._known()
+    return purity.known_code()
 
 
 def test_code_that_is_known(known):
