@@ -109,6 +109,16 @@ def test_calls_take_a_fifth_more_than_eager_at_first_and_no_more_later(make, one
     assert first <= 1.2 * eager and later <= NEARLY * eager, (first / eager, later / eager)
 
 
+@compiled
+@pytest.mark.parametrize("make", STEPS)
+def test_what_the_run_has_let_go_of_makes_room_for_its_check(make, monkeypatch):
+    unused, run = [], shadow_run.ShadowRun.run
+    monkeypatch.setattr(shadow_run.ShadowRun, "run",
+                        lambda self: unused.append(memory.stats()["cached"]) or run(self))
+    both(make, 4)
+    assert len(unused) == 1 and unused[0] < 1 << 20
+
+
 # ---- checks that do not copy what is written -----------------------------------------------------
 def bits(model):
     return [t.detach().numpy().tobytes() for t in (*model.parameters(), *model.buffers())]
