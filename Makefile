@@ -8,6 +8,8 @@ TRITON := $(VENV)/.triton
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS ?= 60
 COUNT ?= 100000
+# each draws programs of its own, and the forms under which they run
+FUZZERS := fuzz fuzz_jit fuzz_sizes fuzz_python fuzz_expressions fuzz_mutations fuzz_models
 PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
@@ -49,13 +51,7 @@ peers:
 	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 
 fuzz: $(STAMP)
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
-	$(BIN)/python -m tests.fuzz_jit --seconds $(SECONDS)
-	$(BIN)/python -m tests.fuzz_sizes --seconds $(SECONDS)
-	$(BIN)/python -m tests.fuzz_python --seconds $(SECONDS)
-	$(BIN)/python -m tests.fuzz_expressions --seconds $(SECONDS)
-	$(BIN)/python -m tests.fuzz_mutations --seconds $(SECONDS)
-	$(BIN)/python -m tests.fuzz_models --seconds $(SECONDS)
+	$(foreach f,$(FUZZERS),$(BIN)/python -m tests.$(f) --seconds $(SECONDS) --jobs $(JOBS) &&) true
 	$(BIN)/python -m tests.fuzz_arguments --seconds $(SECONDS)
 	$(BIN)/python -m tests.interrupts --every 20
 	$(BIN)/python -m tests.fuzz_array_api

@@ -8,7 +8,6 @@ several times, because the native entries replay what ran before. Where a step h
 result is also compared with that in float64. A program on which two ways differ, or on which one
 crashes, is made as short as possible and printed.
 """
-import argparse
 import functools
 import hashlib
 import json
@@ -16,10 +15,11 @@ import os
 import random
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
+
+from tests import fuzz_harness
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 OTHERS = ["int64", "int32", "uint8", "int8", "int16", "bool", "complex64"]
@@ -356,6 +356,12 @@ def workers():
         "threads": Worker(WHET_NATIVE="1", threads=4)}
 
 
+@functools.cache
+def held_workers():
+    """The ways of this process. Theirs end with it."""
+    return workers()
+
+
 def differ(steps, ways):
     """Where the ways do not agree: text, or None."""
     results = {name: way(steps) for name, way in ways.items()}
@@ -370,42 +376,31 @@ def differ(steps, ways):
     return text[max(0, text.find("far from") - 40):][:120] if "far from" in text else None
 
 
-def shorten(steps, wrong):
-    """The program without the steps that it takes none of to be wrong."""
-    k = len(steps) - 1
-    while k >= 0:
-        fewer = steps[:k] + steps[k + 1:]
-        if fewer and fewer[0][0] == "leaf" and wrong(fewer):
-            steps = fewer
-        k -= 1
-    return steps
+class Program(fuzz_harness.Program):
+    """A program, as its steps."""
 
+    def __init__(self, steps):
+        self.steps = steps
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--seconds", type=float, default=10)
-    p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--length", type=int, default=12)
-    p.add_argument("--serve", type=int, metavar="THREADS")
-    a = p.parse_args()
-    if a.serve is not None:
-        return serve(a.serve)
-    ways, end, seed, found = workers(), time.time() + a.seconds, a.seed, 0
-    while time.time() < end:
-        steps = program(seed, a.length)
-        why = differ(steps, ways)
-        if why:
-            found += 1
-            steps = shorten(steps, lambda s: differ(s, ways))
-            print(
-                f"seed {seed}: {differ(steps, ways)}\n    "
-                + "\n    ".join(json.dumps(s) for s in steps), flush=True)
-        seed += 1
-    for w in ways.values():
-        w.close()
-    print(f"{seed - a.seed} programs, {found} wrong")
-    return int(found > 0)
+    @classmethod
+    def drawn(cls, seed):
+        return cls(program(seed))
+
+    def compared(self, form, counts):
+        return differ(self.steps, held_workers())
+
+    def smaller(self):
+        for k in reversed(range(len(self.steps))):
+            fewer = self.steps[:k] + self.steps[k + 1:]
+            if fewer and fewer[0][0] == "leaf":
+                yield Program(fewer)
+
+    def __str__(self):
+        return "\n".join("    " + json.dumps(s) for s in self.steps)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1:2] == ["--serve"]:
+        serve(int(sys.argv[2]))
+    else:
+        sys.exit(fuzz_harness.main(__spec__.name))

@@ -7,24 +7,18 @@ tests/tensor_forms.py: computations, sizes, strides, versions and identities tha
 of, views, writes in place to arguments and to what shares their memory, options that are strings. A
 line is tried as it is drawn, so that most programs run. The function is called with other numbers,
 strings, data, sizes, dtypes, strides and aliases, eagerly and traced. All names that it binds, its
-arguments, gradients of both and what it raises are compared (tests/observed.py). A wrong program is
-made as short as possible and printed.
+arguments, gradients of both and what it raises are compared (tests/observed.py).
 """
-import argparse
 import dataclasses
-import faulthandler
 import math
-import os
 import random
 import re
 import sys
-import time
 
-from tests.fuzz_python import generous
-from tests.observed import first_difference, observed, outcome
+from tests import fuzz_harness
+from tests.observed import observed, outcome
 from tests.tensor_forms import FORMS
 
-OFTEN = 200                      # programs after which it is told how far it got
 LINES, TRIES, DEPTH = 7, 40, 2
 FAILING = 0.01                   # so many of the lines that raise are kept
 SLOT = re.compile(r"(?<!{){([a-z])}")
@@ -94,7 +88,7 @@ class Drawing:
 
 
 @dataclasses.dataclass
-class Program:
+class Program(fuzz_harness.TwoSided):
     """The lines of a function and the arguments of its calls, as source."""
     lines: list
     calls: list
@@ -150,6 +144,23 @@ class Program:
             for k in range(0, len(self.calls), size):
                 yield dataclasses.replace(self, calls=self.calls[:k] + self.calls[k + size:])
 
+    def seen(self, traced):
+        import whet
+        whet.manual_seed(0)
+        space = environment()
+        exec(compile(self.source(), "<program>", "exec"), space)
+        f = whet.jit.trace(space["f"]) if traced else space["f"]
+        seen, kept = [], []
+        for call in self.calls:
+            given = environment()
+            exec(bound(call), given)
+            given = {k: given[k] for k in call}
+            out = outcome(lambda: f(**given))
+            back = outcome(lambda: gradients(out))
+            seen.append((observed(out, given), observed(back, given["x"], given["y"])))
+            kept.append(out)
+        return [*seen, (observed(kept), whet.get_rng_state().tolist())], f
+
     def __str__(self):
         calls = ["f(" + ", ".join(f"{k}={v}" for k, v in c.items()) + ")" for c in self.calls]
         return "\n".join([self.source(), *calls])
@@ -166,25 +177,6 @@ def bound(call):
     return "\n".join(f"{name} = {text}" for name, text in call.items())
 
 
-def told(program, traced):
-    """(what comes of each call, the function)."""
-    import whet
-    whet.manual_seed(0)
-    space = environment()
-    exec(compile(program.source(), "<program>", "exec"), space)
-    f = whet.jit.trace(space["f"]) if traced else space["f"]
-    seen, kept = [], []
-    for call in program.calls:
-        given = environment()
-        exec(bound(call), given)
-        given = {k: given[k] for k in call}
-        out = outcome(lambda: f(**given))
-        seen.append(observed(out, given))
-        seen.append(observed(outcome(lambda: gradients(out)), given["x"], given["y"]))
-        kept.append(out)
-    return [*seen, observed(kept), whet.get_rng_state().tolist()], f
-
-
 def gradients(out):
     """Take gradients through all that a call gave, where it gave any."""
     import whet
@@ -194,61 +186,5 @@ def gradients(out):
         sum(t.double().sum() for t in made).backward()
 
 
-def compared(program, count=None):
-    """(which observation differs, where, eager, traced), or None where all agree."""
-    want, _ = told(program, False)
-    got, f = told(program, True)
-    for k, (a, b) in enumerate(zip(want, got)):
-        if a != b:
-            return k / 2, *first_difference(a, b)
-    if count is not None:
-        count["calls"] += len(program.calls)
-        count["replayed"] += f._calls.policy.summary().replayed
-    return None
-
-
-def shortened(program):
-    """The program without what it takes none of to be wrong."""
-    less = program
-    while less is not None:
-        program = less
-        less = next((p for p in program.smaller() if compared(p) is not None), None)
-    return program
-
-
-def fuzz(seed, seconds, most=10**9):
-    """(programs, counts, what was wrong): drawn from a seed until the time is over."""
-    end, wrong, done = time.time() + seconds, [], 0
-    count = {"calls": 0, "replayed": 0}
-    with generous():
-        for s in range(seed, seed + most):
-            if time.time() > end:
-                break
-            program, done = Program.drawn(s), done + 1
-            if compared(program, count):
-                program = shortened(program)
-                k, where, want, got = compared(program)
-                wrong.append(f"seed {s}, call {k}, at {where}:\n    eager  {str(want)[:500]}\n"
-                             f"    traced {str(got)[:500]}\n{program}")
-                print(wrong[-1], flush=True)
-            if done % OFTEN == 0:
-                print(f"{done} programs so far, {count}, {len(wrong)} wrong", flush=True)
-    return done, count, wrong
-
-
-def main():
-    faulthandler.enable()
-    a = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    a.add_argument("--seconds", type=float, default=10)
-    a.add_argument("--seed", type=int, default=0)
-    a.add_argument("--rounds", type=int, default=10**9)
-    a = a.parse_args()
-    done, count, wrong = fuzz(a.seed, a.seconds, a.rounds)
-    print(f"{done} programs, {count}, {len(wrong)} wrong")
-    return int(bool(wrong))
-
-
 if __name__ == "__main__":
-    cache = os.path.join(os.path.dirname(__file__), "..", ".whet-cache")
-    os.environ.setdefault("WHET_CACHE_DIR", cache)
-    sys.exit(main())
+    sys.exit(fuzz_harness.main(__spec__.name))

@@ -7,18 +7,20 @@ The programs of `tests/fuzz_jit.py` are of a few numbers and any operations; the
 the sizes of real ones, on one to four threads: products and convolutions with their packing and
 scratch, whose temporaries share one arena.
 """
-import argparse
+import dataclasses
 import random
 import sys
-import time
 
 import numpy as np
 import whet
 from whet import nn
-from whet.jit.policy import account
 from whet.nn import functional as F
 
-account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
+from tests import fuzz_harness
+
+CALLS = 4
+PARTS = ["the step", "gradients of parameters", "inference", "the gradient of the input",
+         "the state"]
 
 
 class Block(nn.Module):
@@ -117,17 +119,60 @@ def bits(*tensors):
     return [t.detach().numpy().tobytes() for t in tensors]
 
 
-def run(seed, traced, calls=4):
-    """(what each step came to, the model, why it was not replayed)"""
-    r = random.Random(seed)
-    whet.manual_seed(seed)
-    whet.set_num_threads(r.choice([1, 2, 2, 3, 4]))
-    model, shape = (images if r.random() < 0.65 else sequences)(r)
-    optimizer = r.choice([whet.optim.SGD, whet.optim.Adam, whet.optim.AdamW,
-                          whet.optim.RMSprop])(model.parameters(), lr=1e-3)
+@dataclasses.dataclass
+class Program(fuzz_harness.TwoSided):
+    """A model, its optimizer and its data, all drawn from a seed."""
+    seed: int
+    calls: int = CALLS
 
-    def batch(k):
-        return whet.from_numpy(np.random.default_rng(k).normal(size=shape).astype(np.float32))
+    @classmethod
+    def drawn(cls, seed):
+        return cls(seed)
+
+    def smaller(self):
+        for n in range(1, self.calls):
+            yield dataclasses.replace(self, calls=n)
+
+    def model(self, r):
+        """(the model, the shape of a batch)"""
+        whet.manual_seed(self.seed)
+        return (images if r.random() < 0.65 else sequences)(r)
+
+    def seen(self, traced):
+        r = random.Random(self.seed)
+        infer, shape = self.model(r)
+        step = step_of(infer, r)
+        model, seen = infer, []
+        if traced:
+            verify = ["first", "off"][self.seed % 2]
+            step, infer = (whet.jit.trace(f, verify=verify) for f in (step, infer))
+
+        def batch(k):
+            drawn = np.random.default_rng(k).normal(size=shape)
+            return whet.from_numpy(drawn.astype(np.float32))
+        for k in range(self.calls):
+            model.train()
+            seen += [bits(*step(batch(k))), bits(*[p.grad for p in model.parameters()])]
+            model.eval()
+            with whet.no_grad():
+                seen.append(bits(infer(batch(k + 10))))
+            x = batch(k + 20).requires_grad_()
+            infer(x).sum().backward()
+            seen += [bits(x.grad), bits(*model.state_dict().values())]
+        return [*seen, str(step._why or infer._why) if traced else "None"], step
+
+    def place(self, k):
+        call, part = divmod(k, len(PARTS))
+        return f"call {call}, {PARTS[part]}" if call < self.calls else "what was not replayed"
+
+    def __str__(self):
+        return str(self.model(random.Random(self.seed))[0])
+
+
+def step_of(model, r):
+    """A training step of a model."""
+    kind = r.choice([whet.optim.SGD, whet.optim.Adam, whet.optim.AdamW, whet.optim.RMSprop])
+    optimizer = kind(model.parameters(), lr=1e-3)
 
     def step(x):
         y = model(x)
@@ -136,50 +181,8 @@ def run(seed, traced, calls=4):
         loss.backward()
         optimizer.step()
         return loss, y
-    infer, seen = model, []
-    if traced:
-        step, infer = (whet.jit.trace(f, verify=["first", "off"][seed % 2]) for f in (step, model))
-    for k in range(calls):
-        model.train()
-        got = [bits(*step(batch(k))), bits(*[p.grad for p in model.parameters()])]
-        model.eval()
-        with whet.no_grad():
-            got.append(bits(infer(batch(k + 10))))
-        x = batch(k + 20).requires_grad_()
-        infer(x).sum().backward()
-        seen.append([*got, bits(x.grad), bits(*model.state_dict().values())])
-    return seen, model, traced and (step._why or infer._why)
-
-
-def wrong(seed):
-    """Where the traced model differs, in words; None where it does not."""
-    threads = whet.get_num_threads()
-    try:
-        (want, model, _), (got, _, why) = (run(seed, traced) for traced in (False, True))
-    finally:
-        whet.set_num_threads(threads)
-    parts = ["the step", "gradients of parameters", "inference", "the gradient of the input",
-             "the state"]
-    found = [f"call {k}, {name}" for k, (a, b) in enumerate(zip(want, got))
-             for name, x, y in zip(parts, a, b, strict=True) if x != y]
-    return f"{found[0] if found else why}\n{model}" if found or why else None
-
-
-def main():
-    a = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    a.add_argument("--seconds", type=float, default=10)
-    a.add_argument("--seed", type=int, default=0)
-    a = a.parse_args()
-    end, seed, bad = time.time() + a.seconds, a.seed, 0
-    while time.time() < end:
-        why = wrong(seed)
-        bad += why is not None
-        if why:
-            print(f"seed {seed}: {why}", flush=True)
-        seed += 1
-    print(f"{seed - a.seed} models, {bad} wrong")
-    return int(bad > 0)
+    return step
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz_harness.main(__spec__.name))

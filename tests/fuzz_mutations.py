@@ -6,24 +6,20 @@ A program draws a few parts of tests/changing_parts.py, statements that go by th
 calls statements that change them: a class is patched, a name bound again, a default, a cell or a
 hook exchanged, a parameter replaced. Its module runs twice, eagerly and traced, each time anew.
 After each call its result or its error is compared with all that the module holds: bits, strides,
-versions, histories, what shares memory, and the generators of random numbers. A wrong program is
-made as short as possible and printed.
+versions, histories, what shares memory, and the generators of random numbers.
 """
-import argparse
+import contextlib
 import dataclasses
-import faulthandler
 import os
 import random
 import sys
-import time
 
 import numpy as np
 
+from tests import fuzz_harness
 from tests.changing_parts import PARTS
-from tests.fuzz_python import generous
-from tests.observed import first_difference, observed, outcome
+from tests.observed import observed, outcome
 
-OFTEN = 200                      # programs after which it is told how far it got
 MOST_READS, MOST_CHANGES, IN_A_ROW = 5, 8, (2, 5)
 HEAD = """
 import collections, dataclasses, enum, functools, math, os, random, sys, types
@@ -46,7 +42,7 @@ ARGUMENTS = [
 
 
 @dataclasses.dataclass
-class Program:
+class Program(fuzz_harness.TwoSided):
     """The parts that it draws from, the statements of the function, and what is done in order: the
     source of the arguments of a call, or a change."""
     parts: tuple
@@ -98,6 +94,14 @@ class Program:
         for k in range(len(self.parts)):
             yield dataclasses.replace(self, parts=self.parts[:k] + self.parts[k + 1:])
 
+    def seen(self, traced):
+        with as_at_the_start():
+            side = Side(self, traced)
+            return [side.act(*a) for a in self.acts], side.f
+
+    def place(self, k):
+        return f"act {k}"
+
     def __str__(self):
         text = self.source().removeprefix(HEAD).strip()
         return "\n".join([text, "", *(t if what == "change" else f"f({t})"
@@ -109,7 +113,6 @@ class Side:
 
     def __init__(self, program, traced):
         import whet
-        restored()
         self.results = []
         self.space = {"__name__": "program", "last_result": self.last_result}
         exec(compile(program.source(), "<program>", "exec"), self.space)
@@ -141,90 +144,26 @@ def world():
             hash(random.getstate()), state[1].tobytes(), state[2])
 
 
-def restored():
-    """Make what belongs to everybody as it was at the start."""
+@contextlib.contextmanager
+def as_at_the_start():
+    """What belongs to everybody is as it is at the start, inside and afterwards."""
     import whet
-    whet.set_grad_enabled(True)
-    whet.set_default_dtype(whet.float32)
-    whet.set_printoptions(profile="default")
-    whet.set_num_threads(int(os.environ.get("WHET_FUZZ_THREADS", 1)))
-    os.environ.pop("WHET_A_TEST_OF_CHANGES", None)
-    whet.manual_seed(0), random.seed(0), np.random.seed(0)
-    vars(whet.nn.Linear).get("extra") and delattr(whet.nn.Linear, "extra")
+    threads = whet.get_num_threads()
 
-
-def told(program, traced):
-    """(what comes of each act, the side that did them)."""
-    side = Side(program, traced)
+    def restored():
+        whet.set_grad_enabled(True)
+        whet.set_default_dtype(whet.float32)
+        whet.set_printoptions(profile="default")
+        whet.set_num_threads(threads)
+        os.environ.pop("WHET_A_TEST_OF_CHANGES", None)
+        whet.manual_seed(0), random.seed(0), np.random.seed(0)
+        vars(whet.nn.Linear).get("extra") and delattr(whet.nn.Linear, "extra")
+    restored()
     try:
-        return [side.act(*a) for a in program.acts], side
+        yield
     finally:
         restored()
 
 
-def compared(program, count=None):
-    """(the first act that differs, where, eager, traced), or None where all agree."""
-    want, _ = told(program, False)
-    got, side = told(program, True)
-    for k, (a, b) in enumerate(zip(want, got)):
-        if a != b:
-            return k, *first_difference(a, b)
-    if count is not None:
-        ledger = side.f._calls.policy.summary()
-        count["calls"] += len(side.results)
-        count["replayed"] += ledger.replayed
-    return None
-
-
-def shortened(program):
-    """The program without what it takes none of to be wrong."""
-    def wrong(p):
-        try:
-            return compared(p) is not None
-        except Exception:
-            return False
-    less = program
-    while less is not None:
-        program = less
-        less = next((p for p in program.smaller() if wrong(p)), None)
-    return program
-
-
-def fuzz(seed, seconds, most=10**9, short=True):
-    """(programs, counts, what was wrong): drawn from a seed until the time is over."""
-    end, wrong, done = time.time() + seconds, [], 0
-    count = {"calls": 0, "replayed": 0}
-    with generous():
-        for s in range(seed, seed + most):
-            if time.time() > end:
-                break
-            program, done = Program.drawn(s), done + 1
-            found = compared(program, count)
-            if found:
-                program = shortened(program) if short else program
-                k, where, want, got = compared(program) or found
-                wrong.append(f"seed {s}, act {k}, at {where}:\n    eager  {str(want)[:500]}\n"
-                             f"    traced {str(got)[:500]}\n{program}")
-                print(wrong[-1], flush=True)
-            if done % OFTEN == 0:
-                print(f"{done} programs so far, {count}, {len(wrong)} wrong", flush=True)
-    return done, count, wrong
-
-
-def main():
-    faulthandler.enable()
-    a = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    a.add_argument("--seconds", type=float, default=10)
-    a.add_argument("--seed", type=int, default=0)
-    a.add_argument("--rounds", type=int, default=10**9)
-    a.add_argument("--raw", action="store_true", help="do not make wrong programs shorter")
-    a = a.parse_args()
-    done, count, wrong = fuzz(a.seed, a.seconds, a.rounds, not a.raw)
-    print(f"{done} programs, {count}, {len(wrong)} wrong")
-    return int(bool(wrong))
-
-
 if __name__ == "__main__":
-    cache = os.path.join(os.path.dirname(__file__), "..", ".whet-cache")
-    os.environ.setdefault("WHET_CACHE_DIR", cache)
-    sys.exit(main())
+    sys.exit(fuzz_harness.main(__spec__.name))

@@ -53,10 +53,6 @@ def program(seed, length=8):
              form=r.choice(["tuple", "tuple", "list", "dict", "nested", "data"]))
     _fill(r, p, length)
     p["calls"] = [_call(r, p, i) for i in range(5)]
-    # (of its own, so that programs are what they were)
-    r = random.Random(f"kernels of {seed}")
-    p["kernels"] = dict(way=r.random(), threads=r.choice([1, 1, 2, 3, 4]),
-                        form=r.choice(["usual", "brief", "brief", "full"]), first=r.random() < 0.6)
     return p
 
 

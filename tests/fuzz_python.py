@@ -7,25 +7,17 @@ call, of Python's and of NumPy's, alone and in containers, compared, looked up, 
 branched on.
 A program is a function made of the forms in tests/python_forms.py, and a list of calls. It runs
 twice, eagerly and traced, each time in a module of its own. After each call its results, with the
-types of all that is in them, or its error, and the state that it changed are compared. A wrong
-program is made as short as possible and printed.
+types of all that is in them, or its error, and the state that it changed are compared.
 """
 
-import argparse
-import contextlib
 import dataclasses
-import faulthandler
 import itertools
-import os
 import random
 import re
 import sys
-import time
-import warnings
 
-import numpy as np
-
-from tests import python_forms, python_statements
+from tests import fuzz_harness, python_forms, python_statements
+from tests.observed import observed, outcome
 
 KINDS = "ifbzsldotua"
 # what needs no parentheses within an expression
@@ -37,7 +29,6 @@ NUMBERS = {
     "b": ["True", "False"],
     "z": ["np.float32(1.5)", "np.float64(-2.0)", "np.int64(3)", "np.float64(0.25)", "np.int32(1)"],
     "s": ["'1'", "'abc'", "''"]}
-OFTEN = 200                      # programs after which it is told how far it got
 RARE = ["float('nan')", "math.inf", "-math.inf", "1e300", "1e-310"]
 
 
@@ -170,7 +161,7 @@ MANNERS = [
 
 
 @dataclasses.dataclass
-class Program:
+class Program(fuzz_harness.TwoSided):
     """A function and the calls that are made of it."""
     body: Form
     results: tuple
@@ -229,6 +220,16 @@ class Program:
             if any(c[name] != self.calls[0][name] for c in self.calls):
                 same = [{**c, name: self.calls[0][name]} for c in self.calls]
                 yield dataclasses.replace(self, calls=same)
+
+    def seen(self, traced):
+        side = Side(self, traced)
+        seen = [side.call(given) for given in self.calls]
+        return [*seen, observed(side.given_back)], side.f
+
+    def __str__(self):
+        calls = [c["between"] + "\nf(" + ", ".join(c[name] for name in ARGUMENTS) + ")"
+                 for c in self.calls]
+        return "\n".join([self.source().removeprefix(python_statements.HEAD), *calls])
 
 
 def shorter(form):
@@ -291,30 +292,6 @@ class Draws:
 
 
 # ---- running them --------------------------------------------------------------------------------
-def exactly(x, within=()):
-    """What can be seen of a value: the types of all that is in it, and its bits."""
-    import whet
-    if id(x) in within:
-        return "again"
-    within = (*within, id(x))
-    if isinstance(x, whet.Tensor):
-        return "tensor", str(x.dtype), tuple(x.shape), x.detach().numpy().tobytes(), x.requires_grad
-    if isinstance(x, np.ndarray | np.generic):
-        return type(x).__name__, str(x.dtype), x.shape, x.tobytes()
-    if isinstance(x, dict):
-        return type(x).__name__, [(exactly(k, within), exactly(v, within)) for k, v in x.items()]
-    if isinstance(x, list | tuple):
-        return type(x).__name__, [exactly(v, within) for v in x]
-    if isinstance(x, set):
-        return "set", sorted(repr(exactly(v, within)) for v in x)
-    if isinstance(x, whet.nn.Module):
-        values = {k: v for k, v in vars(x).items() if not k.startswith("_")}
-        return type(x).__name__, exactly({**values, **x.state_dict()}, within)
-    if hasattr(x, "__dict__") and not isinstance(x, type):
-        return type(x).__name__, exactly(vars(x), within)
-    return type(x).__name__, repr(x)
-
-
 # names of the module that a program changes
 STATE = "state", "log", "table", "seen", "plain", "model"
 
@@ -331,107 +308,14 @@ class Side:
         self.how, self.given_back = program.manner.call, []
 
     def call(self, given):
-        """What a call comes to."""
+        """What a call comes to, and what it leaves in its arguments and in the module."""
         exec(given["between"], self.space)
         args = [eval(given[name], self.space) for name in ARGUMENTS]
-        try:
-            scope = {**self.space, "f": self.f, "given": args, "NAMES": ARGUMENTS}
-            self.given_back.append(eval(self.how, scope))
-            out = exactly(self.given_back[-1])
-        except Exception as e:
-            out = type(e).__name__, str(e)
-        state = [exactly(self.space[name]) for name in STATE]
-        return [out, exactly(args), *state]
-
-
-def compared(program, count=None):
-    """(the first call that differs, eager, traced), or None where all agree."""
-    eager, traced = Side(program, False), Side(program, True)
-    for k, given in enumerate(program.calls):
-        want, got = eager.call(given), traced.call(given)
-        if want != got:
-            which = next(i for i, (a, b) in enumerate(zip(want, got)) if a != b)
-            return k, want[which], got[which]
-    kept = [[exactly(x) for x in side.given_back] for side in (eager, traced)]
-    if kept[0] != kept[1]:
-        return len(program.calls), *kept
-    if count is not None:
-        ledger = traced.f._calls.policy.summary()
-        count["replayed"] += ledger.replayed
-        count["programs that replayed"] += ledger.replayed > 0
-    return None
-
-
-def shortened(program):
-    """The program without what it takes none of to be wrong."""
-    def wrong(p):
-        try:
-            return compared(p) is not None
-        except Exception:
-            return False
-    changed = True
-    while changed:
-        less = next((p for p in program.smaller() if wrong(p)), None)
-        program, changed = less or program, less is not None
-    return program
-
-
-@contextlib.contextmanager
-def generous():
-    """All recordings are worth while, no call is timed, and nothing is said."""
-    from whet.jit.policy import account, timing
-    kept = account.GRACE, timing.EARLY
-    account.GRACE, timing.EARLY = float("inf"), 10**9
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        account.GRACE, timing.EARLY = kept
-
-
-def shown(program):
-    """A program to be read."""
-    text = program.source()[len(python_statements.HEAD):]
-    calls = [c["between"] + "\nf(" + ", ".join(c[name] for name in ARGUMENTS) + ")"
-             for c in program.calls]
-    return "\n".join([text, *calls])
-
-
-def fuzz(seed, seconds, most=10**9):
-    """(programs, counts, what was wrong): drawn from a seed until the time is over."""
-    end, wrong = time.time() + seconds, []
-    count = {"replayed": 0, "programs that replayed": 0}
-    done = 0
-    with generous():
-        for s in range(seed, seed + most):
-            if time.time() > end:
-                break
-            program, done = Program.drawn(s), done + 1
-            if done % OFTEN == 0:
-                print(f"{done} programs so far, {count}, {len(wrong)} wrong", flush=True)
-            if compared(program, count):
-                program = shortened(program)
-                k, want, got = compared(program)
-                how = f"seed {s}, call {k}:\n    eager  {want}\n    traced {got}"
-                wrong.append(f"{how}\n{shown(program)}")
-                print(wrong[-1], flush=True)
-    return done, count, wrong
-
-
-def main():
-    faulthandler.enable()
-    a = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    a.add_argument("--seconds", type=float, default=10)
-    a.add_argument("--seed", type=int, default=0)
-    a.add_argument("--rounds", type=int, default=10**9)
-    a = a.parse_args()
-    done, count, wrong = fuzz(a.seed, a.seconds, a.rounds)
-    print(f"{done} programs, {count}, {len(wrong)} wrong")
-    return int(bool(wrong))
+        scope = {**self.space, "f": self.f, "given": args, "NAMES": ARGUMENTS}
+        out = outcome(lambda: eval(self.how, scope))
+        self.given_back.append(out)
+        return observed(out, args, [self.space[name] for name in STATE])
 
 
 if __name__ == "__main__":
-    cache = os.path.join(os.path.dirname(__file__), "..", ".whet-cache")
-    os.environ.setdefault("WHET_CACHE_DIR", cache)
-    sys.exit(main())
+    sys.exit(fuzz_harness.main(__spec__.name))

@@ -5,9 +5,6 @@ import dataclasses
 import functools
 import json
 import random
-import warnings
-
-import numpy as np
 
 from tests import fuzz
 from tests.fuzz_text import Several, source
@@ -400,54 +397,45 @@ def run(p, traced=None):
         whet.set_num_threads(threads)
 
 
-def compare(p):
-    """Eager and traced: {"why": where they differ or None, "paths": recordings, "replays": calls of
-    them, "refused": why}.
-
-    New kernels have the form that the program says; eager has full ones, where the traced function
-    comes first."""
+def compare(p, form, counts):
+    """Where eager and traced differ, in words; None where they agree. New kernels have the form
+    that is given; eager has full ones, where the traced function comes first."""
     import whet
     from whet.cpu import haste
-    from whet.jit.policy import account
     from whet.passes.pipeline import names, without
-    # whatever recordings cost: what is replayed must be right
-    account.GRACE = float("inf")
     turn, odd = divmod(p["seed"], 2)
     left_out = names()[turn % len(names())]
     other = (("given up", given_up(turn)) if turn % 5 == 4 else ("interpreted", interpreted())
              if odd else (f"without {left_out}", without(left_out)))
-    why, made = None, []
+    why, made, early = None, [], None
 
     def traced(f):
         made.append(whet.jit.trace(f, verify=p["verify"]))
         return made[-1]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        whet.set_num_threads(p["kernels"]["threads"])
+    if form.traced_first:
+        with form.new_kernels():
+            early = run(p, traced)
+        haste.settle()
+    want = run(p)
+    for name, way in (("", contextlib.nullcontext()), other):
+        first = 0 if early else len(made)
+        with way, form.new_kernels():
+            why = difference(want, early or run(p, traced))
         early = None
-        if p["kernels"]["first"]:
-            with haste.form(p["kernels"]["form"]):
-                early = run(p, traced)
-            haste.settle()
-        want = run(p)
-        for name, way in (("", contextlib.nullcontext()), other):
-            first = 0 if early else len(made)
-            with way, haste.form(p["kernels"]["form"]):
-                why = difference(want, early or run(p, traced))
-            early = None
-            # (these programs go by nothing that a trace cannot see)
-            why = why or made[first]._drift
-            if why is None and "please report" in str(made[first]._why):
-                why = made[first]._why
-            if why and difference(want, run(p)):
-                why = None                       # eager differs from itself
-            facts = made[0].explain(data=True)
-            if why:
-                why = f"{name} {why}".strip()
-            if why or not facts["paths"]:        # (without a recording it runs eagerly)
-                break
-    return dict(why=why, paths=len(facts["paths"]), replays=sum(q["calls"] for q in facts["paths"]),
-                refused=facts["refused"] or made[0]._why)
+        # these programs go by nothing that a trace cannot see
+        why = why or made[first]._drift
+        if why is None and "please report" in str(made[first]._why):
+            why = made[first]._why
+        if why and difference(want, run(p)):
+            why = None                       # eager differs from itself
+        facts = made[0].explain(data=True)
+        if why:
+            why = f"{name} {why}".strip()
+        if why or not facts["paths"]:        # without a recording it runs eagerly
+            break
+    counts["compiled"] += bool(facts["paths"])
+    counts["replayed"] += any(q["calls"] for q in facts["paths"])
+    return why
 
 
 def difference(want, got):

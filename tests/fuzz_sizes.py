@@ -5,16 +5,16 @@ replayed without a run, must give eager mode's bits.
 
 A program is a few lines drawn from `LINES`, on tensors with a dimension of n. Some are training
 steps: gradients flow to parameters, and an optimizer moves these. Sizes are drawn around the
-boundaries of lanes and blocks. A difference is printed with the program and the sizes so far.
+boundaries of lanes and blocks.
 """
 
-import argparse
-import contextlib
+import copy
 import math
 import random
 import sys
-import time
-import warnings
+
+from tests import fuzz_harness
+from tests.observed import observed
 
 NEAR = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257]
 FAR = [511, 512, 513, 1023, 1025, 4095, 4096, 4097]
@@ -200,16 +200,30 @@ STEP = """    loss = x.square().mean() + (x * y).sum()
 """
 
 
-class Program:
-    """A function as source, and what it reaches."""
+class Program(fuzz_harness.TwoSided):
+    """A function as source, what it reaches, and the sizes of its calls."""
 
     def __init__(self, r):
-        self.r, self.lines = r, [r.choice(LINES) for _ in range(r.randint(1, 4))]
+        self.lines = [r.choice(LINES) for _ in range(r.randint(1, 4))]
         self.trains, self.scheduled = r.random() < 0.4, r.random() < 0.4
         self.gives_gradients = not self.trains and r.random() < 0.2
         self.optimizer = r.choice(["SGD", "AdamW", "Adam"])
         self.told = r.choice(TOLD) if r.random() < 0.4 else "None"
-        self.seed = r.randrange(1 << 30)
+        self.seed, self.varying = r.randrange(1 << 30), r.random() < 0.3
+        self.sizes = sizes(r)
+
+    @classmethod
+    def drawn(cls, seed):
+        return cls(random.Random(seed))
+
+    def smaller(self):
+        for name in ("sizes", "lines"):
+            held = getattr(self, name)
+            for size in (4, 1):
+                for k in range(0, len(held), size):
+                    less = copy.copy(self)
+                    setattr(less, name, held[:k] + held[k + size:])
+                    yield less
 
     @property
     def source(self):
@@ -240,13 +254,33 @@ class Program:
         exec(compile(self.source, "<program>", "exec"), names)
         return names["f"], weights
 
-    def sizes(self):
-        """The sizes of its calls."""
-        r, high = self.r, self.r.choice([20, 80, 300, 1200])
-        near = NEAR if r.random() < 0.9 else NEAR + FAR
-        drawn = [r.choice([r.randint(1, high), r.choice(near)]) for _ in range(r.randint(10, 22))]
-        # (some come again, after others)
-        return drawn if r.random() < 0.5 else r.choices(drawn[:6], k=len(drawn))
+    def seen(self, traced):
+        import whet
+        f, weights = self.made()
+        f, seen = whet.jit.trace(f) if traced else f, []
+        for k, n in enumerate(self.sizes):
+            args = given(n, self.seed + k, self.varying)
+            try:
+                out = f(*args)
+                if self.gives_gradients and out[0].requires_grad:
+                    out[0].sum().backward()
+            except (RuntimeError, ValueError, IndexError, TypeError) as e:
+                seen.append((type(e).__name__, observed(whet.get_rng_state())))
+                break
+            seen.append(observed(out, weights, whet.get_rng_state()))
+        return seen, f
+
+    def __str__(self):
+        return f"{self.source}sizes {self.sizes}"
+
+
+def sizes(r):
+    """The sizes of a program's calls."""
+    high = r.choice([20, 80, 300, 1200])
+    near = NEAR if r.random() < 0.9 else NEAR + FAR
+    drawn = [r.choice([r.randint(1, high), r.choice(near)]) for _ in range(r.randint(10, 22))]
+    # some come again, after others
+    return drawn if r.random() < 0.5 else r.choices(drawn[:6], k=len(drawn))
 
 
 def given(n, seed, varying):
@@ -258,109 +292,5 @@ def given(n, seed, varying):
     return x, y, i, whet.rand(n, generator=g) > 0.5, (seed % 7) * 0.25 if varying else 1.5
 
 
-def outcome(f, weights, args, gives_gradients, state):
-    """What a call comes to, as bytes; errors by their type."""
-    import whet
-    whet.default_generator.set_state(state)
-    try:
-        out = f(*args)
-        if gives_gradients and out[0].requires_grad:
-            out[0].sum().backward()
-    except (RuntimeError, ValueError, IndexError, TypeError) as e:
-        return type(e), whet.default_generator.get_state()
-    finally:
-        state = whet.default_generator.get_state()
-    *outs, told = out
-    seen = [*outs, *weights, *[t.grad for t in weights if t.grad is not None], state]
-    seen = [t.detach() for t in seen]
-    bits = [(t.dtype, tuple(t.shape), t.stride(), t.numpy().tobytes()) for t in seen]
-    return [*bits, exactly(told)], state
-
-
-def exactly(x):
-    """What Python made of sizes, with the types of all that is in it."""
-    if isinstance(x, dict):
-        return type(x), [*map(exactly, x.items())]
-    if isinstance(x, list | tuple | set):
-        return type(x), [*map(exactly, x)]
-    return type(x), repr(x)
-
-
-def tried(program, count):
-    """The sizes up to the first call that differs, and how; None where all agree."""
-    import whet
-    from whet import jit
-    (f, mine), (g, theirs) = program.made(), program.made()
-    traced, varying = jit.trace(g), program.r.random() < 0.3
-    state, done = whet.default_generator.get_state(), []
-    for k, n in enumerate(program.sizes()):
-        done.append(n)
-        args = given(n, program.seed + k, varying)
-        a, after = outcome(f, mine, args, program.gives_gradients, state)
-        b, _ = outcome(traced, theirs, args, program.gives_gradients, state)
-        if a != b:
-            return done, a, b
-        if type(a) is type:
-            break
-        state = after
-    ledger = traced._calls.policy.summary()
-    count["replayed"] += ledger.replayed
-    count["unseen"] += ledger.unseen
-    count["families"] += ledger.unseen > 0
-    traced.explain(data=True)
-    return None
-
-
-@contextlib.contextmanager
-def generous():
-    """All recordings are worth while, and no call is timed."""
-    from whet.jit.policy import account, timing
-    kept = account.GRACE, timing.EARLY
-    account.GRACE, timing.EARLY = math.inf, 10**9
-    try:
-        yield
-    finally:
-        account.GRACE, timing.EARLY = kept
-
-
-def fuzz(seed, seconds, most=10**9):
-    """(programs, counts, what was wrong): drawn from a seed until the time is over."""
-    r, end, n, wrong = random.Random(seed), time.time() + seconds, 0, []
-    count = {"replayed": 0, "unseen": 0, "families": 0}
-    with generous(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        while time.time() < end and n < most:
-            program, n = Program(r), n + 1
-            found = tried(program, count)
-            if found is not None:
-                wrong.append((program.source, found))
-                print(f"sizes {found[0]}\n{program.source}", flush=True)
-                told(found[1], found[2])
-    return n, count, wrong
-
-
-def told(a, b):
-    """Print in what two outcomes differ."""
-    if type(a) is not list or type(b) is not list:
-        print(f"  eager {a if type(a) is not list else 'a result'}, traced "
-              f"{b if type(b) is not list else 'a result'}", flush=True)
-        return
-    for k, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            print(f"  {k}: {x[:3]} {y[:3]}", flush=True)
-
-
-def main():
-    """Draw and try."""
-    ask = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ask.add_argument("--seconds", type=float, default=30)
-    ask.add_argument("--seed", type=int, default=0)
-    ask = ask.parse_args()
-    n, count, wrong = fuzz(ask.seed, ask.seconds)
-    told = ", ".join(f"{v} {k}" for k, v in count.items())
-    print(f"{n} programs, {told}, {len(wrong)} wrong")
-    return int(bool(wrong))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz_harness.main(__spec__.name))

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from tests import fuzz_arguments
-from tests.fuzz_python import generous
+from tests.fuzz_harness import generous
 from tests.observed import first_difference, observed, outcome
 
 DRAWN, TRIES, SAMPLES = 3, 30, 4   # forms of a callable that are drawn, at most after so many tries

@@ -6,9 +6,10 @@ WHET_FUZZ_SEED says which programs.
 import os
 import types
 
-from tests import fuzz_mutations
+from tests import fuzz_harness, fuzz_mutations
 from tests.changing_parts import PARTS
-from tests.fuzz_mutations import Program
+from tests.fuzz_forms import Form
+from tests.fuzz_mutations import Program, Side
 from tests.observed import Raised
 
 SEED = int(os.environ.get("WHET_FUZZ_SEED", 0))
@@ -17,9 +18,10 @@ CALL = "call", "whet.ones(4), 1.5"
 
 
 def test_random_changes_between_traced_calls():
-    done, count, wrong = fuzz_mutations.fuzz(SEED, float("inf"), MANY)
-    assert not wrong, "\n\n".join(wrong)
-    assert done == MANY and count["replayed"] > count["calls"] // 8, count
+    found = fuzz_harness.search(Program, SEED, MANY)
+    assert not found.wrong, "\n\n".join(found.wrong)
+    counts = found.counts
+    assert found.programs == MANY and counts["replayed"] > counts["calls"] // 8, counts
 
 
 def test_programs_are_those_of_their_seeds():
@@ -31,20 +33,25 @@ def test_reads_and_changes_are_those_of_their_parts():
     """What cannot run would find nothing."""
     for part in PARTS:
         for read in part.reads:
-            _, side = fuzz_mutations.told(Program((part,), [read], [CALL]), False)
+            with fuzz_mutations.as_at_the_start():
+                side = Side(Program((part,), [read], [CALL]), False)
+                side.act(*CALL)
             assert not isinstance(side.results[0], Raised), (read, side.results)
 
 
+def wrong_in(program):
+    return fuzz_harness.compared(program, Form())["wrong"]
+
+
 def test_a_change_that_is_missed_is_found_and_made_short(monkeypatch):
-    def blind(side, what, text, act=fuzz_mutations.Side.act):
+    def blind(side, what, text, act=Side.act):
         is_traced = type(side.f) is not types.FunctionType
         return act(side, what, "A.k = 1.0" if is_traced and what == "change" else text)
-    monkeypatch.setattr(fuzz_mutations.Side, "act", blind)
+    monkeypatch.setattr(Side, "act", blind)
     part = next(p for p in PARTS if "A.k = 3.0" in p.changes)
-    with fuzz_mutations.generous():
-        wrong = Program((part,), ["y = y * a.k", "y = y + 1"],
-                        [CALL, CALL, ("change", "A.k = 3.0"), CALL, CALL])
-        assert fuzz_mutations.compared(wrong)[0] == 3
-        short = fuzz_mutations.shortened(wrong)
+    wrong = Program((part,), ["y = y * a.k", "y = y + 1"],
+                    [CALL, CALL, ("change", "A.k = 3.0"), CALL, CALL])
+    assert wrong_in(wrong).startswith("act 3")
+    short = fuzz_harness.shortened(wrong, wrong_in)
     assert [what for what, _ in short.acts] == ["change", "call"]
     assert len(short.reads) <= 1

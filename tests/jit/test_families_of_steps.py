@@ -10,7 +10,7 @@ from whet import jit
 from whet.jit.guards import native_table
 from whet.jit.policy import account
 
-from tests import fuzz_sizes
+from tests import fuzz_harness, fuzz_sizes
 
 SIZES = [20, 31, 40, 33, 16, 15, 17, 64, 65, 127, 3, 255, 257, 2, 1, 40, 300]
 
@@ -181,5 +181,5 @@ def test_a_bad_index_is_an_error_at_a_size_that_never_ran():
 
 
 def test_drawn_programs_over_drawn_sizes():
-    n, count, wrong = fuzz_sizes.fuzz(11, 60, most=6)
-    assert n == 6 and not wrong and count["replayed"]
+    found = fuzz_harness.search(fuzz_sizes.Program, 11, 6, seconds=60)
+    assert found.programs == 6 and not found.wrong and found.counts["replayed"]

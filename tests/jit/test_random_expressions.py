@@ -6,22 +6,28 @@ WHET_FUZZ_SEED says which programs.
 import os
 import types
 
-from tests import fuzz_expressions
+from tests import fuzz_expressions, fuzz_harness
 from tests.fuzz_expressions import Program
+from tests.fuzz_forms import Form
 
 SEED = int(os.environ.get("WHET_FUZZ_SEED", 0))
 MANY = 50
 
 
 def test_random_expressions_traced():
-    done, count, wrong = fuzz_expressions.fuzz(SEED, float("inf"), MANY)
-    assert not wrong, "\n\n".join(wrong)
-    assert done == MANY and count["replayed"] > count["calls"] // 20, count
+    found = fuzz_harness.search(Program, SEED, MANY)
+    assert not found.wrong, "\n\n".join(found.wrong)
+    counts = found.counts
+    assert found.programs == MANY and counts["replayed"] > counts["calls"] // 20, counts
 
 
 def test_programs_are_those_of_their_seeds():
     texts = [str(Program.drawn(seed)) for seed in (SEED, SEED, SEED + 1)]
     assert texts[0] == texts[1] != texts[2]
+
+
+def wrong_in(program):
+    return fuzz_harness.compared(program, Form())["wrong"]
 
 
 def test_another_version_is_found_and_made_short(monkeypatch):
@@ -37,8 +43,7 @@ def test_another_version_is_found_and_made_short(monkeypatch):
         return outcome(call)
     monkeypatch.setattr(fuzz_expressions, "outcome", cheating)
     call = dict(x="whet.ones(3)", y="whet.zeros(2)", n="1", k="2", r="0.5", mode="'a'", on="True")
-    with fuzz_expressions.generous():
-        wrong = Program(["v0 = x + n", "v1 = v0 * r"], [call] * 3)
-        assert fuzz_expressions.compared(wrong)[0] == 0
-        short = fuzz_expressions.shortened(wrong)
+    wrong = Program(["v0 = x + n", "v1 = v0 * r"], [call] * 3)
+    assert wrong_in(wrong).startswith("call 0")
+    short = fuzz_harness.shortened(wrong, wrong_in)
     assert not short.lines and len(short.calls) == 1

@@ -12,33 +12,26 @@ from whet.ir import interpret
 from whet.ir.graph import OpNode
 from whet.passes import pipeline
 
-from tests import fuzz_jit, fuzz_models, fuzz_programs, fuzz_sides, fuzz_text
+from tests import fuzz_forms, fuzz_harness, fuzz_jit, fuzz_models, fuzz_programs, fuzz_sides, fuzz_text
+from tests.fuzz_forms import Form
 
 SEED, ROUNDS = (int(os.environ.get("WHET_FUZZ_SEED",
                                    0)), int(os.environ.get("WHET_FUZZ_ROUNDS", 150)))
 
 
-def test_random_programs_traced():
-    warm, cold, *_ = fuzz_jit.workers()
-    ways = [warm, fuzz_jit.Worker(**warm.env), cold]
-    try:
-        *found, (done, compiled, replayed) = fuzz_jit.rounds(SEED, ROUNDS, ways)
-    finally:
-        for w in ways:
-            w.close()
-    text = "\n".join(f"seed {seed}: {why}\n{fuzz_jit.show(p)}" for seed, why, p, _ in found[:3])
-    assert (
-        not found
-    ), f"{text}\n{sorted(f[0] for f in found)} (python -m tests.fuzz_jit --rounds 1 --seed {found[0][0]} makes it shorter)"
-    assert (compiled > 0.6 * done and replayed
-            > 0.5 * done), f"of {done} programs only {compiled} were compiled, {replayed} replayed"
+def test_random_programs_traced(monkeypatch):
+    """In processes of two kinds: what the others are would take long to compile all kernels."""
+    warm, cold, *_ = fuzz_forms.environments()
+    monkeypatch.setattr(fuzz_forms, "environments", lambda: [warm, warm, cold])
+    found = fuzz_harness.search(fuzz_jit.Program, SEED, ROUNDS, here=False)
+    assert not found.wrong, "\n\n".join(found.wrong)
+    assert found.counts["compiled"] > 0.6 * found.programs, found
+    assert found.counts["replayed"] > 0.5 * found.programs, found
 
 
 def test_random_models_trained():
-    found = [
-        f"seed {seed}: {why}" for seed in range(SEED, SEED + 18)
-        if (why := fuzz_models.wrong(seed))]
-    assert not found, "\n".join(found)
+    found = fuzz_harness.search(fuzz_models.Program, SEED, 18)
+    assert not found.wrong, "\n\n".join(found.wrong)
 
 
 def test_programs_are_reproducible_and_readable():
@@ -51,9 +44,15 @@ def test_programs_are_reproducible_and_readable():
 def test_programs_are_shortened():
     p = next(p for p in map(fuzz_programs.program, range(100))
              if any("softmax" in s["text"] for s in p["steps"]))
-    short = fuzz_jit.shorten(p, lambda q: "softmax" in fuzz_text.source(q))
+    short = fuzz_harness.shortened(
+        fuzz_jit.Program(p), lambda q: "softmax" in fuzz_text.source(q.data)).data
     assert (["softmax" in s["text"] for s in short["steps"]] == [True] and not short["returns"]
             and not short["calls"])
+
+
+def compared(p):
+    """Where eager and traced differ, in words."""
+    return fuzz_harness.compared(fuzz_jit.Program(p), Form())["wrong"]
 
 
 def doubling(seed, calls=1):
@@ -82,21 +81,21 @@ def test_wrong_results_are_found(cheat):
 
 def test_programs_are_replayed_in_several_ways(monkeypatch):
     """What only the interpreter, or only a program without a pass, gets wrong is found."""
-    assert [fuzz_sides.compare(doubling(seed, 3))["why"] for seed in (1, 2)] == [None, None]
+    assert [compared(doubling(seed, 3)) for seed in (1, 2)] == [None, None]
 
     def wrong(n, env, types, places, run=interpret.step):
         run(n, env, types, places)
         env[n.outs[0]] = env[n.outs[0]] + 1
     with monkeypatch.context() as m:
         m.setattr(interpret, "step", wrong)
-        assert ("interpreted" in fuzz_sides.compare(doubling(1, 3))["why"]
-                and fuzz_sides.compare(doubling(2, 3))["why"] is None)
+        assert ("interpreted" in compared(doubling(1, 3))
+                and compared(doubling(2, 3)) is None)
     for seed in range(20):
         with fuzz_sides.given_up(seed):
             f = jit.trace(lambda x: x * 2)
             f(whet.ones(1000))
         assert "addresses" in str(f._why)
-    assert fuzz_sides.compare(doubling(8, 3))["why"] is None
+    assert compared(doubling(8, 3)) is None
     name, one = pipeline.PASSES[1]
 
     def harmful(g):
@@ -106,5 +105,5 @@ def test_programs_are_replayed_in_several_ways(monkeypatch):
     monkeypatch.setattr(pipeline, "PASSES", [*pipeline.PASSES, ("harmful", harmful)])
     seed = next(s for s in range(0, 100, 2)
                 if pipeline.names()[s // 2 % len(pipeline.names())] == name)
-    why = fuzz_sides.compare(doubling(seed, 3))["why"]
+    why = compared(doubling(seed, 3))
     assert f"without {name}" in why and "Error" not in why

@@ -5,7 +5,8 @@ WHET_FUZZ_SEED says which programs.
 import os
 import types
 
-from tests import fuzz_python
+from tests import fuzz_harness, fuzz_python
+from tests.fuzz_forms import Form as FormOfRuns
 from tests.fuzz_python import Form, Program, block
 
 SEED = int(os.environ.get("WHET_FUZZ_SEED", 0))
@@ -20,9 +21,10 @@ def program(*lines):
 
 
 def test_random_python_traced():
-    done, count, wrong = fuzz_python.fuzz(SEED, float("inf"), MANY)
-    assert not wrong, "\n\n".join(wrong)
-    assert done == MANY and count["programs that replayed"] > MANY // 8, count
+    found = fuzz_harness.search(Program, SEED, MANY)
+    assert not found.wrong, "\n\n".join(found.wrong)
+    assert found.programs == MANY
+    assert found.counts["programs that replayed"] > MANY // 8, found.counts
 
 
 def test_programs_are_those_of_their_seeds():
@@ -30,17 +32,20 @@ def test_programs_are_those_of_their_seeds():
     assert texts[0] == texts[1] != texts[2]
 
 
+def wrong_in(program):
+    return fuzz_harness.compared(program, FormOfRuns())["wrong"]
+
+
 def test_a_difference_is_found_and_made_short(monkeypatch):
     """Traced functions that come to something else, where a text is in the program."""
     def cheating(side, given, call=fuzz_python.Side.call):
         out = call(side, given)
         is_traced = type(side.f) is not types.FunctionType
-        return ["other", *out[1:]] if is_traced and "log.append" in side.text else out
+        return ["other", out] if is_traced and "log.append" in side.text else out
     monkeypatch.setattr(fuzz_python.Side, "call", cheating)
-    with fuzz_python.generous():
-        assert fuzz_python.compared(program("i += 1")) is None
-        wrong = program("i += 1", "log.append(i)", "j = i")
-        assert fuzz_python.compared(wrong)[0] == 0
-        short = fuzz_python.shortened(wrong)
+    assert wrong_in(program("i += 1")) is None
+    wrong = program("i += 1", "log.append(i)", "j = i")
+    assert wrong_in(wrong).startswith("call 0")
+    short = fuzz_harness.shortened(wrong, wrong_in)
     assert "log.append" in short.source() and "j = i" not in short.source()
     assert len(short.calls) == 1 and not short.results

@@ -1,33 +1,24 @@
 """A short run of the fuzzer: `python -m tests.fuzz` goes on for longer."""
 import os
-import time
 
-from tests import fuzz
+from tests import fuzz, fuzz_harness
 
+SEED, MANY = int(os.environ.get("WHET_FUZZ_SEED", 0)), 10**6
 SECONDS = float(os.environ.get("WHET_FUZZ_SECONDS", 10))
 
 
 def test_random_programs():
-    ways, end, seed = (fuzz.workers(), time.time() + SECONDS,
-                       int(os.environ.get("WHET_FUZZ_SEED", 0)))
-    try:
-        while time.time() < end:
-            steps = fuzz.program(seed)
-            why = fuzz.differ(steps, ways)
-            assert (not why
-                    ), f"seed {seed}: {why} (python -m tests.fuzz --seed {seed} makes it shorter)"
-            seed += 1
-    finally:
-        for w in ways.values():
-            w.close()
+    found = fuzz_harness.search(fuzz.Program, SEED, MANY, seconds=SECONDS)
+    assert not found.wrong, "\n\n".join(found.wrong)
 
 
 def test_programs_are_reproducible_and_shortened():
     steps = fuzz.program(7)
     assert steps == fuzz.program(7) != fuzz.program(8)
     steps = [*steps, ["zero_", [0], {}], *fuzz.program(9)[3:]]
-    short = fuzz.shorten(steps, lambda s: any(what == "zero_" for what, _, _ in s))
-    assert [what for what, _, _ in short] == ["leaf", "zero_"]
+    short = fuzz_harness.shortened(
+        fuzz.Program(steps), lambda p: any(what == "zero_" for what, _, _ in p.steps))
+    assert [what for what, _, _ in short.steps] == ["leaf", "zero_"]
 
 
 def test_wrong_results_are_found():
