@@ -45,7 +45,8 @@ class Form:
     def __str__(self):
         named = " ".join(f"{k}={v}" for k, v in self.environment)
         first = "traced" if self.traced_first else "eager"
-        return f"{named or 'this process'}, {self.threads} threads, {self.kernels} kernels, {first} first"
+        return (f"{named or 'this process'}, {self.threads} threads, {self.kernels} kernels, "
+                f"{first} first")
 
     @contextlib.contextmanager
     def of_threads(self):

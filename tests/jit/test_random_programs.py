@@ -12,7 +12,15 @@ from whet.ir import interpret
 from whet.ir.graph import OpNode
 from whet.passes import pipeline
 
-from tests import fuzz_forms, fuzz_harness, fuzz_jit, fuzz_models, fuzz_programs, fuzz_sides, fuzz_text
+from tests import (
+    fuzz_forms,
+    fuzz_harness,
+    fuzz_jit,
+    fuzz_models,
+    fuzz_programs,
+    fuzz_sides,
+    fuzz_text,
+)
 from tests.fuzz_forms import Form
 
 SEED, ROUNDS = (int(os.environ.get("WHET_FUZZ_SEED",
