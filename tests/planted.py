@@ -51,6 +51,20 @@ class Fault:
 GENERATORS = "passes/lower_llvm/"
 FAULTS = [
     Fault(
+        "a place one after the last is read",
+        GENERATORS + "elements/sample.py",
+        'f.cmp("ult", place, most), mask)',
+        'f.cmp("ule", place, most), mask)',
+        "Taps",
+    ),
+    Fault(
+        "the last vector of places has no mask",
+        GENERATORS + "elements/sample.py",
+        "f.put(mask, (total, f.at(target, p, elem)))",
+        "f.store(total, f.at(target, p, elem))",
+        "Taps",
+    ),
+    Fault(
         "a row loses multiples of what lies left of the pivot",
         GENERATORS + "factors/kernels.py",
         "[f.sel(right, w.vector(j, first), 0.0)]",

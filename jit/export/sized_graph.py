@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from whet.cpu.taped_launches import Tape
 from whet.ir.graph import Graph, Node, OpNode, Ref, Type, Write
 from whet.ir.stand_ins import stand_in
 
@@ -78,12 +79,13 @@ def put(x: Any, path: Path, value: int) -> Any:
 
 
 def made(n: Node, types: Mapping[int, Type]) -> list[Type]:
-    """The types of what a node makes of operands of these types: the op is run on zeros."""
+    """The types of what a node makes of operands of these types: the op is run on zeros, and
+    launches nothing: kernels may refuse such numbers."""
     if not isinstance(n, OpNode):
         return []
     operands = [stand_in(types[x]) if type(x) is Ref else x for x in n.ins]
     try:
-        out = n.op.forward(*operands, **n.attrs)
+        out = Tape(dry=True).listen(n.op.forward, *operands, **n.attrs)
     except Exception as e:
         where = f" ({n.line})" if n.line else ""
         raise PreconditionError(f"{n.op.name} does not take these sizes{where}: {e}") from None

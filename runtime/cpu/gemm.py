@@ -390,7 +390,9 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
     if any(o.strides[-1] not in (0, o.itemsize) for o in operands):
         return None
     try:
-        with haste.work(math.prod(shape) * a.shape[-1] >> 4):
+        # a tile computes whole vectors, however few columns there are
+        rows, columns, k = math.prod(shape[:-1]), at_least(shape[-1], 16), at_least(a.shape[-1], 16)
+        with haste.work(rows * columns * k >> 4):
             return _plan(shape, a, b, epilogue, operands, packed, threads, 1 if whole else threads,
                          to)
     except Unsupported:

@@ -6,8 +6,9 @@ time. Who asks gets the address of a door, one jump to the kernel behind it; whe
 quiet, or when times are going to be compared, each is compiled well and the door leads there. Both
 compute the same bits: generators write every operation and its order, and LLVM may change neither.
 
-A busy process is left alone: compiling beside Python takes its lock some hundred times for a
-kernel, which makes whoever works there slower for seconds.
+A busy process is left alone for longer and longer, and then pays for one kernel: compiling beside
+Python takes its lock some hundred times for a kernel, which makes whoever works there slower for
+seconds. But one that is always busy may need what is slow all the time.
 """
 import atexit
 import ctypes as C
@@ -22,8 +23,9 @@ from . import flat
 # elements (of a product: multiply-adds by the dozen) that take too little time to wait for better
 # code
 LIGHT = 1 << 15
-# seconds without a new kernel until those there are compiled well; so long one waits at most to see
-# whether the process still works for more than a part of the time; and so long between two kernels
+# seconds without a new kernel until those there are compiled well; the longest pause in which one
+# looks whether the process still works for more than a part of the time, after which a kernel is
+# compiled anyway; and so long between two kernels
 QUIET, LONGEST, BUSY, BREATH = 0.3, 10.0, 0.5, 0.02
 PAGE = 4096
 
@@ -162,7 +164,7 @@ def _work_off():
         now = time.monotonic()
         if now < _state["last"] + QUIET or _state["form"] == "brief":
             pause = max(QUIET, BREATH)
-        elif pause and time.process_time() - worked > BUSY * (now - start):
+        elif 0 < pause < LONGEST and time.process_time() - worked > BUSY * (now - start):
             pause = min(2 * max(pause, QUIET), LONGEST)
         else:
             with lock():

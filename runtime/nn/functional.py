@@ -67,6 +67,7 @@ from ..ops.norm import (
 )
 from ..ops.pad import pad
 from ..ops.pools_with_indices import WITH_INDICES as _WITH_INDICES
+from ..ops.sampling import grid_sample
 from ..ops.sliding_blocks import fold, unfold
 from ..ops.softmax import log_softmax, softmax
 from ..ops.surface import FUNCTIONS as _F
@@ -74,7 +75,6 @@ from ..ops.surface import guarded as _guarded
 from ..ops.toplevel import in_place as _in_place
 from ..ops.vision import (
     affine_grid,
-    grid_sample,
     interpolate,
     pixel_shuffle,
     pixel_unshuffle,

@@ -12,7 +12,7 @@ for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences",
                 "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce", "moments",
                 "softmax", "vector_norm", "scan", "sort", "contract", "random", "python", "numpy_calls",
                 "window", "quantised", "norm", "activation", "recurrent", "loss", "embedding",
-                "vision", "host", "fourier", "interop", "derived", "control", "special",
+                "sampling", "vision", "host", "fourier", "interop", "derived", "control", "special",
                 "operators", "toplevel", "copies"):
     __import__(f"{__name__}.{_family}")
 

@@ -267,6 +267,9 @@ def _try_cholesky(a):
         return made.reshape(a.shape), info.reshape(a.shape[:-2])
 
 
+# small matrices have kernels
+for _with_kernels in (_inv, _det, _solve, solve_triangle, _cholesky):
+    _with_kernels.op.memo = True
 _cholesky_ex = host("cholesky_ex", _try_cholesky, infer=square("cholesky_ex"), samples=_positive,
                     vjp=lambda g, y, _a: _cholesky_vjp(g[0], y[0], _a))
 
@@ -559,3 +562,4 @@ def _any_matrices(make):
 lu_permutation_op = Op("lu_permutation", _permute, samples=_lu_pivots, batch=_matrices)
 _lu = host("lu_factor", factors.lu, infer=lambda a: matrix("lu_factor", a), samples=_any_matrices,
            vjp=_lu_vjp)
+_lu.op.memo = True

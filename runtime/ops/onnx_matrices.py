@@ -95,8 +95,12 @@ def triangular_solution(b, a, right, *, upper, unit):
     """The op `solve_triangular`: the other triangle is zero, and so eliminated at once."""
     if unit:
         ones = b.constant(np.eye(a.shape[-1], dtype=bool), "diagonal")
-        a = b.Where(ones, b.number(1, a.dtype), a)
-    return solution(b, b.node("Trilu", a, upper=int(upper)), right)
+        triangle = b.Where(ones, b.number(1, a.dtype), a)
+    else:
+        triangle = a
+    triangle = b.node("Trilu", triangle, upper=int(upper))
+    triangle.shape = a.shape
+    return solution(b, triangle, right)
 
 
 def determinant(b, a):

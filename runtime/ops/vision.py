@@ -4,21 +4,11 @@ import math
 
 import numpy as np
 
-from ..dtypes import float32, int64, uint8
+from ..dtypes import float32, uint8
 from .creation import literal
-from .registry import is_tensor
+from .sampling import cubic_weights
 from .surface import FUNCTIONS as F
 from .surface import function
-
-
-def _cubic(t, a):
-    """The cubic convolution weights of the four taps around a fraction t."""
-    def near(x):
-        return ((a + 2) * x - (a + 3)) * x * x + 1
-
-    def far(x):
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
 def _source(out, n, scale, align_corners, cubic=False):
@@ -64,7 +54,7 @@ def _taps(mode, n, out, scale, align_corners, antialias):
         index = np.stack([np.minimum(i, n - 1), np.minimum(i + 1, n - 1)], 1)
         return index, np.stack([1 - t, t], 1)
     index = np.clip(i[:, None] + np.arange(-1, 3), 0, n - 1)
-    return index, np.stack(_cubic(t, -0.75), 1)
+    return index, np.stack(cubic_weights(t, -0.75), 1)
 
 
 def _resample(x, dim, index, weights):
@@ -155,78 +145,6 @@ def upsample_nearest(input, size=None, scale_factor=None):
 def upsample_bilinear(input, size=None, scale_factor=None):
     """`interpolate` with mode "bilinear" and aligned corners."""
     return interpolate(input, size, scale_factor, "bilinear", True)
-
-
-def _unnormalize(x, n, align_corners):
-    return (x + 1) * ((n - 1) / 2) if align_corners else ((x + 1) * n - 1) / 2
-
-
-def _reflect(x, low, high):
-    """Fold positions back into [low, high] (twice the bounds, as whole numbers)."""
-    if low == high:
-        return F["zeros_like"](x)
-    lo, span = low / 2, (high - low) / 2
-    x = (x - lo).abs()
-    extra = x % span
-    flips = (x / span).floor()
-    return F["where"](flips % 2 == 0, extra + lo, span - extra + lo)
-
-
-def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """Sample an image at the positions of a grid in [-1, 1]."""
-    align_corners = bool(align_corners)
-    if mode not in ("bilinear", "nearest", "bicubic"):
-        raise ValueError(
-            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
-            f"'bicubic', but got: '{mode}'")
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise ValueError(
-            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
-            f"'reflection', but got: '{padding_mode}'")
-    n = input.ndim - 2
-    if (not is_tensor(grid) or grid.ndim != input.ndim or grid.shape[-1] != n
-            or grid.shape[0] != input.shape[0]):
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {n} in last dimension and the input's "
-            f"batch size, but got grid with sizes {list(grid.shape)} for input {list(input.shape)}")
-    sizes = input.shape[2:]
-    flat = input.reshape(input.shape[0], input.shape[1], -1)
-    where = [_unnormalize(grid[..., n - 1 - i], sizes[i], align_corners) for i in range(n)]
-
-    def clip(x, size):
-        if padding_mode == "reflection":
-            x = _reflect(x, 0, 2 * (size - 1)) if align_corners else _reflect(x, -1, 2 * size - 1)
-        return x.clamp(0, size - 1) if padding_mode != "zeros" else x
-
-    if mode != "bicubic":
-        where = [clip(x, s) for x, s in zip(where, sizes)]
-    axes = []
-    for x in where:
-        if mode == "nearest":
-            axes.append([(x.round(), None)])
-        elif mode == "bilinear":
-            i = x.detach().floor()
-            axes.append([(i, 1 - (x - i)), (i + 1, x - i)])
-        else:
-            i = x.detach().floor()
-            axes.append([(i + k - 1, w) for k, w in enumerate(_cubic(x - i, -0.75))])
-    out = None
-    for choice in np.ndindex(*[len(a) for a in axes]):
-        picks = [axes[d][k] for d, k in enumerate(choice)]
-        index, inside, weight = 0, None, None
-        for (i, w), s in zip(picks, sizes):
-            if mode == "bicubic":
-                i = clip(i, s)
-            ok = (i >= 0) & (i <= s - 1)
-            inside = ok if inside is None else inside & ok
-            index = index * s + F["nan_to_num"](i.detach()).clamp(0, s - 1).to(int64)
-            weight = w if weight is None else weight if w is None else weight * w
-        got = flat.gather(2, index.reshape(index.shape[0], 1, -1).expand(-1, flat.shape[1], -1))
-        got = got.reshape(input.shape[0], input.shape[1], *grid.shape[1:-1])
-        factor = inside.to(input.dtype) if weight is None else F["where"](inside, weight, 0.0)
-        part = got * factor.unsqueeze(1)
-        out = part if out is None else out + part
-    return out
 
 
 def affine_grid(theta, size, align_corners=None):

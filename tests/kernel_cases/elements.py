@@ -3,9 +3,11 @@
 import itertools
 
 import whet
+import whet.nn.functional as F
 from whet import optim
+from whet.ops import sampling
 
-from . import FAR, FLOATS, INTS, LAYOUTS, NEAR, Case, Family, op
+from . import FAR, FLOATS, INTS, LAYOUTS, NEAR, Case, Family, graded, op
 
 
 class Pointwise(Family):
@@ -97,6 +99,42 @@ class Picks(Family):
                 f"along {n} {m}",
                 lambda a, i: (a.gather(1, i) + 1).tanh() * 2,
                 [op("f4", n, m), op("i8", n, m, below=m)],
+            )
+
+
+class Taps(Family):
+    """Weighted sums of elements at given places, and their transposes."""
+
+    generators = ("sample.sums", "sample.products", "sample.spread")
+    kinds = "sample/sums/float", "sample/products/float", "sample/spread/float"
+    exact = False
+
+    def cases(self):
+        for n, (mode, padding), dtype in itertools.product(
+            (1, 3, 8, 17, 33, 515),
+            (("bilinear", "zeros"), ("nearest", "zeros"), ("bicubic", "border")),
+            ("f4", "f8"),
+        ):
+            if dtype == "f8" and n in (8, 515):
+                continue
+            yield Case(
+                f"image {mode} {dtype} {n}",
+                graded(
+                    lambda x, g, mode=mode, padding=padding: F.grid_sample(
+                        x, g, mode, padding, False
+                    ),
+                    *((0,) if mode == "nearest" else (0, 1)),
+                ),
+                [op(dtype, 2, 3, 5, 7, layout="turned"), op(dtype, 2, 1, n, 2)],
+            )
+            yield Case(
+                f"line {mode} {dtype} {n}",
+                lambda x, k, w: (
+                    sampling.sums_op(x, k, w, taps=1),
+                    sampling.spread_op(w.unsqueeze(-2), k, taps=1, size=n),
+                    *sampling.products_op(x, w.unsqueeze(-2).expand(3, -1), k, k),
+                ),
+                [op(dtype, 3, n + 1), op("i4", n, below=n), op(dtype, n)],
             )
 
 

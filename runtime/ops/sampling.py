@@ -1,0 +1,226 @@
+"""Sampling images at any positions: weighted sums of the elements around each."""
+import math
+
+from ..cpu import sample
+from ..dtypes import FLOAT, FROM_NUMPY, float32, int32
+from ..ir.scalar import cast, floor, where
+from . import onnx_sampling as in_onnx
+from .batching import all_batched
+from .pointwise_family import PointwiseOp
+from .registry import Op, apply, is_tensor
+from .samples import Sample, integers, reals
+from .surface import FUNCTIONS as F
+
+
+# ---- sums over taps ------------------------------------------------------------------------------
+class TapsOp(Op):
+    """Of planes (..., C, S), and for each of some taps places (..., P) and weights (..., P). The
+    three of them are each other's gradients, each being linear in every operand but the places."""
+    family = "gather"
+    total = memo = True
+
+    def batch(self, n, inputs, batched, attrs):
+        """One dimension more in front of all."""
+        return apply(self, tuple(all_batched(n, inputs, batched)), attrs)
+
+
+def _floats(x):
+    t = FROM_NUMPY[x.dtype]
+    if t.kind != FLOAT:
+        raise NotImplementedError(f"\"grid_sampler\" not implemented for '{t.letter}'")
+    return x
+
+
+def _sums(x, *rest, taps):
+    _floats(x)
+    return sample.sums(x, rest[:taps], rest[taps:])
+
+
+def _sums_vjp(g, _y, x, *rest, needs, taps):
+    places, weights = rest[:taps], rest[taps:]
+    back = spread_op(g, *places, *weights, taps=taps, size=x.shape[-1]) if needs[0] else None
+    if not any(needs[1 + taps:]):
+        return [back, *[None] * len(rest)]
+    return [back, *[None] * taps, *products_op(x, g, *places)]
+
+
+def _products(x, g, *places):
+    _floats(x)
+    return sample.products(x, g, places)
+
+
+def _products_vjp(gs, _y, x, g, *places):
+    taps = len(places)
+    weights = [F["zeros"](places[0].shape, dtype=g.dtype) if u is None else u for u in gs]
+    return [spread_op(g, *places, *weights, taps=taps, size=x.shape[-1]),
+            sums_op(x, *places, *weights, taps=taps), *[None] * taps]
+
+
+def _spread(g, *rest, taps, size):
+    _floats(g)
+    return sample.spread(g, rest[:taps], rest[taps:], size)
+
+
+def _spread_vjp(u, _y, g, *rest, needs, taps, size):
+    places, weights = rest[:taps], rest[taps:]
+    back = sums_op(u, *places, *weights, taps=taps) if needs[0] else None
+    if not any(needs[1 + taps:]):
+        return [back, *[None] * len(rest)]
+    return [back, *[None] * taps, *products_op(u, g, *places)]
+
+
+def _places(make):
+    yield (), F["tensor"]([[0, 4, 2], [-1, 1, 5]], dtype=int32)
+    yield (2,), F["tensor"]([[[0, 4, 2], [3, 1, 1]], [[2, -1, 2], [4, 4, 0]]], dtype=int32)
+
+
+def _sums_samples(make):
+    for batch, k in _places(make):
+        places = [k[..., i, :].contiguous() for i in (0, 1)]
+        yield Sample(make(*batch, 2, 5), *places, make(*batch, 3), make(*batch, 3), taps=2)
+        yield Sample(make(*batch, 2, 5), places[0], taps=1)
+
+
+def _products_samples(make):
+    for batch, k in _places(make):
+        yield Sample(make(*batch, 2, 5), make(*batch, 2, 3),
+                     *[k[..., i, :].contiguous() for i in (0, 1)])
+
+
+def _spread_samples(make):
+    for batch, k in _places(make):
+        places = [k[..., i, :].contiguous() for i in (0, 1)]
+        yield Sample(make(*batch, 2, 3), *places, make(*batch, 3), make(*batch, 3), taps=2, size=5)
+        yield Sample(make(*batch, 2, 3), places[0], taps=1, size=5)
+
+
+sums_op = TapsOp("tap_sums", _sums, _sums_vjp, samples=_sums_samples, onnx=in_onnx.sums)
+products_op = TapsOp("tap_products", _products, _products_vjp, samples=_products_samples,
+                     onnx=in_onnx.products)
+spread_op = TapsOp("tap_spread", _spread, _spread_vjp, samples=_spread_samples,
+                   onnx=in_onnx.spread)
+
+
+# ---- places and weights of taps ------------------------------------------------------------------
+def _first_place(x, step, size):
+    """The whole number `step` after floor(x) as an index of a dimension; -1 where it is none."""
+    i = floor(x) + step
+    return where((i >= 0) & (i <= size - 1), cast(i, "i32"), -1)
+
+
+def _next_place(place, x, step, size):
+    """The place in one dimension more, each element of those before having `size`."""
+    i = floor(x) + step
+    inside = (i >= 0) & (i <= size - 1) & (place >= 0)
+    return where(inside, cast(place, "i32") * cast(size, "i32") + cast(i, "i32"), -1)
+
+
+_AT = reals(-2, 6, avoid=range(-3, 8), grad=False)
+first_place = PointwiseOp(
+    "first_place", _first_place, result="i32", differentiable=False, kinds="f",
+    samples=[_AT, integers(0, 1), integers(1, 5)])
+next_place = PointwiseOp(
+    "next_place", _next_place, result="i32", differentiable=False, kinds="f", keep=(0,),
+    samples=[integers(-1, 3), _AT, integers(0, 1), integers(1, 5)])
+# the weight of the tap `step` after floor(x)
+linear_weight = PointwiseOp(
+    "linear_weight", lambda x, step: 1 - step + (2 * step - 1) * (x - floor(x)), kinds="f",
+    samples=[reals(-2, 6, avoid=range(-3, 8)), integers(0, 1)])
+sampled_position = PointwiseOp(
+    "sampled_position", lambda x, size: ((x + 1) * size - 1) / 2, kinds="f",
+    samples=[reals(-2, 2), integers(1, 5)])
+
+
+def cubic_weights(t, a):
+    """The cubic convolution weights of the four taps around a fraction t."""
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _reflect(x, low, high):
+    """Fold positions back into [low, high] (twice the bounds, as whole numbers)."""
+    if low == high:
+        return F["zeros_like"](x)
+    lo, span = low / 2, (high - low) / 2
+    x = (x - lo).abs()
+    extra = x % span
+    flips = (x / span).floor()
+    return F["where"](flips % 2 == 0, extra + lo, span - extra + lo)
+
+
+class Axis:
+    """The taps of one dimension: for each the number that `first_place` is to floor, the step from
+    there, and its weight (None: one)."""
+
+    def __init__(self, x, size, mode, padding_mode, align_corners):
+        self.size, self.padding_mode, self.align_corners = size, padding_mode, align_corners
+        x = (x + 1) * ((size - 1) / 2) if align_corners else sampled_position(x, size)
+        if mode != "bicubic":
+            x = self.clip(x)
+        if mode == "nearest":
+            self.taps = [(x.round(), 0, None)]
+        elif mode == "bilinear":
+            self.taps = [(x, step, linear_weight(x, step)) for step in (0, 1)]
+        else:
+            low = x.detach().floor()
+            self.taps = [(self.clip(low + k - 1), 0, w)
+                         for k, w in enumerate(cubic_weights(x - low, -0.75))]
+
+    def clip(self, x):
+        """Positions that the image has, where padding continues it."""
+        n = self.size
+        if self.padding_mode == "reflection":
+            x = _reflect(x, 0, 2 * (n - 1)) if self.align_corners else _reflect(x, -1, 2 * n - 1)
+        return x.clamp(0, n - 1) if self.padding_mode != "zeros" else x
+
+
+def _taps(axes):
+    """(places, weights) of all combinations of the axes' taps."""
+    found = [(first_place(x, step, axes[0].size), w) for x, step, w in axes[0].taps]
+    for axis in axes[1:]:
+        found = [(next_place(k, x, step, axis.size), w if more is None else w * more)
+                 for k, w in found for x, step, more in axis.taps]
+    return [k for k, _ in found], [w for _, w in found if w is not None]
+
+
+def _check(input, grid, mode, padding_mode):
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
+            f"'bicubic', but got: '{mode}'")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'")
+    n = input.ndim - 2
+    if (not is_tensor(grid) or grid.ndim != input.ndim or grid.shape[-1] != n
+            or grid.shape[0] != input.shape[0]):
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension and the input's "
+            f"batch size, but got grid with sizes {list(grid.shape)} for input {list(input.shape)}")
+    if math.prod(input.shape[2:]) > sample.LARGEST:
+        raise RuntimeError(f"grid_sampler(): images of {list(input.shape[2:])} are too large")
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """Sample an image at the positions of a grid in [-1, 1].
+
+    >>> import whet
+    >>> image, middle = whet.tensor([[[[1.0, 3.0]]]]), whet.zeros(1, 1, 1, 2)
+    >>> whet.nn.functional.grid_sample(image, middle, align_corners=True).item()
+    2.0
+    """
+    _check(input, grid, mode, padding_mode)
+    if input.dtype.kind == FLOAT and input.dtype.itemsize == 2:
+        return grid_sample(input.to(float32), grid.to(float32), mode, padding_mode,
+                           align_corners).to(input.dtype)
+    n, sizes = input.ndim - 2, input.shape[2:]
+    axes = [Axis(grid[..., n - 1 - i].flatten(1), sizes[i], mode, padding_mode,
+                 bool(align_corners)) for i in range(n)]
+    places, weights = _taps(axes)
+    out = sums_op(input.flatten(2), *places, *weights, taps=len(places))
+    return out.reshape(*input.shape[:2], *grid.shape[1:-1])

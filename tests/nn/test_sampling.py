@@ -1,0 +1,78 @@
+"""Sampling images: against a loop over positions, with gradients of two orders, in every form."""
+import itertools
+
+import numpy as np
+import pytest
+import whet
+import whet.nn.functional as F
+from whet.autograd import gradcheck, gradgradcheck
+
+MODES = [("bilinear", p, a) for p in ("zeros", "border", "reflection") for a in (False, True)]
+
+
+def operands(shape, count, dtype=whet.float64):
+    whet.manual_seed(0)
+    grid = whet.rand(shape[0], *[1] * (len(shape) - 3), count, len(shape) - 2, dtype=dtype)
+    return whet.randn(*shape, dtype=dtype), grid * 2.6 - 1.3
+
+
+def slowly(image, grid, align_corners):
+    """Linear interpolation with zeros around, position by position."""
+    n, sizes = image.ndim - 2, image.shape[2:]
+    out = np.zeros((*image.shape[:2], *grid.shape[1:-1]))
+    for at in np.ndindex(grid.shape[0], *grid.shape[1:-1]):
+        x = [grid[at][n - 1 - d] for d in range(n)]
+        x = [(v + 1) / 2 * (s - 1) if align_corners else ((v + 1) * s - 1) / 2
+             for v, s in zip(x, sizes)]
+        for corner in itertools.product((0, 1), repeat=n):
+            i = [int(np.floor(v)) + c for v, c in zip(x, corner)]
+            if all(0 <= k < s for k, s in zip(i, sizes)):
+                weight = np.prod([1 - abs(v - k) for v, k in zip(x, i)])
+                out[(at[0], slice(None), *at[1:])] += weight * image[(at[0], slice(None), *i)]
+    return out
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7), (1, 2, 3, 4, 5), (2, 1, 1, 1)])
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_samples_are_those_of_a_loop(shape, align_corners):
+    image, grid = operands(shape, 40)
+    wanted = slowly(image.numpy(), grid.numpy(), align_corners)
+    found = F.grid_sample(image, grid, align_corners=align_corners)
+    assert np.allclose(found.numpy(), wanted)
+    halves = F.grid_sample(image.half(), grid.half(), align_corners=align_corners)
+    assert halves.dtype is whet.float16 and np.abs(halves.float().numpy() - wanted).max() < 0.1
+
+
+@pytest.mark.parametrize("mode, padding, align", [*MODES, ("bicubic", "zeros", False)])
+def test_gradients_of_two_orders(mode, padding, align):
+    image, grid = (x.requires_grad_() for x in operands((1, 2, 3, 4), 5))
+
+    def f(image, grid):
+        return F.grid_sample(image, grid, mode, padding, align)
+    assert gradcheck(f, (image, grid)) and gradgradcheck(f, (image, grid))
+
+
+def test_positions_that_are_no_numbers_have_no_taps():
+    image, grid = operands((1, 1, 3, 3), 2)
+    grid[..., 0, 0] = float("nan")
+    assert F.grid_sample(image, grid)[0, 0, 0, 0] == 0
+
+
+def test_batches_and_tangents():
+    image, grid = operands((2, 3, 5, 7), 9)
+    many = whet.stack([grid, grid * 0.5, -grid])
+    found = whet.vmap(F.grid_sample, (None, 0))(image, many)
+    assert whet.equal(found, whet.stack([F.grid_sample(image, g) for g in many]))
+    step = whet.randn(*grid.shape, dtype=grid.dtype)
+    _, slope = whet.func.jvp(lambda g: F.grid_sample(image, g), (grid,), (step,))
+    eps = 1e-7
+    near = (F.grid_sample(image, grid + eps * step) - F.grid_sample(image, grid - eps * step))
+    assert whet.allclose(slope, near / (2 * eps), atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_a_replay_gives_the_bits_of_eager(mode):
+    traced = whet.jit.trace(lambda x, g: F.grid_sample(x, g, mode))
+    for k in range(5):
+        image, grid = operands((2, 3, 5, 7), 40, whet.float32)
+        assert whet.equal(traced(image * k, grid), F.grid_sample(image * k, grid, mode))
