@@ -10,6 +10,7 @@ import pytest
 import whet
 from whet import jit, nn, optim
 from whet.cpu import memory, native
+from whet.jit.capture.memory_ceiling import Ceiling
 from whet.jit.verify import early_check, shadow_run
 from whet.nn import functional as F
 
@@ -112,11 +113,20 @@ def test_calls_take_a_fifth_more_than_eager_at_first_and_no_more_later(make, one
 @compiled
 @pytest.mark.parametrize("make", STEPS)
 def test_what_the_run_has_let_go_of_makes_room_for_its_check(make, monkeypatch):
-    unused, run = [], shadow_run.ShadowRun.run
-    monkeypatch.setattr(shadow_run.ShadowRun, "run",
-                        lambda self: unused.append(memory.stats()["cached"]) or run(self))
-    both(make, 4)
-    assert len(unused) == 1 and unused[0] < 1 << 20
+    held, once = [], memory.once
+    make_room = Ceiling.make_room
+
+    def noted(self, size):
+        make_room(self, size)
+        held.append(self.live.value + self.cached.value + size <= self.height
+                    or not self.cached.value)
+    monkeypatch.setattr(Ceiling, "make_room", noted)
+    monkeypatch.setattr(memory, "once", lambda size: held.append("check") or once(size))
+    f, args, _ = make()
+    t = jit.trace(f)
+    for _ in range(4):
+        t(*args)
+    assert held == [True, True, "check"]     # made, and checked at a later call
 
 
 # ---- checks that do not copy what is written -----------------------------------------------------
