@@ -24,6 +24,11 @@ def fits(a):
             and max(a.shape[-2:]) <= LARGEST)
 
 
+def _square(a):
+    if a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError(f"{a.shape[-2]} by {a.shape[-1]} matrices are not square")
+
+
 def _kernel(name, elem, write, *facts):
     return native.kernel("/".join(["factors", name, elem, *map(str, facts)]),
                          partial(write, elem=elem))
@@ -81,6 +86,7 @@ def lu(a):
 
 def inverse(a):
     """The inverse of each matrix."""
+    _square(a)
     if not fits(a):
         return np.linalg.inv(a)
     return _solution(Factors(a).eliminate(a, must_be_regular=True), None, a.shape, a.dtype)
@@ -88,6 +94,7 @@ def inverse(a):
 
 def solve(a, b):
     """X with a @ X = b."""
+    _square(a)
     if not fits(a) or b.dtype != a.dtype or b.ndim < 2:
         return np.linalg.solve(a, b)
     a, b = _as_many(a, b)
@@ -96,6 +103,8 @@ def solve(a, b):
 
 def _as_many(a, b):
     """Both with as many matrices."""
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"{a.shape[-1]} rows and right sides of {b.shape[-2]}")
     if a.shape[:-2] == b.shape[:-2]:
         return a, b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -118,6 +127,7 @@ def _solution(found, b, shape, dtype):
 
 def determinant(a):
     """The determinant of each matrix."""
+    _square(a)
     if not fits(a):
         return np.linalg.det(a)
     found = Factors(a).eliminate(a, must_be_regular=False)
@@ -131,6 +141,7 @@ def determinant(a):
 def cholesky(a):
     """The lower factor of each matrix's mean with its transpose (conjugate); an error where that is
     not positive definite."""
+    _square(a)
     if not fits(a):
         return np.linalg.cholesky((a + np.conj(np.swapaxes(a, -1, -2))) / 2)
     a, out, elem = contiguous(a), memory.empty(a.shape, a.dtype), ELEMENTS[a.dtype]
@@ -147,6 +158,7 @@ def cholesky(a):
 
 def triangular(a, b, *, upper, unit):
     """X with a @ X = b, one triangle of `a` being read, `unit`: with ones for its diagonal."""
+    _square(a)
     a, b = _as_many(a, b)
     if REFERENCE or a.dtype not in ELEMENTS or b.dtype != a.dtype or not b.size:
         n = a.shape[-1]

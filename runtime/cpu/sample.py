@@ -20,8 +20,9 @@ def sums(x, places, weights):
     """out[..., c, p] = sum over taps of weight[..., p] * x[..., c, place[..., p]]"""
     if x.dtype not in ELEMENTS or REFERENCE:
         return _sums(x, places, weights)
-    x, places, weights = contiguous(x), _dense(places), _dense(weights)
     *batch, channels, size = x.shape
+    taps = (*batch, places[0].shape[-1])
+    x, places, weights = contiguous(x), _dense(places, taps), _dense(weights, taps)
     out = memory.empty((*batch, channels, places[0].shape[-1]), x.dtype)
     if out.size:
         _by_blocks("sums", partial(kernels.sums, weighted=bool(weights)), x,
@@ -33,7 +34,10 @@ def products(x, g, places):
     """For each tap out[..., p] = sum over c of g[..., c, p] * x[..., c, place[..., p]]"""
     if x.dtype not in ELEMENTS or REFERENCE:
         return tuple([(g * _picked(x, k)).sum(-2, dtype=x.dtype) for k in places])
-    x, g, places = contiguous(x), contiguous(g), _dense(places)
+    taps = (*x.shape[:-2], g.shape[-1])
+    x, g, places = contiguous(x), contiguous(g), _dense(places, taps)
+    if g.shape[:-1] != x.shape[:-1]:
+        raise ValueError(f"planes of {x.shape} and {g.shape}")
     outs = [memory.empty(k.shape, x.dtype) for k in places]
     if outs[0].size:
         _by_blocks("products", kernels.products, x, (x, g, *places, *outs), len(places), True,
@@ -46,13 +50,14 @@ def spread(g, places, weights, size):
     *batch, channels, count = g.shape
     if g.dtype not in ELEMENTS or REFERENCE:
         return _spread(g, places, weights, size)
-    g, places, weights = contiguous(g), _dense(places), _dense(weights)
+    taps = (*batch, count)
+    g, places, weights = contiguous(g), _dense(places, taps), _dense(weights, taps)
     out = memory.empty((*batch, channels, size), g.dtype)
     if out.size:
-        taps, elem = len(places), ELEMENTS[g.dtype]
-        write = partial(kernels.spread, elem=elem, taps=taps, weighted=bool(weights))
-        native.launch(native.kernel(f"sample/spread/{elem}/{taps}/{bool(weights)}", write),
-                      prod(batch) * channels, max(1, GRAIN // max(1, taps * count)), g, out,
+        number, elem = len(places), ELEMENTS[g.dtype]
+        write = partial(kernels.spread, elem=elem, taps=number, weighted=bool(weights))
+        native.launch(native.kernel(f"sample/spread/{elem}/{number}/{bool(weights)}", write),
+                      prod(batch) * channels, max(1, GRAIN // max(1, number * count)), g, out,
                       *places, *weights, channels, size, count)
     return out
 
@@ -68,7 +73,10 @@ def _by_blocks(name, write, x, operands, taps, weighted, count):
                   max(1, 2 * GRAIN // steps), *operands, channels, size, count)
 
 
-def _dense(arrays):
+def _dense(arrays, shape):
+    """Places or weights of taps, row by row; all have one shape."""
+    if any(a.shape != shape for a in arrays):
+        raise ValueError(f"taps of shapes {[a.shape for a in arrays]}, not {shape}")
     return [contiguous(a) for a in arrays]
 
 

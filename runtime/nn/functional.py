@@ -30,6 +30,7 @@ from ..ops.activation import (
     threshold,
 )
 from ..ops.contract import bilinear, linear
+from ..ops.ctc import ctc_loss
 from ..ops.embedding import embedding, embedding_bag, one_hot
 from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
 from ..ops.grouped import grouped_mm
@@ -38,7 +39,6 @@ from ..ops.loss import (
     binary_cross_entropy_with_logits,
     cosine_embedding_loss,
     cross_entropy,
-    ctc_loss,
     gaussian_nll_loss,
     hinge_embedding_loss,
     huber_loss,

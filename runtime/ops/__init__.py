@@ -11,9 +11,9 @@ for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences",
                 "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
                 "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce", "moments",
                 "softmax", "vector_norm", "scan", "sort", "contract", "random", "python", "numpy_calls",
-                "window", "quantised", "norm", "activation", "recurrent", "loss", "embedding",
-                "sampling", "vision", "host", "fourier", "interop", "derived", "control", "special",
-                "operators", "toplevel", "copies"):
+                "window", "quantised", "norm", "activation", "recurrent", "loss", "ctc",
+                "embedding", "sampling", "vision", "host", "fourier", "interop", "derived",
+                "control", "special", "operators", "toplevel", "copies"):
     __import__(f"{__name__}.{_family}")
 
 from .linalg_names import publish  # noqa: E402  (linalg is made of other ops)
