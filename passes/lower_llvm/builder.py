@@ -510,6 +510,15 @@ class Fn:
         self.raw(f"ret {x.ty} {x.ref}" if x is not None else "ret void")
         self.closed = True
 
+    def _loop_head(self) -> tuple[str, str, str, str]:
+        """Begin the head of a loop: (the block before it, the labels of its head, its body and what
+        comes after it)."""
+        self.n += 1
+        before, head = self.block, f"h{self.n}"
+        self.br(head)
+        self.label(head)
+        return before, head, f"b{self.n}", f"e{self.n}"
+
     def loop(self, lo: int | Val, hi: int | Val, step: int | Val, body: Callable[..., Any],
              carry: Sequence[Val] = ()) -> list[Val]:
         """for i in range(lo, hi, step): body(i, *carried) -> new carried values. Returns the last ones.
@@ -518,11 +527,7 @@ class Fn:
         where addresses may have an index it gains nothing but registers for a few."""
         lo, hi, step = (self.as_val(x, "i64") for x in (lo, hi, step))
         carry = list(carry)
-        self.n += 1
-        head, inside, done = f"h{self.n}", f"b{self.n}", f"e{self.n}"
-        before = self.block
-        self.br(head)
-        self.label(head)
+        before, head, inside, done = self._loop_head()
         at = len(self.lines)
         names = [self.new() for _ in range(len(carry) + 1)]
         self.lines += [""] * len(names)
@@ -562,11 +567,7 @@ class Fn:
                carry: Sequence[Val]) -> list[Val]:
         """while test(*carried): carried = body(*carried). Returns the last ones."""
         carry = list(carry)
-        self.n += 1
-        head, inside, done = f"h{self.n}", f"b{self.n}", f"e{self.n}"
-        before = self.block
-        self.br(head)
-        self.label(head)
+        before, head, inside, done = self._loop_head()
         at = len(self.lines)
         vals = [Val(self, self.new(), c.ty) for c in carry]
         self.lines += [""] * len(vals)

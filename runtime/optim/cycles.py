@@ -276,6 +276,15 @@ class ReduceLROnPlateau(LRScheduler):
         self._remember([number(lr) for lr in self._rates()])
 
 
+def _refuse_plateau(self, i, scheduler):
+    """A scheduler that goes by a loss cannot be one of several."""
+    if isinstance(scheduler, ReduceLROnPlateau):
+        raise ValueError(
+            f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it "
+            "requires additional kwargs to be specified when calling `step`, but got one "
+            f"at index {i} in the given schedulers sequence.")
+
+
 class SequentialLR(LRScheduler):
     """Several schedulers, one after the other; milestones say when the next takes over."""
 
@@ -287,11 +296,7 @@ class SequentialLR(LRScheduler):
             if not hasattr(s, "optimizer"):
                 raise TypeError(
                     f"{type(self).__name__} at index {i} should have `optimizer` as its attribute.")
-            if isinstance(s, ReduceLROnPlateau):
-                raise ValueError(
-                    f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it "
-                    "requires additional kwargs to be specified when calling `step`, but got one "
-                    f"at index {i} in the given schedulers sequence.")
+            _refuse_plateau(self, i, s)
             if s.optimizer is not optimizer:
                 raise ValueError(
                     f"{type(self).__name__} expects all schedulers to belong to the same "
@@ -356,11 +361,7 @@ class ChainedScheduler(LRScheduler):
                 "scheduler.")
         optimizer = optimizer or schedulers[0].optimizer
         for i, s in enumerate(schedulers):
-            if isinstance(s, ReduceLROnPlateau):
-                raise ValueError(
-                    f"{type(self).__name__} does not support `ReduceLROnPlateau` scheduler as it "
-                    "requires additional kwargs to be specified when calling `step`, but got one "
-                    f"at index {i} in the given schedulers sequence.")
+            _refuse_plateau(self, i, s)
             if s.optimizer is not optimizer:
                 raise ValueError(
                     f"{type(self).__name__} expects all schedulers to belong to the same "

@@ -18,3 +18,12 @@ def gpus_of():
     with contextlib.ExitStack() as stack:
         yield lambda seed=0, memory=1 << 27: stack.enter_context(
             machine.use(SimulatedDriver(seed=seed, memory=memory)))
+
+
+@pytest.fixture
+def no_host():
+    """The CPU computes nothing in this test."""
+    from tests.cuda.sweep import by_the_cpu
+    with by_the_cpu() as told:
+        yield
+    assert not told

@@ -8,18 +8,11 @@ from whet.cuda.simulated.driver import SimulatedDriver
 from whet.passes.lower_triton import order, places
 
 from tests.cuda import compiles
-from tests.cuda.sweep import by_the_cpu, same
+from tests.cuda.planted_faults import Fault
+from tests.cuda.sweep import same
 from tests.triton_runs import needs_triton
 
-pytestmark = needs_triton
-
-
-@pytest.fixture(autouse=True)
-def no_host():
-    """The CPU computes nothing here."""
-    with by_the_cpu() as told:
-        yield
-    assert not told
+pytestmark = [needs_triton, pytest.mark.usefixtures("no_host")]
 
 
 def both(call, *tensors):
@@ -173,26 +166,16 @@ def test_running_results_are_joined_in_the_cpus_order(gpus, shape, dim):
 
 # ---- planted faults ------------------------------------------------------------------------------
 FAULTS = {
-    "a value that comes first stays": (places, "lower_put", "== number)", "!= number)"),
-    "sums from a segment's second value on": (places, "lower_combine", "j += 1", "j += 2"),
-    "runs that are joined unstably": (order, "lower_merge", "run % 2 == 1", "run % 2 == 0"),
-    "an index that is not looked at": (places, "lower_take", ">= size0", ">= size0 + 9")}
+    "a value that comes first stays": Fault(places, "lower_put", {"== number)": "!= number)"}),
+    "sums from a segment's second value on": Fault(places, "lower_combine", {"j += 1": "j += 2"}),
+    "runs that are joined unstably":
+        Fault(order, "lower_merge", {"run % 2 == 1": "run % 2 == 0"}),
+    "an index that is not looked at": Fault(places, "lower_take", {">= size0": ">= size0 + 9"})}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(gpus, monkeypatch, fault):
-    import dataclasses
-
-    from whet.cuda import gathers
-    room, name, right, wrong = FAULTS[fault]
-    write = getattr(room, name)
-
-    def planted(*args):
-        made = write(*args)
-        assert right in made.text
-        return dataclasses.replace(made, text=made.text.replace(right, wrong))
-    monkeypatch.setattr(room, name, planted)
-    monkeypatch.setattr(gathers, "_sources", {})
+    FAULTS[fault].plant(monkeypatch)
     x, i, v = whet.randn(5), whet.tensor([1, 1, 3, 1, 0] * 14), whet.randn(70)
     with pytest.raises((AssertionError, whet.cuda.CudaError)):
         both(lambda x, i, v: x.clone().index_put_((i,), v), x, i, v)

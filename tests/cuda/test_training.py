@@ -5,18 +5,10 @@ import whet
 import whet.nn.functional as F
 from whet import nn
 
-from tests.cuda.sweep import by_the_cpu, same
+from tests.cuda.sweep import same
 from tests.triton_runs import needs_triton
 
-pytestmark = needs_triton
-
-
-@pytest.fixture(autouse=True)
-def no_host():
-    """The CPU computes nothing here."""
-    with by_the_cpu() as told:
-        yield
-    assert not told
+pytestmark = [needs_triton, pytest.mark.usefixtures("no_host")]
 
 
 def test_random_numbers_are_drawn_on_the_device(gpus):

@@ -1,25 +1,15 @@
 """Convolutions, pools and blocks on simulated devices: the CPU's bits."""
-import dataclasses
-
 import pytest
 import whet
 import whet.nn.functional as F
-from whet.cuda import gathers
 from whet.passes.lower_triton import contract, windows
 
 from tests.cuda import compiles
-from tests.cuda.sweep import by_the_cpu, same
+from tests.cuda.planted_faults import Fault
+from tests.cuda.sweep import same
 from tests.triton_runs import needs_triton
 
-pytestmark = needs_triton
-
-
-@pytest.fixture(autouse=True)
-def no_host():
-    """The CPU computes nothing here."""
-    with by_the_cpu() as told:
-        yield
-    assert not told
+pytestmark = [needs_triton, pytest.mark.usefixtures("no_host")]
 
 
 def both(call, *tensors):
@@ -90,27 +80,19 @@ def test_blocks_and_interpolation(gpus):
 
 
 FAULTS = {
-    "a tap outside of the image counts": (windows, "lower_pool", "(tap_x < end_x)", "(tap_x >= 0)"),
-    "sums in another order": (contract, "lower", "range(0, k, 256)", "range(0, k, 128)"),
-    "a wrong stride": (contract, "lower", "i * c_m", "i * c_m + (i == 1)")}
+    "a tap outside of the image counts":
+        Fault(windows, "lower_pool", {"(tap_x < end_x)": "(tap_x >= 0)"}),
+    "sums in another order":
+        Fault(contract, "lower", {"range(0, k, 256)": "range(0, k, 128)", "k0 + 256": "k0 + 128"}),
+    "a wrong stride": Fault(contract, "lower", {"i * c_m": "i * c_m + (i == 1)"})}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(gpus, monkeypatch, fault):
-    room, name, right, wrong = FAULTS[fault]
-    write = getattr(room, name)
-
-    def planted(*args):
-        made = write(*args)
-        text = made.text.replace(right, wrong).replace(
-            "k0 + 256", "k0 + 128" if "128" in wrong else "k0 + 256")
-        assert text != made.text
-        return dataclasses.replace(made, text=text)
-    monkeypatch.setattr(room, name, planted)
-    monkeypatch.setattr(gathers, "_sources", {})
+    FAULTS[fault].plant(monkeypatch)
     x, w = whet.randn(1, 300, 3, 3), whet.randn(2, 300, 1, 1)
     with pytest.raises((AssertionError, whet.cuda.CudaError)):
-        if room is windows:
+        if FAULTS[fault].room is windows:
             same(F.max_pool2d(x.cuda(), 2, 1, 1), F.max_pool2d(x, 2, 1, 1))
         else:
             same(F.conv2d(x.cuda(), w.cuda()), F.conv2d(x, w))

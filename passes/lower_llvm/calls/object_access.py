@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..builder import Val
-from .op_layouts import CTX, FIELDS, T
+from .op_layouts import CTX, FIELDS, MISS, T
 from .python_layouts import GC_HEAD, TYPE
 
 if TYPE_CHECKING:
@@ -59,6 +59,15 @@ class Glue:
 
     def dec(self, p: Val) -> None:
         self.f.call("Py_DecRef", "void", p)
+
+    def leave_by_miss_or_error(self) -> None:
+        """The last blocks of a function: at "miss" it gives MISS, at "error" null, as there is an
+        error set."""
+        f = self.f
+        f.label("miss")
+        f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
+        f.label("error")
+        f.ret(Val(f, "null", "ptr"))
 
     def type_of(self, o: Val) -> Val:
         return self.ld(o, TYPE)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..builder import Val
-from .op_layouts import MAX_DIMS, MISS, NO_BASE, OUT, UNSAFE, VIEW, C, R, T
+from .op_layouts import MAX_DIMS, NO_BASE, OUT, UNSAFE, VIEW, C, R, T
 from .op_operands import Call
 from .tensor_views import share_for_use, window
 
@@ -143,7 +143,4 @@ class Replay:
         f.label("unset")
         f.call("PyErr_Clear", "void")
         f.br("miss")
-        f.label("miss")
-        f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
-        f.label("error")
-        f.ret(Val(f, "null", "ptr"))
+        self.g.leave_by_miss_or_error()

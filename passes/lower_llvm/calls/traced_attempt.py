@@ -233,7 +233,4 @@ class Attempt:
         f.label("other")
         f.call("PyErr_Clear", "void")
         f.br("miss")
-        f.label("miss")
-        f.ret(Val(f, f"inttoptr (i64 {MISS} to ptr)", "ptr"))
-        f.label("error")
-        f.ret(Val(f, "null", "ptr"))
+        self.g.leave_by_miss_or_error()
