@@ -8,6 +8,7 @@ _rg      bits: 1 requires grad, 2 made in inference mode, 4 view made in no_grad
 _extra   dict of rare things: hooks, retains_grad
 """
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,14 @@ class PyBase:
     """The tensor's fields in plain Python."""
     __slots__ = (("_array", "_node", "_grad", "_cell", "_base", "_hist", "_rg", "_extra",
                   "__weakref__", "__dict__"))
+    _array: np.ndarray
+    _node: Any
+    _grad: Any
+    _cell: PyCell | None
+    _base: Any
+    _hist: int
+    _rg: int
+    _extra: dict | None
 
     def __new__(cls, *args, **kwargs):
         t = object.__new__(cls)

@@ -47,11 +47,16 @@ def _reach(roots):
 
 def _needed(order, targets):
     """The nodes from which one of the target edges can be reached."""
-    need = set()
+    need: set = set()
     for n in order:
-        if n in targets or any(e is not None and (e in need or id(e) in targets) for e in n.edges):
+        if n in targets or _leads_on(n, need, targets):
             need.add(n)
     return need
+
+
+def _leads_on(node, need, targets):
+    """Does one of its edges lead to a target?"""
+    return any(e is not None and (e in need or id(e) in targets) for e in node.edges)
 
 
 def _in_part(node, need, targets):
@@ -64,7 +69,8 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True, level=Non
     """Propagate `gradients` from the edges `roots`. Returns {edge or id(leaf): gradient} for the
     targets (a dict of keys). `level`: the function transform (autograd/levels.py) whose history it
     is; the layers beneath it record what runs, whether it does or not."""
-    grads, leaves = {}, {}
+    grads: dict = {}
+    leaves: dict = {}
     start = []
     for e, g in zip(roots, gradients):
         if isinstance(e, Base):
@@ -130,7 +136,7 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             g = _run_pre_hooks(node.pre_hooks, g)
         if targets is not None and node in targets:
             captured[node] = g
-            if not any(e is not None and (e in need or id(e) in targets) for e in node.edges):
+            if not _leads_on(node, need, targets):
                 continue
         try:
             results = _backward(node, g, keep)

@@ -9,7 +9,7 @@ from .node import Node, OutputOf, Packed, SavedOutput, changed, is_of_this_layer
 class _FunctionOp:
     """What the engine needs to know of a user's Function."""
     saves_output = False
-    nondiff_outputs = frozenset()
+    nondiff_outputs: frozenset[int] = frozenset()
     python = True                            # its backward is Python of the user's
 
     def __init__(self, cls):
@@ -77,9 +77,13 @@ class FunctionCtx:
     """What a Function's forward leaves for its backward."""
 
     def __init__(self):
-        self._to_save, self._saved, self._dirty, self._nondiff = (), None, (), ()
+        self._to_save: tuple = ()
+        self._dirty: tuple = ()
+        self._nondiff: tuple = ()
+        self._saved = None
         self._for_forward = None
-        self._materialize, self.needs_input_grad, self._node, self._inputs = True, (), None, ()
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self._materialize, self._node, self._inputs = True, None, ()
 
     def save_for_backward(self, *tensors):
         """Keep tensors (inputs or outputs of the forward) for the backward."""

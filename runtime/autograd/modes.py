@@ -2,6 +2,7 @@
 import functools
 import threading
 import warnings
+from typing import Any
 
 from .. import declarations
 
@@ -14,10 +15,10 @@ class _State(threading.local):
     flags = GRAD
     anomaly = False                        # record the forward line of every node
     check_nan = True
-    saved_hooks = ()                       # innermost last: (pack, unpack)
+    saved_hooks: tuple[tuple, ...] = ()    # innermost last: (pack, unpack)
     observers: tuple = ()                         # innermost last: see ops/registry.apply
     # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
-    pending = None
+    pending: tuple[dict, dict] | None = None
     autocast = None                        # the type that products are made in: see amp.py
 
 
@@ -106,6 +107,7 @@ def is_inference_mode_enabled():
 class _Mode:
     """A context manager that is also a decorator (of functions and generators)."""
     __slots__ = ("_before",)
+    _before: Any                    # what is set again: of most modes, the flags
 
     def __call__(self, fn):
         import inspect

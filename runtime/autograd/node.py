@@ -98,7 +98,8 @@ def is_saved(x, version):
 
 class _AliasOp:
     """The op of a tensor that stands for a leaf."""
-    name, saves_output, nondiff_outputs = "alias", False, frozenset()
+    name, saves_output = "alias", False
+    nondiff_outputs: frozenset[int] = frozenset()
 
     @staticmethod
     def backward(node, g):
@@ -120,7 +121,9 @@ class Node:
 
     def __init__(self, op, edges, attrs, nout=1):
         self.op, self.edges, self.attrs, self.nout = op, edges, attrs, nout
-        self.inputs = self.outputs = self.versions = ()
+        self.inputs: tuple = ()
+        self.outputs: tuple = ()
+        self.versions: tuple[int, ...] = ()
         self.seq = next_number()
         self.pre_hooks = self.post_hooks = self.metadata = None
         self.released = False

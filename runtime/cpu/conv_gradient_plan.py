@@ -87,8 +87,8 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
     row_blocks = min(tiles, -(-threads // math.gcd(groups * out_blocks, threads)))
     max_tiles = -(-tiles // row_blocks)
     units = groups * out_blocks * row_blocks
-    offsets = [
-        tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]
+    offsets: tuple[tuple[int, ...], ...] = tuple(
+        tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding))
     offsets = (*[(0,)] * (3 - nd), *offsets)
     rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
     layout = scratch_layout(

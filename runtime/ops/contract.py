@@ -533,7 +533,7 @@ def einsum(equation, *operands):
     """
     # einsum(x, [0, 1], y, [1, 2], [0, 2])
     if not isinstance(equation, str):
-        args = [equation, *operands]
+        args = equation, *operands
         operands, lists = args[0:len(args) - len(args) % 2:2], args[1::2]
 
         def letters(q):

@@ -198,7 +198,8 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
     if len(counts) != 1 or 0 in counts:
         raise RuntimeError("scan: All xs leaves must have the same scan dimension, of at least 1")
     slices = [x.unbind(d) for x, d in zip(leaves(xs), along)]
-    carry, ys, n = init, [], counts.pop()
+    ys: list = []
+    carry, n = init, counts.pop()
     for i in reversed(range(n)) if reverse else range(n):
         made = combine_fn(carry, like(xs, iter([s[i] for s in slices])))
         if not isinstance(made, tuple | list) or len(made) != 2:

@@ -167,7 +167,8 @@ class _Index:
 
     def places(self):
         """(dims, index tensors of one shape): masks as the places where they are true."""
-        dims, index = [], []
+        dims: list[int] = []
+        index: list = []
         for d, t in sorted(self.at.items()):
             if _is_mask(t):
                 parts = nonzero(t, as_tuple=True)

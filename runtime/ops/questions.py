@@ -67,7 +67,9 @@ def result_type(tensor1, tensor2):
     >>> whet.result_type(whet.tensor([1, 2]), 1.0)
     whet.float32
     """
-    dims, zeros, numbers = [], [], []
+    dims: list = []
+    zeros: list = []
+    numbers: list = []
     for x in (tensor1, tensor2):
         if is_tensor(x):
             (dims if x._array.ndim else zeros).append(x.dtype)

@@ -39,7 +39,7 @@ class Op:
     """
     family = "host"
     base = None                     # the op that it is a gradient of
-    linear = ()                     # the operands in which, taken together, it is linear
+    linear: tuple[int, ...] = ()    # the operands in which, taken together, it is linear
     # is it linear in each of the first two operands, and adds the third?
     product = False
     is_view = False                 # the result shares the first input's memory
@@ -136,7 +136,8 @@ class Op:
 
     def set_vjp(self, vjp):
         self._vjp = vjp
-        self.saves, self.saves_output, self._wants_needs = frozenset(), False, False
+        self.saves: frozenset[int] | None = frozenset()
+        self.saves_output = self._wants_needs = False
         if vjp is None:
             return
         code = vjp.__code__

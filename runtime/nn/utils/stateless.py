@@ -65,7 +65,7 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
     The module is unchanged afterwards. A tuple of dicts counts as their union.
     """
     if isinstance(parameters_and_buffers, list | tuple):
-        merged = {}
+        merged: dict = {}
         for part in parameters_and_buffers:
             twice = merged.keys() & part.keys()
             if twice:
