@@ -57,6 +57,13 @@ class Type:
         """The type of an array."""
         return cls(a.dtype, a.shape, a.strides)
 
+    @classmethod
+    def of_expressions(cls, dtype: DType, shape: Iterable[Any]) -> Type:
+        """A type some of whose sizes are expressions: nothing is known of its memory."""
+        made = object.__new__(cls)
+        made.dtype, made.shape, made.strides = dtype, tuple(shape), ()
+        return made
+
     @property
     def ndim(self) -> int:
         """The number of dimensions."""

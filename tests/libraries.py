@@ -27,6 +27,7 @@ def cases():
     """name -> (what is exported, its arguments)"""
     whet.manual_seed(0)
     square = randn(7, 5).double()
+    pointwise = nn.Conv1d(16, 32, 1)
     places = whet.tensor([[0, 1], [5, 2], [3, 3], [4, 0]])
     return {
         "aliases": (aliases, [randn(3, 4)]),
@@ -44,6 +45,7 @@ def cases():
         "branch": (lambda x: x * 2 if float(x[0]) > 0 else x, [whet.ones(4)]),
         "conv1d": (nn.Sequential(nn.Conv1d(4, 8, 3, padding=1), nn.ReLU(), nn.AvgPool1d(2)),
                    [randn(2, 4, 16)]),
+        "turned conv1d": (lambda x: pointwise(x.transpose(1, 2)), [randn(2, 9, 16)]),
         "depthwise": (nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.GroupNorm(2, 8),
                                     nn.SiLU(), nn.Conv2d(8, 16, 1)), [randn(2, 8, 14, 14)]),
         "conv3d": (nn.Conv3d(2, 3, 3), [randn(1, 2, 6, 6, 6)]),

@@ -138,6 +138,15 @@ class Dims:
             return None
         return itertools.product(*ranges)
 
+    def why_not_all(self) -> str:
+        """What is to be done where there are too many sizes to record all."""
+        endless = [d.name for d in self.dims if d.max is None]
+        if endless:
+            return f"give {' and '.join(endless)} a max, so that there are at most {MOST} sizes"
+        counts = [d.max - d.min + 1 for d in self.dims if d.max is not None]
+        return (f"there are {math.prod(counts)} sizes within the bounds, and {MOST} may be: "
+                "narrow them")
+
 
 def near(d: Dim, n: int) -> int:
     """A size within the bounds, at least 2 where they allow it: 0 and 1 are sizes of their own."""

@@ -53,7 +53,7 @@ class Sized:
         if found is None:
             raise ExportError(
                 f"Python is told a size ({told}), and what it does with it is known for sizes that "
-                "were recorded only: give each Dim a max, so that there are few.\n"
+                f"were recorded only: {self.dims.why_not_all()}.\n"
                 "  Or write it so that it asks for none: flatten(1), "
                 "unflatten, -1 in reshape."
             )

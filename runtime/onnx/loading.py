@@ -47,7 +47,7 @@ def module_of(proto: Any, where: Path | None) -> OnnxModule:
                         tuple(map(Port.of, proto.graph.output)))
     for name, array in members.items():
         module.add_member(name, array, name in facts.computed_with)
-    module.plan = plan
+    module.plan, module.constants = plan, plan.held()
     module.reads(list(reader.read))
     describe(module, proto, scope)
     return module

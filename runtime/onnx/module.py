@@ -78,6 +78,8 @@ class OnnxModule(Holder):
         self.arrays: dict[str, np.ndarray] = {}      # initialisers that whet has no type for
         self.read: tuple[tuple[Holder | None, str], ...] = ()        # what the plan reads
         self.plan: Plan = Plan((), (), (), (), (), 0)
+        # tensors that the plan holds: a trace finds them here, since it does not look into the plan
+        self.constants: list[whet.Tensor] = []
 
     # ---- members ---------------------------------------------------------------------------------
     def add_member(self, name: str, array: np.ndarray, computed_with: bool) -> None:

@@ -4,7 +4,7 @@ join.py, movement.py, pad.py, repeat.py, creation.py and sequences.py. `b` write
 
 import numpy as np
 
-from ..dtypes import SHORT
+from ..dtypes import SHORT, dtype
 
 END = (1 << 63) - 1
 
@@ -178,7 +178,17 @@ def by_rule(b, rule, ends, attrs):
     """A constant that a function of numbers gives."""
     if ends:
         b.refuse("ends that are tensors")
+    known = int, float, complex, np.generic, dtype, type(None)
+    b.static(*[x for x in attrs.values() if not isinstance(x, known)])
     return b.constant(rule(**attrs))
+
+
+def identity(b, rule, n, m, dtype, k=0):
+    """The op `eye`; `rule` gives it as an array."""
+    if isinstance(n, int) and isinstance(m, int):
+        return b.constant(rule(n, m, dtype, k))
+    zeros = b.filled(b.ints((n, m)), np.zeros((), dtype.np))
+    return b.EyeLike(zeros, k=k)
 
 
 def numbered(b, shape):

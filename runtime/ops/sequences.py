@@ -225,7 +225,7 @@ eye_op = Op(
     "eye", _eye, samples=lambda make: [
         Sample(n=3, m=2, dtype=dtypes.float32),
         Sample(n=0, m=0, dtype=dtypes.int64)],
-    onnx=lambda b, **at: in_onnx.by_rule(b, _eye, (), at))
+    onnx=lambda b, **at: in_onnx.identity(b, _eye, **at))
 eye_op.total = True
 
 

@@ -47,6 +47,20 @@ def test_each_size_has_the_bits_of_the_exported_function(rows):
         model.close()
 
 
+@pytest.mark.parametrize("fn", [
+    lambda x: (x.transpose(1, 2) @ x).sum(1),
+    lambda x: whet.nn.functional.interpolate(x.unsqueeze(1), scale_factor=2, mode="bilinear"),
+])
+def test_a_batch_of_no_examples_asks_numpy_for_nothing(fn, tmp_path):
+    exported = whet.export(fn, whet.randn(2, 5, 4), dynamic={"x": {0: Dim("batch", max=3)}})
+    exported.compile(tmp_path / "none.so", name="none", target=["x86-64-v3"])
+    model = CALL.Model(tmp_path / "none.so", prefix="none", level="x86-64-v3")
+    for batch in (0, 1, 3):
+        x = np.float32(whet.randn(batch, 5, 4).numpy())
+        assert same_arrays(model(x, sizes={"batch": batch}), exported.run([x])), batch
+    model.close()
+
+
 def test_most_sizes_share_a_list(rows, tmp_path):
     _, exported = rows
     exported.save(tmp_path / "model.whet")

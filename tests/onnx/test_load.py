@@ -84,6 +84,36 @@ def test_a_trace_of_it_has_eagers_bits_at_all_sizes_and_replays():
     assert "replayed" in str(traced.explain()) and "refus" not in str(traced.explain())
 
 
+HELD = """
+net (float[2, 4] x) => (float[2, 4] y)
+<bool yes = {1}, float[2] scales = {1, 2}, int64[1] zero = {0}, int64[1] four = {4},
+ int64[1] one = {1}>
+{
+  half = Constant <value = float {0.5}> ()
+  size = Shape (x)
+  ones = ConstantOfShape <value = float[1] {1.5}> (size)
+  h = Mul (x, half)
+  both = And (yes, yes)
+  branched = If (both) <
+    then_branch = a () => (float[2, 4] p) { c = Constant <value = float {3}> ()  p = Add (h, c) },
+    else_branch = b () => (float[2, 4] q) { q = Identity (h) }>
+  wide = Resize <mode = "linear"> (branched, , scales)
+  cut = Slice (wide, zero, four, one)
+  y = Add (cut, ones)
+}
+"""
+
+
+def test_tensors_of_nodes_are_no_strangers_to_a_trace_and_an_export():
+    model, x = whet.onnx.load(of_text(HELD)), whet.randn(2, 4)
+    traced = whet.jit.trace(model, strict=True)
+    exported = whet.export(model, x)
+    for _ in range(4):
+        for made in (traced(x), exported(x)):
+            assert made.detach().numpy().tobytes() == model(x).detach().numpy().tobytes()
+    assert "half" not in model.state_dict() and not list(model.parameters())
+
+
 def test_it_trains_and_its_state_is_kept():
     model, other = whet.onnx.load(net()), whet.onnx.load(net())
     x, y = whet.randn(16, 4), whet.zeros(16, 2)

@@ -41,6 +41,7 @@ from ...program.misses import broken
 from ...program.steady import Steady
 from ...program.tape_entries import TapeEntries
 from ..layouts import layouts
+from .launchable import launchable
 from .level_parts import ALIGN, REFUSED, Base, Kernel, LevelProgram, Place, Step, Stop
 
 # what nodes without an op are called in errors
@@ -133,13 +134,15 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
     with np.errstate(all="ignore"), haste.form("full"):
         b = LevelBuilder(passed, values)
         steps = b.steps()
-        refused = [
-            (s.node.op.name if s.node.op is not None else SAID[s.node.kind], s.node.line)
-            for s in steps
-            if type(s) is Called and not does_nothing(b, s.node, values)
+        called = [
+            s.node for s in steps if type(s) is Called and not does_nothing(b, s.node, values)
         ]
-        if refused:
-            return REFUSED._replace(refused=refused)
+        if called:
+            again = launchable(g, {o for n in called for o in n.outs}, values)
+            if again is not None:
+                return built(again, constants)
+            return REFUSED._replace(refused=[
+                (n.op.name if n.op is not None else SAID[n.kind], n.line) for n in called])
         return Writer(b, steps, given, values, results).level()
 
 

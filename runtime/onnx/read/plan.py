@@ -3,6 +3,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...tensor import Tensor
 from ..errors import OnnxError
 from .definition import Call, Operator
 
@@ -76,6 +77,16 @@ class Plan:
         for step in self.steps:
             step(slots)
         return [slots[i] if i >= 0 else None for i in self.outputs]
+
+    def held(self) -> list[Tensor]:
+        """The tensors among constants and attributes, of graphs inside of this one, too."""
+        found = [value for _, value in self.constants if isinstance(value, Tensor)]
+        for step in self.steps:
+            found += [value for value in step.settings.values() if isinstance(value, Tensor)]
+            inner = [plan for _, plan, _ in step.bodies]
+            inner += [step.run.plan] if isinstance(step.run, OfFunction) else []
+            found += [x for plan in inner for x in plan.held()]
+        return found
 
 
 class Bound:

@@ -30,11 +30,13 @@ def as_pairs(a: np.ndarray) -> np.ndarray:
 
 def type_of_pairs(t: Type) -> Type:
     """The type of what a model is given, or gives, for a value."""
-    return Type(_real(t).dtype, (*t.shape, 2)) if is_complex(t) else t
+    return Type.of_expressions(_real(t).dtype, (*t.shape, 2)) if is_complex(t) else t
 
 
 def _real(t: Type) -> Type:
-    return Type(np.empty((), t.dtype).real.dtype, t.shape) if is_complex(t) else t
+    if not is_complex(t):
+        return t
+    return Type.of_expressions(np.empty((), t.dtype).real.dtype, t.shape)
 
 
 def split(b: GraphBuilder, x: Value) -> Pair:

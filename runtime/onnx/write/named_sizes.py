@@ -235,9 +235,7 @@ class Recordings:
         shape = self.one([t.shape for t in ts], "a size")
         if all(isinstance(n, int) for n in shape):
             return ts[0]
-        made = object.__new__(Type)
-        made.dtype, made.shape, made.strides = ts[0].dtype, shape, ts[0].strides
-        return made
+        return Type.of_expressions(ts[0].dtype, shape)
 
     def node(self, *ns: Node) -> Node:
         """A node."""

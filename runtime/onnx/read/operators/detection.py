@@ -65,7 +65,7 @@ def roi_align(x: Tensor, rois: Tensor, batch_indices: Tensor, shift: float, mode
         rows = y1 + step_y * (np.arange(height)[:, None] + (np.arange(ny) + 0.5) / ny)
         columns = x1 + step_x * (np.arange(width)[:, None] + (np.arange(nx) + 0.5) / nx)
         grid = np.broadcast_arrays(rows[:, :, None, None], columns[None, None])
-        y, z = (whet.from_numpy(np.ascontiguousarray(g).reshape(1, -1)).to(x.dtype) for g in grid)
+        y, z = (whet.tensor(np.ascontiguousarray(g).reshape(1, -1)).to(x.dtype) for g in grid)
         shape = [1, x.shape[1], height, ny, width, nx]
         found.append(averaged(x[i:i + 1], y, z, mode == "max", shape,
                               whet.tensor(float(ny * nx), dtype=x.dtype)))

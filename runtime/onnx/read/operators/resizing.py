@@ -77,14 +77,14 @@ def resized(x: Tensor, dim: int, axis: Axis, style: Style) -> Tensor:
         if style.nearest not in NEAREST:
             raise OnnxError(f"there is no nearest_mode {style.nearest!r}")
         index = np.clip(NEAREST[style.nearest](at), 0, axis.before - 1)
-        found = whet.index_select(x, dim, whet.from_numpy(index.astype(np.int64)))
+        found = whet.index_select(x, dim, whet.tensor(index.astype(np.int64)))
     else:
         found = mixed(x, dim, axis, style, at)
     outside = (at < 0) | (at > axis.before - 1)
     if style.coordinates == "tf_crop_and_resize" and outside.any():
         view = [-1 if i == dim else 1 for i in range(x.ndim)]
         filler = whet.full((), style.extrapolation, dtype=found.dtype)
-        found = whet.where(whet.from_numpy(outside).reshape(view), filler, found)
+        found = whet.where(whet.tensor(outside).reshape(view), filler, found)
     return found
 
 
@@ -101,11 +101,11 @@ def mixed(x: Tensor, dim: int, axis: Axis, style: Style, at: np.ndarray) -> Tens
     if style.exclude_outside or style.antialias:
         total = share.sum(1, keepdims=True)
         share = share / np.where(total == 0, 1, total)
-    flat = whet.from_numpy(np.clip(index, 0, axis.before - 1).reshape(-1))
+    flat = whet.tensor(np.clip(index, 0, axis.before - 1).reshape(-1))
     parts = whet.index_select(x, dim, flat)
     parts = parts.reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1:])
     view = [1] * dim + list(index.shape) + [1] * (x.ndim - dim - 1)
-    return whet.sum(parts * whet.from_numpy(share).reshape(view).to(x.dtype), dim + 1)
+    return whet.sum(parts * whet.tensor(share).reshape(view).to(x.dtype), dim + 1)
 
 
 def fast(x: Tensor, axes: dict[int, Axis], style: Style) -> Tensor | None:

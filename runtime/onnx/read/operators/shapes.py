@@ -255,7 +255,7 @@ def padded(data: Tensor, before_after: list[int], mode: str, value: Any) -> Tens
         if before or after:
             places = np.pad(np.arange(length), (max(before, 0), max(after, 0)), _MODES[mode])
             places = places[max(-before, 0):len(places) - max(-after, 0)]
-            data = whet.index_select(data, axis, whet.from_numpy(places))
+            data = whet.index_select(data, axis, whet.tensor(places))
     return data
 
 

@@ -72,7 +72,7 @@ def cosines(size: int, periodic: int, factors: list[float], code: int) -> Any:
     whole_turn = size if periodic else max(size - 1, 1)
     angle = np.arange(size) * (2 * math.pi / whole_turn)
     values = sum(f * np.cos(i * angle) for i, f in enumerate(factors))
-    return cast_to(whet.from_numpy(np.asarray(values, np.float64)), code)
+    return cast_to(whet.tensor(np.asarray(values, np.float64)), code)
 
 
 @operator("HannWindow")
@@ -107,4 +107,4 @@ def mel_weight_matrix(bins: Int, dft_length: Int, sample_rate: Int, lowest: Numb
         if right > centre:
             fall = np.arange(centre, right)
             found[fall, i] = (right - fall) / (right - centre)
-    return cast_to(whet.from_numpy(found), output_datatype)
+    return cast_to(whet.tensor(found), output_datatype)
