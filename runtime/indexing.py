@@ -140,8 +140,9 @@ def strided(a, shape, strides, offset=0):
     size = a.itemsize
     strides = tuple(s * size for s in strides)
     if prod(shape) == 0:
-        return (a.reshape(-1)[:0].reshape(shape) if a.size == 0 else
-                a[(slice(0, 0),) * a.ndim or ...].reshape(-1)[:0].reshape(shape))
+        part = a if a.size == 0 else a[(slice(0, 0),) * a.ndim or ...]
+        # Who asks is told the strides that were wanted, though there is nothing in memory.
+        return np.lib.stride_tricks.as_strided(part.reshape(-1)[:0].reshape(shape), shape, strides)
     root = a
     while isinstance(root.base, np.ndarray):
         root = root.base

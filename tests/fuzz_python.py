@@ -309,6 +309,8 @@ class Side:
 
     def call(self, given):
         """What a call comes to, and what it leaves in its arguments and in the module."""
+        import whet
+        whet.manual_seed(0)                  # of weights that are made between calls
         exec(given["between"], self.space)
         args = [eval(given[name], self.space) for name in ARGUMENTS]
         scope = {**self.space, "f": self.f, "given": args, "NAMES": ARGUMENTS}

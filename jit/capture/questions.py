@@ -127,6 +127,13 @@ class Questions(registry.Observer):
         if not is_from_here or owner is not None and what != "history":
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
 
+    def freed(self, node: Any) -> None:
+        """A backward has dropped what a node had saved. A replay does not drop what was saved
+        before it."""
+        if node.released and node.seq < self.first:
+            self.refuse(Memory("it goes back through a graph that was made before the call, "
+                               "and frees it"))
+
     def handed_out(self, t: Base) -> None:
         """Somebody gets the memory of a tensor as a storage, of which no question is noted."""
         if not ours(sys._getframe(3)):

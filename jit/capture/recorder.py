@@ -117,6 +117,7 @@ class Recorder(Writes):
         # where code is tried (control_flow.py): what stops it, and the first value that is its own
         self.trying: Callable[[object], NoReturn] | None = None
         self.since = 0
+        self.first = 0                       # the run's place among all nodes of histories
 
     # ---- values ----------------------------------------------------------------------------------
     def value(self, t: Base) -> int:

@@ -33,8 +33,9 @@ DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64)}
 
 
 def varies(v: object) -> bool:
-    """Is this a number that a recording can take from outside at each call?"""
-    return type(v) is float or type(v) is int and -SAFE <= v <= SAFE
+    """Is this a number that a recording can take from outside at each call? A NaN may be looked
+    for by identity, which nothing that stands for it has."""
+    return type(v) is float and v == v or type(v) is int and -SAFE <= v <= SAFE
 
 
 def tensor_of(v: float) -> Base:

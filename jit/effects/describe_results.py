@@ -190,6 +190,8 @@ class Results:
         n = self.rec.value(x)
         if x._extra or named(x):
             raise Refused(Returns(f"a tensor with {'hooks' if x._extra else 'attributes'}"))
+        if x._grad is not None and not x.requires_grad:
+            raise Refused(Returns("a tensor with a gradient that requires none"))
         history = self.history(x) if x.requires_grad else None
         recipe: Recipe
         recipe = (MadeTensor(n, x._rg, history) if x._base is None else MadeView(
@@ -202,7 +204,7 @@ class Results:
     def history(self, x: Any) -> History:
         """What gradients find behind a result."""
         if x._node is None:
-            return Leaf()
+            return Leaf(None if x._grad is None else self.tensor(x._grad))
         if used_up(x, self.first):
             freed = Freed(FreedEnd(x._node, self.first, self.source_of_edge))
             self.freed.append((freed, x))

@@ -49,14 +49,18 @@ class History:
 
 
 class Leaf(History):
-    """Nothing: the run made a leaf."""
-    __slots__ = ()
+    """Nothing: the run made a leaf, with the gradient that a backward of the run has given it."""
+    __slots__ = ("grad",)
+
+    def __init__(self, grad: Recipe | None):
+        self.grad = grad
 
     def attach(self, t: Any, making: Making) -> None:
-        pass
+        if self.grad is not None:
+            t._grad = self.grad.build(making)
 
     def same(self, other: Any, runs: Runs) -> bool:
-        return type(other) is Leaf
+        return type(other) is Leaf and runs.recipes(self.grad, other.grad)
 
 
 class LiveEnd(History):

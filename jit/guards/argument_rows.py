@@ -85,7 +85,7 @@ class ArgumentRows:
     def constant(self, i: int, x: Any, path: Path) -> None:
         """An object that must be as it was, the numbers in it that vary aside."""
         t, kind = self.t, type(x)
-        if kind is float:
+        if kind is float and x == x:
             self.row(L.FLOAT, i, *struct.unpack("<q", struct.pack("<d", x)))
         elif kind is int and -1 << 63 <= x < 1 << 63:
             self.row(L.INT, i, x)
@@ -100,7 +100,8 @@ class ArgumentRows:
         elif kind is dict and all(type(key) is str for key in x):
             start = self.parts(x, path)
             self.row(L.DICT, i, len(x), start, *[t.id(key) for key in x])
-        elif x is None or x is True or x is False or x is ... or isinstance(x, dtypes.dtype) \
+        elif x is None or x is True or x is False or x is ... or kind is float \
+                or isinstance(x, dtypes.dtype) \
                 or id(x) in self.r.world.seen:
             self.row(L.SAME, i, t.id(x))
         else:

@@ -29,12 +29,38 @@ def exact(x: float | complex) -> str:
     return repr(x) if x == x else f"{x!r} ({struct.pack('<2d', x.real, x.imag).hex()})"
 
 
+class Itself:
+    """Stands for an object that equals none but itself, among what is compared."""
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Itself and other.of is self.of
+
+    def __repr__(self) -> str:
+        return repr(self.of)
+
+
+def one_number(x: Any) -> Any:
+    """A number as something that equals what stands for the same one. A NaN is no other NaN: what
+    looks for one in a list or a dict finds that very object."""
+    if x != x:
+        return Itself(x)
+    return exact(x) if type(x) in (float, complex) else x.tobytes()
+
+
 def equal(a: Any, b: Any) -> bool:
-    """Are two objects the same number or text? Numbers are compared to the bit."""
+    """Are two objects the same number or text? Numbers are compared to the bit, and a NaN is the
+    same as itself alone."""
     if type(a) is not type(b):
         return False
     if type(a) in (float, complex):
-        return exact(a) == exact(b)
+        return bool(one_number(a) == one_number(b))
     if type(a) in PLAIN:
         return bool(a == b)
     if type(a) is tuple:

@@ -21,7 +21,7 @@ from ..capture.tensor_sources import DataOf
 from ..capture.varying_numbers import tensor_of, varies
 from ..capture.writes import counters
 from ..report.reasons import Memory, Settings
-from .immutable_types import PLAIN, exact
+from .immutable_types import PLAIN, one_number
 from .instances import attributes
 from .number_paths import Branch, Path, is_record, parts
 from .tensor_facts import Look, look, named
@@ -80,7 +80,7 @@ class Given:
         if t in PLAIN:
             if branch is not None and branch.is_number and varies(x) and len(self.numbers) < MOST:
                 return self.number(path, x)
-            return t, exact(x) if t in (float, complex) else x
+            return t, one_number(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
             i = self.box(x) if t is not tuple or x else None         # (the empty tuple is one)
             if i is not None:
@@ -105,7 +105,7 @@ class Given:
         if t is range:
             return t, x.start, x.stop, x.step
         if isinstance(x, np.generic):
-            return t, x.dtype, x.tobytes()
+            return t, x.dtype, one_number(x)
         if is_record(x):
             self.others.append(t)
             i = self.box(x)

@@ -112,6 +112,13 @@ def run(roots, gradients, keep, create, targets=None, accumulate=True, level=Non
         end()                       # again: an interrupt may come in the midst of it
 
 
+def _release(node, observers):
+    """Drop what a node has saved."""
+    node.release()
+    for o in observers:
+        o.freed(node)
+
+
 def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
     """Take the gradients through the nodes, newest first, and finish the leaves."""
     captured, state = {}, modes.state
@@ -149,7 +156,7 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
         if state.anomaly:
             _check_nan(node, results)
         if not keep:
-            node.release()
+            _release(node, state.observers)
         for e, r in zip(node.edges, results):
             if r is None or e is None:
                 continue

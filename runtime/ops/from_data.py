@@ -428,7 +428,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 def from_numpy(ndarray):
     """A tensor over the memory of a NumPy array: each sees the other's writes."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {ndarray.__class__.__name__})")
     array = memory_of(ndarray)
     d = dtypes.from_numpy(array.dtype)
     if array.dtype != d.np:

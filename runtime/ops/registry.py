@@ -297,6 +297,9 @@ class Observer:
         """The op that runs has made these. (What it saves may be packed by hooks, which see
         them.)"""
 
+    def freed(self, node):
+        """A backward has gone through a node, and dropped what the node had saved."""
+
     def read(self, setting):
         """Somebody asks for a setting; `setting()` is what it is."""
 

@@ -13,6 +13,9 @@ moment, and at the end every yielded value once more.
 """
 import contextlib
 import dataclasses
+import decimal
+import enum
+import fractions
 import functools
 import hashlib
 import importlib
@@ -34,7 +37,8 @@ FILES = (
     "names acting_objects ends_and_turns numbers aliases training callers outside streams more "
     "everyday asides sayings beneath several_places arrays transforms state origins "
     "containers_of_numbers unnamed_methods unseen_calls memory_of_arrays "
-    "methods_of_numbers wanted papers asked_functions let_go").split()
+    "methods_of_numbers wanted papers asked_functions let_go kinds_of_numbers "
+    "changes_of_modules").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 Box = types.SimpleNamespace
@@ -135,7 +139,7 @@ def freeze(v):
         return type(v).__name__, bits(np.asarray(v))
     if v is None or isinstance(v,
                                (bool, int, str, bytes, bytearray, type, whet.dtype, whet.device,
-                                range, slice)):
+                                range, slice, decimal.Decimal, fractions.Fraction, enum.Enum)):
         return type(v).__name__, str(v)
     if isinstance(v, dict):
         return type(v).__name__, [(freeze(k), freeze(e)) for k, e in v.items()]

@@ -47,6 +47,20 @@ def an_object_says_what_array_it_is():
     return f, calls
 
 
+@trap
+def an_array_without_elements():
+    """The strides of what is shown of it."""
+    def f(x, n):
+        part = x[n:]
+        a = part.detach().numpy()
+        y = whet.from_numpy(a)
+        return y, y.stride(), a.strides
+    def calls(f):
+        for n in (2, 2, 2, 0, 0, 3):
+            yield f(ramp(1).expand(2, 3), n), f(ramp(2, 3), n), f(ramp(3, 2).T, n)
+    return f, calls
+
+
 # ---- storages ------------------------------------------------------------------------------------
 @trap
 def storages_are_compared():

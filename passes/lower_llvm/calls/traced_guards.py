@@ -257,6 +257,8 @@ class Argument:
         f.cbr(f.cmp("eq", v, self.value), "yes", "no")
         f.label("any_float")
         self.is_exactly("PyFloat_Type")
+        x = g.ld(o, FLOAT_VALUE, "double")
+        f.bail(f.cmp("uno", x, x), "no")     # A NaN may be looked for by identity.
         _put(f, self.leaves, self.value, o)
         f.br("yes")
         f.label("any_int")
