@@ -71,7 +71,7 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "amp": ".amp", "distributions": ".distributions", "quantize": ".jit.quantize",
          "testing": ".testing", "compiler": ".compiler", "library": ".library", "masked": ".masked",
          "types": ".types", "return_types": ".return_types", "distributed": ".distributed",
-         "version": ".version"}
+         "version": ".version", "xpu": ".absent", "mps": ".absent"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",
@@ -92,6 +92,10 @@ def __getattr__(name):
                 raise
     if name in _FROM:
         return getattr(importlib.import_module("." + _FROM[name], __name__), name)
+    if name.startswith("_foreach_"):
+        from .ops.lists import function
+        if found := function(name):
+            return found
     if name.endswith("Tensor"):
         from .typed import TYPES
         if name in TYPES:

@@ -379,6 +379,14 @@ EXACT = {
     "global_unstructured.parameters": "Iterable[tuple[Module, str]]",
     "global_unstructured.importance_scores": "Any",
     "ln_structured.n": "float | str",
+    "LnStructured.n": "float | str",
+    **{
+        f"{name}.amount": "int | float"
+        for name in ("RandomUnstructured", "RandomStructured", "LnStructured")
+    },
+    **{f"{name}.dim": "int" for name in ("RandomStructured", "LnStructured")},
+    **{f"compute_mask.{name}": "Tensor" for name in ("t", "default_mask")},
+    **{f"prune.{name}": "Tensor" for name in ("t", "default_mask")},
     **{
         f"{name}.amount": "int | float"
         for name in ("l1_unstructured", "random_unstructured", "ln_structured", "random_structured")

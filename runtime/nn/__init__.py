@@ -1,7 +1,7 @@
 """Layers, losses and models: `whet.nn`."""
 # ruff: noqa: F401, F403
 from .. import declarations
-from . import functional, init, modules, parallel, utils
+from . import functional, grad, init, modules, parallel, utils
 from .activation import *
 from .adaptive import *
 from .attention import *

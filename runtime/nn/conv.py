@@ -147,7 +147,7 @@ class Conv3d(_Conv):
         return F.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
-class _ConvTranspose(_ConvNd):
+class _ConvTransposeNd(_ConvNd):
     transposed = True
     function = "conv_transpose2d"
 
@@ -183,17 +183,17 @@ class _ConvTranspose(_ConvNd):
         return tuple(size - low for size, low in zip(sizes, least))
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of Conv1d with respect to its input, as a layer."""
     dims, function = 1, "conv_transpose1d"
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """The gradient of Conv2d with respect to its input, as a layer."""
     dims, function = 2, "conv_transpose2d"
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     """The gradient of Conv3d with respect to its input, as a layer."""
     dims, function = 3, "conv_transpose3d"
 

@@ -5,7 +5,7 @@ from .layer import Layer, layer
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"]
 
 
-class _Dropout(Layer):
+class _DropoutNd(Layer):
     shown = "p inplace"
 
     def prepare(self):
@@ -17,7 +17,7 @@ class _Dropout(Layer):
 
 
 @layer()
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Zero each element with probability p, and scale the rest by 1 / (1 - p); the identity in
     eval mode."""
     p: float = 0.5
@@ -28,7 +28,7 @@ class Dropout(_Dropout):
 
 
 @layer()
-class Dropout1d(_Dropout):
+class Dropout1d(_DropoutNd):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
     p: float = 0.5
     inplace: bool = False
@@ -38,7 +38,7 @@ class Dropout1d(_Dropout):
 
 
 @layer()
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """Dropout of whole channels of (N, C, H, W)."""
     p: float = 0.5
     inplace: bool = False
@@ -48,7 +48,7 @@ class Dropout2d(_Dropout):
 
 
 @layer()
-class Dropout3d(_Dropout):
+class Dropout3d(_DropoutNd):
     """Dropout of whole channels of (N, C, D, H, W)."""
     p: float = 0.5
     inplace: bool = False
@@ -58,7 +58,7 @@ class Dropout3d(_Dropout):
 
 
 @layer()
-class AlphaDropout(_Dropout):
+class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean and variance of SELU networks."""
     p: float = 0.5
     inplace: bool = False
@@ -68,7 +68,7 @@ class AlphaDropout(_Dropout):
 
 
 @layer()
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels."""
     p: float = 0.5
     inplace: bool = False

@@ -221,3 +221,19 @@ def linear_(weight, bias):
 for _name, _fn in list(globals().items()):
     if inspect.isfunction(_fn) and _fn.__module__ == __name__ and not _name.startswith("_"):
         globals()[_name] = _guard(_fn)
+
+
+def _under_its_old_name(function):
+    def old(*args, **kwargs):
+        warn(f"`nn.init.{old.__name__}` is now deprecated in favor of "
+             f"`nn.init.{function.__name__}`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+    old.__name__ = old.__qualname__ = function.__name__.rstrip("_")
+    old.__doc__ = f"The old name of `{function.__name__}`."
+    return old
+
+
+uniform, normal, constant, eye, dirac, sparse, orthogonal = map(_under_its_old_name, (
+    uniform_, normal_, constant_, eye_, dirac_, sparse_, orthogonal_))
+xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal = map(_under_its_old_name, (
+    xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_))

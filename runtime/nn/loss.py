@@ -40,6 +40,10 @@ class _Loss(Layer):
             self.reduction = old
 
 
+class _WeightedLoss(_Loss):
+    """A loss with a weight for each class."""
+
+
 @layer("l1_loss", "input, target")
 class L1Loss(_Loss):
     """|input - target|"""
@@ -78,7 +82,7 @@ class HuberLoss(_Loss):
 
 
 @layer("nll_loss", "input, target")
-class NLLLoss(_Loss):
+class NLLLoss(_WeightedLoss):
     """-input[target], for log-probabilities."""
     weight: Buffer = None
     size_average: bool | None = None
@@ -92,7 +96,7 @@ class NLLLoss2d(NLLLoss):
 
 
 @layer("cross_entropy", "input, target")
-class CrossEntropyLoss(_Loss):
+class CrossEntropyLoss(_WeightedLoss):
     """Negative log-likelihood of classes (indices or probabilities) given logits."""
     weight: Buffer = None
     size_average: bool | None = None
@@ -103,7 +107,7 @@ class CrossEntropyLoss(_Loss):
 
 
 @layer("binary_cross_entropy", "input, target")
-class BCELoss(_Loss):
+class BCELoss(_WeightedLoss):
     """Binary cross entropy of probabilities."""
     weight: Buffer = None
     size_average: bool | None = None
@@ -172,7 +176,7 @@ class MultiLabelMarginLoss(_Loss):
 
 
 @layer("multilabel_soft_margin_loss", "input, target")
-class MultiLabelSoftMarginLoss(_Loss):
+class MultiLabelSoftMarginLoss(_WeightedLoss):
     """Mean binary cross entropy of logits over the classes."""
     weight: Buffer = None
     size_average: bool | None = None
@@ -189,7 +193,7 @@ class SoftMarginLoss(_Loss):
 
 
 @layer("multi_margin_loss", "input, target")
-class MultiMarginLoss(_Loss):
+class MultiMarginLoss(_WeightedLoss):
     """max(0, margin - input[target] + input[i])^p over the other classes i."""
     p: int = 1
     margin: float = 1.0

@@ -11,10 +11,16 @@ _PLACES = {
     "pooling": "pooling", "rnn": "rnn", "sparse": "sparse", "transformer": "attention",
     "upsampling": "shape", "utils": "tuples"}
 
+# What PyTorch has beside its activations, and whet beside attention.
+_ALSO = {"activation": ("MultiheadAttention",)}
+
 __path__: list = []                     # lets the places be imported as submodules
 for _name, _place in _PLACES.items():
     sys.modules[f"{__name__}.{_name}"] = globals()[_name] = importlib.import_module(
         f"..{_place}", __name__)
+for _name, _classes in _ALSO.items():
+    for _class in _classes:
+        setattr(globals()[_name], _class, getattr(globals()["transformer"], _class))
 
 
 def __getattr__(name):

@@ -32,7 +32,7 @@ def _reset_affine(module):
         init.zeros_(module.bias)
 
 
-class _Norm(Module):
+class _NormBase(Module):
     """What batch and instance norm share: affine parameters and running statistics."""
     _version = 2
     ndims = ()                 # the ranks of input that are accepted, and how the error names them
@@ -86,7 +86,7 @@ class _Norm(Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
-class _BatchNorm(_Norm):
+class _BatchNorm(_NormBase):
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
                  device=None, dtype=None, *, bias=True):
@@ -156,7 +156,7 @@ class SyncBatchNorm(_BatchNorm):
         return module
 
 
-class _InstanceNorm(_Norm):
+class _InstanceNorm(_NormBase):
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False,
                  track_running_stats=False, device=None, dtype=None, *, bias=True):

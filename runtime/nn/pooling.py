@@ -12,29 +12,33 @@ class _Pool(Layer):
             self.stride = self.kernel_size
 
 
-class _MaxPool(_Pool):
+class _MaxPoolNd(_Pool):
     shown = "kernel_size stride padding dilation ceil_mode"
 
 
-class _AvgPool(_Pool):
+class _AvgPoolNd(_Pool):
     shown = "kernel_size stride padding"
 
 
-class _LPPool(Layer):
+class _LPPoolNd(Layer):
     shown = "norm_type kernel_size stride ceil_mode"
 
 
-class _MaxUnpool(_Pool):
+class _MaxUnpoolNd(_Pool):
     shown = "kernel_size stride padding"
 
 
-class _AdaptiveMaxPool(Layer):
+class _AdaptiveMaxPoolNd(Layer):
     shown = "output_size"
+
+
+class _AdaptiveAvgPoolNd(Layer):
+    pass
 
 
 def _max_pool(n):
     @layer(f"max_pool{n}d")
-    class MaxPool(_MaxPool):
+    class MaxPool(_MaxPoolNd):
         kernel_size: Any
         stride: Any = None
         padding: Any = 0
@@ -47,7 +51,7 @@ def _max_pool(n):
 def _avg_pool(n):
     if n == 1:
         @layer("avg_pool1d")
-        class AvgPool(_AvgPool):
+        class AvgPool(_AvgPoolNd):
             kernel_size: Any
             stride: Any = None
             padding: Any = 0
@@ -60,7 +64,7 @@ def _avg_pool(n):
                     setattr(self, name, ntuple(getattr(self, name), 1))
     else:
         @layer(f"avg_pool{n}d")
-        class AvgPool(_AvgPool):
+        class AvgPool(_AvgPoolNd):
             kernel_size: Any
             stride: Any = None
             padding: Any = 0
@@ -72,7 +76,7 @@ def _avg_pool(n):
 
 def _lp_pool(n):
     @layer(f"lp_pool{n}d")
-    class LPPool(_LPPool):
+    class LPPool(_LPPoolNd):
         norm_type: float
         kernel_size: Any
         stride: Any = None
@@ -82,7 +86,7 @@ def _lp_pool(n):
 
 def _max_unpool(n):
     @layer()
-    class MaxUnpool(_MaxUnpool):
+    class MaxUnpool(_MaxUnpoolNd):
         kernel_size: Any
         stride: Any = None
         padding: Any = 0
@@ -96,7 +100,7 @@ def _max_unpool(n):
 
 def _adaptive_max_pool(n):
     @layer(f"adaptive_max_pool{n}d")
-    class AdaptiveMaxPool(_AdaptiveMaxPool):
+    class AdaptiveMaxPool(_AdaptiveMaxPoolNd):
         output_size: Any
         return_indices: bool = False
     return AdaptiveMaxPool
@@ -104,7 +108,7 @@ def _adaptive_max_pool(n):
 
 def _adaptive_avg_pool(n):
     @layer(f"adaptive_avg_pool{n}d")
-    class AdaptiveAvgPool(Layer):
+    class AdaptiveAvgPool(_AdaptiveAvgPoolNd):
         output_size: Any
     return AdaptiveAvgPool
 

@@ -4,8 +4,10 @@ import numbers
 import whet
 
 __all__ = [
-    "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured",
-    "ln_structured", "random_structured", "random_unstructured", "remove"]
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity",
+    "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured",
+    "remove"]
 
 
 class _Apply:
@@ -78,80 +80,201 @@ def _state(module, name):
     return value, whet.ones_like(value) if mask is None else mask
 
 
+class BasePruningMethod:
+    """A way to prune. A subclass says in `compute_mask` which entries stay; its `PRUNING_TYPE` says
+    what it is shown of a tensor that is pruned already: the entries that are left ("unstructured"),
+    the channels along `dim` in which any is left ("structured"), or all of it ("global").
+
+    >>> import whet
+    >>> from whet.nn.utils import prune
+    >>> class EverySecond(prune.BasePruningMethod):
+    ...     PRUNING_TYPE = "unstructured"
+    ...     def compute_mask(self, t, default_mask):
+    ...         mask = default_mask.clone()
+    ...         mask.view(-1)[::2] = 0
+    ...         return mask
+    >>> layer = whet.nn.Linear(4, 1)
+    >>> _ = EverySecond.apply(layer, "weight")
+    >>> layer.weight_mask
+    tensor([[0., 1., 0., 1.]])
+    """
+    PRUNING_TYPE = "unstructured"
+    dim = -1
+
+    def compute_mask(self, t, default_mask):
+        """The mask for a tensor, of which `default_mask` is the mask so far."""
+        raise NotImplementedError
+
+    @classmethod
+    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+        """Prune the parameter `name` of a module. Returns the method."""
+        method = cls(*args, **kwargs)
+        value, alive = _state(module, name)
+        scores = value if importance_scores is None else importance_scores
+        if scores.shape != value.shape:
+            raise AssertionError("importance_scores should have the same shape as parameter "
+                                 f"{name} of {module}")
+        _with_mask(module, name, method._mask(scores.detach(), alive))
+        return method
+
+    def prune(self, t, default_mask=None, importance_scores=None):
+        """A tensor with what is pruned set to 0."""
+        alive = whet.ones_like(t) if default_mask is None else default_mask
+        scores = t if importance_scores is None else importance_scores
+        return t * self._mask(scores.detach(), alive).to(t.dtype)
+
+    def _mask(self, scores, alive):
+        """The mask by scores, on top of one."""
+        shown = self._shown(alive)
+        if shown is None:
+            return self.compute_mask(scores, alive)
+        out = alive.clone()
+        out[shown] = self.compute_mask(scores[shown], alive[shown]).to(out.dtype)
+        return out
+
+    def _shown(self, alive):
+        """The places of what is left, or None for all."""
+        if self.PRUNING_TYPE == "unstructured":
+            left = alive != 0
+            return None if left.all() else left
+        if self.PRUNING_TYPE == "structured":
+            dim = self.dim % alive.ndim
+            left = (alive != 0).movedim(dim, 0).reshape(alive.shape[dim], -1).any(1)
+            return None if left.all() else (slice(None),) * dim + (left,)
+        if self.PRUNING_TYPE == "global":
+            return None
+        raise ValueError(f"Unrecognized PRUNING_TYPE {self.PRUNING_TYPE}")
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing (but adds the mask)."""
+
+    def compute_mask(self, t, default_mask):
+        return default_mask
+
+
+class RandomUnstructured(BasePruningMethod):
+    """Prunes entries at random."""
+
+    def __init__(self, amount):
+        _amount(amount, amount)
+        self.amount = amount
+
+    def _scores(self, t):
+        """The lowest of them are pruned."""
+        return whet.rand(t.shape)
+
+    def compute_mask(self, t, default_mask):
+        return _lowest(self._scores(t), default_mask, _amount(self.amount, t.numel()))
+
+
+class L1Unstructured(RandomUnstructured):
+    """Prunes the entries of least magnitude."""
+
+    def _scores(self, t):
+        return t.abs()
+
+
+class RandomStructured(BasePruningMethod):
+    """Prunes whole channels along `dim`, at random."""
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount, dim=-1):
+        _amount(amount, amount)
+        self.amount, self.dim = amount, dim
+
+    def _scores(self, t):
+        """One for each channel. The lowest are pruned."""
+        return whet.rand(t.shape[self.dim])
+
+    def compute_mask(self, t, default_mask):
+        if t.ndim < 2:
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. Found tensor "
+                f"of shape {tuple(t.shape)} with {t.ndim} dims")
+        channels = t.shape[self.dim]
+        keep = _lowest(self._scores(t), whet.ones(channels), _amount(self.amount, channels))
+        shape = [1] * t.ndim
+        shape[self.dim] = channels
+        return default_mask * keep.reshape(shape).to(default_mask.dtype)
+
+
+class LnStructured(RandomStructured):
+    """Prunes the channels along `dim` of least n-norm."""
+
+    def __init__(self, amount, n, dim=-1):
+        super().__init__(amount, dim)
+        self.n = n
+
+    def _scores(self, t):
+        return t.movedim(self.dim, 0).reshape(t.shape[self.dim], -1).norm(self.n, dim=1)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a mask of one's own."""
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask):
+        self.own = mask
+
+    def compute_mask(self, t, default_mask):
+        return default_mask * self.own.to(default_mask.dtype)
+
+
 def identity(module, name):
     """Prune nothing (but add the mask)."""
-    return _with_mask(module, name, whet.ones_like(getattr(module, name).detach()))
+    Identity.apply(module, name)
+    return module
 
 
 def random_unstructured(module, name, amount):
     """Prune elements at random."""
-    value, alive = _state(module, name)
-    n = int(alive.sum().item())
-    return _with_mask(module, name, _lowest(whet.rand(value.shape), alive, _amount(amount, n)))
+    RandomUnstructured.apply(module, name, amount)
+    return module
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
     """Prune the elements of least magnitude."""
-    value, alive = _state(module, name)
-    scores = value if importance_scores is None else importance_scores
-    n = int(alive.sum().item())
-    return _with_mask(module, name, _lowest(scores.abs(), alive, _amount(amount, n)))
-
-
-def _structured(module, name, amount, dim, score):
-    value, alive = _state(module, name)
-    if value.ndim < 2:
-        raise ValueError(
-            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
-            f"shape {tuple(value.shape)} with {value.ndim} dims")
-    dim %= value.ndim
-    rest = [d for d in range(value.ndim) if d != dim]
-    channels = (alive != 0).any(dim=rest[0], keepdim=True) if len(rest) == 1 else \
-        (alive != 0).movedim(dim, 0).reshape(value.shape[dim], -1).any(1)
-    keep = _lowest(score(value, dim),
-                   channels.reshape(-1).to(value.dtype),
-                   _amount(amount, int(channels.sum().item())))
-    shape = [1] * value.ndim
-    shape[dim] = value.shape[dim]
-    return _with_mask(module, name, alive * keep.reshape(shape))
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
 
 
 def random_structured(module, name, amount, dim):
     """Prune whole channels along `dim` at random."""
-    return _structured(module, name, amount, dim, lambda v, d: whet.rand(v.shape[d]))
+    RandomStructured.apply(module, name, amount, dim)
+    return module
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
     """Prune the channels along `dim` of least n-norm."""
-    def score(value, d):
-        scores = value if importance_scores is None else importance_scores
-        return scores.movedim(d, 0).reshape(scores.shape[d], -1).norm(n, dim=1)
-    return _structured(module, name, amount, dim, score)
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
 
 
 def custom_from_mask(module, name, mask):
     """Prune by a mask of one's own."""
-    return _with_mask(module, name, mask.to(getattr(module, name).dtype))
+    CustomFromMask.apply(module, name, mask)
+    return module
 
 
-def global_unstructured(parameters,
-                        pruning_method=l1_unstructured,
-                        importance_scores=None,
+# A function that prunes may stand for its method.
+_METHODS = {random_unstructured: RandomUnstructured, l1_unstructured: L1Unstructured}
+
+
+def global_unstructured(parameters, pruning_method=L1Unstructured, importance_scores=None,
                         **kwargs):
     """Prune the least of several (module, name) pairs, taken together."""
     parameters = list(parameters)
-    states = [_state(module, name) for module, name in parameters]
-    scores = [(importance_scores or {}).get(pair, value).abs()
-              for pair, (value, _) in zip(parameters, states)]
-    if pruning_method is random_unstructured:
-        scores = [whet.rand(s.shape) for s in scores]
-    elif pruning_method is not l1_unstructured:
+    method = _METHODS.get(pruning_method, pruning_method)(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
-            "global_unstructured: pruning_method must be l1_unstructured or random_unstructured")
-    alive = whet.cat([a.reshape(-1) for _, a in states])
-    mask = _lowest(whet.cat([s.reshape(-1) for s in scores]),
-                   alive,
-                   _amount(kwargs["amount"], int(alive.sum().item())))
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {method.PRUNING_TYPE}")
+    states = [_state(module, name) for module, name in parameters]
+    scores = [(importance_scores or {}).get(pair, value).detach()
+              for pair, (value, _) in zip(parameters, states)]
+    mask = method._mask(whet.cat([s.reshape(-1) for s in scores]),
+                       whet.cat([alive.reshape(-1) for _, alive in states]))
     at = 0
     for (module, name), (value, _) in zip(parameters, states):
         _with_mask(module, name, mask[at:at + value.numel()].reshape(value.shape))

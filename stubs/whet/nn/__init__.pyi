@@ -61,7 +61,7 @@ from whet.nn.activation import Hardswish as Hardswish
 from whet.nn.activation import Hardtanh as Hardtanh
 from whet.nn.loss import HingeEmbeddingLoss as HingeEmbeddingLoss
 from whet.nn.loss import HuberLoss as HuberLoss
-from whet.nn.linear import Identity as Identity
+from whet.nn.utils.prune import Identity as Identity
 from whet.nn.norm import InstanceNorm1d as InstanceNorm1d
 from whet.nn.norm import InstanceNorm2d as InstanceNorm2d
 from whet.nn.norm import InstanceNorm3d as InstanceNorm3d

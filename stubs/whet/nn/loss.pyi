@@ -21,17 +21,6 @@ class LinearCrossEntropyLoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
-class BCELoss(Module):
-    """Binary cross entropy of probabilities."""
-    weight: Parameter
-    size_average: bool | None
-    reduce: bool | None
-    reduction: str
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
-
 class BCEWithLogitsLoss(Module):
     """Binary cross entropy of logits."""
     weight: Parameter
@@ -64,19 +53,6 @@ class CosineEmbeddingLoss(Module):
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor: ...
     def __call__(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor: ...
-
-class CrossEntropyLoss(Module):
-    """Negative log-likelihood of classes (indices or probabilities) given logits."""
-    weight: Parameter
-    size_average: bool | None
-    ignore_index: int
-    reduce: bool | None
-    reduction: str
-    label_smoothing: float
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class GaussianNLLLoss(Module):
     """Negative log-likelihood of normal samples with a given variance."""
@@ -160,42 +136,6 @@ class MultiLabelMarginLoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
-class MultiLabelSoftMarginLoss(Module):
-    """Mean binary cross entropy of logits over the classes."""
-    weight: Parameter
-    size_average: bool | None
-    reduce: bool | None
-    reduction: str
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
-
-class MultiMarginLoss(Module):
-    """max(0, margin - input[target] + input[i])^p over the other classes i."""
-    p: float
-    margin: float
-    weight: Parameter
-    size_average: bool | None
-    reduce: bool | None
-    reduction: str
-    def __init__(self, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
-
-class NLLLoss(Module):
-    """-input[target], for log-probabilities."""
-    weight: Parameter
-    size_average: bool | None
-    ignore_index: int
-    reduce: bool | None
-    reduction: str
-    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
-
 class PoissonNLLLoss(Module):
     """Negative log-likelihood of Poisson counts."""
     log_input: bool
@@ -254,6 +194,66 @@ class TripletMarginWithDistanceLoss(Module):
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
     def __call__(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
+
+class BCELoss(Module):
+    """Binary cross entropy of probabilities."""
+    weight: Parameter
+    size_average: bool | None
+    reduce: bool | None
+    reduction: str
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class CrossEntropyLoss(Module):
+    """Negative log-likelihood of classes (indices or probabilities) given logits."""
+    weight: Parameter
+    size_average: bool | None
+    ignore_index: int
+    reduce: bool | None
+    reduction: str
+    label_smoothing: float
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class MultiLabelSoftMarginLoss(Module):
+    """Mean binary cross entropy of logits over the classes."""
+    weight: Parameter
+    size_average: bool | None
+    reduce: bool | None
+    reduction: str
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class MultiMarginLoss(Module):
+    """max(0, margin - input[target] + input[i])^p over the other classes i."""
+    p: float
+    margin: float
+    weight: Parameter
+    size_average: bool | None
+    reduce: bool | None
+    reduction: str
+    def __init__(self, p: float = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class NLLLoss(Module):
+    """-input[target], for log-probabilities."""
+    weight: Parameter
+    size_average: bool | None
+    ignore_index: int
+    reduce: bool | None
+    reduction: str
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean') -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class NLLLoss2d(NLLLoss):
     """The old name of NLLLoss."""

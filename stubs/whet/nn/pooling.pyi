@@ -5,6 +5,28 @@ from whet.nn.module import Module
 from whet.tensor import Tensor
 from whet.types import Ints, Shape
 
+class FractionalMaxPool2d(Module):
+    """A max pool over pseudo-random windows."""
+    kernel_size: Ints
+    output_size: Ints | None
+    output_ratio: float | Sequence[float] | None
+    return_indices: bool
+    def __init__(self, kernel_size: Ints, output_size: Ints | None = None, output_ratio: float | Sequence[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
+
+class FractionalMaxPool3d(Module):
+    """A max pool over pseudo-random windows."""
+    kernel_size: Ints
+    output_size: Ints | None
+    output_ratio: float | Sequence[float] | None
+    return_indices: bool
+    def __init__(self, kernel_size: Ints, output_size: Ints | None = None, output_ratio: float | Sequence[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) -> None: ...
+    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
+
 class AdaptiveAvgPool1d(Module):
     """An average pool whose windows are chosen to give `output_size`."""
     output_size: int | Sequence[int | None] | None
@@ -25,28 +47,6 @@ class AdaptiveAvgPool3d(Module):
     """An average pool whose windows are chosen to give `output_size`."""
     output_size: int | Sequence[int | None] | None
     def __init__(self, output_size: int | Sequence[int | None] | None) -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor) -> Tensor: ...
-
-class FractionalMaxPool2d(Module):
-    """A max pool over pseudo-random windows."""
-    kernel_size: Ints
-    output_size: Ints | None
-    output_ratio: float | Sequence[float] | None
-    return_indices: bool
-    def __init__(self, kernel_size: Ints, output_size: Ints | None = None, output_ratio: float | Sequence[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) -> None: ...
-    def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
-    def forward(self, input: Tensor) -> Tensor: ...
-    def __call__(self, input: Tensor) -> Tensor: ...
-
-class FractionalMaxPool3d(Module):
-    """A max pool over pseudo-random windows."""
-    kernel_size: Ints
-    output_size: Ints | None
-    output_ratio: float | Sequence[float] | None
-    return_indices: bool
-    def __init__(self, kernel_size: Ints, output_size: Ints | None = None, output_ratio: float | Sequence[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None) -> None: ...
     def extra_repr(self) -> str: """What stands between the parentheses when the module is printed."""
     def forward(self, input: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor) -> Tensor: ...

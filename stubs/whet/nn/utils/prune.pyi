@@ -13,3 +13,45 @@ def ln_structured(module: Module, name: str, amount: int | float, n: float | str
 def random_structured(module: Module, name: str, amount: int | float, dim: int) -> Module: """Prune whole channels along `dim` at random."""
 def random_unstructured(module: Module, name: str, amount: int | float) -> Module: """Prune elements at random."""
 def remove(module: Module, name: str) -> Module: """Make the pruning permanent: the parameter is again an ordinary one, with zeros in it."""
+
+class BasePruningMethod:
+    """A way to prune."""
+    PRUNING_TYPE: str
+    @classmethod
+    def apply(cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any: """Prune the parameter `name` of a module. Returns the method."""
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask for a tensor, of which `default_mask` is the mask so far."""
+    dim: int
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor: """A tensor with what is pruned set to 0."""
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a mask of one's own."""
+    own: Any
+    def __init__(self, mask: Tensor) -> None: ...
+    PRUNING_TYPE: str
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask for a tensor, of which `default_mask` is the mask so far."""
+
+class Identity(BasePruningMethod):
+    """Prunes nothing (but adds the mask)."""
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask for a tensor, of which `default_mask` is the mask so far."""
+
+class RandomStructured(BasePruningMethod):
+    """Prunes whole channels along `dim`, at random."""
+    amount: int | float
+    dim: int
+    def __init__(self, amount: int | float, dim: int = -1) -> None: ...
+    PRUNING_TYPE: str
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask for a tensor, of which `default_mask` is the mask so far."""
+
+class RandomUnstructured(BasePruningMethod):
+    """Prunes entries at random."""
+    amount: int | float
+    def __init__(self, amount: int | float) -> None: ...
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor: """The mask for a tensor, of which `default_mask` is the mask so far."""
+
+class L1Unstructured(RandomUnstructured):
+    """Prunes the entries of least magnitude."""
+
+class LnStructured(RandomStructured):
+    """Prunes the channels along `dim` of least n-norm."""
+    n: float | str
+    def __init__(self, amount: int | float, n: float | str, dim: int = -1) -> None: ...

@@ -1,0 +1,25 @@
+"""Kinds of devices that whet has none of, as programs ask for them: `whet.xpu`, `whet.mps`."""
+
+__all__ = ["device_count", "is_available", "manual_seed", "manual_seed_all"]
+
+
+def is_available():
+    """No.
+
+    >>> import whet
+    >>> whet.xpu.is_available(), whet.mps.is_available()
+    (False, False)
+    """
+    return False
+
+
+def device_count():
+    """None."""
+    return 0
+
+
+def manual_seed(seed):
+    """Nothing draws numbers there."""
+
+
+manual_seed_all = manual_seed
