@@ -5,11 +5,10 @@ what the interpreter says that the recorded graph means; or recording is given u
     python -m tests.fuzz_jit --seconds 60 --seed 1
 
 A program is plain data: what the arguments and the captured things are, the lines of a function
-(made of the steps of tests/fuzz.py and of the `TEXTS` below, each tried while the function is made,
-so that most functions run), and what is done between its calls: other data, shapes, dtypes and
+(made of the steps of tests/fuzz.py and the texts of tests/fuzz_parts.py, each tried while the
+function is made, so that most functions run), and what is done between its calls: other data, shapes, dtypes and
 captured values, gradients taken through the results, writes to them. It becomes Python source that
-runs twice, eagerly and traced, and all that can be seen after each call is compared. A wrong
-program is made as short as possible and printed."""
+runs twice, eagerly and traced, and all that can be seen after each call is compared."""
 import copy
 import json
 import re
@@ -22,7 +21,6 @@ from tests.fuzz_sides import compare
 from tests.fuzz_text import source
 
 
-# ---- making them shorter -------------------------------------------------------------------------
 def smaller(p):
     """Programs that are a little smaller."""
     def other(**kw):

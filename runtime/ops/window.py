@@ -1,4 +1,5 @@
-"""Convolutions and pools. A convolution and its two gradients are three ops, each other's
+"""Convolutions and pools. `conv1d`, `conv2d` and `conv3d` are made from one function, and so are
+those of `conv_transpose`. A convolution and its two gradients are three ops, each other's
 derivatives."""
 import itertools
 import math
