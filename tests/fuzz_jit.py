@@ -4,11 +4,12 @@ what the interpreter says that the recorded graph means; or recording is given u
 
     python -m tests.fuzz_jit --seconds 60 --seed 1
 
-A program is plain data: what the arguments and the captured things are, the lines of a function
-(made of the steps of tests/fuzz.py and the texts of tests/fuzz_parts.py, each tried while the
-function is made, so that most functions run), and what is done between its calls: other data, shapes, dtypes and
-captured values, gradients taken through the results, writes to them. It becomes Python source that
-runs twice, eagerly and traced, and all that can be seen after each call is compared."""
+A program is plain data: what the arguments and the captured things are, the lines of a function,
+and what is done between its calls. The lines are made of the steps of tests/fuzz.py and the texts
+of tests/fuzz_parts.py; each is tried while the function is made, so that most functions run.
+Between calls there are other data, shapes, dtypes and captured values, gradients taken through the
+results, writes to them. A program becomes Python source that runs twice, eagerly and traced, and
+all that can be seen after each call is compared."""
 import copy
 import json
 import re
