@@ -180,3 +180,8 @@ def _offset(a, shape, strides, offset):
     """`strided` over memory that is no dense block."""
     at = address(a) + offset * a.itemsize
     return np.asarray(_Memory(a, at, shape, strides)).view(a.dtype)
+
+
+def alone(a):
+    """An array as one that has memory of its own: what lies beside it is nobody's."""
+    return np.asarray(_Memory(a, address(a), a.shape, a.strides)).view(a.dtype)

@@ -101,7 +101,7 @@ class _Draw:
         if n:
             where = np.asarray(seed, np.uint64), np.asarray(at, np.uint64)
             self.into(flat, self.counters(n), *where)
-        return flat[:n]
+        return flat if n == flat.size else indexing.alone(flat[:n])
 
     def room(self, n):
         """The elements that a draw of n writes: whole blocks."""

@@ -1,5 +1,6 @@
 """Matrix multiplication: one order of sums for every path, whatever the layout, the cut, the
 epilogue and the vector width."""
+import ctypes as C
 import itertools
 import os
 import re
@@ -11,9 +12,10 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
-from whet.cpu import gemm, guard, pool
+from whet.cpu import gemm, guard, native, pool
 from whet.ir import scalar
 from whet.passes.lower_llvm import targets
+from whet.passes.lower_llvm.modules import new_module
 from whet.passes.lower_llvm.products import gemm as kernels
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -466,3 +468,22 @@ def test_no_register_tile_spills(dtype):
         assert (not re.findall(
             r".*(?:(?:\(%[re]sp\)|\[sp).*(?:[xyz]mm|\bq\d)|(?:[xyz]mm|\bq\d).*(?:\(%[re]sp\)|\[sp)).*",
             block)), block
+
+
+@ours
+@pytest.mark.parametrize("adjacent", [False, True])
+@pytest.mark.parametrize("outer", [1, 3, 16, 17])
+def test_what_is_packed_beside_the_elements_is_written(outer, adjacent):
+    """It is computed with: what memory happens to hold may take a hundred times as long."""
+    inner, lanes = 40, kernels.shape("f32").lanes
+    room = -(-outer // lanes) * lanes
+    src, dst = random((outer, inner), "f4"), np.full((inner, room), np.nan, np.float32)
+    if not adjacent:
+        src = np.asfortranarray(src)
+    module = new_module()
+    kernels.emit_part(module, "transposed", "f32")
+    name, = kernels.part_names("transposed", "f32")
+    at = native.image(f"tested/{name}", module.text, [name])[name]
+    C.CFUNCTYPE(None, *[C.c_uint64] * 7)(at)(src.ctypes.data, *src.strides, outer, inner,
+                                             dst.ctypes.data, dst.strides[0])
+    assert same(dst.T[:outer], src) and np.isfinite(dst).all()

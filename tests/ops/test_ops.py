@@ -215,3 +215,33 @@ def test_bad_operands_raise(name):
         args[at] = bad
         with pytest.raises((TypeError, RuntimeError, ValueError, IndexError, AttributeError)):
             op(*args, **sample.kwargs)
+
+
+def memory_of(t):
+    a = t._array
+    while isinstance(a.base, np.ndarray):
+        a = a.base
+    return a
+
+
+@pytest.mark.parametrize("make", [whet.rand, whet.randn])
+@pytest.mark.parametrize("size", [1, 5, 8])
+def test_draws_of_any_size_lie_alone(make, size):
+    """Blocks of the stream are drawn whole; the rest of the last one is nobody's."""
+    x = make(size)
+    assert x.untyped_storage().nbytes() == 4 * size
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        x.as_strided((size + 1,), (1,))
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_results_lie_in_no_larger_memory(name):
+    """`as_strided` may look at all of it."""
+    op = REGISTRY[name]
+    for sample in calls(op, grad=False):
+        given = [memory_of(t) for t in (*sample.args, *sample.kwargs.values())
+                 if whet.is_tensor(t)]
+        for t in run(op, sample):
+            if whet.is_tensor(t) and t.numel():
+                memory = memory_of(t)
+                assert memory.nbytes <= t._array.nbytes or any(memory is m for m in given)

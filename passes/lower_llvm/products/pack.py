@@ -119,7 +119,9 @@ def copy_transposed(mod: Module, name: str, dtype: str, wide: str, lanes: int,
     outer_step + i * inner_step].
 
     Where the inner elements are adjacent, in squares of register transposes. `dst` has room for
-    `outer` rounded up to whole vectors; what is written past `outer` is never used.
+    `outer` rounded up to whole vectors. What lies there past `outer` is computed with, though
+    never used, so it is written: memory may happen to hold numbers so small that each of them
+    takes a processor a hundred times as long.
     """
     f = mod.fn(name, [("ptr", "src"), ("i64", "outer_step"),
                       ("i64", "inner_step"), ("i64", "outer"), ("i64", "inner"), ("ptr", "dst"),
@@ -152,6 +154,11 @@ def copy_transposed(mod: Module, name: str, dtype: str, wide: str, lanes: int,
 
             f.loop(0, inner, 1, element,
                    (f.bytes_at(src, o * outer_step), f.bytes_at(dst, o * wide_size)))
+
+        def padding(i: Val) -> None:
+            f.store(f.const(vec(LLVM[wide], lanes), 0), f.bytes_at(last, i * dst_step))
+        last = f.bytes_at(dst, (f.imax(outer - 1, 0) & -lanes) * wide_size)
+        f.loop(0, inner, 1, padding)
         f.loop(0, outer, 1, row)
     adjacent = f.cmp("eq", inner_step, narrow_size) & f.cmp("sge", inner, lanes)
     f.if_(adjacent, squares, one_by_one)
