@@ -65,10 +65,10 @@ FAULTS = [
         "Taps",
     ),
     Fault(
-        "a row loses multiples of what lies left of the pivot",
-        GENERATORS + "factors/kernels.py",
-        "[f.sel(right, w.vector(j, first), 0.0)]",
-        "[w.vector(j, first)]",
+        "one lane too many of a panel is written",
+        GENERATORS + "factors/panel.py",
+        "f.put(f.lanes_below(self.width - c, self.k.lanes),",
+        "f.put(f.lanes_below(self.width - c + 1, self.k.lanes),",
         "Factors",
     ),
     Fault(

@@ -134,7 +134,7 @@ class Taps(Family):
                     sampling.spread_op(w.unsqueeze(-2), k, taps=1, size=n),
                     *sampling.products_op(x, w.unsqueeze(-2).expand(3, -1), k, k),
                 ),
-                [op(dtype, 3, n + 1), op("i4", n, below=n), op(dtype, n)],
+                [op(dtype, 3, n + 1), op("i4", n, below=n + 2), op(dtype, n)],
             )
 
 
