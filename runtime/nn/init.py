@@ -224,6 +224,7 @@ for _name, _fn in list(globals().items()):
 
 
 def _under_its_old_name(function):
+    @functools.wraps(function)
     def old(*args, **kwargs):
         warn(f"`nn.init.{old.__name__}` is now deprecated in favor of "
              f"`nn.init.{function.__name__}`.", FutureWarning, stacklevel=2)

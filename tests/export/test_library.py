@@ -184,7 +184,7 @@ def test_weights_may_lie_in_a_file_beside(folder):
 
 def test_what_python_does_is_told_at_once_with_its_lines(folder):
     def both(x):
-        y = whet.linalg.inv(x)
+        y = whet.linalg.eigvalsh(x) * x
         return whet.linalg.svd(y)[1]
 
     exported = whet.export(both, whet.eye(3) * 2)
@@ -192,7 +192,7 @@ def test_what_python_does_is_told_at_once_with_its_lines(folder):
         exported.compile(folder / "no.so")
     lines = str(e.value).splitlines()[1:]
     assert len(lines) == 2 and all("test_library.py" in line for line in lines)
-    assert "inv" in lines[0] and "svd" in lines[1]
+    assert "eigh" in lines[0] and "svd" in lines[1]
 
 
 def test_what_cannot_be_asked_for_is_refused(folder):

@@ -144,7 +144,7 @@ def test_what_is_not_one_graph_is_refused_with_the_line(fn, said):
 
 def test_sizes_that_python_is_told_need_few_of_them():
     with pytest.raises(
-        ExportError, match=r"Python is told a size \(test_sizes.py:\d+\)(.|\n)*give each Dim a max"
+        ExportError, match=r"Python is told a size \(test_sizes.py:\d+\)(.|\n)*give batch a max"
     ):
         whet.export(Told(), whet.ones(2, 5, 4), dynamic={"x": ("batch", None, None)})
 
