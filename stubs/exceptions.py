@@ -356,6 +356,7 @@ EXACT = {
     "Parameter.data": "Tensor | None",
     "Buffer.data": "Tensor | None",
     "calculate_gain.param": "float | None",
+    "constant.val": "float",
     "constant_.val": "float",
     "clip_grad_norm_.parameters": _ITERABLE,
     "clip_grad_value_.parameters": _ITERABLE,
