@@ -357,6 +357,7 @@ EXACT = {
     "Buffer.data": "Tensor | None",
     "calculate_gain.param": "float | None",
     "constant.val": "float",
+    "uniform.b": "float",
     "constant_.val": "float",
     "clip_grad_norm_.parameters": _ITERABLE,
     "clip_grad_value_.parameters": _ITERABLE,

@@ -23,7 +23,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 def sparse(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor: """The old name of `sparse_`."""
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor: """Normal, with a fraction of each column set to zero."""
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None) -> Tensor: """Normal, cut off to [a, b]."""
-def uniform(tensor: Tensor, a: float = 0.0, b: Tensor = 1.0, generator: Generator | None = None) -> Tensor: """The old name of `uniform_`."""
+def uniform(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor: """The old name of `uniform_`."""
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor: """Uniform in [a, b)."""
 def xavier_normal(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor: """The old name of `xavier_normal_`."""
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor: """Normal, keeping the variance in both directions (Glorot)."""
