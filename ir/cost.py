@@ -36,10 +36,10 @@ def operations(n: Node, types: Types) -> int:
     if n.op is None or n.is_view:
         return 0
     made = types[n.outs[0] if n.outs else n.ins[0]]
-    return _of_op(n.op, made, [types[x] if type(x) is Ref else None for x in n.ins])
+    return of_op(n.op, made, [types[x] if type(x) is Ref else None for x in n.ins])
 
 
-def _of_op(op: Op, made: Type, ins: list[Type | None]) -> int:
+def of_op(op: Op, made: Type, ins: list[Type | None]) -> int:
     """Those of an op that makes this of such operands."""
     if op.family == "pointwise":
         return made.size * sum(e.op not in FREE for e in scalar.walk(op.root))

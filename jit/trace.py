@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from whet import listeners
 from whet.cpu import native
 from whet.passes.pipeline import REWRITES
 
@@ -214,3 +215,12 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
     if example_inputs is not None:
         traced(*example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,))
     return traced
+
+
+def _noted(listener: Any) -> Callable[[], None]:
+    """What traced functions do, for a profiler."""
+    from .report.profiled import attach
+    return attach(listener)
+
+
+listeners.register(_noted)

@@ -119,8 +119,9 @@ def _resize_launches(words: np.ndarray, p: Program) -> None:
         row += L.FRESH_WORDS
     launches = p.launches_and_views
     assert launches is not None
-    long, place, length, _ = launches
-    for name, v in dict(list=place, length=length, away=int(long), arena=p.arena).items():
+    header = dict(list=launches.address, length=launches.words, away=int(launches.long),
+                  arena=p.arena)
+    for name, v in header.items():
         words[at[name] // 8] = v
 
 

@@ -196,7 +196,7 @@ class ProgramBuilder:
                 todo += [(i if m is parts[-1] else None, m) for m in parts[::-1]]
                 continue
             if entries is not None:
-                out.append(Launched(entries, self.changes(node)))
+                out.append(Launched(entries, self.changes(node), node))
             elif view is not None and self.places.view(view):
                 if self.roots.moves(node.outs[0]):
                     out.append(Viewed(node, self.places.look(node)))

@@ -18,12 +18,14 @@ LONG = 5  # grains of work from which other threads of Python's run meanwhile
 
 class LaunchList(NamedTuple):
     """A list for machine code: `words` words at `address`, and the values whose arrays it is
-    given, the arena last. `long`: other threads of Python's run meanwhile."""
+    given, the arena last. `long`: other threads of Python's run meanwhile. `parts`: the word at
+    which the launches of a node begin, and the node; () where that is not known."""
 
     long: bool
     address: int
     words: int
     values: list[int]
+    parts: Sequence[tuple[int, Node]] = ()
 
 
 # ---- steps of a program that is being built -----------------------------------------------------
@@ -32,6 +34,7 @@ class Launched(NamedTuple):
 
     entries: list[Entry]
     changes: Collection[int] = ()
+    node: Node | None = None
 
     def pieces(self) -> Iterator[Piece]:
         """The pieces that it works on."""
@@ -129,6 +132,8 @@ class ListWriter:
         self.launches = 0
         self.entries: list[Entry] = []
         self.places: dict[int, int] = {}
+        self.parts: list[tuple[int, Node]] = []
+        self.words = 0
 
     def add(self, step: Step) -> None:
         """One more step. A view needs no number that the list being made up computes."""
@@ -138,7 +143,10 @@ class ListWriter:
                 self.end()
             for p in sorted(given - self.places.keys()):
                 self.places[p] = len(self.places)
+            if step.node is not None:
+                self.parts.append((self.words, step.node))
             self.entries += step.entries
+            self.words += sum(e.size for e in step.entries)
         elif isinstance(step, Called | Viewed):
             if isinstance(step, Called):
                 self.end()
@@ -147,6 +155,7 @@ class ListWriter:
     def end(self) -> None:
         """Write down the list that is being made up."""
         entries, self.entries = self.entries, []
+        parts, self.parts, self.words = self.parts, [], 0
         if not entries:
             return
         places, self.places = self.places, {}
@@ -157,4 +166,4 @@ class ListWriter:
         self.launches += sum(e.launches for e in entries)
         values = [*(self.moving[p] for p in places), *([ARENA] if self.arena else [])]
         long = sum(e.work for e in entries) >= LONG
-        self.steps.append(LaunchList(long, C.addressof(buffer), len(words), values))
+        self.steps.append(LaunchList(long, C.addressof(buffer), len(words), values, parts))

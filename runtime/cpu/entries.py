@@ -470,6 +470,12 @@ def begin(tensor, node, cell, record, stale, run, finish):
     pool.on_change.append(forget)
 
 
+def declined(function):
+    """Let `function` be called where the native entries decline a call, as `first` is. It is never
+    freed: a thread may be on its way into it."""
+    _set(L.CTX["slow"], function)
+
+
 def also(parameter):
     """A subclass without operators of its own that is treated as a tensor."""
     global _tensor_types

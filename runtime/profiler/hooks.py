@@ -1,0 +1,209 @@
+"""Listening to what runs, and leaving no trace of it.
+
+The native entries decline a call where a flag says that somebody must see it, and call a function
+of Python's in its place. `Listener.start` sets that flag in what machine code is told of every
+thread, and puts a function there that clears it, makes the same call again and looks at the clock.
+So ops run by their recipes while they are timed, and nothing is asked while nobody listens. What
+the entries do not make (calls that a trace sees, writes in place, launches of optimizers) is timed
+where Python runs it.
+"""
+import threading
+import time
+
+from .. import listeners, tensor_base
+from ..autograd import modes
+from ..cpu import entries, native
+from ..ops import pointwise_family, registry, view
+from .stacks import Frames
+
+clock = time.perf_counter_ns
+thread = threading.get_ident
+
+
+class _Busy(threading.local):
+    """Is an op being timed on this thread, whose parts belong to it? Are launches parts of a
+    recording?"""
+    op = launches = False
+
+
+# what is called where the native entries decline a call: machine code keeps what it is given
+_now = entries.first
+
+
+def _declined(op, inputs, attrs):
+    return _now(op, inputs, attrs)
+
+
+def _declines(function):
+    """Let `function` be called where the native entries decline a call, in the place of `first`;
+    returns what undoes it."""
+    global _now
+    _now = function
+    entries.declined(_declined)
+
+    def undo():
+        global _now
+        entries.declined(entries.first)
+        _now = entries.first
+    return undo
+
+
+class Exchanged:
+    """Functions of modules that others stand in for, until `undo`."""
+
+    def __init__(self, owner, name, other):
+        self.owner, self.name, self.before = owner, name, getattr(owner, name)
+        setattr(owner, name, other)
+
+    def __call__(self):
+        setattr(self.owner, self.name, self.before)
+
+
+class Listener:
+    """Notes what runs, on all threads. `log` gets eight fields for each event: kind, name or op,
+    start, end, thread, where (two: see `Frames`), detail. They lie in it one after the other: a
+    tuple each would be one more thing for the garbage collector to look through."""
+
+    def __init__(self, detailed=False, stack=False, modules=False, kernels=True):
+        self.detailed, self.kernels = detailed, kernels
+        self.frames = Frames(stack, modules)
+        self.log: list = []
+        self.busy, self.undo = _Busy(), []
+
+    # ---- beginning and ending --------------------------------------------------------------------
+    def start(self):
+        """Listen from now on."""
+        listeners.begin(self)
+        self.undo += [
+            Exchanged(registry, "execute", self.timed_execute(registry.execute)),
+            Exchanged(pointwise_family, "inplace_now",
+                      self.timed_write(pointwise_family.inplace_now)),
+            Exchanged(view, "reshape_now", self.timed_write(view.reshape_now)),
+            Exchanged(native, "launch", self.timed_launch(native.launch))]
+        if tensor_base.native_apply is not None:
+            self.undo += [_declines(self.timed_apply(entries.first)), self.flagged()]
+
+    def stop(self):
+        """Leave everything as it was."""
+        while self.undo:
+            self.undo.pop()()
+        listeners.end()
+
+    def flagged(self):
+        """Tell the native entries of every thread that somebody must see each call."""
+        native_flags = tensor_base.set_native_flags
+        exchanged = Exchanged(modes, "tell", lambda flags: native_flags(flags | modes.SPECIAL))
+        modes.set_flags(modes.state.flags)
+
+        def undo():
+            exchanged()
+            modes.set_flags(modes.state.flags)
+        return undo
+
+    # ---- ops -------------------------------------------------------------------------------------
+    def timed_apply(self, first):
+        """What the native entries call: the same call once more, timed."""
+        native_apply, native_flags = tensor_base.native_apply, tensor_base.set_native_flags
+        state, busy, special, note = modes.state, self.busy, modes.SPECIAL, self.note
+
+        def apply(op, inputs, attrs):
+            flags = state.flags
+            if busy.op or flags & special:
+                return first(op, inputs, attrs)
+            busy.op = True
+            try:
+                native_flags(flags)
+                start = clock()
+                out = native_apply(op, inputs, attrs)
+                end = clock()
+            finally:
+                busy.op = False
+                native_flags(state.flags | special)
+            note(op, start, end, inputs, out)
+            return out
+        return apply
+
+    def timed_execute(self, execute):
+        """An op that Python runs, because a trace or a mode sees it."""
+        busy, note = self.busy, self.note
+
+        def timed(op, inputs, attrs):
+            if busy.op:
+                return execute(op, inputs, attrs)
+            busy.op, start = True, clock()
+            try:
+                out = execute(op, inputs, attrs)
+                end = clock()
+            finally:
+                busy.op = False
+            note(op, start, end, inputs, out)
+            return out
+        return timed
+
+    def timed_write(self, write):
+        """An op in place."""
+        busy, note = self.busy, self.note
+
+        def timed(op, t, *args):
+            if busy.op:
+                return write(op, t, *args)
+            busy.op, start = True, clock()
+            try:
+                out = write(op, t, *args)
+                end = clock()
+            finally:
+                busy.op = False
+            inputs = (t, *args[0]) if args and type(args[0]) is tuple else (t,)
+            note(op, start, end, inputs, None, op.name + "_")
+            return out
+        return timed
+
+    def timed_launch(self, launch):
+        """A kernel that runs for no op: of an optimizer's step, say."""
+        busy, log, frames = self.busy, self.log, self.frames
+
+        def timed(address, *args):
+            if busy.op or busy.launches:
+                return launch(address, *args)
+            start = clock()
+            launch(address, *args)
+            end = clock()
+            log.extend(("kernel", address, start, end, thread(), *frames.user(), None))
+        return timed
+
+    def note(self, op, start, end, inputs, out, name=None):
+        """One op ran. Tensors are not kept: what they hold would live longer."""
+        detail = self.detail(op, inputs, out) if self.detailed else None
+        code, at = self.frames.user()
+        self.log.extend(("op", name or op, start, end, thread(), code, at, detail))
+
+    def detail(self, op, inputs, out):
+        """(what the operands were, what the results are, the bytes that were made for these)."""
+        made = [t._array for t in (out if type(out) is tuple else (out,)) if hasattr(t, "_array")]
+        arrays = [getattr(x, "_array", x) for x in inputs]
+        return ([(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays],
+                [(a.shape, a.dtype) for a in made],
+                0 if op.is_view else sum(a.nbytes for a in made))
+
+    # ---- for other rooms -------------------------------------------------------------------------
+    def span(self, what, name, start, end, line=None):
+        """Something else took from `start` to `end`, on this thread."""
+        code, at = (line, None) if line else self.frames.user()
+        self.log.extend((what, name, start, end, thread(), code, at, None))
+
+    def as_without(self, call, *args):
+        """`call(*args)` with the native entries as they are while nobody listens."""
+        if tensor_base.native_apply is None:
+            return call(*args)
+        flags = modes.state.flags
+        tensor_base.set_native_flags(flags)
+        try:
+            return call(*args)
+        finally:
+            modes.set_flags(modes.state.flags)
+
+
+def kernel_name(address):
+    """The name of a kernel: what it is the machine code of, without its layout and types."""
+    key = native.by_address().get(address)
+    return f"kernel {address:#x}" if key is None else key.partition(":")[0]
