@@ -13,6 +13,7 @@ import numpy as np
 
 from . import scalar_numpy as ref
 from .expressions import (
+    COMPARE,
     Expr,
     Scalar,
     absolute,
@@ -228,3 +229,9 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "trigamma": (ref.trigamma, lambda y, a: (polygamma2(a),)),
     "polygamma2": (ref.polygamma2, None),
     "conj": (np.conjugate, lambda y, a: (1,)), }
+
+# What IEEE 754 says to the bit on floats, so that every target gives what the reference gives. Not
+# the extrema: of two zeros NumPy gives either.
+FIXED_BY_IEEE = frozenset((
+    "add", "sub", "mul", "div", "neg", "abs", "sign", "floor", "ceil", "trunc", "rint", "sqrt",
+    "copysign", "arg", "const", "select", *COMPARE))

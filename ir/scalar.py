@@ -17,17 +17,19 @@ c64, c128.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import expressions
 from .expressions import *  # noqa: F403
-from .expressions import COMPARE, Expr, Scalar, arg, lift, make, walk, where
-from .primitives import PRIMITIVES, bell, series
+from .expressions import COMPARE, Expr, Scalar, arg, lift, make, types, walk, where
+from .primitives import FIXED_BY_IEEE, PRIMITIVES, bell, series
 
-__all__ = ["COMPARE", "PRIMITIVES", "Expr", "Scalar", "bell", "differentiate", "evaluate", "series"]
+__all__ = [
+    "COMPARE", "FIXED_BY_IEEE", "PRIMITIVES", "Expr", "Scalar", "bell", "differentiate", "evaluate",
+    "has_one_value", "series"]
 __all__ += expressions.__all__
 
 
@@ -163,3 +165,21 @@ def evaluate(roots: Iterable[Expr], inputs: Sequence[Any],
             vals.append(r if half is None else r.astype(np.float32))
             halves.append(half)
         return [vals[i] if halves[i] is None else vals[i].astype(halves[i]) for i in at]
+
+
+def has_one_value(roots: Iterable[Expr],
+                  dtypes: Mapping[int, str | None] | Sequence[str | None]) -> bool:
+    """Does every target give the bits of `evaluate`? Not where it calls functions of the machine's
+    library on floats: those of the targets are others."""
+    known = types(roots, dtypes)
+
+    def fixed(e: Expr) -> bool:
+        if e.op == "cast":                   # what does not fit into an integer is not
+            return not _is_whole(e.value) or _is_whole(known[id(e.args[0])])
+        return e.op in FIXED_BY_IEEE or all(_is_whole(known[id(x)]) for x in (e, *e.args))
+    return all(map(fixed, walk(*roots)))
+
+
+def _is_whole(name: str | None) -> bool:
+    """Is this the name of a type of integers or bool?"""
+    return name is not None and (name == "bool" or name[0] in "iu")

@@ -156,8 +156,8 @@ def _fitting(outs, shape, dtype):
 
 class Typed:
     """An op on operands of known types: its expressions, the types of its results, and the
-    kernels used so far."""
-    __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled")
+    kernels used so far. `needs_no_kernel`: the reference gives a kernel's bits."""
+    __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled", "needs_no_kernel")
 
     def __init__(self, op, inputs, outs):
         self.names: tuple[Any,
@@ -177,6 +177,7 @@ class Typed:
                                for r, t, w in zip(op.roots, types, wanted, strict=True))
         self.sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in self.dtypes]
         self.compiled = None not in self.names and os.environ.get("WHET_CPU") != "numpy"
+        self.needs_no_kernel = S.has_one_value(self.roots, self.names)
         self.kernels = {}
 
     def kernel(self, walk, stream, elements):
@@ -186,7 +187,8 @@ class Typed:
         if key not in self.kernels:
             k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
                             *key)
-            if _runs_reference(elements) and not native.at_hand(k.key):
+            if (self.needs_no_kernel and _runs_reference(elements)
+                    and not native.at_hand(k.key)):
                 return None
             from whet.passes.lower_llvm.elements import pointwise as lower
             from whet.passes.lower_llvm.scalar import Unsupported

@@ -19,7 +19,6 @@ from ..ops.activation import (
     gumbel_softmax,
     hardtanh,
     pairwise_distance,
-    pdist,
     prelu,
     rrelu,
     scaled_dot_product_attention,
@@ -31,6 +30,7 @@ from ..ops.activation import (
 )
 from ..ops.contract import bilinear, linear
 from ..ops.ctc import ctc_loss
+from ..ops.distances import pdist
 from ..ops.embedding import embedding, embedding_bag, one_hot
 from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
 from ..ops.grouped import grouped_mm

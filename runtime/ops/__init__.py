@@ -10,8 +10,8 @@ for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences",
                 "questions", "storage", "pickling", "view", "parts", "split", "strided",
                 "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
                 "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce", "moments",
-                "softmax", "vector_norm", "scan", "sort", "contract", "random", "python", "numpy_calls",
-                "window", "quantised", "norm", "activation", "recurrent", "loss", "ctc",
+                "softmax", "vector_norm", "scan", "sort", "contract", "distances", "random",
+                "python", "numpy_calls", "window", "quantised", "norm", "activation", "recurrent", "loss", "ctc",
                 "embedding", "sampling", "vision", "host", "fourier", "interop", "derived",
                 "control", "special", "operators", "toplevel", "copies"):
     __import__(f"{__name__}.{_family}")

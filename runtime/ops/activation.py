@@ -272,14 +272,3 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension."""
     from .vector_norm import vector_norm
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)
-
-
-@function(method=False)
-def pdist(input, p=2):
-    """p-norm distances between the rows, each pair once."""
-    from .vector_norm import vector_norm
-    if input.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
-    n = input.shape[0]
-    i, j = FUNCTIONS["triu_indices"](n, n, 1)
-    return vector_norm(input[i] - input[j], p, -1)

@@ -587,14 +587,3 @@ def __rmatmul__(self, other):
 @method("__imatmul__")
 def __imatmul__(self, other):
     return self.copy_(matmul(self, other))
-
-
-@function(method=False)
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """p-norm distances between all pairs of rows."""
-    from .vector_norm import vector_norm
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(
-            f"cdist: X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: "
-            f"{x2.shape[-1]}")
-    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)

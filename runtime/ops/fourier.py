@@ -1,12 +1,11 @@
-"""Discrete Fourier transforms: ops that are NumPy's, with stated gradients. `whet.fft` publishes
+"""Discrete Fourier transforms: ops with stated gradients. `whet.fft` publishes
 them; `stft` and `istft` are made of them.
 
 A transform is linear, so its gradient is its adjoint: the transform in the other direction,
 unscaled where this one is scaled.
 """
-import numpy as np
-
 from .. import dtypes
+from ..cpu import fourier
 from ..dtypes import COMPLEX, FLOAT
 from . import onnx_fourier as in_onnx
 from .batching import shifted
@@ -18,10 +17,6 @@ from .surface import function
 
 # the scaling of the adjoint
 ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
-
-
-def _c2c(x, *, dims, inverse, norm):
-    return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=dims, norm=norm)
 
 
 def _c2c_vjp(g, _y, _x, *, dims, inverse, norm):
@@ -36,7 +31,8 @@ def _complex_samples(make):
     yield Sample(F["view_as_complex"](make(2, 3, 2)), dims=(0,), inverse=False, norm="ortho")
 
 
-c2c_op = Op("fft_c2c", _c2c, _c2c_vjp, samples=_complex_samples, linear=(0,), batch=shifted("dims"))
+c2c_op = Op("fft_c2c", fourier.complex_to_complex, _c2c_vjp, samples=_complex_samples, linear=(0,),
+            batch=shifted("dims"))
 
 
 def _r2c_vjp(g, _y, _x, *, dim, norm):
@@ -45,7 +41,7 @@ def _r2c_vjp(g, _y, _x, *, dim, norm):
 
 
 r2c_op = Op(
-    "fft_r2c", lambda x, *, dim, norm: np.fft.rfft(x, axis=dim, norm=norm), _r2c_vjp,
+    "fft_r2c", fourier.real_to_complex, _r2c_vjp,
     samples=lambda make: [
         Sample(make(5), dim=0, norm="backward"),
         Sample(make(2, 4), dim=1, norm="ortho"),
@@ -61,13 +57,15 @@ def _c2r_vjp(g, _y, _x, *, dim, n, norm):
 
 
 c2r_op = Op(
-    "fft_c2r", lambda x, *, dim, n, norm: np.fft.irfft(x, n, axis=dim, norm=norm), _c2r_vjp,
+    "fft_c2r", fourier.complex_to_real, _c2r_vjp,
     samples=lambda make: [
         Sample(F["view_as_complex"](make(*shape, 2)), dim=dim, n=n, norm=norm)
         for shape, dim, n, norm in (((3,), 0, 5, "backward"), ((2, 3), 1, 4, "ortho"),
                                     ((4, 2), 0, 6, "forward"))], linear=(0,), batch=shifted("dim"))
 
 
+for _o in (c2c_op, r2c_op, c2r_op):
+    _o.launches = True
 c2c_op.onnx_complex, r2c_op.onnx_complex = in_onnx.transformed, in_onnx.half
 c2r_op.onnx_complex = in_onnx.from_half
 

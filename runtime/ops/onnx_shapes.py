@@ -45,6 +45,20 @@ def transposed(b, x, order):
     return x if list(order) == sorted(order) else b.Transpose(x, perm=list(order))
 
 
+def windows(b, x, dimension, size, step):
+    """The op `unfold`: windows are gathered along their dimension, and their elements come last."""
+    if not x.shape:
+        return b.reshape(x, (size,))
+    count, inner = b.results[0].shape[dimension], np.arange(size)
+    if isinstance(count, int):
+        places = b.constant(step * np.arange(count)[:, None] + inner, "places")
+    else:
+        first = b.Mul(b.range_of(count), b.number(step, "i64"))
+        places = b.Add(b.unsqueeze(first, [1]), b.constant(inner, "places"))
+    order = [k for k in range(len(x.shape) + 1) if k != dimension + 1]
+    return transposed(b, b.Gather(x, places, axis=dimension), [*order, dimension + 1])
+
+
 def swapped(b, x, dim0, dim1):
     """Two dimensions exchanged."""
     order = list(range(x.ndim))

@@ -108,7 +108,7 @@ unfold_op = ViewOp(
     lambda g, _y, _x, **kw: [apply(unfold_sum_op, (g,), {"shape": tuple(_x.shape), **kw})],
     samples=lambda make: [Sample(make(*s), dimension=d, size=n, step=k) for s, d, n, k in _windows],
     batch=shifted("dimension"),
-    onnx=lambda b, x, **at: b.moved(x, lambda places: _unfold(places, **at)),
+    onnx=in_onnx.windows,
 )
 unfold_sum_op = Op(
     "unfold_sum",

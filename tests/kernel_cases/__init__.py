@@ -137,4 +137,5 @@ def gaps(a):
 
 
 # the families
-from . import elements, factors, products, quantised, rows, windows  # noqa: E402, F401
+from . import differences, elements, factors, fourier  # noqa: E402, F401, I001
+from . import products, quantised, rows, windows  # noqa: E402, F401

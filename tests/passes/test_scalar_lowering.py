@@ -1,4 +1,5 @@
 """Every primitive on every type, compiled, against the NumPy reference."""
+import contextlib
 import itertools
 
 import ml_dtypes
@@ -93,6 +94,20 @@ def arity(op):
 EXACT = sorted(set(S.PRIMITIVES) - MATH - {"fma", "select", "cast"})
 
 
+def test_what_has_one_value_by_ieee_is_tested_to_the_bit():
+    assert S.FIXED_BY_IEEE - {"arg", "const", "select"} <= set(EXACT)
+
+
+def test_expressions_with_functions_of_floats_have_a_value_for_each_target():
+    x, y = S.args(2)
+    assert S.has_one_value([S.cast(x, "f32") * y + 1, S.where(x < y, -x, x)], ["f64", "f32"])
+    assert S.has_one_value([S.cast(x, "f32") / 7], ["i64"])
+    assert not S.has_one_value([S.exp(x) * 2], ["f32"])
+    assert not S.has_one_value([S.cast(x, "i64")], ["f32"])
+    assert S.has_one_value([S.pow(x, y)], ["i64", "i64"])
+    assert not S.has_one_value([S.pow(x, y)], ["f32", "f32"])
+
+
 @pytest.mark.parametrize("op", EXACT)
 def test_exact_primitives_give_the_bits_of_numpy(op):
     tested = 0
@@ -116,6 +131,24 @@ def test_exact_primitives_give_the_bits_of_numpy(op):
         same(got, want)
         tested += 1
     assert tested
+
+
+@pytest.mark.parametrize("op", sorted(set(S.PRIMITIVES) - {"fma"}))
+def test_one_element_has_its_kernels_bits_in_a_run_that_is_recorded(op, monkeypatch):
+    """Where NumPy computes it, for there is no kernel yet, and where not."""
+    from whet.cpu import haste
+    monkeypatch.setattr(pointwise.native, "at_hand", lambda key: False)
+    roots, n = [S.Expr(op, tuple(S.args(arity(op))))], arity(op)
+    for t in ("f32", "i64"):
+        with contextlib.suppress(TypeError, ValueError):
+            xs = grid(t, n)
+            if reference(roots, xs)[0].dtype != numpy_type(S.typeof(roots[0], [t] * n)):
+                continue                     # ops cast first
+            want, = Pointwise(op, roots, n)(xs)
+            some = range(0, len(want), max(1, len(want) // 60))
+            with haste.numbers():
+                got = [Pointwise(op, roots, n)([x[i:i + 1] for x in xs])[0] for i in some]
+            same(np.concatenate(got), want[some])
 
 
 def test_extrema_of_equal_values_are_the_second():

@@ -1,0 +1,158 @@
+"""Sums over the differences of rows: distances, and the gradients of distances.
+
+The order of a sum is that of products (`gemm.py`): blocks of 256 terms, in each one chain of fused
+multiply-adds from +0, and the blocks' sums added left to right. A difference is rounded before it
+is used, so that rows which lie near each other lose nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .. import targets
+from ..builder import BYTES, Module, Val, vec
+from . import pack
+from .gemm import KC
+
+VECTORS = 2             # of a register tile, across
+SHORT = {"float": "f32", "double": "f64"}
+
+
+def tile_rows() -> int:
+    """The rows of a register tile."""
+    return 8 if targets.current().name in ("avx512", "neon") else 4
+
+
+def width(elem: str) -> int:
+    """The columns of a register tile."""
+    return VECTORS * targets.current().lanes(BYTES[elem])
+
+
+class Kernel:
+    """The function of a kernel: pointers, then numbers."""
+
+    def __init__(self, m: Module, symbol: str, elem: str, pointers: int, numbers: int) -> None:
+        self.f = f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
+                                   ("i64", "worker")])
+        self.elem, self.s = elem, BYTES[elem]
+        self.lanes, self.width = targets.current().lanes(self.s), width(elem)
+        self.ty = vec(elem, self.lanes)
+        args, self.begin, self.end, self.worker = f.args
+        self.pointers = [f.load("ptr", f.at(args, i, "i64"), 8) for i in range(pointers)]
+        self.numbers = [f.load("i64", f.at(args, pointers + i, "i64"), 8) for i in range(numbers)]
+
+    def sums(self, count: Val, chains: int, step: Callable[[Val, Sequence[Val]], Sequence[Val]]
+             ) -> list[Val]:
+        """`chains` sums of `count` terms: step(k, sums so far) adds those of number k."""
+        f = self.f
+
+        def block(start: Val, *totals: Val) -> list[Val]:
+            found = f.loop(start, f.imin(start + KC, count), 1, lambda k, *acc: step(k, acc),
+                           [f.const(self.ty, 0)] * chains)
+            return [t + x for t, x in zip(totals, found, strict=True)]
+        return f.loop(0, count, KC, block, [f.const(self.ty, 0)] * chains)
+
+    def rows_from(self, i: Val, count: Val, rows: int) -> list[Val]:
+        """The numbers of a tile's rows; behind the last it is the last again."""
+        return [self.f.imin(i + r, count - 1) for r in range(rows)]
+
+    def splat(self, p: Val) -> Val:
+        return self.f.splat(self.f.load(self.elem, p), self.lanes)
+
+
+def distances(m: Module, symbol: str, elem: str, triangle: bool) -> None:
+    """Arguments: rows x (m, k) of each matrix, rows y (n, k), a place for each pair, scratch
+    memory; m, n, k, how many rows a unit has, bytes of scratch memory of a thread. `triangle`: only
+    the pairs of a row of x with later ones of y, one row's behind the other's."""
+    k_ = Kernel(m, symbol, elem, 4, 5)
+    copy = f"{symbol}.copy"
+    pack.copy_transposed(m, copy, SHORT[elem], SHORT[elem], k_.lanes)
+    f, s, lanes = k_.f, k_.s, k_.lanes
+    (xs, ys, out, scratch), (rows, columns, k, each, room) = k_.pointers, k_.numbers
+    panel = f.bytes_at(scratch, k_.worker * room)
+    blocks = f.sdiv(rows + each - 1, each)
+    high = tile_rows()
+
+    def row_of(z: Val, i: Val) -> Val:
+        """Where the place is of a row and column 0."""
+        if triangle:
+            before = f.sdiv(i * (columns * 2 - i - 1), 2)
+            return f.at(out, z * f.sdiv(columns * (columns - 1), 2) + before - i - 1, elem)
+        return f.at(out, (z * rows + i) * columns, elem)
+
+    def tile(z: Val, i: Val, j: Val) -> None:
+        numbers = k_.rows_from(i, rows, high)
+        x = [f.at(xs, (z * rows + r) * k, elem) for r in numbers]
+
+        def step(q: Val, acc: Sequence[Val]) -> list[Val]:
+            y = [f.load(k_.ty, f.at(panel, q * k_.width + v * lanes, elem)) for v in range(VECTORS)]
+            made = []
+            for r, p in enumerate(x):
+                one = k_.splat(f.at(p, q, elem))
+                for v in range(VECTORS):
+                    d = one - y[v]
+                    made.append(f.fma(d, d, acc[r * VECTORS + v]))
+            return made
+        found = [f.sqrt(t) for t in k_.sums(k, high * VECTORS, step)]
+        for r, number in enumerate(numbers):
+            def put(r: int = r, number: Val = number) -> None:
+                to = f.at(row_of(z, number), j, elem)
+                for v in range(VECTORS):
+                    mask = f.lanes_below(columns - j - v * lanes, lanes)
+                    if triangle:
+                        mask = mask & ~f.lanes_below(number + 1 - j - v * lanes, lanes)
+                    f.put(mask, (found[r * VECTORS + v], f.at(to, v * lanes, elem)))
+            f.if_(f.cmp("slt", i + r, rows), put)
+
+    def unit(u: Val) -> None:
+        z = f.sdiv(u, blocks)
+        i0 = f.srem(u, blocks) * each
+        i1 = f.imin(i0 + each, rows)
+
+        def columns_from(j: Val) -> None:
+            some = f.imin(columns - j, k_.width)
+            start = f.at(ys, (z * columns + j) * k, elem)
+            f.call(copy, "void", start, k * s, f.as_val(s, "i64"), some, k, panel,
+                   f.as_val(k_.width * s, "i64"))
+            f.loop(i0, f.imin(i1, j + some) if triangle else i1, high, lambda i: tile(z, i, j))
+        first = f.sdiv(i0, k_.width) * k_.width if triangle else 0
+        f.loop(first, columns, k_.width, columns_from)
+    f.loop(k_.begin, k_.end, 1, unit)
+
+
+def weighted(m: Module, symbol: str, elem: str) -> None:
+    """The sums of each row's differences from others, each times a weight. Arguments: weights
+    (m, n) of any strides, rows x (m, k) of each matrix, rows y (n, k), the sums (m, k); m, n, k,
+    the weights' strides in elements: of matrices, of rows, of columns."""
+    high = tile_rows() // 2
+    k_ = Kernel(m, symbol, elem, 4, 6)
+    f, lanes = k_.f, k_.lanes
+    (weights, xs, ys, out), (rows, others, k, w_z, w_m, w_n) = k_.pointers, k_.numbers
+    blocks = f.sdiv(rows + (high - 1), high)
+
+    def tile(z: Val, i: Val, c: Val) -> None:
+        numbers = k_.rows_from(i, rows, high)
+        masks = [f.lanes_below(k - c - v * lanes, lanes) for v in range(VECTORS)]
+
+        def row(start: Val, size: Val, r: Val) -> list[Val]:
+            at = f.at(start, (z * size + r) * k + c, elem)
+            return [f.mload(k_.ty, f.at(at, v * lanes, elem), masks[v]) for v in range(VECTORS)]
+        x = [row(xs, rows, r) for r in numbers]
+        w = [f.at(weights, z * w_z + r * w_m, elem) for r in numbers]
+
+        def step(q: Val, acc: Sequence[Val]) -> list[Val]:
+            y, made = row(ys, others, q), []
+            for r in range(high):
+                one = k_.splat(f.at(w[r], q * w_n, elem))
+                made += [f.fma(one, x[r][v] - y[v], acc[r * VECTORS + v]) for v in range(VECTORS)]
+            return made
+        found = k_.sums(others, high * VECTORS, step)
+        for r, number in enumerate(numbers):
+            def put(r: int = r, number: Val = number) -> None:
+                to = f.at(out, (z * rows + number) * k + c, elem)
+                for v in range(VECTORS):
+                    f.put(masks[v], (found[r * VECTORS + v], f.at(to, v * lanes, elem)))
+            f.if_(f.cmp("slt", i + r, rows), put)
+
+    def unit(u: Val) -> None:
+        f.loop(0, k, k_.width, lambda c: tile(f.sdiv(u, blocks), f.srem(u, blocks) * high, c))
+    f.loop(k_.begin, k_.end, 1, unit)

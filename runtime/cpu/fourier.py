@@ -1,0 +1,233 @@
+"""Fourier transforms by kernels (`passes/lower_llvm/fourier/`); NumPy has the sizes and types that
+they do not do."""
+import functools
+import math
+import os
+from functools import partial
+
+import numpy as np
+from whet.passes.lower_llvm import targets
+from whet.passes.lower_llvm.calls import share_out
+from whet.passes.lower_llvm.fourier import kernels
+
+from . import memory, native, pointwise, pool, taped_launches
+from .conv_plan import scratch
+
+REFERENCE = os.environ.get("WHET_CPU") == "numpy"
+# numbers in a cache line: results do not depend on a vector's lanes, tables have room for these
+WIDEST = 16
+DIRECT = 256            # numbers whose passes stay near; more are a matrix
+LARGEST = 1 << 20       # numbers whose angles are worth a table
+UNIT_FLOPS = 1 << 17    # operations that are worth a thread of their own
+PLANS = 256
+# what a pass takes for a number, in operations on vectors
+COST = {2: 6, 3: 8, 4: 8, 5: 11, 7: 15, 8: 11, 11: 22, 13: 26}
+
+
+def radices(n):
+    """The passes for n numbers; None where other primes divide them."""
+    found = []
+    for p in (13, 11, 7, 5, 3):
+        while n % p == 0:
+            found.append(p)
+            n //= p
+    twos = n.bit_length() - 1
+    if n != 1 << twos:
+        return None
+    fours = {0: 0, 1: 2 if twos >= 4 else 0, 2: 1}[twos % 3]
+    eights = (twos - 2 * fours) // 3
+    return tuple(found + [2] * (twos - 2 * fours - 3 * eights) + [4] * fours + [8] * eights)
+
+
+def fits(a, n):
+    """Can kernels transform n numbers of an array?"""
+    return (not REFERENCE and targets.has_fma() and a.dtype.char in "fdFD" and a.size > 0
+            and 0 < n <= LARGEST and radices(n) is not None)
+
+
+def _cost(n, lanes):
+    """What so many transforms of n numbers take."""
+    return n * -(-lanes // WIDEST) * (sum(COST[r] for r in radices(n)) + 10)
+
+
+@functools.cache
+def _matrix(n):
+    """The rows and columns of the matrix that n numbers are."""
+    sizes = [(a, n // a) for a in range(2, n) if n % a == 0]
+    return min(sizes, key=lambda s: (_cost(s[0], s[1]) + _cost(s[1], s[0]), s))
+
+
+def _angle(k, n):
+    """(cosine, sine) of -2 pi k / n, of an array of k: from those of an eighth of a turn."""
+    k = k % n * 8
+    turn, rest = np.divmod(k, n)          # eighths of a turn
+    odd = turn % 2 == 1
+    small = 2 * np.pi / 8 * (np.where(odd, n - rest, rest) / n)
+    c, s = np.cos(small), np.sin(small)
+    c, s = np.where((turn + 1) // 2 % 2 == 1, s, c), np.where((turn + 1) // 2 % 2 == 1, c, s)
+    return (np.where((turn >= 2) & (turn < 6), -c, c), np.where(turn < 4, -s, s))
+
+
+class Plan:
+    """How n numbers are transformed: the words and the angles that a kernel reads."""
+
+    def __init__(self, n, dtype, inverse, direct):
+        self.n, self.dtype, self.inverse = n, dtype, inverse
+        self.angles, self.length = [], 0
+        self.words = dict.fromkeys(kernels.WORDS, 0)
+        sizes = (n,) if direct else _matrix(n)
+        passes = [self._passes(size) for size in sizes]
+        self.words.update(n=n, lines=max(sizes) + 1 + WIDEST,
+                          first=int(inverse) * targets.current().lanes(dtype.itemsize))
+        self.words["passes"] = len(passes[0])
+        if not direct:
+            self._turns(*sizes)
+            self.words["passes_b"] = len(passes[1])
+        self.passes = [x for p in passes for one in p for x in one]
+        self.radices = tuple(sorted({r for size in sizes for r in radices(size)}))
+
+    def _add(self, table):
+        """Where a table of angles comes to lie."""
+        at = self.length
+        self.angles.append(np.ravel(table).astype(self.dtype))
+        self.length += self.angles[-1].size
+        return at
+
+    def _passes(self, n):
+        stride, made = 1, []
+        for r in radices(n):
+            groups = n // (stride * r)
+            angles = _angle(np.arange(groups)[:, None] * np.arange(1, r), groups * r)
+            made.append((r, groups, stride, self._add(np.stack(angles, -1))))
+            stride *= r
+        return made
+
+    def _turns(self, a, b):
+        rows, width = (-(-x // WIDEST) * WIDEST for x in (a, b))
+        table = np.zeros((rows, 2, width))
+        cosine, sine = _angle(np.arange(a)[:, None] * np.arange(b), self.n)
+        table[:a, 0, :b], table[:a, 1, :b] = cosine, -sine if self.inverse else sine
+        self.words.update(a=a, b=b, width=width, turns=self._add(table))
+
+    def halves(self):
+        """Angles for real numbers, twice as many."""
+        table = np.zeros((self.n + 1 + WIDEST, 2))
+        table[:self.n + 1] = np.stack(_angle(np.arange(self.n + 1), 2 * self.n), -1)
+        table[:, 1] *= -1
+        self.words["halves"] = self._add(table)
+        return self
+
+    def finished(self, count, inner):
+        """(words, angles) for so many transforms."""
+        self.words.update(count=count, inner=inner)
+        return (np.array([*self.words.values(), *self.passes], np.int64),
+                np.concatenate([*self.angles, np.zeros(WIDEST, self.dtype)]))
+
+    def room(self, split):
+        """Bytes of scratch memory."""
+        lanes, w = targets.current().lanes(self.dtype.itemsize), self.words
+        lines = 2 * w["lines"]
+        if split:
+            lines += math.prod(-(-x // lanes) * lanes for x in (w["a"], w["b"])) // lanes
+            lines += -(-(self.n + 1) // lanes) + 1
+        return -(-lines * 2 * lanes * self.dtype.itemsize // 64) * 64
+
+
+@functools.lru_cache(PLANS)
+def _plan(kind, n, count, inner, dtype, inverse):
+    """(kernel, units, grain, words, angles, scratch bytes of a thread)"""
+    direct = n <= DIRECT or inner > 1
+    plan = Plan(n, dtype, inverse, direct)
+    if kind != "complex":
+        plan.halves()
+    words, angles = plan.finished(count, inner)
+    lanes = targets.current().lanes(dtype.itemsize)
+    elem = "float" if dtype.char == "f" else "double"
+    if inner > 1:
+        name, emit, units = "columns", kernels.columns, count * -(-inner // lanes)
+    elif direct:
+        name, emit, units = "rows", partial(kernels.rows, kind=kind), -(-count // lanes)
+    else:
+        name, emit, units = "split", partial(kernels.split, kind=kind), count
+    kernel = native.kernel(
+        f"fourier/{name}/{kind}/{elem}/{'.'.join(map(str, plan.radices))}",
+        partial(emit, elem=elem, radices=plan.radices))
+    flops = n * 4 * max(1, n.bit_length()) * (1 if name == "split" else lanes)
+    return kernel, units, max(1, UNIT_FLOPS // flops), words, angles, plan.room(name == "split")
+
+
+def _launch(kind, x, out, n, count, inner, inverse, scale):
+    real = np.dtype(x.dtype.char.lower())
+    kernel, units, grain, words, angles, room = _plan(kind, n, count, inner, real, inverse)
+    threads = pool.get_num_threads()
+    native.launch(kernel, units, share_out.word(grain, threads), x, out, words,
+                  taped_launches.table(angles), scratch(room * threads), room, float(scale))
+
+
+def _scale(n, inverse, norm):
+    if norm == "ortho":
+        return 1 / math.sqrt(n)
+    return 1 / n if inverse == (norm == "backward") else 1.0
+
+
+def _moved(out, x):
+    """Copy x, by kernels, into memory that launches of this call share; gives that."""
+    taped_launches.partial(out)
+    for target, source in ([(out, x)] if x.itemsize <= 8 else
+                           [(out.real, x.real), (out.imag, x.imag)]):
+        pointwise.move(target, source)
+    return out
+
+
+def _ready(x):
+    """The same numbers, row-major."""
+    return x if x.flags.c_contiguous else _moved(memory.empty(x.shape, x.dtype), x)
+
+
+def _along(dim, x, n, dtype, run):
+    """run(x, the result) with a dimension last, which is of n numbers of a type in the result."""
+    shape = (*x.shape[:dim], n, *x.shape[dim + 1:])
+    out = memory.empty(shape, dtype)
+    if dim == x.ndim - 1:
+        run(_ready(x), out)
+        return out
+    made = taped_launches.partial(memory.empty((*shape[:dim], *shape[dim + 1:], n), dtype))
+    run(_ready(np.moveaxis(x, dim, -1)), made)
+    return _moved(out, np.moveaxis(made, -1, dim))
+
+
+def complex_to_complex(x, *, dims, inverse, norm):
+    """The transform along dimensions, the last one first."""
+    if not dims or x.dtype.kind != "c" or not all(fits(x, x.shape[d]) for d in dims):
+        return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=dims, norm=norm)
+
+    def run(given, out, n=None, count=None, inner=1):
+        n = n or given.shape[-1]
+        _launch("complex", given, out, n, count or given.size // n, inner, inverse,
+                _scale(n, inverse, norm))
+    for d in reversed(dims):
+        n, inner = x.shape[d], math.prod(x.shape[d + 1:])
+        if inner == 1 or n > DIRECT:
+            x = _along(d, x, n, x.dtype, run)
+            continue
+        out = memory.empty(x.shape, x.dtype)
+        run(_ready(x), out, n, math.prod(x.shape[:d]), inner)
+        x = taped_launches.partial(out)
+    return x
+
+
+def real_to_complex(x, *, dim, norm):
+    """The half of a transform of real numbers that is not the mirror image of the other."""
+    n = x.shape[dim]
+    if n % 2 or x.dtype.kind != "f" or not fits(x, n // 2):
+        return np.fft.rfft(x, axis=dim, norm=norm)
+    return _along(dim, x, n // 2 + 1, np.dtype(x.dtype.char.upper()), lambda given, out: _launch(
+        "real", given, out, n // 2, x.size // n, 1, False, _scale(n, False, norm)))
+
+
+def complex_to_real(x, *, dim, n, norm):
+    """The real numbers whose transform has this half."""
+    if (n % 2 or x.dtype.kind != "c" or x.shape[dim] != n // 2 + 1 or not fits(x, n // 2)):
+        return np.fft.irfft(x, n, axis=dim, norm=norm)
+    return _along(dim, x, n, np.dtype(x.dtype.char.lower()), lambda given, out: _launch(
+        "to real", given, out, n // 2, out.size // n, 1, True, _scale(n, True, norm)))
