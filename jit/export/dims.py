@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from whet.ir.fits import points
 
 from ..guards.sizes import Dim
 from .errors import ExportError, PreconditionError
 
 Values = tuple[int, ...]  # a size for each dimension, in order
 STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried lie from the example's
-FIT = 3, 8  # and where numbers are known at any size, and expressions of them are looked for
+FIT = 3, 5  # and where numbers are known at any size, and expressions of them are looked for
+HOLD = 8, 21  # what was found is held to the numbers at these
 MOST = 128  # sizes that are all tried, where Python goes by them
 
 
@@ -28,7 +30,7 @@ class Expression:
 
     def at(self, values: Sequence[int]) -> int:
         """Its value."""
-        product: int = math.prod(n**p for n, p in zip(values, self.powers))
+        product: int = math.prod([n for n, p in zip(values, self.powers) for _ in range(p)])
         return self.factor * product + self.offset
 
     def text(self, names: Sequence[str]) -> str:
@@ -73,6 +75,10 @@ class Dims:
     def names(self) -> list[str]:
         """Their names."""
         return [d.name for d in self.dims]
+
+    def __contains__(self, values: Values) -> bool:
+        """Are these sizes within the bounds?"""
+        return all(n in d for d, n in zip(self.dims, values))
 
     def said(self, values: Values) -> str:
         """Sizes in words."""
@@ -119,22 +125,26 @@ class Dims:
         return [v for v in dict.fromkeys(out) if v != self.example]
 
     def to_fit(self) -> list[Values]:
-        """Sizes by which expressions of them are found: the example's, all ways to exchange some of
-        them for others, and one more way to hold what was found to."""
-        pairs = [(n, another(d, n, FIT[0])) for d, n in zip(self.dims, self.example)]
-        example = enumerate(zip(self.dims, self.example))
-        more = tuple(another(d, n, FIT[1] + k) for k, (d, n) in example)
-        return [*itertools.product(*pairs), more]
+        """Sizes by which expressions of them are found, the example's first, then those that hold
+        what was found."""
+        second, third = (
+            [another(d, n, far) for d, n in zip(self.dims, self.example)] for far in FIT
+        )
+        held = [
+            tuple(another(d, n, far + k) for k, (d, n) in enumerate(zip(self.dims, self.example)))
+            for far in HOLD
+        ]
+        return [*points(self.example, second, third), *held]
 
     def raise_least(self, k: int, least: int) -> None:
         """Let a dimension begin at a larger size."""
         d = self.dims[k]
         self.dims[k] = Dim(d.name, min=least, max=d.max)
 
-    def all(self) -> Iterator[Values] | None:
-        """All sizes within the bounds; None where these are too many."""
+    def all(self, most: int = MOST) -> Iterator[Values] | None:
+        """All sizes within the bounds; None where these are more than `most`."""
         ranges = [range(d.min, d.max + 1) for d in self.dims if d.max is not None]
-        if len(ranges) < len(self.dims) or math.prod(map(len, ranges)) > MOST:
+        if len(ranges) < len(self.dims) or math.prod(map(len, ranges)) > most:
             return None
         return itertools.product(*ranges)
 

@@ -75,13 +75,15 @@ def export(
         sizes: list[Any] = [None] * len(run.values)
         runs = [run]
     else:
-        search = Sized(dims, run, told, lambda v: recording.again(dims, v))
+        followed = None if told is None else recording.followed()
+        search = Sized(dims, run, told, followed, lambda v: recording.again(dims, v))
         made, runs, sizes = (
             Simplified(run, name, names, search.holes),
             [*search.runs.values()],
             search.results,
         )
         sized = SizedGraph(made.graph, dims, made.holes)
+        sized.leave_out_too_small()
     signature = Signature(
         recording.parameters, run.output, inputs(made.graph, dims), results(made.graph, sizes)
     )
@@ -113,11 +115,11 @@ class Attempts:
         self.subject = Subject(fn, True, "first", rewrites, None)
         self.parameters: list[Parameter] = []
 
-    def session(self, arguments: Arguments) -> ExportSession:
-        """A run that is about to be."""
+    def session(self, arguments: Arguments, follows: bool = False) -> ExportSession:
+        """A run that is about to be. `follows`: are sizes numbers that are followed?"""
         bound = bound_call(self.fn, self.args, self.kwargs)
         self.parameters = parameters(bound, arguments)
-        return ExportSession(self.subject, arguments, bound.args, bound.kwargs)
+        return ExportSession(self.subject, arguments, bound.args, bound.kwargs, follows)
 
     def first(self) -> tuple[Recorded, str | None]:
         """The run of the example, and the line where Python was told a size. Raises ExportError
@@ -130,6 +132,14 @@ class Attempts:
         if run is None:
             raise error or ExportError("nothing was recorded")
         return run, session.watch.told
+
+    def followed(self) -> Recorded | None:
+        """The run of the example, where all sizes that Python was told were followed."""
+        parameters = self.parameters
+        session = self.session(Arguments(), follows=True)
+        run, _ = attempt(session)
+        self.parameters = parameters
+        return run if run is not None and run.followed and session.watch.told is None else None
 
     def again(
         self, dims: Dims, values: Values

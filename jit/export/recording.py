@@ -52,11 +52,13 @@ class Outputs(Prints):
 
 class Recorded:
     """What a run was: nodes and how values lie, the values of arguments and of constants, the
-    result's parts, and results' arrays as the run made them."""
+    result's parts, and results' arrays as the run made them.
+    `followed`: what became of the sizes that Python was told, where these were followed."""
 
     def __init__(self, run: ExportSession, found: Findings, output: Results, part: Part) -> None:
         rec = run.rec
         self.nodes, self.arrays = list(rec.nodes), list(rec.arrays)
+        self.followed = rec.followed if run.follows_sizes and not rec.followed.lost else None
         self.inputs = [rec.value(t) for t in run.arguments.tensors]
         self.input_names = run.arguments.names
         given = set(self.inputs)
@@ -71,12 +73,15 @@ class Recorded:
 class ExportSession(Session):
     """One run of a function that is exported. `recorded` is what became of it."""
 
-    def __init__(self, subject: Subject, arguments: Arguments, args: Any, kwargs: Any) -> None:
+    def __init__(
+        self, subject: Subject, arguments: Arguments, args: Any, kwargs: Any, follows: bool = False
+    ) -> None:
         learned = Learned()
         learned.arrays_are_known = True
         key, given = learned.key(args, kwargs)
         call = Invocation(args, kwargs, key, given, Kind(0.0, ()), 0.0)
         super().__init__(subject, learned, call, frozenset(), True)
+        self.follows_sizes = follows
         self.arguments, self.lines = arguments, list[str]()
         self.recorded: Recorded | None = None
         self.modules: list[Any] = []

@@ -2,25 +2,27 @@
 be a function of them.
 
 Where Python was told no size, what differs between recordings was computed by the ops' own code.
-Where it was, nothing is known of what it does with it: then every size within the bounds is
-recorded. """
+Where it was, what it did with it is followed (see `told_sizes.py`); where nothing is known of that,
+every size within the bounds is recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from whet.ir.graph import Ask
+from whet.ir.graph import Ask, OpNode, Write
 from whet.ir.questions import name_of
 from whet.passes.resized import alike
 
 from ..capture.control_nodes import Control
-from .dims import Dims, Expression, Values, disagree, fitted
+from .dims import MOST, Dims, Expression, Values, disagree, fitted
 from .errors import ExportError
 from .part_text import said
 from .recording import Recorded
 from .sized_graph import Path, differing, part
+from .told_sizes import Apart, ToldSizes
 
+MOST_HELD = 1 << 16  # sizes at which the numbers that Python computes of them are looked at
 KEPT = 4  # runs on which the exported program is checked
 # (a run at these sizes, or why there is none; the line where Python was told a size)
 Record = Callable[[Values], tuple[Recorded | None, ExportError | None, str | None]]
@@ -31,11 +33,14 @@ class Sized:
     expression, `results`: the sizes of each result as expressions, `runs`: some of the
     recordings."""
 
-    def __init__(self, dims: Dims, base: Recorded, told: str | None, record: Record) -> None:
-        self.dims, self.base, self.record = dims, base, record
+    def __init__(
+        self, dims: Dims, base: Recorded, told: str | None, followed: Recorded | None,
+        record: Record
+    ) -> None:
+        self.dims, self.base, self.record, self.told = dims, base, record, told
         self.runs: dict[Values, Recorded] = {dims.example: base}
         self.samples: list[tuple[Values, Recorded]] = [(dims.example, base)]
-        for values in self.tried(told):
+        for values in dims.tried() if told is None or followed else self.every():
             self.meet(values)
         self.holes: dict[int, dict[Path, Expression]] = {}
         for i, n in enumerate(base.nodes):
@@ -44,20 +49,52 @@ class Sized:
                 self.holes[id(n)] = found
         self.results = [self.sizes_of(n) for n in base.values]
         self.small()
+        if followed is not None:
+            self.hold_to(followed)
 
-    def tried(self, told: str | None) -> list[Values]:
-        """The sizes to be recorded."""
-        if told is None:
-            return self.dims.tried()
+    def every(self) -> list[Values]:
+        """All sizes but the example's, 0 and 1, where so many can be recorded."""
         found = self.dims.all()
         if found is None:
-            raise ExportError(
-                f"Python is told a size ({told}), and what it does with it is known for sizes that "
-                f"were recorded only: {self.dims.why_not_all()}.\n"
-                "  Or write it so that it asks for none: flatten(1), "
-                "unflatten, -1 in reshape."
-            )
+            raise self.unknown()
         return [v for v in found if min(v) > 1 and v != self.dims.example]
+
+    def unknown(self) -> ExportError:
+        """The error for sizes of which nobody knows what Python does with them."""
+        return ExportError(
+            f"Python is told a size ({self.told}), and what it does with it is known for sizes "
+            f"that were recorded only: {self.dims.why_not_all()}.\n"
+            "  Or write it so that it asks for none: flatten(1), unflatten, -1 in reshape."
+        )
+
+    def hold_to(self, followed: Recorded) -> None:
+        """Hold the graph to what Python did with the sizes that it was told. Sizes at which it
+        does something else are recorded."""
+        others: list[Values] | None
+        try:
+            told = ToldSizes(self.base, followed, self.holes, self.dims)
+        except Apart:
+            others = self.every()
+        else:
+            found = self.dims.all(MOST_HELD)
+            if found is None and told.hold_everywhere():
+                for k in range(len(self.dims.dims)) if told.guards else ():
+                    self.dims.raise_least(k, 2)
+                return
+            others = None if found is None else [v for v in found if not told.hold(v)]
+            if others is None or len(others) > MOST:
+                raise self.unknown()
+        for values in others:
+            if values in self.dims and not self.same_at(values):
+                self.leave_out(values)
+
+    def leave_out(self, values: Values) -> None:
+        """Sizes of 0 and 1 need not be within the bounds; others that are within them must."""
+        small = [k for k, n in enumerate(values) if n < 2]
+        if not small:
+            raise self.disagree("the sizes that Python is told become other numbers",
+                                self.told or "", values)
+        self.dims.raise_least(small[0], values[small[0]] + 1)
 
     def meet(self, values: Values) -> None:
         """Record at some sizes."""
@@ -80,7 +117,7 @@ class Sized:
         """Raise where another run did other things."""
         base = self.base
         for a, b in zip(base.nodes, run.nodes):
-            if alike(a, b) is None:
+            if alike(a, b) is None and not only_looks(a, b, run):
                 raise self.disagree(what_differs(a, b), a.line, values)
         if len(base.nodes) != len(run.nodes):
             raise self.disagree(
@@ -170,6 +207,20 @@ class Sized:
                 if part(where[path[0]], path[1:]) != e.at(values):
                     return False
         return True
+
+
+def only_looks(a: Any, b: Any, run: Recorded) -> bool:
+    """Does a node of a run only look at what the other one copies? At a size of 1 elements lie as
+    wanted more often. It is the same where nobody writes to that memory."""
+    if not (isinstance(a, OpNode) and isinstance(b, OpNode) and a.ins == b.ins
+            and a.outs == b.outs and a.op.keeps_elements and b.op.keeps_elements):
+        return False
+    roots = dict[int, int]()
+    for n in run.nodes:
+        if isinstance(n, OpNode) and n.is_view:
+            roots.update((o, roots.get(n.ins[0], n.ins[0])) for o in n.outs)
+    written = {roots.get(n.ins[0], n.ins[0]) for n in run.nodes if isinstance(n, Write)}
+    return roots.get(b.outs[0], b.outs[0]) not in written
 
 
 def what_differs(a: Any, b: Any) -> str:

@@ -16,6 +16,8 @@ from whet.ir.stand_ins import stand_in
 from .dims import Dims, Expression, Values
 from .errors import PreconditionError
 
+LEAST = 2  # no declared least size is more: 0 and 1 are left out where ops go other ways there
+
 # Where an expression stands in a node: the place of an operand or the name of an attribute, then
 # places in tuples.
 Path = tuple[Any, ...]
@@ -34,6 +36,18 @@ class SizedGraph:
     ) -> None:
         self.graph, self.dims, self.holes = graph, dims, holes
 
+    def leave_out_too_small(self) -> None:
+        """Let dimensions without a declared least size begin where all ops take them, as a window
+        takes no fewer elements than it has."""
+        example = self.dims.example
+        for k, d in enumerate(self.dims.dims):
+            for n in range(d.min, example[k]) if d.min <= LEAST else ():
+                try:
+                    self.at((*example[:k], n, *example[k + 1 :]))
+                    break
+                except PreconditionError:
+                    self.dims.raise_least(k, n + 1)
+
     def at(self, values: Values, most: int | None = None) -> Graph:
         """The graph for these sizes. Raises TooLarge where a value takes more than `most` bytes."""
         if values == self.dims.example:
@@ -46,7 +60,7 @@ class SizedGraph:
                 t = Type(t.dtype, self.dims.shape(given, t.shape, values))
                 given += 1
             types[x.value] = t
-        nodes = [self.filled(n, i, values) for i, n in enumerate(g.nodes)]
+        nodes = [filled(n, self.holes.get(i, {}), values) for i, n in enumerate(g.nodes)]
         with np.errstate(all="ignore"):
             for n in nodes:
                 for v, t in zip(n.outs, made(n, types)):
@@ -55,18 +69,18 @@ class SizedGraph:
                         raise TooLarge(f"%{v} takes {t.nbytes:,} bytes, more than {most:,}")
         return Graph(nodes, types, g.inputs, g.results, g.name)
 
-    def filled(self, n: Node, i: int, values: Values) -> Node:
-        """A node with the sizes that it has here."""
-        holes = self.holes.get(i)
-        if holes is None:
-            return n
-        ins, attrs = list(n.ins), dict(n.attrs)
-        for path, e in holes.items():
-            where: Any = ins if type(path[0]) is int else attrs
-            where[path[0]] = put(where[path[0]], path[1:], e.at(values))
-        if isinstance(n, Write):
-            return Write(n.op, tuple(ins), attrs, n.line, None, n.counted)
-        return OpNode(n.op, tuple(ins), attrs, n.outs, n.line)
+
+def filled(n: Node, holes: Mapping[Path, Expression], values: Values) -> Node:
+    """A node with the numbers that it has at these sizes."""
+    if not holes:
+        return n
+    ins, attrs = list(n.ins), dict(n.attrs)
+    for path, e in holes.items():
+        where: Any = ins if type(path[0]) is int else attrs
+        where[path[0]] = put(where[path[0]], path[1:], e.at(values))
+    if isinstance(n, Write):
+        return Write(n.op, tuple(ins), attrs, n.line, None, n.counted)
+    return OpNode(n.op, tuple(ins), attrs, n.outs, n.line)
 
 
 def put(x: Any, path: Path, value: int) -> Any:

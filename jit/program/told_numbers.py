@@ -29,6 +29,8 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "div_floor": operator.floordiv, "remainder": operator.mod, "abs": abs,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne}
+# functions of whole numbers that Extents have themselves
+WHOLE = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod
 
 
 class ToldNumbers:
@@ -68,7 +70,8 @@ class ToldNumbers:
 
     def of_numbers(self, function: Callable[..., Any], ins: Sequence[Any]) -> Any:
         """What a function of Python's gives."""
-        if not any(type(x) in (Extent, Real) for x in ins):
+        exact = function in WHOLE and all(type(x) in (int, Extent) for x in ins)
+        if exact or not any(type(x) in (Extent, Real) for x in ins):
             return function(*ins)
         now = function(*map(value, ins))
         return (self.facts.call(function, *ins) if type(now) is int

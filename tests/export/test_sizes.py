@@ -66,6 +66,13 @@ CASES = {
         [(1,), (17,)],
     ),
     "told": (Told(), of(None, 5, 4), {"x": {0: Dim("batch", max=12)}}, [(1,), (2,), (12,)]),
+    "told without bounds": (Told(), of(None, 5, 4), {"x": ("batch", None, None)}, [(1,), (300,)]),
+    "told of many": (
+        lambda x: whet.zeros(x.shape[1] * 2, x.shape[0]).mT @ (x @ x.mT).repeat(1, 2, 1)[:, :, :1],
+        of(None, None, 4),
+        {"x": {0: Dim("batch", max=90), 1: Dim("length", max=60)}},
+        [(1, 2), (80, 36)],
+    ),
     "two inputs": (
         lambda x, y: x @ y.t(),
         lambda n: [whet.randn(n, 4), whet.randn(n, 4)],
@@ -73,7 +80,7 @@ CASES = {
         [(2,), (31,)],
     ),
 }
-EXAMPLE = {"images": (2, 8), "transformer": (2, 5)}
+EXAMPLE = {"told of many": (4, 6), "images": (2, 8), "transformer": (2, 5)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -123,13 +130,13 @@ def test_a_call_outside_of_the_bounds_is_refused():
         (lambda x: x.reshape(4, 8), "at batch=4 and at batch=5 it raises an error: shape"),
         (
             lambda x: x * 2 if x.shape[0] < 6 else x * 3,
-            r"at batch=4 and at batch=6 mul has 2 and 3.*\(test_sizes.py:\d+\)",
+            r"at batch=4 and at batch=7 mul has 2 and 3.*\(test_sizes.py:\d+\)",
         ),
         (
             lambda x: x * 2 if x.shape[0] < 6 else x.exp(),
-            r"at batch=4 and at batch=6 it does other things.*\(test_sizes.py",
+            r"at batch=4 and at batch=7 it does other things.*\(test_sizes.py",
         ),
-        (lambda x: (x, x.shape[0]), "at batch=4 and at batch=2 its result is another"),
+        (lambda x: (x, x.shape[0]), "at batch=4 and at batch=5 its result is another"),
         (lambda x: x * (1 / x.shape[0]), r"mul has other numbers.*\(test_sizes.py"),
         (lambda x: whet.stack([y * 2 for y in x.unbind()]),
          r"as many steps as the size says: unbind gives 4 and 5 values.*\(test_sizes.py"),
@@ -142,11 +149,70 @@ def test_what_is_not_one_graph_is_refused_with_the_line(fn, said):
         whet.export(fn, whet.ones(4, 8), dynamic={"x": {0: Dim("batch", max=12)}})
 
 
-def test_sizes_that_python_is_told_need_few_of_them():
+def test_sizes_that_python_goes_by_need_bounds():
     with pytest.raises(
         ExportError, match=r"Python is told a size \(test_sizes.py:\d+\)(.|\n)*give batch a max"
     ):
-        whet.export(Told(), whet.ones(2, 5, 4), dynamic={"x": ("batch", None, None)})
+        whet.export(
+            lambda x: x * (2 if x.shape[0] < 999 else 3), whet.ones(2, 5),
+            dynamic={"x": ("batch", None)})
+
+
+@pytest.mark.parametrize("most", [50, 2000])
+@pytest.mark.parametrize("told", [
+    lambda n: 3 if n == 37 else 2,
+    lambda n: 1 + (n + 3) // 40,
+    lambda n: min(n, 49),
+    lambda n: [1, 2][n > 48],
+])
+def test_a_size_at_which_python_does_something_else_is_found(told, most):
+    with pytest.raises(ExportError, match="at n=4 and at n=|for sizes that were recorded only"):
+        whet.export(lambda x: x * told(x.shape[0]), whet.ones(4, 3),
+                    dynamic={"x": {0: Dim("n", max=most)}})
+
+
+def test_a_batch_of_one_may_be_looked_at_where_others_are_copied():
+    def merged(x):
+        return x.transpose(1, 2).transpose(0, 1).reshape(-1, 3) * 2
+
+    e = whet.export(merged, whet.ones(2, 3, 4), dynamic={"x": {0: Dim("batch", max=5)}})
+    for n in (1, 2, 5):
+        x = whet.randn(n, 3, 4)
+        assert models.same(e(x), merged(x)), n
+
+
+def test_a_batch_of_one_that_is_written_to_through_a_view_is_not_served():
+    def written(x):
+        y = x * 2
+        z = y.transpose(0, 1).reshape(-1)
+        z += 1
+        return y, z
+
+    e = whet.export(written, whet.ones(2, 3), dynamic={"x": {0: Dim("batch", max=5)}})
+    assert e.sized.dims.dims[0].min == 2
+    x = whet.randn(4, 3)
+    assert models.same(e(x), written(x))
+
+
+def test_sizes_begin_where_all_ops_take_them():
+    def longest(x):
+        return whet.nn.functional.conv1d(x, whet.ones(2, 3, 4)).amax(2)
+
+    e = whet.export(longest, whet.randn(2, 3, 9), dynamic={"x": {2: Dim("time", max=30)}})
+    assert e.sized.dims.dims[0].min == 4
+    x = whet.randn(2, 3, 4)
+    assert models.same(e(x), longest(x))
+
+
+def test_decisions_that_are_the_same_at_all_sizes_are_none():
+    def double(x):
+        if x.shape[0] > 4000 or x.shape[1] != 3:
+            raise ValueError("too large")
+        return x * 2
+
+    e = whet.export(double, whet.ones(4, 3), dynamic={"x": {0: Dim("n", max=4000)}})
+    x = whet.randn(3999, 3)
+    assert models.same(e(x), x * 2)
 
 
 @pytest.mark.parametrize(

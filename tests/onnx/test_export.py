@@ -43,6 +43,51 @@ def kinds(path_or_bytes):
     return [n.op_type for n in load(path_or_bytes).graph.node]
 
 
+class RelativePositions(nn.Module):
+    """Scores with a bias by how far two places lie apart, looked up in a table."""
+
+    def __init__(self):
+        super().__init__()
+        self.bias = nn.Embedding(7, 2)
+
+    def forward(self, x):
+        at = whet.arange(x.shape[1])
+        apart = (at[None] - at[:, None]).clamp(-3, 3) + 3
+        return (x @ x.mT).unsqueeze(1) + self.bias(apart).permute(2, 0, 1)
+
+
+def test_a_number_may_be_the_square_of_a_size(tmp_path):
+    model, dims = RelativePositions(), [whet.jit.Dim("batch", max=5), whet.jit.Dim("time", max=20)]
+    exported = whet.export(model, whet.randn(2, 7, 3), dynamic={"x": dict(enumerate(dims))})
+    exported.to_onnx(tmp_path / "model.onnx")
+    for shape in ((2, 7, 3), (4, 11, 3), (3, 2, 3)):
+        x = whet.randn(*shape)
+        agree(run((tmp_path / "model.onnx").read_bytes(), x), model(x))
+
+
+@pytest.mark.parametrize("axis, other", [(0, (7, 13)), (1, (4, 20))])
+def test_windows_where_a_size_differs(tmp_path, axis, other):
+    def windows(x):
+        return x.unfold(1, 4, 3 if axis == 0 else 1) * 2
+
+    sizes = {axis: whet.jit.Dim("n", min=4, max=40)}
+    exported = whet.export(windows, whet.randn(4, 13), dynamic={"x": sizes})
+    exported.to_onnx(tmp_path / "model.onnx")
+    for shape in ((4, 13), other):
+        x = whet.randn(*shape)
+        agree(run((tmp_path / "model.onnx").read_bytes(), x), windows(x))
+
+
+@pytest.mark.parametrize("part", [lambda n: (n + 1) // 2, lambda n: n * n // 3 % 5])
+def test_a_number_that_is_no_polynomial_of_sizes_is_refused(tmp_path, part):
+    def some(x):
+        return x[:, : part(x.shape[1])] * 2
+
+    with pytest.raises(OnnxError, match=r"test_export.py:\d+: .* follows no expression"):
+        whet.onnx.export(
+            some, (whet.randn(2, 7),), tmp_path / "m.onnx", dynamic_axes={"x": {1: "n"}})
+
+
 # ---- models --------------------------------------------
 class Residual(nn.Module):
     def __init__(self):

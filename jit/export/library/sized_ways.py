@@ -23,9 +23,10 @@ from .level_program import built
 from .sized_level import SizedLevel, owning
 
 MOST_SIZES = 1 << 16  # within the bounds: each is looked at when the library is made
-MOST_ALONE = 128  # that have a program of their own
-MOST_PLANS = 400  # that are tried
-OTHERS = 1, 2, 5  # how far second sizes lie from the first ones
+MOST_ALONE = 512  # that have a program of their own
+MOST_PLANS = 2000  # that are tried
+SECONDS = 3  # sizes that are tried beside the first ones, for the same symbols
+NEAR = 4  # of each size, from which these are chosen
 
 
 def all_sizes(name: str, dims: Any) -> list[Values]:
@@ -56,6 +57,7 @@ class Ways:
         self.programs: list[LevelProgram] = []
         self.alone: dict[Values, str] = {}
         self.plans = 0
+        self.known = self.known_sizes()
         self.constants: dict[bytes, bytes] = {}  # each once
 
     def find(self) -> list[LevelProgram]:
@@ -77,7 +79,21 @@ class Ways:
             return example  # type: ignore[no-any-return]
         left = list(self.left)
         large = [v for v in left if min(v) >= LEAST] or left
-        return large[len(large) // 2]
+        fewest = min(map(self.coincidences, large))
+        distinct = [v for v in large if self.coincidences(v) == fewest]
+        return distinct[len(distinct) // 2]
+
+    def known_sizes(self) -> set[int]:
+        """The sizes of values that are the same for all calls."""
+        first, *_, last = [v for v in self.left if min(v) >= LEAST] or list(self.left)
+        shapes = [[t.shape for t in self.exported.graph_at(v).types.values()]
+                  for v in (first, last)]
+        return {a for x, y in zip(*shapes) for a, b in zip(x, y) if a == b}
+
+    def coincidences(self, values: Values) -> int:
+        """How many sizes happen to be equal to others: of such a call it cannot be seen what goes
+        by which size."""
+        return sum(n in self.known for n in values) + len(values) - len(set(values))
 
     # ---- one program -----------------------------------------------------------------------------
     def planned(self, values: Values) -> LevelProgram | None:
@@ -115,28 +131,28 @@ class Ways:
         seen = {values}
         for count in range(len(free), 0, -1):
             for symbols in itertools.combinations(free, count):
-                for far in OTHERS:
-                    second = self.second(values, symbols, far)
-                    if second is not None and second not in seen:
+                for second in self.beside(values, symbols):
+                    if second not in seen:
                         seen.add(second)
                         yield second, list(symbols)
 
-    def second(self, values: Values, symbols: Sequence[int], far: int) -> Values | None:
-        """Sizes that lie about `far` from these; None where there are none that tell all symbols
-        apart."""
-        out, pairs = list(values), set[tuple[int, int]]()
-        for i, k in enumerate(symbols):
-            d = self.dims.dims[k]
-            least = max(d.min, LEAST)
-            span = (d.max or 0) - least + 1
-            steps = range(far + i, far + i + span)
-            others = [least + (values[k] - least + step) % span for step in steps]
-            found = [n for n in others if n != values[k] and (values[k], n) not in pairs]
-            if not found:
-                return None
-            out[k] = found[0]
-            pairs.add((values[k], found[0]))
-        return tuple(out)
+    def beside(self, values: Values, symbols: Sequence[int]) -> list[Values]:
+        """Sizes near these that tell all symbols apart, those with the fewest coincidences
+        first."""
+        choices: list[Sequence[int]] = [[n] for n in values]
+        for k in symbols:
+            d, n = self.dims.dims[k], values[k]
+            others = [m for m in range(max(d.min, LEAST), (d.max or 0) + 1) if m != n]
+            near = sorted(others, key=lambda m: (m in self.known, abs(m - n)))  # noqa: B023
+            choices[k] = near[:NEAR]
+        found = [
+            v for v in itertools.product(*choices)
+            if len({(values[k], v[k]) for k in symbols}) == len(symbols)
+        ]
+
+        def distance(v: Values) -> tuple[int, int]:
+            return self.coincidences(v), sum(abs(a - b) for a, b in zip(v, values))
+        return sorted(found, key=distance)[:SECONDS]
 
     @staticmethod
     def alike(v: Values, values: Values, symbols: list[int]) -> bool:

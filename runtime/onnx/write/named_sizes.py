@@ -7,7 +7,6 @@ does not follow is an error that names the line. A size that is a constant by ac
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from whet.ir.fits import points, products, weights
 from whet.ir.graph import Graph, Node, OpNode, Write
 from whet.ir.values import Type
 
 from ..errors import OnnxError
 
-STEPS = (3, 8)  # how much larger a size is in other recordings: to find, and to hold
+STEPS = (3, 5)  # how much larger a size is in recordings that expressions are found from
+HELD = (8, 21)  # and in those that they are held to
 
 
 class Expression:
@@ -203,8 +204,8 @@ class Recordings:
     ) -> None:
         self.sizes, self.graphs, self.names = list(sizes), list(graphs), list(names)
         self.constants = list(constants)
-        self.products = [c for k in range(len(names) + 1) for c in itertools.combinations(names, k)]
-        self.known: dict[tuple[Any, ...], Any] = {}
+        self.fits = [Fit(chosen, self.sizes[: -len(HELD)]) for chosen in products(names)]
+        self.known: dict[tuple[Any, ...], Expression] = {}
 
     def merged(self) -> Graph:
         """The graph, with expressions in the place of numbers that differ."""
@@ -258,7 +259,8 @@ class Recordings:
             if all(y.shape == x.shape and y.tobytes() == x.tobytes() for y in xs):
                 return x
             raise OnnxError(f"{line}: a constant that differs with the sizes")
-        if type(x) in (int, float) and all(type(y) is type(x) for y in xs) and len(set(xs)) > 1:
+        numbers = all(type(y) is type(x) and is_finite(y) for y in xs)
+        if numbers and len(set(xs)) > 1:
             return self.expression(tuple(xs), line)
         if any(type(y) is not type(x) or not (y is x or y == x) for y in xs):
             raise OnnxError(
@@ -269,30 +271,47 @@ class Recordings:
     def expression(self, xs: tuple[Any, ...], line: str) -> Any:
         """The expression that numbers follow."""
         if xs not in self.known:
-            k = len(self.products)
-            rows = [
-                [np.prod([float(s[n]) for n in p]) for p in self.products] for s in self.sizes[:k]
-            ]
-            found = np.linalg.lstsq(np.array(rows), np.array(xs[:k], float), rcond=None)[0]
-            terms = [Fraction(float(c)).limit_denominator(64) for c in found]
-            self.known[xs] = Expression(dict(zip(self.products, terms)))
-        made: Expression = self.known[xs]
-        for x, sizes in zip(xs, self.sizes):
-            if made(sizes) != Fraction(x):
+            tried = [fit(xs) for fit in self.fits]
+            wrong = [self.first_wrong(e, xs) for e in tried]
+            if wrong[0] is not None and None not in wrong:
                 raise OnnxError(
-                    f"{line}: a number is {xs[0]} in the example and {x} where "
-                    f"{self.said(sizes)}: it follows no expression of these sizes"
+                    f"{line}: a number is {xs[0]} in the example and {xs[wrong[0]]} where "
+                    f"{self.said(self.sizes[wrong[0]])}: it follows no expression of these sizes"
                 )
-        return made
+            self.known[xs] = tried[wrong.index(None)]
+        return self.known[xs]
+
+    def first_wrong(self, e: Expression, xs: tuple[Any, ...]) -> int | None:
+        """The first recording in which an expression is not the number."""
+        wrong = (i for i, (x, s) in enumerate(zip(xs, self.sizes)) if e(s) != Fraction(x))
+        return next(wrong, None)
+
+
+def is_finite(x: Any) -> bool:
+    """Is it a number that has a value?"""
+    return type(x) is int or type(x) is float and math.isfinite(x)
+
+
+class Fit:
+    """The sum of some products that numbers are at some sizes."""
+
+    def __init__(
+        self, products: Sequence[tuple[str, ...]], sizes: Sequence[Mapping[str, int]]
+    ) -> None:
+        rows = [[math.prod(s[n] for n in names) for names in products] for s in sizes]
+        self.weights = {products[c]: w for c, w in weights(rows).items()}
+
+    def __call__(self, numbers: Sequence[Any]) -> Expression:
+        exact = [Fraction(x) for x in numbers]
+        return Expression({
+            names: sum((w * x for w, x in zip(row, exact)), Fraction(0))
+            for names, row in self.weights.items()
+        })
 
 
 def sizes_to_record(example: Mapping[str, int]) -> list[dict[str, int]]:
-    """The sizes to record at: the example's, those that expressions are found from, and another."""
+    """The sizes to record at: the example's, those that expressions are found from, and others."""
     names = list(example)
-    out = [
-        dict(zip(names, [example[n] + d for n, d in zip(names, steps)]))
-        for steps in itertools.product((0, STEPS[0]), repeat=len(names))
-    ]
-    for far in STEPS[1:]:
-        out.append({n: example[n] + far + i for i, n in enumerate(names)})
-    return out
+    chosen = points(*[[n + step for n in example.values()] for step in (0, *STEPS)])
+    held = [[example[n] + far + i for i, n in enumerate(names)] for far in HELD]
+    return [dict(zip(names, values)) for values in (*chosen, *held)]

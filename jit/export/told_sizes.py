@@ -1,0 +1,161 @@
+"""Sizes that Python was told while the example ran, and what it did with them.
+
+A second run of the example gives Python sizes as numbers that are followed (see
+`capture/followed_sizes.py`). So it is known what Python computed of them, where that came to ops,
+and what Python decided by it. At other sizes the function does the same things where the same
+arithmetic gives the numbers that the graph has there, and where each decision is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from whet.ir.extent import Extent, Facts, Unsized
+from whet.ir.graph import Guard, Node, Ref, Type
+from whet.ir.outline import Outline
+from whet.ops.casting import CASTS
+
+from ..program.told_numbers import ToldNumbers
+from .dims import Dims, Expression, Values
+from .errors import PreconditionError
+from .recording import Recorded
+from .sized_graph import Path, filled, made, part
+
+Holes = Mapping[int, Mapping[Path, Expression]]
+
+
+class Apart(Exception):
+    """The two runs of the example are not the same things but for what is computed of sizes."""
+
+
+class ToldSizes:
+    """What is known of a run: `plain` has the graph's nodes, with `holes` in them by id, `run` the
+    same and what was computed of sizes. Raises Apart."""
+
+    def __init__(self, plain: Recorded, run: Recorded, holes: Holes, dims: Dims) -> None:
+        assert run.followed is not None
+        self.plain, self.run, self.holes, self.dims = plain, run, holes, dims
+        self.at, sizes = run.followed.at, run.followed.values
+        self.makers = {o: n for n in run.nodes for o in n.outs}
+        self.guards = [
+            n for n in run.nodes if isinstance(n, Guard) and sizes.issuperset(n.refs())
+        ]
+        alone = {id(n) for n in self.guards}
+        others = [
+            n for n in run.nodes
+            if id(n) not in alone and not (n.outs and sizes.issuperset(n.outs))
+        ]
+        self.plain_of = self.values(others)
+        # a node of the graph, a place in it, and the number that Python computed for it
+        self.places = [
+            (a, path, n) for a, b in zip(plain.nodes, others)
+            for path, n in self.numbers_in(b, sizes)
+        ]
+        self.needed = self.needed_nodes()
+
+    def values(self, others: list[Node]) -> dict[int, int]:
+        """The graph's values, by those of the run that was followed."""
+        plain, run = self.plain, self.run
+        if len(plain.nodes) != len(others) or len(plain.inputs) != len(run.inputs):
+            raise Apart
+        own = {id(t): n for n, t in plain.outside.items()}
+        found = dict(zip(run.inputs, plain.inputs))
+        found |= {n: own[id(t)] for n, t in run.outside.items() if id(t) in own}
+        for a, b in zip(plain.nodes, others):
+            same = type(a) is type(b) and a.op is b.op
+            if not same or len(a.ins) != len(b.ins) or len(a.outs) != len(b.outs):
+                raise Apart
+            found.update(zip(b.outs, a.outs))
+        return found
+
+    def numbers_in(self, n: Node, sizes: set[int]) -> Iterator[tuple[Path, int]]:
+        """Where a node has numbers that Python computed of sizes."""
+        if n.outs:
+            yield from self.at.get(n.outs[0], {}).items()
+        for k, x in enumerate(n.ins):
+            if type(x) is Ref and x in sizes:
+                yield (k,), self.before_casts(int(x))
+
+    def before_casts(self, n: int) -> int:
+        """The number of Python's that an operand was: an op takes it in a type of its own."""
+        node = self.makers[n]
+        while node.op in CASTS.values() and type(node.ins[0]) is Ref:
+            n = int(node.ins[0])
+            node = self.makers[n]
+        return n
+
+    def needed_nodes(self) -> list[Node]:
+        """The graph's nodes that make what Python asked for sizes, in order."""
+        asked = [self.plain_of.get(int(n.attrs["of"]), -1)
+                 for n in self.run.nodes if n.op is not None and n.op.name == "size_of"]
+        if -1 in asked:
+            raise Apart
+        wanted, found = set(asked), list[Node]()
+        for n in reversed(self.plain.nodes):
+            if wanted.intersection(n.outs):
+                found.append(n)
+                wanted.update(int(x) for x in n.refs())
+        return found[::-1]
+
+    # ---- at certain sizes ------------------------------------------------------------------------
+    def hold(self, values: Values) -> bool:
+        """Does Python do the same at these sizes?"""
+        try:
+            told = self.numbers(self.types(values), Facts([]))
+            return all(map(told.still, self.guards)) and all(
+                told[n] == self.in_graph(node, path, values) for node, path, n in self.places)
+        except (PreconditionError, ArithmeticError, ValueError, TypeError, Unsized):
+            return False
+
+    def numbers(self, types: Mapping[int, Any], facts: Facts) -> ToldNumbers:
+        """What Python computes of the sizes of values of these types."""
+        seen = {n: types[v] for n, v in self.plain_of.items() if v in types}
+        return ToldNumbers(self.run.nodes, seen, self.at, facts)
+
+    def types(self, values: Values) -> dict[int, Type]:
+        """The types of what is given, and of what is made where Python asked for sizes."""
+        arrays = self.plain.arrays
+        types = {v: Type.of(arrays[v]) for v in self.plain.outside}
+        for i, v in enumerate(self.plain.inputs):
+            a = arrays[v]
+            types[v] = Type(a.dtype, self.dims.shape(i, a.shape, values))
+        for n in self.needed:
+            n = filled(n, self.holes.get(id(n), {}), values)
+            types.update(zip(n.outs, made(n, types)))
+        return types
+
+    def in_graph(self, node: Node, path: Path, values: Any) -> Any:
+        """The number that the graph has somewhere at these sizes."""
+        e = self.holes.get(id(node), {}).get(path)
+        if e is not None:
+            return e.at(values)
+        return part((node.ins if type(path[0]) is int else node.attrs)[path[0]], path[1:])
+
+    # ---- at all sizes ----------------------------------------------------------------------------
+    def hold_everywhere(self) -> bool:
+        """Is it clear without trying that Python does the same at all sizes from 2 on? The numbers
+        are the same sums of products of sizes then, and no decision depends on these."""
+        if self.needed:
+            return False
+        facts = Facts(self.dims.example)
+        symbols: Any = facts.symbols
+        arrays = self.plain.arrays
+        types: dict[int, Any] = {
+            v: Outline(self.dims.shape(i, arrays[v].shape, symbols), arrays[v].dtype)
+            for i, v in enumerate(self.plain.inputs)
+        }
+        types |= {v: Type.of(arrays[v]) for v in self.plain.outside}
+        try:
+            told = self.numbers(types, facts)
+            same = all(map(told.still, self.guards)) and all(
+                terms(told[n]) == terms(self.in_graph(node, path, symbols))
+                for node, path, n in self.places)
+        except (ArithmeticError, ValueError, TypeError, Unsized):
+            return False
+        return same and not facts.asked
+
+
+def terms(x: Any) -> Any:
+    """A number, or the products of sizes that one is a sum of."""
+    return x.terms if type(x) is Extent else x
