@@ -17,6 +17,7 @@ import io
 import os
 import random
 import re
+import reprlib
 import sys
 import threading
 import types
@@ -38,6 +39,7 @@ class May(Flag):
     C = auto()                   # its functions of C may be called
     PYTHON = auto()              # its Python may be called, and calls what else is allowed beneath
     NUMBERS = auto()             # its Python takes what only looks like a number for one
+    LOOK = auto()                # its Python looks at things by names, which it is asked about
     ALL = MAKE | C | PYTHON | NUMBERS
 
 
@@ -66,8 +68,10 @@ TABLE = (
         "they hold, copy and call what they are given, and ask numbers for their class only"),
     Row("statistics fractions string textwrap re reprlib keyword", May.PYTHON,
         "they compute with numbers and text, and ask some for their type"),
-    Row("inspect weakref _weakrefset", May.PYTHON,
-        "they look at what they are given; who asks what is alive is refused before"),
+    Row("inspect", May.PYTHON | May.LOOK,
+        "it looks at what it is given; who asks what is alive is refused before"),
+    Row("weakref _weakrefset", May.PYTHON,
+        "they hold what they are given; who asks what is alive is refused before"),
     Row("datetime decimal contextvars", May.MAKE, "to make one only computes"),
     Row("_random", May.MAKE, "to draw from a generator is noticed, and to make one is no draw"),
     Row("numpy._core numpy.lib._ numpy.linalg numpy.fft numpy.polynomial", May.PYTHON,
@@ -86,7 +90,7 @@ def _names_that(may: May) -> tuple[str, ...]:
     return tuple(name for row in TABLE if may in row.may for name in row.modules.split())
 
 
-_MAKE, _C, _PYTHON, _NUMBERS = map(_names_that, May)
+_MAKE, _C, _PYTHON, _NUMBERS, _LOOK = map(_names_that, May)
 
 
 def _is_in(module: str, names: tuple[str, ...]) -> bool:
@@ -126,6 +130,8 @@ TELL_NOTHING = Objects((gc.collect,))
 OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
     os.getenv, *_objects(type(os.environ), "__getitem__ __setitem__ __delitem__"),
     *(f for f in vars(os.environ).values() if type(f) is types.FunctionType)))
+# What keeps `repr` of a dataclass from going round in circles hands its argument to what it wraps.
+HANDING_ON = reprlib.recursive_repr()(repr).__code__
 
 # ---- types ---------------------------------------------------------------------------------------
 # Methods of these types: what they change is compared, and they read nothing else. Those of
@@ -245,10 +251,15 @@ def makes_an_object(method: Any, owner: type) -> bool:
         origin.module == "builtins" or origin.is_ours or origin.top == "numpy")
 
 
-def may_get_numbers(origin: Origin) -> bool:
+def may_get_numbers(x: Any, origin: Origin) -> bool:
     """May a function or class of a module get what only looks like a number? Of C it is asked
     besides, argument by argument."""
-    return _is_in(origin.module, _NUMBERS)
+    return _is_in(origin.module, _NUMBERS) or getattr(x, "__code__", None) is HANDING_ON
+
+
+def looks_at_things(origin: Origin) -> bool:
+    """Does the Python of a module look at what it is given, and do no more?"""
+    return _is_in(origin.module, _LOOK)
 
 
 def can_be_asked(x: Any, origin: Origin) -> bool:

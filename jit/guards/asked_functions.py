@@ -43,6 +43,8 @@ def _said(x: Any) -> Any:
         x = value_of(x)
     if isinstance(x, list | tuple | set | frozenset | collections.deque):
         return [_said(y) for y in x]
+    if isinstance(x, dict):
+        return [(_said(k), _said(v)) for k, v in x.items()]
     if isinstance(x, Iterator):
         return [_said(y) for y in itertools.islice(x, CONSUMED)]
     kind = type(x).__qualname__
@@ -153,49 +155,78 @@ def _reads(f: Any, before: Sequence[Any], after: Sequence[Any]) -> bool:
 
 
 # ---- names ---------------------------------------------------------------------------------------
-class _Notes:
-    """Notes the names that it is asked for."""
-
-    def __getattribute__(self, name: str) -> Any:
-        _names.append(name)
-        return object.__getattribute__(self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        _names.append(name)
-
-    def __delattr__(self, name: str) -> None:
-        _names.append(name)
-
-
-_names: list[str] = []
+# What lies there by a name: nothing, and types, which can be called and tell that they were.
+_THERE: Sequence[type | None] = (None, int, float)
 
 
 @_once
 def looks_up_names(f: Any) -> bool:
-    """Does a function or type of C ask an object for an attribute of a name that is given, or for
-    all of them?
+    """Does a function or type ask a module for what lies there by a name that is given, or for all
+    that lies there, or does it change that?
 
-    >>> import operator
+    >>> import inspect, operator
     >>> from whet.jit.guards.asked_functions import looks_up_names
     >>> [looks_up_names(f) for f in (getattr, setattr, vars, operator.attrgetter, len, operator.eq)]
     [True, True, True, True, False, False]
+    >>> looks_up_names(inspect.getmembers), looks_up_names(inspect.getdoc)
+    (True, False)
     """
-    notes = _Notes()
-    for args in (notes,), (notes, NAME), (notes, NAME, 1):
-        _noted(f, *args)
-    made = _noted(f, NAME)
-    if callable(made):
-        _noted(made, notes)
-    found = {NAME, "__dict__"} & set(_names)
-    _names.clear()
-    return bool(found)
+    return reads_names(f) or changes_names(f)
 
 
-def _noted(f: Any, *args: Any) -> Any:
+def reads_names(f: Any) -> bool:
+    """Does what can be seen of a call depend on what lies in a module?"""
+    module = types.ModuleType(NAME)
+    return any(_outcome_in(module, f, args, held) != _outcome_in(module, f, args, None)
+               for args in ((), (NAME,)) for held in _THERE[1:]) \
+        or len({repr(_called_in(module, f, held)) for held in _THERE}) > 1
+
+
+def changes_names(f: Any) -> bool:
+    """Does a call exchange what lies in a module by a name that is given?"""
+    module = types.ModuleType(NAME)
+    for args in ((), (NAME,), (NAME, 1)):
+        _outcome_in(module, f, args, int)
+        if vars(module).get(NAME) is not int:
+            return True
+    return False
+
+
+def _outcome_in(module: types.ModuleType, f: Any, args: Sequence[Any], held: type | None) -> Any:
+    """What can be seen of the result of a call with a module, where this lies there by a name."""
+    names = vars(module)
+    names.clear()
+    names.update({NAME: held} if held is not None else {})
     try:
-        return f(*args)
+        return _said(f(module, *args))
     except Exception:
         return None
+
+
+def _called_in(module: types.ModuleType, f: Any, held: type | None) -> Any:
+    """The same of what the function makes of the name, called with the module."""
+    try:
+        made = f(NAME)
+    except Exception:
+        return None
+    return _outcome_in(module, made, (), held) if callable(made) else None
+
+
+def attributes_that(do: Callable[[Any], bool]) -> frozenset[str]:
+    """The names of attributes of all modules that, taken and called, read names, or change them.
+
+    >>> from whet.jit.guards.asked_functions import attributes_that, changes_names, reads_names
+    >>> attributes_that(reads_names) >= {"__dict__", "__dir__", "__getattribute__"}
+    True
+    >>> sorted(attributes_that(changes_names))
+    ['__delattr__', '__setattr__']
+    """
+    def called(name: str) -> Callable[..., Any]:
+        def call(module: types.ModuleType, *args: Any) -> Any:
+            found = getattr(module, name)
+            return found(*args) if callable(found) else found
+        return call
+    return frozenset(name for name in dir(types.ModuleType) if do(called(name)))
 
 
 # ---- files ---------------------------------------------------------------------------------------

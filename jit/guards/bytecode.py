@@ -106,20 +106,36 @@ def _by_place(stack: list[Instruction | None],
     return {**dict(enumerate(stack[:plain])), **dict(zip(names, stack[plain:]))}
 
 
-def second_is_constant(found: Sequence[Instruction], i: int) -> bool:
-    """Is the second argument of the call of what instruction i of a list loads a constant text?
-    False also where that is hard to say.
+def argument_is_text(found: Sequence[Instruction], i: int, position: int) -> bool:
+    """Is an argument of the call of what instruction i of a list loads a constant text? `position`
+    counts from the end where it is negative. False also where that is hard to say.
 
-        >>> from whet.jit.guards.bytecode import instructions, second_is_constant
+        >>> from whet.jit.guards.bytecode import argument_is_text, instructions
         >>> def asks(f):
         ...     found = list(instructions(f.__code__))
         ...     at = next(i for i, (name, *_) in enumerate(found) if name == "LOAD_GLOBAL")
-        ...     return second_is_constant(found, at)
+        ...     return argument_is_text(found, at, 1)
         >>> asks(lambda o: getattr(o.part, "x", o.y)), asks(lambda o, k: getattr(o, f"lr_{k}"))
         (True, False)
     """
-    second = (call_of(found, i) or {}).get(1)
-    return second is not None and second[0] == "LOAD_CONST" and type(second[2]) is str
+    call = call_of(found, i) or {}
+    x: Instruction | None = call.get(position if position >= 0 else len(call) + position)
+    return x is not None and x[0] == "LOAD_CONST" and type(x[2]) is str
+
+
+def is_of_super(found: Sequence[Instruction], i: int) -> bool:
+    """Does instruction i of a list take an attribute of `super()`?
+
+        >>> from whet.jit.guards.bytecode import instructions, is_of_super
+        >>> class Own:
+        ...     def __setattr__(self, name, value): super().__setattr__(name, self.value)
+        >>> found = list(instructions(Own.__setattr__.__code__))
+        >>> [is_of_super(found, i) for i, x in enumerate(found) if x[2] in ("__setattr__", "value")]
+        [True, False]
+    """
+    before = [(name, value) for name, _, value in found[max(i - 3, 0):i]]
+    return found[i][0] == "LOAD_SUPER_ATTR" \
+        or before == [("LOAD_GLOBAL", "super"), ("PRECALL", None), ("CALL", None)]
 
 
 def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | None, ...]]:

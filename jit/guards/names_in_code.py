@@ -7,20 +7,32 @@ import types
 from typing import Any
 
 from ..capture.varying_numbers import TELLTALE
-from .asked_functions import methods_that_give_numbers
+from .allowed_calls import COMPUTE
+from .asked_functions import (
+    attributes_that,
+    changes_names,
+    looks_up_names,
+    methods_that_give_numbers,
+    reads_names,
+)
 from .bytecode import (
+    Instruction,
+    argument_is_text,
     gives_pythons_own,
     identities,
     instructions,
     is_called,
+    is_of_super,
     returns_a_hash,
-    second_is_constant,
 )
 
-# what looks up names that may be made at run time; ASKED takes them as a second argument
-ASKED = frozenset(("getattr", "hasattr", "setattr", "delattr"))
-LOOKUPS = ASKED | {"__dict__", "attrgetter", "vars", "__getattribute__", "getmembers",
-                   "getmembers_static", "getattr_static"}
+# Python's own functions that look up a name which they get as their second argument, or all names
+LOOKING_UP = frozenset(name for name, f in vars(builtins).items()
+                       if f in COMPUTE and looks_up_names(f))
+# attributes that set what lies there by a name, and those that tell it
+CHANGING = attributes_that(changes_names)
+READING = attributes_that(reads_names) - CHANGING
+BEFORE_LAST = -2                 # o.__setattr__(name, value), object.__setattr__(o, name, value)
 TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
 # Names for methods that must give exactly a number of Python's, or an array of NumPy's. A class
 # that is there is asked what it has by these names, whatever that is called itself; one that the
@@ -81,7 +93,7 @@ class NamesInCode:
         self.shown = not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts)   # becomes text?
         # may it make text by a form that dates give a meaning to?
         self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
-        self.looks_up = not LOOKUPS.isdisjoint(code.co_names) and _looks_up(code)
+        self.looks_up = False                # could it look up a name that is made at run time?
         self.attributes: set[str] = set()
         self.searched: set[str] = set()
         self.taken: set[str] = set()         # those of attributes that are not just called
@@ -100,6 +112,7 @@ class NamesInCode:
             if name in FORMATS and (name == "FORMAT_WITH_SPEC" or arg & WITH_SPEC):
                 loaded, _, spec = found[i - 1]
                 self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
+            self.looks_up |= _looks_up(found, i)
             last, before = value if name == "LOAD_GLOBAL" else None, name
             if name in TAKING and not is_called(found, i):
                 self.taken.add(value)
@@ -168,13 +181,14 @@ def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[str], bool]]:
     return out
 
 
-def _looks_up(code: types.CodeType) -> bool:
-    """Could it look up a name that was made at run time?"""
-    found = list(instructions(code))
-    asked = [i for i, (name, _, value) in enumerate(found)
-             if name == "LOAD_GLOBAL" and value in ASKED]
-    return not (LOOKUPS - ASKED).isdisjoint(code.co_names) or not asked \
-        or not all(second_is_constant(found, i) for i in asked)
+def _looks_up(found: list[Instruction], i: int) -> bool:
+    """Does an instruction load what could look up a name that is made at run time? Of what
+    `super()` is an instance of, all that is set is compared."""
+    name, _, value = found[i]
+    if name in GLOBALS:
+        return value in LOOKING_UP and not argument_is_text(found, i, 1)
+    return name in ATTRIBUTES and (value in READING or value in CHANGING and not (
+        is_of_super(found, i) or argument_is_text(found, i, BEFORE_LAST)))
 
 
 def could_give_a_number(code: types.CodeType) -> bool:

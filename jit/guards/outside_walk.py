@@ -28,7 +28,7 @@ from .functions_of_c import FunctionsOfC
 from .given_numbers import are_given_numbers
 from .immutable_types import PLAIN, same_key
 from .name_places import Attribute, AttributesDict, Global
-from .names_in_code import absolute, names_in
+from .names_in_code import LOOKING_UP, absolute, names_in
 from .number_settings import SETTINGS
 from .object_places import SAID, ClassAttribute, FrameworkState, SelfDescription, Setting
 from .origin import HEAP, is_as_it_was_made, origin_of, origin_of_class, users
@@ -45,7 +45,8 @@ from .visitors_of_objects import LIGHT, OBJECTS
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 UNNAMED = ("__builtins__", "__spec__", "__loader__")     # what nobody asks globals() for
-BY_NAME, CONVERTING = (type, getattr, setattr, hasattr, delattr, vars), (float, int)
+BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
+CONVERTING = (float, int)
 VISITORS = [*LIGHT.all, *CONTAINERS.all, *CALLABLES.all, *OBJECTS.all]
 UNSEEN = frozenset(visit for _, visit in LIGHT.all)      # what they visit is not remembered
 OF_LASTING_TYPES: dict[type, Visit] = {}         # of types that no class statement has made

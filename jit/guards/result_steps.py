@@ -201,7 +201,7 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
             t.id(a.dtype), a.ndim, int(entries.row_major(a)), *a.shape, *rest, *a.strides, *rest])
     moving: list[int] = []
     left = r.replay.left
-    long, words, length, passed = p.launches_and_views
+    launches = p.launches_and_views
     sources = dict(zip(p.outside, r.replay.inputs.sources))
     try:
         steps = Steps(t, r, leaves, fresh, sources)
@@ -212,7 +212,8 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
         if any(type(real) is not list for real, _ in left.growths):
             raise InPython
         rows += [(L.END, t.id(real), 0) for real, grown in left.growths for _ in grown]
-        for n in passed[:-1] if p.arena else passed:         # (the last is the arena)
+        # the last is the arena
+        for n in launches.values[:-1] if p.arena else launches.values:
             moving += steps.array(n)
     except (InPython, No, LookupError):           # (an entry is gone that a slot was in)
         t.forget("keys", "views", "fresh")
@@ -227,5 +228,6 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
     t["left"].extend(w for row in rows for w in row)
     return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2,
                 build=len(steps.build) // 3, left=len(rows), sources=len(steps.sources),
-                program=machine()[0], list=words, length=length, away=int(long), arena=p.arena,
+                program=machine()[0], list=launches.address, length=launches.words,
+                away=int(launches.long), arena=p.arena,
                 stopped=C.addressof(p.stopped) if p.checks else 0)

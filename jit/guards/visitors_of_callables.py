@@ -47,7 +47,7 @@ def _what_is_known(walk: Any, x: Any) -> Origin | None:
     origin = origin_of_what(x)
     if origin is None:
         return None
-    walk.exact |= not (known.may_get_numbers(origin) or stands(x))
+    walk.exact |= not (known.may_get_numbers(x, origin) or stands(x))
     walk.of_c.dates |= origin.top.lstrip("_") == "datetime"
     walk.types_of_numbers |= x is int or x is float
     setting = origin.top.lstrip("_")
@@ -90,7 +90,9 @@ def bound(walk: Any, x: Any) -> None:
 @CALLABLES.of_just(types.FunctionType)
 def function(walk: Any, fn: types.FunctionType) -> None:
     origin = _what_is_known(walk, fn)
-    walk.asking |= origin is not None and origin.is_pythons and asks_what_others_say(fn)
+    if origin is not None and origin.is_pythons:
+        walk.asking |= asks_what_others_say(fn)
+        walk.looks_up |= known.looks_at_things(origin) and asked.looks_up_names(fn)
     if origin is not None and origin.is_ours:
         for inner in wrapped(fn):
             walk.stack.append(inner)

@@ -137,6 +137,29 @@ def a_module_is_asked_in_other_ways(trace):
 
 
 @trap
+def a_module_is_set_in_other_ways(trace):
+    """Attributes of a module by __setattr__ and __delattr__, by names made at run time."""
+    m = types.ModuleType("m")
+    @trace
+    def by_class(x, name):
+        types.ModuleType.__setattr__(m, name + "_2", 4.0)
+        return x * 2
+    @trace
+    def by_delattr(x, name):
+        m.__delattr__(name)
+        return x * 3
+    def f(x, name):
+        m.__setattr__(name, 5.0)
+        return x
+    def calls(f):
+        for name in ("a", "b", "a", "a", "b", "c", "a"):
+            yield f(ramp(3), name), by_class(ramp(3), name), dict(vars(m))
+            yield by_delattr(ramp(3), name), dict(vars(m))
+            m.a_2 = m.b_2 = 1.0
+    return f, calls
+
+
+@trap
 def the_globals_of_a_function_and_a_frame(trace):
     """g.__globals__[...], and inspect.currentframe().f_globals[...]."""
     names = {"K": 2.0}
