@@ -5,10 +5,12 @@ behind.
     python -m tests.interrupts --every 50  each 50th of them
 
 Left out is what an `__exit__` does before its work: Python code cannot guard against an interrupt
-just then. Left out, too, is the return to the line of a `with` at its end: the interpreter looks
-for interrupts at calls, jumps back and where functions begin, so that none comes there.
+just then. Left out, too, are the return to the line of a `with` at its end and the lines of a
+`finally` up to its first call: the interpreter looks for interrupts at calls, jumps back and where
+functions begin, so that none comes before that call is done.
 """
 import argparse
+import ast
 import dis
 import functools
 import gc
@@ -76,7 +78,11 @@ class Injector:
             begins = frame is self.entering
             if begins:
                 self.entering = None
-            if begins or frame.f_lasti in _ends_of_withs(frame.f_code):
+            if (
+                begins
+                or frame.f_lasti in _ends_of_withs(frame.f_code)
+                or frame.f_lineno in _begins_of_finallys(frame.f_code.co_filename)
+            ):
                 return self.line
             self.n += 1
             if self.at is None:
@@ -95,6 +101,18 @@ def _ends_of_withs(code):
     steps = list(dis.get_instructions(code))
     return frozenset(a.offset for a, *others in zip(steps, steps[1:], steps[2:])
                      if all(x.opname == "LOAD_CONST" and x.argval is None for x in (a, *others)))
+
+
+@functools.lru_cache(None)
+def _begins_of_finallys(path):
+    """The numbers of the lines of all `finally` of a file, each up to its first call."""
+    with open(path) as file:
+        tree = ast.parse(file.read())
+    lines = set()
+    for body in (n.finalbody for n in ast.walk(tree) if isinstance(n, ast.Try) and n.finalbody):
+        calls = [n.lineno for step in body for n in ast.walk(step) if isinstance(n, ast.Call)]
+        lines.update(range(body[0].lineno, min(calls, default=body[0].lineno) + 1))
+    return frozenset(lines)
 
 
 _known: dict = {}

@@ -75,14 +75,19 @@ class Calls:
         why = self.against(call)
         if why is not None:
             return self.eager(call, why)
+        taken = False
         try:
+            taken = self.attempts.lock.acquire(False)
+            if not taken:
+                return self.eager(call, "busy")
             out = self.replays.passed_over(call)
             if out is MISSED:
                 return self.recorded(call)
             policy.pay(kind, timing.clock() - begun)
             return out
         finally:
-            self.attempts.lock.release()
+            if taken:
+                self.attempts.lock.release()
 
     # ---- eager calls -----------------------------------------------------------------------------
     def distrusted(self, args: Args, kwargs: Kwargs) -> Any:
@@ -131,15 +136,17 @@ class Calls:
             or key in self.recordings.by_key
             or key in self.refusals.by_key
             or key in self.recordings.watched
-            or not self.attempts.lock.acquire(False)
         ):
             return MISSED
+        taken = False
         try:
-            table = self.knowing(call)
-            if table is None and not self.made(call):
+            taken = self.attempts.lock.acquire(False)
+            table = self.knowing(call) if taken else None
+            if not taken or table is None and not self.made(call):
                 return MISSED
         finally:
-            self.attempts.lock.release()
+            if taken:
+                self.attempts.lock.release()
         if table is not None:
             return self.told(table, call, start)
         out = self.replays.result(call)
@@ -213,7 +220,7 @@ class Calls:
     # ---- recorded calls --------------------------------------------------------------------------
     def against(self, call: Invocation) -> str | None:
         """Why a call that no recording fits is eager, as a field of the ledger; None where it is to
-        be recorded: then the lock of attempts is held."""
+        be recorded."""
         slower = self.recordings.slower(call.key)
         if slower is not None:
             slower.counted += 1
@@ -235,8 +242,6 @@ class Calls:
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
                 call.args, call.kwargs, call.given):
             return "new"
-        if why is None and not self.attempts.lock.acquire(False):
-            return "busy"
         return why
 
     def recorded(self, call: Invocation) -> Any:

@@ -175,8 +175,16 @@ class Replays:
     def compared(self, r: Recording, call: Invocation) -> Any:
         """A call that a recording fits, made eagerly and recorded again: what is recorded must be
         the same."""
-        if not self.attempts.lock.acquire(False):
-            return self.replayed(r, call)[0]
+        taken = False
+        try:
+            taken = self.attempts.lock.acquire(False)
+            return self.verified(r, call) if taken else self.replayed(r, call)[0]
+        finally:
+            if taken:
+                self.attempts.lock.release()
+
+    def verified(self, r: Recording, call: Invocation) -> Any:
+        """A comparison, by the thread that holds the lock of attempts."""
         start, before = timing.clock(), r.checks.made
         try:
             if not _serves(r, call.given):
@@ -193,7 +201,6 @@ class Replays:
             if r.checks.made > before and not r.doubtful:
                 r.checks.plan(r.calls, r.trial.seconds[0])
                 r.limit()
-            self.attempts.lock.release()
 
     def rerun(self, r: Recording, call: Invocation) -> Any:
         """A call of sizes of which none was run is: in the place of the recording that was made
