@@ -178,6 +178,23 @@ class ClassAttribute(Spot):
         raise No                             # CPython keeps what it finds in classes in caches
 
 
+class ContextValue(Spot):
+    """What a context variable holds."""
+    __slots__ = ()
+
+    def get(self) -> Any:
+        found = self.owner.get(MISSED)       # Its default is not what it holds.
+        if found is MISSED:
+            raise LookupError(self.owner.name)
+        return found
+
+    def put(self, value: Any) -> None:
+        self.owner.set(value)
+
+    def called(self, names: Names) -> str:
+        return str(self.owner.name)
+
+
 class BuiltinName(Spot):
     """A name of Python's own, as one module sees it: the module has it while it is another."""
     __slots__ = ()

@@ -1,6 +1,7 @@
 """What instances and values of other kinds lead to, on the walk over what a function can reach."""
 import collections
 import contextlib
+import contextvars
 import dataclasses
 import datetime
 import decimal
@@ -26,6 +27,7 @@ from ..report.reasons import Calls, Draws, Reaches
 from ..report.type_names import full_thing, thing
 from . import allowed_calls as known
 from .array_places import ArrayContents
+from .context_places import ContextValue, default_of
 from .immutable_types import CONSTANT
 from .instances import hidden, slots_of
 from .name_places import Attribute, AttributesDict
@@ -147,6 +149,12 @@ def pythons_generator(walk: Any, x: Any) -> None:
 @OBJECTS.of_just(type(os.environ))
 def environment(walk: Any, x: Any) -> None:
     walk.namespace(x._data)
+
+
+@OBJECTS.of_just(contextvars.ContextVar)
+def context_variable(walk: Any, x: Any) -> None:
+    walk.add(ContextValue(x))
+    walk.lead_to(*default_of(x))
 
 
 @OBJECTS.of_just(weakref.ref)

@@ -1,6 +1,7 @@
 """Every kind of place says what it held, sees that it holds something else, and puts it back."""
 import builtins
 import collections.abc
+import contextvars
 import decimal
 import functools
 import os
@@ -12,6 +13,7 @@ import whet
 from whet import jit
 from whet.jit.guards import array_places as A
 from whet.jit.guards import container_places as C
+from whet.jit.guards import context_places as X
 from whet.jit.guards import name_places as N
 from whet.jit.guards import object_places as O
 from whet.jit.guards import places, spots
@@ -46,6 +48,11 @@ def cell():
     return types.CellType(1)
 
 
+def variable(*values):
+    made = contextvars.ContextVar("variable", default=1)
+    for x in values:
+        made.set(x)
+    return made
 
 
 def changed(name, value):
@@ -73,6 +80,8 @@ KINDS = {
     "empty cell": (lambda: N.Cell(types.CellType()), changed("cell_contents", 2), True),
     "attribute": (lambda: N.Attribute(of_a_thing(), "a"), changed("a", 2), True),
     "missing attribute": (lambda: N.Attribute(Thing(), "a"), changed("a", 2), True),
+    "context variable": (lambda: X.ContextValue(variable(1)), lambda p: p.owner.set(2), True),
+    "its default": (lambda: X.ContextValue(variable()), lambda p: p.owner.set(1), False),
     "dict of attributes": (lambda: N.AttributesDict(Plain()), changed("__dict__", {}), False),
     "absent names": (lambda: N.AbsentNames({}, frozenset("a")), filled("a", 1), False),
     "type": (lambda: O.TypeOf(Plain()), changed("__class__", type("Other", (), {})), True),
@@ -134,6 +143,7 @@ SPOTS = {
     "variable": lambda: spots.Variable(cell()),
     "attribute": lambda: spots.Attribute(of_a_thing(), "a"),
     "attribute of a class": lambda: spots.ClassAttribute(type("Made", (), {"a": 1}), "a"),
+    "context variable": lambda: spots.ContextValue(variable(1)),
 }
 
 
