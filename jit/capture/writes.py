@@ -16,6 +16,7 @@ from whet.ops.creation import empty_op
 from whet.tensor_base import Base, Cell
 
 from ..report.reasons import InPlaceShape, Memory, OfNumPy
+from .purity import Watch
 from .questions import Questions
 from .refused import Refused
 from .user_lines import where
@@ -29,7 +30,14 @@ class Writes(Questions):
     """The part of a recorder that notes writes."""
 
     def inplace(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        """Write to a tensor, or change what it is, and note it."""
+        """Write to a tensor, or change what it is, and note it. (Else code of the user's may
+        run.)"""
+        alone = op.ours and not modes.state.saved_hooks
+        return (Watch.unwatched(self.write, op, t, args, attrs) if alone
+                else self.write(op, t, args, attrs))
+
+    def write(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        """Write as eager does, and note it."""
         args = self.numbers(op, (t, *args))[1:]
         attrs = self.followed.plain(self, plain_attributes(attrs))
         if op.is_view or op.name == "resize":

@@ -90,6 +90,7 @@ class FirstRecording(Session):
         self.left = Left([], [], [])         # in Python's state, by the run
         self.ran_before = self.policy.made > 0 or self.policy.typical < math.inf
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
+        self.planned_from = 0.0              # when a plan for all sizes was begun
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
 
@@ -193,6 +194,15 @@ class FirstRecording(Session):
         ran = timing.busy() - self.began - self.new_kernels
         return self.policy.affords_compiling(seconds, self.searched + ran)
 
+    def affords_family(self) -> bool:
+        """May a plan for all sizes be made now?"""
+        self.planned_from = timing.busy()
+        return self.policy.affords_family(self.searched + self.planned_from - self.began)
+
+    def family_grown(self) -> None:
+        """That plan was made, or could not be."""
+        self.policy.grown(timing.busy() - self.planned_from)
+
     def leaves_its_start(self) -> bool:
         """Has the run changed what a recording of it would want as it was? A training step does,
         which makes the optimizer's state."""
@@ -244,9 +254,10 @@ class FirstRecording(Session):
         r.follows = followed.at if self.follows_sizes and not followed.lost else None
         if followed.lost and r.sized is None:
             r.sized = r.informed = "code that is tried"
-        if not self.is_unwatched:
-            self.recordings.add_model(self.model_key, r)
         is_resized = model is not None and r.program.plan is model.program.plan
+        # (what was not watched did what its model does, or it were no recording)
+        if not (self.is_unwatched and is_resized):
+            self.recordings.add_model(self.model_key, r)
         r.trial.proven = is_resized and self.policy.timings >= TIMED
         self.became, self.recording = "resized" if is_resized else "recorded", r
 

@@ -110,10 +110,10 @@ class Calls:
 
     def eager(self, call: Invocation, why: str) -> Any:
         """A call that no recording fits and that is not recorded, for this reason."""
-        policy, start = self.policy, timing.clock()
+        policy, asked, start = self.policy, timing.clock() - call.begun, timing.busy()
         out = self.subject.fn(*call.args, **call.kwargs)
-        now = timing.clock()
-        policy.ran(call.kind, now - start, now - call.begun, why)
+        took = timing.busy() - start
+        policy.ran(call.kind, took, asked + took, why)
         if policy.resting:
             self.tables.lay()
         if not policy.idle % LOOKS or policy.idle == FIRST_LOOK:

@@ -198,6 +198,19 @@ def is_as_it_was_made(v: Any) -> bool:
         and (isinstance(f, type) or origin_of_class(type(f)) is not None)
 
 
+def calls_only_ours(x: Any) -> bool:
+    """Is an object of a class that runs no code of the user's, whichever of its methods is
+    called?"""
+    return not callable(x) and all(map(_is_intact, type(x).__mro__))
+
+
+def _is_intact(t: type) -> bool:
+    """Is this class not the user's, and has he put nothing of his into it?"""
+    origin = origin_of_class(t)
+    return origin is not None and (
+        not origin.is_ours or all(map(is_as_it_was_made, vars(t).values())))
+
+
 def makes_a_tuple(code: types.CodeType, names: dict[str, Any]) -> bool:
     """Is this the function that named tuples are made by, which was written for one class?"""
     return code.co_names == ("_tuple_new",) and names.get("_tuple_new") is tuple.__new__ \

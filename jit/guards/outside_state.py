@@ -1,7 +1,7 @@
 """What a function reads besides its arguments' numbers.
 
 It is found before a recording by a walk, and compared before each replay."""
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..report.reasons import Changed
@@ -41,7 +41,7 @@ class World:
         kinds: dict[type[Place], list[Place]] = {}
         for place in self.places:
             kinds.setdefault(type(place), []).append(place)
-        self._checks = [kind.check(places) for kind, places in kinds.items()]
+        self._kinds = [(kind.check(places), places) for kind, places in kinds.items()]
 
     def watch(self, objects: Iterable[Any]) -> None:
         """Compare the attributes of some objects as well, which hold nothing but numbers."""
@@ -79,10 +79,16 @@ class World:
     # ---- comparing -------------------------------------------------------------------------------
     def same(self) -> bool:
         """Is everything the very object that was found?"""
-        for check in self._checks:
+        for check, _ in self._kinds:
             if not check():
                 return False
         return True
+
+    def _other(self) -> Iterator[Place]:
+        """The places among which all those are that are not the same: the others are compared
+        together."""
+        unlike = {type(places[0]) for check, places in self._kinds if not check()}
+        return (p for p in self.places if type(p) in unlike)
 
     def takes_equals(self) -> bool:
         """Hold the objects that are there now in place of equal ones, as machine code compares who
@@ -99,10 +105,8 @@ class World:
 
     def changes(self) -> list[Change]:
         """What is not as it was found, once for each spot."""
-        if self.same():
-            return []
         out: list[Change] = []
-        for place in self.places:
+        for place in self._other():
             for c in place.changes():
                 if c.index is None or not any(o.owner is c.owner and same_key(o.name, c.name)
                                               for o in out):
@@ -111,9 +115,7 @@ class World:
 
     def difference(self) -> Changed | None:
         """The first thing that is not as it was found, as a reason; None if all is."""
-        if self.same():
-            return None
-        found = next((c for place in self.places for c in place.changes()), None)
+        found = next((c for place in self._other() for c in place.changes()), None)
         return None if found is None else Changed(self, found)
 
     def restore(self) -> bool:

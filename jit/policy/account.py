@@ -10,7 +10,7 @@ comes again.
 - The first OPENING recordings of a function are made at once, whatever they cost, until a call is
   left eager; they are earned back before more is spent. Those of other sizes than one that there
   is, and where these turn out to go another way (a loop that runs as often as there are rows), cost
-  what may be spent.
+  what may be spent. So does the plan for all sizes that is made with the second of them.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
   calls that none served: those that nobody asked about among them, and the more of them the less
@@ -59,6 +59,7 @@ RISK = 0.01
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 # seconds that recordings take, until one was made: in full, like one, without a run
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
+LIKE = 0.25                      # of one in full: one like another, until such a one was made
 TELLING = 0.0001                 # seconds that it takes to tell a table for all sizes of new ones
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
 SOUNDING = 32                    # one in so many calls is eager that need no run to be recorded
@@ -82,6 +83,7 @@ class Policy(CallsOfMachineCode, Compiling):
         self.unpriced: list[float] = []
         # seconds that the last plan for a range of sizes took, and that planning took in this call
         self.last_plan = self.planning = 0.0
+        self.family_seconds = 0.0            # that the last plan for all sizes took
         self.asked = 0                       # how often a recording was to be made without a run
         self.made = self.bytes = 0
         self.improving = 0.0                 # seconds that compiling kernels well took
@@ -221,7 +223,7 @@ class Policy(CallsOfMachineCode, Compiling):
         if not next(self.turn) % HARVEST:
             self.harvest()
         eager, balance = self.eager_seconds(kind), self.balance
-        resized, full = self.like.of(eager), self.full.of(eager)
+        resized, full = self.resized(eager), self.full.of(eager)
         self.wanted = min(resized, full)
         if self.wanted > balance:
             return "costly"
@@ -231,6 +233,23 @@ class Policy(CallsOfMachineCode, Compiling):
         size = self.bytes // max(len(self.held), 1)
         return ("crowded" if self.bytes + size > memory.LIMIT and self.room(kind, size, ()) is None
                 else None)
+
+    def resized(self, eager: float) -> float:
+        """What a recording like one of other sizes will cost, where an eager call takes
+        `eager`."""
+        cost = self.like.of(eager)
+        if self.like.is_known or not self.full.is_known:
+            return cost
+        return max(cost, LIKE * self.full.of(eager))
+
+    def affords_family(self, seconds: float) -> bool:
+        """May a plan for all sizes be made, with a recording that has taken so many seconds so far?
+        It takes about as long again, where none was made yet."""
+        return max(seconds, self.family_seconds) <= PLANS * (self.balance - seconds)
+
+    def grown(self, seconds: float) -> None:
+        """A plan for all sizes was made, or tried in vain, in so many seconds."""
+        self.family_seconds = seconds
 
     def makes(self, kind: Kind) -> bool:
         """May a recording for a kind of other sizes be made without a run? Yes where that takes no

@@ -32,7 +32,7 @@ def doubts(policy: Policy) -> Reason | None:
             f"replays take {policy.ratio:.2f} of an eager call's time, and {made} recordings "
             f"took {book.recording:.2f} s")
     if kinds > 2 * FREE:
-        known = [c.seconds for c in (policy.full, policy.like) if c.calls > 0]
+        known = [c.seconds for c in (policy.full, policy.like) if c.is_known]
         cost = min(known, default=policy.full.seconds) / max(policy.typical, 1e-9)
         return Varies(
             f"{book.calls} calls came with at least {kinds} kinds of arguments, and "

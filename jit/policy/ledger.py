@@ -106,9 +106,14 @@ class Cost:
     def __init__(self, seconds: float) -> None:
         self.seconds, self.calls = seconds, 0.0
 
+    @property
+    def is_known(self) -> bool:
+        """Was one made?"""
+        return self.calls > 0
+
     def note(self, seconds: float, eager: float) -> None:
         """One took so long, where an eager call takes `eager`."""
-        known = self.calls > 0
+        known = self.is_known
         # (now and then Python looks for garbage meanwhile, or a kernel is new)
         seconds = min(seconds, 2 * self.seconds) if known else seconds
         self.seconds = average(self.seconds, seconds) if known else seconds

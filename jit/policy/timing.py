@@ -28,8 +28,8 @@ from ..gradient.eager_graph import inside, walk
 from ..guards.signature import Given
 
 clock = perf_counter             # what all calls are timed by
-# what recordings are timed by: seconds in which this thread worked. They are long enough for others
-# to work meanwhile, and calls that are compared with them are not
+# what recordings are timed by, and the eager calls that they are compared with: seconds in which
+# this thread worked. Recordings are long enough for others to work meanwhile
 busy = thread_time
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on

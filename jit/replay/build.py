@@ -50,9 +50,11 @@ def build(session: Any, found: Any, like: Any) -> Recording:
         other = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
         other.run(found.draws, {n: n for n in values}, last=False)
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
-    if back is None and not is_unproven:
+    if (back is None and not is_unproven and families.may_grow(like, program)
+            and session.affords_family()):
         families.grow(like, program, inputs.types, shapes,
                       rec.followed.at if rec.follows else None, compare)
+        session.family_grown()
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = None if is_unproven else check.run(found.draws, {n: n for n in values})
     if back is not None:

@@ -160,13 +160,17 @@ class Family:
         return r
 
 
-def grow(first: Recording | None, other: Program, types: Sequence[Type], shapes: Shapes,
+def may_grow(first: Recording | None, other: Program) -> bool:
+    """Is a program, made like that of a recording, one that a family could be made of?"""
+    return first is not None and first.family is None and other.plan is first.program.plan
+
+
+def grow(first: Recording, other: Program, types: Sequence[Type], shapes: Shapes,
          follows: Mapping[int, Told] | None, check: Callable[[AtSizes], object]) -> None:
-    """A program was made like that of a recording: let others come without a run, if that can be.
+    """A program was made like that of a recording (see `may_grow`): let others come without a run,
+    if that can be.
     `check(program)`: compare a program with the run that the other one is of, `follows`: where
     sizes that Python was told came to its ops; `types` and `shapes`: see `Family`."""
-    if first is None or first.family is not None or other.plan is not first.program.plan:
-        return
     first.family = False
     try:
         if first.follows != follows:

@@ -14,6 +14,7 @@ from .. import devices
 from ..autograd import modes
 from ..cpu import native
 from ..dtypes import bfloat16, float16
+from ..ops import registry
 from .formula_ops import Formulas, formulas
 from .optimizer import Optimizer, reevaluate
 
@@ -72,9 +73,9 @@ class Elementwise(Optimizer):
             return
         kind = self.kind(group)
         if modes.state.observers or group.get("differentiable"):
-            fresh = self._prepare(group, live, kind)
-            for p in live:
-                self._update_by_ops(group, (*kind, "first") if p in fresh else kind, p)
+            used = (self, *vars(self).values(), *live, *(p._grad for p in live),
+                    *_parts(group), *(x for p in live for x in self.state.get(p, {}).values()))
+            registry.carry_out(lambda: self._step_by_ops(group, live, kind), used)
             return
         plans = self.__dict__.setdefault("_plans", {})
         plan = plans.get(id(group))
@@ -169,6 +170,12 @@ class Elementwise(Optimizer):
                 d[k]._bump(f"{type(self).__name__}.step")
 
     # ---- op by op --------------------------------------------------------------------------------
+    def _step_by_ops(self, group, live, kind):
+        """An update with tensors."""
+        fresh = self._prepare(group, live, kind)
+        for p in live:
+            self._update_by_ops(group, (*kind, "first") if p in fresh else kind, p)
+
     def _update_by_ops(self, group, kind, p):
         """The same with tensors."""
         with whet.enable_grad() if group.get("differentiable") else whet.no_grad():
@@ -196,6 +203,14 @@ class Elementwise(Optimizer):
                 t.copy_(x)
                 t._cell.writer = f"{type(self).__name__}.step"
             self.after(group, state)
+
+
+def _parts(group):
+    """The options of a group, and what is in those that are pairs."""
+    for x in group.values():
+        yield x
+        if type(x) is tuple:
+            yield from x
 
 
 def _as_number(h):

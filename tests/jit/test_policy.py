@@ -208,6 +208,7 @@ class Clock:
     def __init__(self, monkeypatch, seconds=1e-3):
         self.now, self.calls, self.seconds, self.lost = 0.0, 0, seconds, 0.0
         monkeypatch.setattr(timing, "clock", self.tell)
+        monkeypatch.setattr(timing, "busy", self.tell)
 
     def tell(self):
         """The time; each look takes some."""

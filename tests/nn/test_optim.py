@@ -47,11 +47,8 @@ def by_ops(optimizer):
     """Send every step along the op-by-op way."""
     def step():
         for group in optimizer.param_groups:
-            kind = optimizer.kind(group)
             live = [p for p in group["params"] if p.grad is not None]
-            fresh = optimizer._prepare(group, live, kind)
-            for p in live:
-                optimizer._update_by_ops(group, (*kind, "first") if p in fresh else kind, p)
+            optimizer._step_by_ops(group, live, optimizer.kind(group))
     optimizer.step = step
     return optimizer
 
