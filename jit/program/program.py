@@ -83,22 +83,15 @@ class Program:
         """Run with the arrays of the outside values. Gives the environment: the array of each
         value that a step or a caller wants. `spent`: arrays that the values of these numbers may
         be written to, of the same layout."""
-        env = self.env.copy()
-        if self.arena:
-            env[ARENA] = memory.empty(self.arena, np.uint8)
-        for n, a in zip(self.outside, given):
-            env[n] = a
-        for n in self.fresh:
-            env[n] = spent[n] if n in spent else template(self.arrays[n])
-        if self.draws is not None:
-            self.draws.take()
-        before = [(env[n], env[n].copy()) for n in self.undone]
+        before: list[tuple[np.ndarray, np.ndarray]] = []
         try:
+            env = self.with_memory(given, spent)
+            if self.draws is not None:
+                self.draws.take()
+            before = [(env[n], env[n].copy()) for n in self.undone]
             for one in self.steps:
                 if isinstance(one, LaunchList):
-                    machine()[1](one.address, one.words, one.long, *[env[r] for r in one.values])
-                    if self.stopped.value:
-                        self.stop()
+                    self.launch(one.address, one.words, one.long, [env[r] for r in one.values])
                 elif id(one) in self.needs:
                     self.do(one, env)
                 else:
@@ -111,11 +104,37 @@ class Program:
             raise Miss(f"an error was raised: {e}") from None
         return env
 
-    def stop(self) -> None:
-        """A list ended at a check."""
-        word = C.c_int64.from_address(self.stopped.value)
-        node, word.value, self.stopped.value = self.checks[self.stopped.value], 0, 0
-        raise Miss(broken(node))
+    def with_memory(
+        self, given: Sequence[np.ndarray], spent: Mapping[int, np.ndarray]
+    ) -> list[Any]:
+        """The environment of a call that begins: what it is given, and memory for the rest."""
+        env = self.env.copy()
+        if self.arena:
+            env[ARENA] = memory.empty(self.arena, np.uint8)
+        for n, a in zip(self.outside, given):
+            env[n] = a
+        for n in self.fresh:
+            env[n] = spent[n] if n in spent else template(self.arrays[n])
+        return env
+
+    def launch(self, address: int, words: int, long: bool, arrays: Sequence[Any]) -> None:
+        """Go through a list of launches. Where it ended at a check, that is a miss."""
+        try:
+            machine()[1](address, words, long, *arrays)
+            if self.stopped.value:
+                raise Miss(broken(self.stop()))
+        except BaseException:
+            # An interrupt comes when the list is done. What this list says must not end the next.
+            self.stop()
+            raise
+
+    def stop(self) -> Node | None:
+        """The node of the check that ended a list, if one did. Later lists begin anew."""
+        at = self.stopped.value
+        if not at:
+            return None
+        C.c_int64.from_address(at).value = self.stopped.value = 0
+        return self.checks[at]
 
     def do(self, node: Node, env: list[Any]) -> None:
         """A step that Python does."""

@@ -64,7 +64,6 @@ class Replay:
         all_outside = all(isinstance(s, Outside) for s, _ in bumps)
         self.bumped = ([(s.tensor, writer) for s, writer in bumps
                         if isinstance(s, Outside)] if all_outside else [])
-        self.counts_others = bool(marks or not all_outside)
         self.new_grads = Batch([recipe for _, recipe in grads])
         self.graded = Search([source for source, _ in grads])
         self.spent = SpentGradients(program, grads)
@@ -85,14 +84,19 @@ class Replay:
             raise Miss
         if self.acts:
             self.ask()
-        if self.generators:
-            env = self.drawn(arrays)
-        else:
-            env = self.over_spent(arrays, leaves) if self.spent.values else self.program(arrays)
-        for t, writer in self.bumped:
-            t._bump(writer)
-        if self.counts_others:
-            self.count_others(leaves)
+        try:
+            if self.generators:
+                env = self.drawn(arrays)
+            else:
+                env = self.over_spent(arrays, leaves) if self.spent.values else self.program(arrays)
+        except Miss:
+            raise
+        except BaseException:                # An interrupt: some of it may have been written.
+            self.count_writes(leaves)
+            raise
+        self.count_writes(leaves)
+        for source, flags in self.marks:
+            source.find(leaves)._rg = flags
         if self.only_tensor is not None:
             return wrap(env[self.only_tensor])
         making = Making(env, leaves, boxes)
@@ -139,14 +143,13 @@ class Replay:
                 g._seed, g._offset = seed, offset
             raise
 
-    def count_others(self, leaves: Any) -> None:
-        """The versions of what was written, if it is not all known, and the flags of leaves that
-        require a gradient now, or no longer do."""
+    def count_writes(self, leaves: Any) -> None:
+        """What was written has another version now."""
+        for t, writer in self.bumped:
+            t._bump(writer)
         if not self.bumped:
             for source, writer in self.bumps:
                 source.find(leaves)._bump(writer)
-        for source, flags in self.marks:
-            source.find(leaves)._rg = flags
 
 
 class Handed(NamedTuple):

@@ -15,7 +15,6 @@ from whet.cpu import memory
 from whet.indexing import strided
 
 from ..program.launch_lists import ARENA
-from ..program.native_runner import machine
 from ..program.program import Program
 from ..program.windows import Window, Windows
 from .same_bits import digest, same_bits, template
@@ -77,10 +76,8 @@ class ShadowRun:
                 env[ARENA] = self.arena.base
             for w in begins.get(at, ()):
                 self.begin(w)
-            machine()[1](launches.address + 8 * at, end - at, launches.long,
-                         *[env[r] for r in launches.values])
-            if p.stopped.value:
-                p.stop()
+            p.launch(launches.address + 8 * at, end - at, launches.long,
+                     [env[r] for r in launches.values])
             for w in settles.get(end, ()):
                 self.settle(w)
             for w in ends.get(end, ()):
