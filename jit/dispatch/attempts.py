@@ -178,6 +178,9 @@ class FirstRecording(Session):
         if self.may_set_up and self.leaves_its_start():
             self.became = "set_up"
             return
+        # (before a program is made in vain; making it may show more)
+        if not self.only_computed():
+            return
         try:
             r = build(self, findings, self.model)
         except Unready as e:
