@@ -83,7 +83,7 @@ def test_weight_norm():
     twin.load_state_dict(m.state_dict())
     assert np.allclose(N(twin.weight), N(m.weight))
     assert np.allclose(N(copy.deepcopy(m).weight), N(m.weight))
-    utils.remove_weight_norm(m)
+    parametrize.remove_parametrizations(m, "weight")
     assert (type(m) is nn.Linear and isinstance(m.weight, nn.Parameter)
             and np.allclose(N(m.weight), 2 * plain, rtol=1e-5))
 
@@ -97,6 +97,67 @@ def test_spectral_norm():
     assert bool((m.weight == m.weight).all())
     m(whet.ones(1, 6)).sum().backward()
     assert m.parametrizations.weight.original.grad is not None
+
+
+@pytest.mark.parametrize("split, names, undo", [
+    (utils.weight_norm, ["bias", "weight_g", "weight_v"], utils.remove_weight_norm),
+    (utils.spectral_norm, ["bias", "weight_orig", "weight_u", "weight_v"],
+     utils.remove_spectral_norm)])
+def test_weights_that_a_hook_makes(split, names, undo):
+    """They have the names that files of other frameworks have, and follow their parameters."""
+    m = nn.Linear(6, 4)
+    plain = N(m.weight).copy()
+    m = split(m)
+    assert sorted(m.state_dict()) == names and not isinstance(m.weight, nn.Parameter)
+    assert np.allclose(N(m.weight), plain, rtol=1e-5)
+    with pytest.raises(RuntimeError, match="Cannot register two"):
+        split(m)
+    twin, x = split(nn.Linear(6, 4)), whet.randn(3, 6)
+    for _ in range(60):
+        out = m(x)
+    twin.load_state_dict(m.state_dict())
+    m.eval(), twin.eval()
+    assert np.allclose(N(twin(x)), N(m(x)), rtol=1e-6)
+    with whet.no_grad():
+        first = m.get_parameter(names[1])
+        first.mul_(2)
+    y = m(x)
+    if split is utils.weight_norm:
+        assert np.allclose(N(y - m.bias), N(2 * (out - m.bias)), atol=1e-5)
+    else:                                    # a length of its own has no effect; sigma doubles, too
+        m.train()
+        for _ in range(60):
+            y = m(x)
+        assert np.linalg.norm(N(m.weight), 2) == pytest.approx(1, abs=1e-3)
+    y.sum().backward()
+    assert all(p.grad is not None for p in m.parameters())
+    m.eval()
+    before = N(m(x)).copy()
+    undo(m)
+    assert sorted(m.state_dict()) == ["bias", "weight"] and isinstance(m.weight, nn.Parameter)
+    assert np.allclose(N(m(x)), before, rtol=1e-5)
+    with pytest.raises(ValueError, match="not found"):
+        undo(m)
+
+
+@pytest.mark.parametrize("split", [utils.weight_norm, utils.spectral_norm])
+def test_traced_steps_with_weights_that_a_hook_makes(split):
+    def trained(trace):
+        whet.manual_seed(0)
+        m = split(nn.Linear(6, 4))
+        optimizer = whet.optim.SGD(m.parameters(), lr=0.1)
+
+        @trace
+        def step(x):
+            optimizer.zero_grad()
+            loss = m(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+        losses = [step(whet.randn(3, 6)).item() for _ in range(8)]
+        return losses, N(m.weight).tolist(), step
+    traced = trained(whet.jit.trace)
+    assert trained(lambda f: f)[:2] == traced[:2] and traced[2]._policy.summary().replayed >= 5
 
 
 def test_orthogonal():

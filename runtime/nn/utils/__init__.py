@@ -10,7 +10,8 @@ from .fusion import (
     fuse_linear_bn_weights,
 )
 from .init import skip_init
-from .parametrizations import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
 
 globals().update(_guarded(globals()))
 

@@ -8,7 +8,7 @@ from . import parametrize
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
-def _norm_except(v, dim):
+def norm_except(v, dim):
     """The norm over all dimensions but one (all of them for -1), kept as a broadcastable shape."""
     if dim == -1:
         return v.norm()
@@ -21,10 +21,10 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        return weight_v * (weight_g / _norm_except(weight_v, self._dim(weight_v)))
+        return weight_v * (weight_g / norm_except(weight_v, self._dim(weight_v)))
 
     def right_inverse(self, weight):
-        return _norm_except(weight, self._dim(weight)), weight
+        return norm_except(weight, self._dim(weight)), weight
 
     def _dim(self, v):
         return self.dim if self.dim == -1 else self.dim % v.ndim
@@ -33,11 +33,6 @@ class _WeightNorm(Module):
 def weight_norm(module, name="weight", dim=0):
     """Split a weight into its length (along `dim`) and its direction."""
     return parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
-
-
-def remove_weight_norm(module, name="weight"):
-    """Undo `weight_norm`."""
-    return parametrize.remove_parametrizations(module, name)
 
 
 class _SpectralNorm(Module):
@@ -94,11 +89,6 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
         dim = 1 if getattr(module, "transposed", False) else 0
     return parametrize.register_parametrization(module, name,
                                                 _SpectralNorm(weight, n_power_iterations, dim, eps))
-
-
-def remove_spectral_norm(module, name="weight"):
-    """Undo `spectral_norm`."""
-    return parametrize.remove_parametrizations(module, name)
 
 
 class _Orthogonal(Module):

@@ -23,6 +23,6 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor: """All element
 def remove_spectral_norm(module: M, name: str = 'weight') -> M: """Undo `spectral_norm`."""
 def remove_weight_norm(module: M, name: str = 'weight') -> M: """Undo `weight_norm`."""
 def skip_init(module_cls: Callable[..., M], *args: Any, **kwargs: Any) -> M: """A module whose parameters hold whatever lay in memory: for one whose values are loaded."""
-def spectral_norm(module: M, name: str = 'weight', n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M: """Divide a weight by its largest singular value, estimated by the power method."""
+def spectral_norm(module: M, name: str = 'weight', n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M: ...
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None: """Give the parameters new memory: slices of the vector."""
-def weight_norm(module: M, name: str = 'weight', dim: int = 0) -> M: """Split a weight into its length (along `dim`) and its direction."""
+def weight_norm(module: M, name: str = 'weight', dim: int = 0) -> M: ...
