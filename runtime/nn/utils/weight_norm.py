@@ -1,4 +1,5 @@
 """Weights whose length and direction are parameters of their own, joined before each call."""
+from ..module import Module
 from ..parameter import Parameter
 from .parametrizations import norm_except
 
@@ -58,6 +59,8 @@ def remove_weight_norm(module, name="weight"):
 def known_hook(module, kind, name):
     """The key of the hook of a kind that makes this attribute of a module; None where there is
     none."""
+    if not isinstance(module, Module):
+        raise TypeError(f"expected a module, got {type(module).__name__}")
     return next((k for k, hook in module._hook_lists().forward_pre.items()
                  if type(hook) is kind and hook.name == name), None)
 
