@@ -339,6 +339,10 @@ class Recorder(Writes):
         was = setting()
         self.acts.append(Call(_nothing, [], {}, len(self.nodes), lambda: setting() == was))
 
+    def goes_by(self, holder: Any) -> None:
+        """A replay must find the same attributes of an object of ours."""
+        self.settings.append(holder)
+
     def warns(self, message: str, category: type[Warning], stacklevel: int) -> bool:
         """We warn: a replay does so again."""
         frame: FrameType | None = sys._getframe(2)

@@ -11,11 +11,11 @@ from operator import attrgetter, is_
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from whet import declarations, dtypes
+from whet import declarations
 from whet.autograd import modes
-from whet.cpu import pool
 from whet.tensor_base import Base
 
+from ..guards.call_settings import CallSettings
 from ..guards.origin import origin_of
 from ..guards.outside_state import world_of
 from ..guards.visitors import Unwatchable
@@ -65,7 +65,7 @@ class Before:
             self.world = world_of(objects[0], objects[1:])
         except Unwatchable as e:
             self.why = str(e)
-        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        self.settings = CallSettings.now()
         self.looks = ([] if self.world is None else [
             (t, _facts(t)) for t in self.world.tensors.values()])
 
@@ -78,7 +78,7 @@ class Before:
             raise No("it changes what a tensor is")
         if self.world.changes():
             raise No("it changes Python's state")
-        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
+        if CallSettings.now() != self.settings:
             raise No("it changes a setting")
 
     def restore(self) -> list[str]:
@@ -90,10 +90,8 @@ class Before:
                 found.append("it changes what a tensor is")
         if self.world is not None and self.world.restore():
             found.append("it changes Python's state")
-        if (modes.state.flags, dtypes.get_default_dtype(), pool._threads) != self.settings:
-            modes.set_flags(self.settings[0])
-            dtypes.set_default_dtype(self.settings[1])
-            pool.set_num_threads(self.settings[2])
+        if CallSettings.now() != self.settings:
+            self.settings.put()
             found.append("it changes a setting")
         return found
 

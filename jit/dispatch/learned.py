@@ -7,13 +7,11 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet import dtypes
-from whet.autograd import modes
-from whet.cpu import pool
 from whet.tensor_base import Base
 
 from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
+from ..guards.call_settings import CallSettings
 from ..guards.container_places import GROWS, Elements, Entries
 from ..guards.outside_state import World
 from ..guards.places import Change
@@ -54,7 +52,7 @@ class Learned:
         else:
             key = (tuple([flatten(x) for x in args]),
                    tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None)
-        return (*key, modes.state.flags, dtypes.get_default_dtype(), pool._threads), given
+        return (*key, *CallSettings.now()), given
 
     def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
         """What tells calls apart whose tensors may have other sizes."""

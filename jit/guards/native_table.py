@@ -55,7 +55,7 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     t, leaves = Rows(), Leaves(reached, slots, numbers)
     try:
         described = arguments(t, r, args, kwargs, given, leaves)
-        header = dict(flags=r.settings[0], nargs=len(args), names=len(kwargs), rows=described,
+        header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.slots),
                       **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}

@@ -3,7 +3,7 @@ import ctypes as C
 from collections.abc import Callable
 from typing import Any
 
-from whet import dtypes
+from whet import devices, dtypes
 from whet.cpu import pool
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION
@@ -129,8 +129,9 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     loose = {(id(place), i) for s in r.world.slots for place, i in s.cells}
     for place in r.world.places:
         t.place(place, loose)
-    t.name(vars(pool), "_threads", r.settings[2])
-    t.name(vars(dtypes), "_default", r.settings[1])
+    t.name(vars(pool), "_threads", r.settings.threads)
+    t.name(vars(dtypes), "_default", r.settings.dtype)
+    t.name(vars(devices), "_default", r.settings.device)
     for d, pairs in t.names.values():
         t.dictionary(d, field(d, DICT_VERSION) if layouts.tags else 0, False, pairs)
     g = r.guards

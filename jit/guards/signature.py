@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet import dtypes, random
+from whet import random
 from whet.autograd import modes
-from whet.cpu import haste, pool
+from whet.cpu import haste
 from whet.tensor import Size, Tensor, wrap
 from whet.tensor_base import Base
 
@@ -21,6 +21,7 @@ from ..capture.tensor_sources import DataOf
 from ..capture.varying_numbers import tensor_of, varies
 from ..capture.writes import counters
 from ..report.reasons import Memory, Settings
+from .call_settings import CallSettings
 from .immutable_types import PLAIN, one_number
 from .instances import attributes
 from .number_paths import Branch, Path, is_record, parts
@@ -184,7 +185,7 @@ class Run:
         self.grads = [t._grad for t in self.tensors]
         self.looks = [_form(t) for t in self.tensors]
         self.cells = {id(c): (c, c.v) for t in self.tensors for c in counters(t)}
-        self.settings = modes.state.flags, dtypes.get_default_dtype(), pool._threads
+        self.settings = CallSettings.now()
         self.start = random.default_generator._seed, random.default_generator._offset
         self.others = _others()
         # id of a tuple with stand-ins in it -> it, and what was given
@@ -223,12 +224,12 @@ class Run:
 
     def unchanged(self, rec: Recorder) -> None:
         """Raise where the run changed what a replay does not."""
-        now = modes.state.flags, dtypes.get_default_dtype(), pool._threads
-        if (now[0] ^ self.settings[0]) & modes.SPECIAL:
+        settings = CallSettings.now()
+        if (settings.flags ^ self.settings.flags) & modes.SPECIAL:
             raise Refused(Settings("it changes a setting"))
         # (a recording is of certain settings before: after it they are certain ones, too)
-        if now != self.settings:
-            rec.acts.append(Call(_set, list(now), {}, len(rec.nodes)))
+        if settings != self.settings:
+            rec.acts.append(Call(_set, list(settings), {}, len(rec.nodes)))
         self.marks = []                      # leaves that require a gradient now, or no longer do
         for t, was in zip(self.tensors, self.looks):
             now = _form(t)
@@ -244,11 +245,9 @@ class Run:
             raise Refused(Settings("it moves the random number generator"))
 
 
-def _set(flags: int, dtype: Any, threads: int) -> None:
+def _set(*settings: Any) -> None:
     """The settings as a run left them."""
-    modes.set_flags(flags)
-    dtypes.set_default_dtype(dtype)
-    pool.set_num_threads(threads)
+    CallSettings(*settings).put()
 
 
 def _others() -> dict[int, tuple[int, int]]:

@@ -119,7 +119,7 @@ def by_identity(d: Any) -> bool:
 NEAR = 32
 # the rest of a key
 MODES = ("the grad mode is another", "the default dtype is another",
-         "the number of threads is another")
+         "the default device is another", "the number of threads is another")
 
 
 def differing(fn: Callable[..., Any], keys: Iterable[Key]) -> list[list[str] | None]:

@@ -250,6 +250,10 @@ class Level(registry.Observer):
         if self.below() is not None:
             self.beneath(modes.read, setting)
 
+    def goes_by(self, holder):
+        if self.below() is not None:
+            self.beneath(modes.goes_by, holder)
+
     def warns(self, message, category, stacklevel):
         below = self.below()
         return below is not None and below.warns(message, category, stacklevel + 1)

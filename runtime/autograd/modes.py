@@ -88,6 +88,12 @@ def read(setting):
     return setting()
 
 
+def goes_by(holder):
+    """Tell whoever records that what happens goes by the attributes of an object of ours."""
+    if state.observers:
+        state.observers[-1].goes_by(holder)
+
+
 def is_grad_enabled():
     """Is gradient recording on, on this thread?
 

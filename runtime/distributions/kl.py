@@ -1,8 +1,10 @@
 """Divergences between distributions, by pairs of their types."""
+import functools
 import math
 
 import whet
 
+from ..autograd import modes
 from .base import sum_rightmost
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .multivariate import (
@@ -45,12 +47,17 @@ def kl_divergence(p, q):
     >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
     tensor(0.5000)
     """
-    for a in type(p).__mro__:
-        for b in type(q).__mro__:
-            if (a, b) in KNOWN:
-                return KNOWN[a, b](p, q)
-    raise NotImplementedError(
-        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
+    divergence = modes.read(functools.partial(_divergence, type(p), type(q)))
+    if divergence is None:
+        raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} "
+                                  f"and q type {type(q).__name__}")
+    return divergence(p, q)
+
+
+def _divergence(type_p, type_q):
+    """The function for distributions of two types; None where there is none."""
+    return next((KNOWN[a, b] for a in type_p.__mro__ for b in type_q.__mro__ if (a, b) in KNOWN),
+                None)
 
 
 @register_kl(Normal, Normal)

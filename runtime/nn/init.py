@@ -8,6 +8,7 @@ import math
 
 import whet
 
+from ..autograd import modes
 from ..autograd.modes import warn
 from ..ops.registry import check_tensors as _check_tensors
 from ..ops.surface import guard as _guard
@@ -30,7 +31,7 @@ def _quietly(f):
     """Run without recording for autograd."""
     @functools.wraps(f)
     def run(*args, **kwargs):
-        if _left_out.get():
+        if modes.read(_left_out.get):
             return args[0] if args else kwargs["tensor"]
         with whet.no_grad():
             return f(*args, **kwargs)

@@ -303,6 +303,9 @@ class Observer:
     def read(self, setting):
         """Somebody asks for a setting; `setting()` is what it is."""
 
+    def goes_by(self, holder):
+        """What happens goes by the attributes of an object of ours."""
+
     def warns(self, message, category, stacklevel):
         """The framework warns. Was it done?"""
         return False

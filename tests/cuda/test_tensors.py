@@ -135,6 +135,17 @@ def test_the_default_device_is_that_of_new_tensors(gpus):
         whet.set_default_device("cpu")
 
 
+@pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
+def test_a_traced_function_makes_tensors_where_the_default_is_now(gpus):
+    traced = whet.jit.trace(lambda: whet.zeros(2) + 1)
+    try:
+        for device in ("cpu", "cuda:1", "cpu", "cuda:0"):
+            whet.set_default_device(device)
+            assert [str(traced().device) for _ in range(4)] == [device] * 4
+    finally:
+        whet.set_default_device("cpu")
+
+
 def test_random_numbers_are_those_of_the_cpu(gpus):
     whet.manual_seed(3)
     want = whet.randn(4)

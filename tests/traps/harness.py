@@ -38,7 +38,8 @@ FILES = (
     "everyday asides sayings beneath several_places arrays transforms state origins "
     "containers_of_numbers unnamed_methods unseen_calls memory_of_arrays "
     "methods_of_numbers wanted papers asked_functions let_go kinds_of_numbers "
-    "changes_of_modules context_variables ends_of_steps").split()
+    "changes_of_modules context_variables ends_of_steps reviewers "
+    "reviewers_of_python reviewers_of_tensors reviewers_of_models").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 Box = types.SimpleNamespace

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import whet
 
+from ...autograd import modes
 from ...tensor import Tensor
 from ..containers import ModuleDict, ModuleList
 from ..parameter import Parameter
@@ -13,18 +14,25 @@ __all__ = [
     "remove_parametrizations", "transfer_parametrizations_and_params",
     "type_before_parametrizations"]
 
-_cache = None                    # (id(module), name) -> value, inside of `cached()`
+class _Computed:
+    """`values`: (id(module), name) -> value, inside of `cached()`; None outside."""
+
+    def __init__(self):
+        self.values = None
+
+
+_computed = _Computed()
 
 
 @contextmanager
 def cached():
     """Compute each parametrised tensor once inside of this block."""
-    global _cache
-    before, _cache = _cache, {} if _cache is None else _cache
+    before = _computed.values
+    _computed.values = {} if before is None else before
     try:
         yield
     finally:
-        _cache = before
+        _computed.values = before
 
 
 class ParametrizationList(ModuleList):
@@ -122,12 +130,14 @@ class ParametrizationList(ModuleList):
 
 def _property(name):
     def get(self):
-        if _cache is None:
+        modes.goes_by(_computed)
+        values, key = _computed.values, (id(self), name)
+        if values is None:
             return self.parametrizations[name]()
-        key = id(self), name
-        if key not in _cache:
-            _cache[key] = self.parametrizations[name]()
-        return _cache[key]
+        modes.beyond("it is called inside of parametrize.cached(), which keeps what it computes")
+        if key not in values:
+            values[key] = self.parametrizations[name]()
+        return values[key]
 
     def set_(self, value):
         self.parametrizations[name].right_inverse(value)

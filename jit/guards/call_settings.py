@@ -1,0 +1,34 @@
+"""The settings that every call goes by, whatever the function: they are a part of the key of a
+call, and compared before each replay."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+from whet import devices, dtypes
+from whet.autograd import modes
+from whet.cpu import pool
+
+
+class CallSettings(NamedTuple):
+    """The modes of autograd, what new tensors are and where, and how many threads compute."""
+    flags: int
+    dtype: Any
+    device: Any
+    threads: int
+
+    @classmethod
+    def now(cls) -> Self:
+        """Those that hold now.
+
+        >>> from whet.jit.guards.call_settings import CallSettings
+        >>> CallSettings.now().device
+        device(type='cpu')
+        """
+        return cls(modes.state.flags, dtypes._default, devices._default, pool._threads)
+
+    def put(self) -> None:
+        """Let these hold."""
+        modes.set_flags(self.flags)
+        dtypes.set_default_dtype(self.dtype)
+        devices.set_default_device(self.device)
+        pool.set_num_threads(self.threads)
