@@ -149,7 +149,7 @@ def _make(whet, dtype, shape, layout, seed, grad, special):
 
 def expression(whet, what, names, d):
     """One step as Python source, over the names of its operands."""
-    x, y, z = [*names, None, None][:3]
+    x, y = [*names, None][:2]
     if what in UNARY:
         return f"{'whet' if hasattr(whet, what) else 'F'}.{what}({x})"
     if what in BINARY:
@@ -157,30 +157,40 @@ def expression(whet, what, names, d):
     if what == "operator":
         return f"{x} {d['sign']} {y}"
     if what in REDUCTIONS:
-        dim = d["dim"]
-        if what in ("cumsum", "cumprod", "softmax", "log_softmax"):
-            return f"whet.{what}({x}, {dim or 0})"
-        if dim is None:
-            return (f"whet.{what}({x}, tuple(range({x}.ndim)))"
-                    if what == "logsumexp" else f"whet.{what}({x})")
-        return (f"whet.norm({x}, dim={dim})"
-                if what == "norm" else f"whet.{what}({x}, {dim}, {d['keep']})")
-    if what in VIEWS:
-        a, b = d["a"], d["b"]
-        return {
-            "t": f"{x}.t()", "view": f"{x}.view(-1)", "reshape": f"{x}.reshape(-1)",
-            "index": f"{x}[{a}]", "slice": f"{x}[{a}:{b + 3 or None}]",
-            "transpose": f"{x}.transpose({a}, {b})", "unsqueeze": f"{x}.unsqueeze({a})",
-            "squeeze": f"{x}.squeeze()", "expand": f"{x}.expand(2, *{x}.shape)",
-            "flatten": f"{x}.flatten()",
-            "permute": f"{x}.permute(*[(i + 1) % {x}.ndim for i in range({x}.ndim)])",
-            "unbind": f"{x}.unbind()[:3]", "chunk": f"{x}.chunk(2, -1)", "detach": f"{x}.detach()",
-            "narrow": f"{x}.narrow(0, 0, {abs(a)})", "select": f"{x}.select({a}, {b})",
-            "diagonal": f"{x}.diagonal({a})"}[what]
+        return _reduction(what, x, d)
     if what in INPLACE:
         return f"{x}.{what}()" if what[:-1] in UNARY or what == "zero_" else f"{x}.{what}({y})"
     if what in PRODUCTS:
         return f"{'F' if what == 'linear' else 'whet'}.{what}({', '.join(names)})"
+    return _view(what, x, d) if what in VIEWS else _other(what, *[*names, None, None][:3], d)
+
+
+def _reduction(what, x, d):
+    dim = d["dim"]
+    if what in ("cumsum", "cumprod", "softmax", "log_softmax"):
+        return f"whet.{what}({x}, {dim or 0})"
+    if dim is None:
+        return (f"whet.{what}({x}, tuple(range({x}.ndim)))"
+                if what == "logsumexp" else f"whet.{what}({x})")
+    return (f"whet.norm({x}, dim={dim})"
+            if what == "norm" else f"whet.{what}({x}, {dim}, {d['keep']})")
+
+
+def _view(what, x, d):
+    a, b = d["a"], d["b"]
+    return {
+        "t": f"{x}.t()", "view": f"{x}.view(-1)", "reshape": f"{x}.reshape(-1)",
+        "index": f"{x}[{a}]", "slice": f"{x}[{a}:{b + 3 or None}]",
+        "transpose": f"{x}.transpose({a}, {b})", "unsqueeze": f"{x}.unsqueeze({a})",
+        "squeeze": f"{x}.squeeze()", "expand": f"{x}.expand(2, *{x}.shape)",
+        "flatten": f"{x}.flatten()",
+        "permute": f"{x}.permute(*[(i + 1) % {x}.ndim for i in range({x}.ndim)])",
+        "unbind": f"{x}.unbind()[:3]", "chunk": f"{x}.chunk(2, -1)", "detach": f"{x}.detach()",
+        "narrow": f"{x}.narrow(0, 0, {abs(a)})", "select": f"{x}.select({a}, {b})",
+        "diagonal": f"{x}.diagonal({a})"}[what]
+
+
+def _other(what, x, y, z, d):
     return {
         "where": f"whet.where({x} > 0, {y}, {z})",
         "clamp": f"whet.clamp({x}, {y}, {z})",

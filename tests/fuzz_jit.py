@@ -24,67 +24,86 @@ from tests.fuzz_text import source
 
 def smaller(p):
     """Programs that are a little smaller."""
-    def other(**kw):
-        return {**copy.deepcopy(p), **kw}
+    yield from _fewer_steps(p)
+    for k in range(len(p["returns"])):
+        yield _other(p, returns=p["returns"][:k] + p["returns"][k + 1:])
+    yield from _fewer_calls(p)
+    yield from _fewer_inputs(p)
+    yield from _plainer(p)
+
+
+def _other(p, **kw):
+    return {**copy.deepcopy(p), **kw}
+
+
+def _fewer_steps(p):
+    """A step less, or an operand in place of its result, or no mode around it."""
     for k in range(len(p["steps"]))[::-1]:
         step, rest = p["steps"][k], p["steps"][:k] + p["steps"][k + 1:]
         pattern = re.compile(rf"\b{step['out']}\b(\[\d\])?")
         uses = [s for s in rest if any(pattern.search(t) for t in s["ops"].values())]
         if not uses:
-            yield other(steps=rest, returns=[t for t in p["returns"] if not pattern.search(t)])
+            yield _other(p, steps=rest, returns=[t for t in p["returns"] if not pattern.search(t)])
         else:
             drop = {id(s) for s in uses}
             gone = re.compile("|".join([pattern.pattern] + [rf"\b{s['out']}\b" for s in uses]))
-            yield other(steps=[s for s in rest if id(s) not in drop],
-                        returns=[t for t in p["returns"] if not gone.search(t)])
+            yield _other(p, steps=[s for s in rest if id(s) not in drop],
+                         returns=[t for t in p["returns"] if not gone.search(t)])
         for o in dict.fromkeys([*step["ops"].values(), "x0"]):
             if re.match(r"[xvwbt]", o):
                 new = [{**s, "ops": {n: pattern.sub(o, t) for n, t in s["ops"].items()}}
                        for s in rest]
-                yield other(steps=new, returns=[pattern.sub(o, t) for t in p["returns"]])
+                yield _other(p, steps=new, returns=[pattern.sub(o, t) for t in p["returns"]])
         if step["mode"]:
-            yield other(steps=[*p["steps"][:k], {**step, "mode": None}, *p["steps"][k + 1:]])
-    for k in range(len(p["returns"])):
-        yield other(returns=p["returns"][:k] + p["returns"][k + 1:])
+            yield _other(p, steps=[*p["steps"][:k], {**step, "mode": None}, *p["steps"][k + 1:]])
+
+
+def _fewer_calls(p):
+    """A call less, or less that happens around one."""
     calls = p["calls"]
     for k in range(len(calls)):
-        yield other(calls=calls[:k] + calls[k + 1:])
+        yield _other(p, calls=calls[:k] + calls[k + 1:])
         for j in range(len(calls[k]["changes"])):
             c = {**calls[k], "changes": calls[k]["changes"][:j] + calls[k]["changes"][j + 1:]}
-            yield other(calls=[*calls[:k], c, *calls[k + 1:]])
+            yield _other(p, calls=[*calls[:k], c, *calls[k + 1:]])
         for key in list(calls[k]["after"]):
             if key in ("poke", "take", "late", "spoil") and calls[k]["after"][key] is not False:
                 c = {**calls[k], "after": {n: v for n, v in calls[k]["after"].items() if n != key}}
-                yield other(calls=[*calls[:k], c, *calls[k + 1:]])
-    if len(p["inputs"]) > 1:
-        name = rf"\bx{len(p['inputs']) - 1}\b"
-        if not any(re.search(name, t)
-                   for t in [*p["returns"], *[t for s in p["steps"] for t in s["ops"].values()]]):
-            last = len(p["inputs"]) - 1
-            yield other(inputs=p["inputs"][:-1],
-                        calls=[{**c,
-                                "changes": [x for x in c["changes"] if x[:2] != ["input", last]]}
-                               for c in calls])
+                yield _other(p, calls=[*calls[:k], c, *calls[k + 1:]])
+
+
+def _fewer_inputs(p):
+    """Without the last input, if nobody reads it."""
+    last = len(p["inputs"]) - 1
+    texts = [*p["returns"], *[t for s in p["steps"] for t in s["ops"].values()]]
+    if last > 0 and not any(re.search(rf"\bx{last}\b", t) for t in texts):
+        yield _other(p, inputs=p["inputs"][:-1],
+                     calls=[{**c, "changes": [x for x in c["changes"] if x[:2] != ["input", last]]}
+                            for c in p["calls"]])
+
+
+def _plainer(p):
+    """With plainer tensors, sizes, settings or names."""
     for group in ("inputs", "captured"):
         for k in range(len(p[group])) if group == "inputs" else list(p[group]):
             for key, plain in dict(layout="plain", special=False, inner=False, grad=False,
                                    dtype="float32").items():
                 if p[group][k].get(key, plain) != plain:
-                    q = other()
+                    q = _other(p)
                     q[group][k][key] = plain
                     yield q
     for k, n in p["sizes"].items():
         if n not in (2, 3):
-            yield other(sizes={**p["sizes"], k: 2})
+            yield _other(p, sizes={**p["sizes"], k: 2})
     for key, plain in dict(closure=False, keep=False, form="tuple", steady=True, pack=None,
                            look=False).items():
         if p[key] != plain:
-            yield other(**{key: plain})
+            yield _other(p, **{key: plain})
     for k, t in p["names"].items():
         if t != k:
             old = re.escape(t)
             q = json.loads(re.sub(old, k, json.dumps(dict(steps=p["steps"], returns=p["returns"]))))
-            yield other(names={**p["names"], k: k}, **q)
+            yield _other(p, names={**p["names"], k: k}, **q)
 
 
 def shown(p):

@@ -56,55 +56,70 @@ def program(seed, length=8):
     return p
 
 
-def _fill(r, p, length):
-    """Steps, tried as they are made."""
-    side = Side(p)
-    args = side.arguments(0, {})[0]
-    space = dict(side.space, **{f"x{i}": a for i, a in enumerate(args)})
-    names = [f"x{i}" for i in range(len(args))]
+class _Filling:
+    """Steps for a program, each tried on the operands that there are so far."""
 
-    def tensors():
-        return [n for n in names if hasattr(space[n.split("[")[0]], "shape") or "[" in n]
+    def __init__(self, r, p):
+        side = Side(p)
+        args = side.arguments(0, {})[0]
+        self.r, self.p = r, p
+        self.space = dict(side.space, **{f"x{i}": a for i, a in enumerate(args)})
+        self.names = [f"x{i}" for i in range(len(args))]
 
-    def operand():
+    def tensors(self):
+        return [n for n in self.names
+                if hasattr(self.space[n.split("[")[0]], "shape") or "[" in n]
+
+    def operand(self):
+        r = self.r
         u = r.random()
         if u < 0.12:
-            return p["names"][r.choice(["w0", "w1"])]
-        held = tensors() or ["x0"]
+            return self.p["names"][r.choice(["w0", "w1"])]
+        held = self.tensors() or ["x0"]
         return r.choice(held[-3:]) if u < 0.6 else r.choice(held)
 
-    def number():
+    def number(self):
+        r = self.r
         u = r.random()
         if u < 0.2:
-            return p["names"][r.choice(["k0", "k1"])]
+            return self.p["names"][r.choice(["k0", "k1"])]
         if u < 0.3:
-            mine = [n for n in names if "[" not in n and isinstance(space[n], int | float)]
+            mine = [n for n in self.names
+                    if "[" not in n and isinstance(self.space[n], int | float)]
             if mine:
                 return r.choice(mine)
         return _literal(r.choice(fuzz.NUMBERS))
 
-    import whet
-    tries = 0
-    while len(p["steps"]) < length and tries < 12 * length:
-        tries += 1
+    def operation(self):
+        """(an operation's text, its operands), or None: another try."""
+        import whet
+        r = self.r
         if r.random() < 0.6:
             what, operands, d = fuzz._step(r)
             if what in ("leaf", "backward", "mode") or what in fuzz.INPLACE and r.random() < 0.5:
-                continue
+                return None
             if what in fuzz.PRODUCTS:
                 operands = operands[:2]
-            ops = {k: number() if isinstance(o, dict) else operand()
+            ops = {k: self.number() if isinstance(o, dict) else self.operand()
                    for k, o in zip("xyz", operands)}
-            text = fuzz.expression(whet, what, [f"{{{k}}}" for k in ops], d)
-        else:
-            weights, texts = zip(*[(t[0], t[1:]) for t in TEXTS.values()])
-            text = r.choice(r.choices(texts, weights)[0])
-            ops = {k: operand() for k in "xyz"} | {"n": number(), "i": str(r.randrange(-1, 2))}
-            ops = {k: t for k, t in ops.items() if "{" + k + "}" in text}
-        step = dict(text=text, ops=ops, out=f"v{len(p['steps'])}",
+            return fuzz.expression(whet, what, [f"{{{k}}}" for k in ops], d), ops
+        weights, texts = zip(*[(t[0], t[1:]) for t in TEXTS.values()])
+        text = r.choice(r.choices(texts, weights)[0])
+        ops = {k: self.operand() for k in "xyz"}
+        ops |= {"n": self.number(), "i": str(r.randrange(-1, 2))}
+        return text, {k: t for k, t in ops.items() if "{" + k + "}" in text}
+
+    def add(self):
+        """Try a step, and add it where it runs."""
+        r, space, steps = self.r, self.space, self.p["steps"]
+        made = self.operation()
+        if made is None:
+            return
+        text, ops = made
+        step = dict(text=text, ops=ops, out=f"v{len(steps)}",
                     mode=r.choices([None, "no_grad", "enable_grad"], [30, 2, 1])[0])
         if re.search(r"^\{x\} .=", text) and not re.fullmatch(r"[xv]\d+", ops["x"]):
-            continue
+            return
         out, before = step["out"], dict(space)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -113,23 +128,37 @@ def _fill(r, p, length):
         except Exception as e:
             space.clear(), space.update(before)
             if r.random() < 0.01 and not isinstance(e, SyntaxError):
-                p["steps"].append(step)
-            continue
+                steps.append(step)
+            return
         v = space.get(out)
         if hasattr(v, "numel") and v.numel() > 40000 or isinstance(v, int) and abs(v) > 1e6:
-            continue
-        p["steps"].append(step)
+            return
+        steps.append(step)
         if isinstance(v, tuple | list) and v and all(hasattr(t, "shape") for t in v):
-            names += [f"{out}[{k}]" for k in range(min(3, len(v)))]
+            self.names += [f"{out}[{k}]" for k in range(min(3, len(v)))]
         elif hasattr(v, "shape") or isinstance(v, int | float):
-            names.append(out)
-    own = [n for n in names if n[0] == "v"] or names
-    p["returns"] = ([r.choice(own[-3:])]
-                    + [r.choice(names) for _ in range(r.choice([0, 1, 1, 2, 3]))])
-    if r.random() < 0.3:
-        p["returns"].append(f"{r.choice(tensors() or ['x0'])}{r.choice(['.shape', '[:1]', '.detach()', '.dtype', '.t()'])}")
-    if r.random() < 0.1:
-        p["returns"].append(r.choice(list(p["names"].values())))
+            self.names.append(out)
+
+    def returns(self):
+        """What the program returns: mostly what it made last."""
+        r, p = self.r, self.p
+        own = [n for n in self.names if n[0] == "v"] or self.names
+        p["returns"] = ([r.choice(own[-3:])]
+                        + [r.choice(self.names) for _ in range(r.choice([0, 1, 1, 2, 3]))])
+        if r.random() < 0.3:
+            part = [".shape", "[:1]", ".detach()", ".dtype", ".t()"]
+            p["returns"].append(f"{r.choice(self.tensors() or ['x0'])}{r.choice(part)}")
+        if r.random() < 0.1:
+            p["returns"].append(r.choice(list(p["names"].values())))
+
+
+def _fill(r, p, length):
+    """Steps, tried as they are made."""
+    filling, tries = _Filling(r, p), 0
+    while len(p["steps"]) < length and tries < 12 * length:
+        tries += 1
+        filling.add()
+    filling.returns()
 
 
 def _literal(n):

@@ -214,73 +214,14 @@ class Side:
     def after(self, after, results, args, leaves):
         """Gradients through the results, and writes to them."""
         whet, note = self.whet, []
-        loss, alive = after.get("loss"), [t for t in results if t.requires_grad]
+        alive = [t for t in results if t.requires_grad]
         alive = [t for t, take in zip(alive, after.get("take", [])) if take]
         try:
             if after.get("spoil"):
                 with whet.no_grad():
                     next(t for t in args if hasattr(t, "shape")).add_(1)
-            sums = []
-            for k, t in enumerate(alive):
-                t = t.real if t.is_complex() else t
-                t = t * t if loss == "square" else t[..., :1] if loss == "slice" and t.ndim else t
-                sums.append((t.sum() * (k + 1)).double())
-            if sums:
-                total, how = sum(sums), after["how"]
-                if how == "parts":
-                    for s in sums:
-                        s.backward(retain_graph=True)
-                elif how == "free":          # each frees its part of the graph
-                    for s in [*sums, *sums]:
-                        try:
-                            s.backward()
-                        except RuntimeError as e:
-                            note.append(said(e))
-                elif how == "some":
-                    for t in leaves:
-                        try:
-                            note.append([_bits(g) for g in whet.autograd.grad(total, t, allow_unused=True)])
-                        except RuntimeError as e:
-                            note.append(said(e))
-                elif how == "penalty":
-                    gs = [g for g in whet.autograd.grad(total, leaves, allow_unused=True, create_graph=True) if g is not None]
-                    (total + sum((g.real if g.is_complex() else g).square().sum().double() for g in gs)).backward()
-                elif how == "hooks":
-                    for t in alive:
-                        t.retain_grad()
-                        t.register_hook(lambda g: note.append(_bits(g)))
-                    total.backward()
-                    note.append([_bits(t.grad) for t in alive])
-                elif how == "inner":
-                    note.append([_bits(g) for g in whet.autograd.grad(total, alive + leaves, allow_unused=True)])
-                elif how == "write":
-                    alive[0].mul_(2)
-                    (total
-                     + (alive[-1].real if alive[-1].is_complex() else alive[-1]).sum()).backward()
-                elif how == "wide":
-                    for t in alive:
-                        t.backward(whet.full(t.shape, 1.1,
-                                             dtype=whet.complex128 if t.is_complex()
-                                             else whet.float64), retain_graph=True)
-                elif how == "third":
-                    g = total
-                    for _ in range(3):
-                        g = [g for g in whet.autograd.grad(g, leaves, allow_unused=True, create_graph=True) if g is not None][0]
-                        g = (g.real if g.is_complex() else g).sum().double()
-                        note.append(_bits(g))
-                elif how == "twice":
-                    total.backward(retain_graph=True)
-                    sums[0].backward()
-                elif how == "backward":
-                    total.backward()
-                elif leaves:
-                    gs = whet.autograd.grad(total, leaves, allow_unused=True,
-                                            create_graph=how == "double")
-                    note.append([_bits(g) for g in gs])
-                    gs = [(g.real if g.is_complex() else g) for g in gs
-                          if g is not None and g.requires_grad]
-                    if gs:
-                        sum((g * g).sum().double() for g in gs).backward()
+            if alive:
+                Gradients(whet, alive, leaves, after.get("loss"), note).take(after["how"])
         except Exception as e:
             note.append(said(e))
         note.append([_bits(t.grad) for t in leaves])
@@ -291,6 +232,102 @@ class Side:
             except Exception as e:
                 note.append(said(e))
         return note
+
+
+class Gradients:
+    """Gradients of the sum of some results, taken in a way that a program names: a method each.
+    What they come to is noted, beside what they leave in the leaves."""
+
+    def __init__(self, whet, alive, leaves, loss, note):
+        self.whet, self.alive, self.leaves, self.note = whet, alive, leaves, note
+        self.sums = [(self.lost(t, loss).sum() * (k + 1)).double() for k, t in enumerate(alive)]
+        self.total = sum(self.sums)
+
+    def lost(self, t, loss):
+        """What is summed of a result."""
+        t = _real(t)
+        return t * t if loss == "square" else t[..., :1] if loss == "slice" and t.ndim else t
+
+    def take(self, how):
+        getattr(self, how)()
+
+    def grad(self, create_graph=False):
+        """The gradients of the leaves, noted and differentiated again where that is wanted."""
+        if not self.leaves:
+            return
+        gs = self.of(self.total, self.leaves, create_graph=create_graph)
+        self.note.append([_bits(g) for g in gs])
+        gs = [_real(g) for g in gs if g is not None and g.requires_grad]
+        if gs:
+            sum((g * g).sum().double() for g in gs).backward()
+
+    def double(self):
+        self.grad(create_graph=True)
+
+    def of(self, total, inputs, **more):
+        return self.whet.autograd.grad(total, inputs, allow_unused=True, **more)
+
+    def backward(self):
+        self.total.backward()
+
+    def twice(self):
+        self.total.backward(retain_graph=True)
+        self.sums[0].backward()
+
+    def parts(self):
+        for s in self.sums:
+            s.backward(retain_graph=True)
+
+    def free(self):
+        """Each frees its part of the graph."""
+        for s in [*self.sums, *self.sums]:
+            try:
+                s.backward()
+            except RuntimeError as e:
+                self.note.append(said(e))
+
+    def some(self):
+        for t in self.leaves:
+            try:
+                self.note.append([_bits(g) for g in self.of(self.total, t)])
+            except RuntimeError as e:
+                self.note.append(said(e))
+
+    def penalty(self):
+        gs = self.of(self.total, self.leaves, create_graph=True)
+        gs = [g for g in gs if g is not None]
+        (self.total + sum(_real(g).square().sum().double() for g in gs)).backward()
+
+    def hooks(self):
+        for t in self.alive:
+            t.retain_grad()
+            t.register_hook(lambda g: self.note.append(_bits(g)))
+        self.total.backward()
+        self.note.append([_bits(t.grad) for t in self.alive])
+
+    def inner(self):
+        self.note.append([_bits(g) for g in self.of(self.total, self.alive + self.leaves)])
+
+    def write(self):
+        self.alive[0].mul_(2)
+        (self.total + _real(self.alive[-1]).sum()).backward()
+
+    def wide(self):
+        for t in self.alive:
+            dtype = self.whet.complex128 if t.is_complex() else self.whet.float64
+            t.backward(self.whet.full(t.shape, 1.1, dtype=dtype), retain_graph=True)
+
+    def third(self):
+        g = self.total
+        for _ in range(3):
+            gs = self.of(g, self.leaves, create_graph=True)
+            g = _real([g for g in gs if g is not None][0]).sum().double()
+            self.note.append(_bits(g))
+
+
+def _real(t):
+    """A tensor, or the real part of a complex one."""
+    return t.real if t.is_complex() else t
 
 
 def _tensors(x, into):
