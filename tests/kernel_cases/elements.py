@@ -15,7 +15,11 @@ class Pointwise(Family):
     kinds = "pointwise/flat/", "pointwise/rows/", "pointwise/tiles/"
 
     def cases(self):
-        light, heavy = (lambda a, b: a * b - a), (lambda a, b: (a.exp() * 0.5).tanh() + b)
+        yield from self.lines_and_rows()
+        yield from self.tiles()
+        yield from self.forms()
+
+    def lines_and_rows(self):
         for n in (*NEAR, *FAR, 4097):
             for dtype in (*FLOATS, "i4") if n in (1, 7, 17, 33, 65) else ("f4", "i1"):
                 f = light if dtype[0] == "i" else heavy if n % 2 else light
@@ -40,6 +44,9 @@ class Pointwise(Family):
                 heavy if a == b else light,
                 [op("f4", m, n, layout=a), op("f4", m, n, layout=b)],
             )
+
+    def tiles(self):
+        """Operands of which one lies across the other, and of all types."""
         for m, n in ((64, 64), (65, 130), (130, 65), (64, 200), (70, 63), (129, 64), (64, 65)):
             for dtype, layout in itertools.product(("f4", "f8", "i1"), ("plain", "wide")):
                 yield Case(
@@ -53,6 +60,9 @@ class Pointwise(Family):
                 lambda a, b: (whet.where(a == b, a, b), a != b),
                 [op(dtype, 9, 37, layout="turned"), op(dtype, 9, 37)],
             )
+
+    def forms(self):
+        """What else an expression may have: broadcasts, numbers, casts, places to write to."""
         for n in (1, 3, 17, 40):
             yield Case(f"broadcast {n}", light, [op("f4", 5, 1, n), op("f4", 3, 1)])
             yield Case(f"number {n}", lambda a: (2 - a) / 3 + 1.5, [op("f8", 3, n, layout="wide")])
@@ -74,6 +84,14 @@ class Pointwise(Family):
                 written,
                 [op("f4", 4, n, layout="gaps"), op("f4", 4, n, layout="turned")],
             )
+
+
+def light(a, b):
+    return a * b - a
+
+
+def heavy(a, b):
+    return (a.exp() * 0.5).tanh() + b
 
 
 def written(a, b):

@@ -9,6 +9,21 @@ from whet.ops.recurrent_cells import CELLS
 
 from . import WEIGHTS, Case, Family, graded, op
 
+SIDES = (
+    (9, 1, 5),
+    (9, 7, 16),
+    (15, 33, 17),
+    (16, 16, 16),
+    (29, 257, 31),
+    (33, 64, 49),
+    (40, 256, 33),
+    (57, 513, 65),
+    (120, 70, 100),
+    (13, 0, 4),
+    (0, 3, 4),
+    (31, 300, 130),
+)
+
 
 class Products(Family):
     """The tiled product, and what packs for it."""
@@ -22,22 +37,13 @@ class Products(Family):
     exact = False
 
     def cases(self):
-        sides = (
-            (9, 1, 5),
-            (9, 7, 16),
-            (15, 33, 17),
-            (16, 16, 16),
-            (29, 257, 31),
-            (33, 64, 49),
-            (40, 256, 33),
-            (57, 513, 65),
-            (120, 70, 100),
-            (13, 0, 4),
-            (0, 3, 4),
-            (31, 300, 130),
-        )
+        yield from self.layouts()
+        yield from self.uses()
+        yield from self.tall_and_apart()
+
+    def layouts(self):
         for (m, k, n), (a, b) in itertools.product(
-            sides, (("plain", "plain"), ("turned", "turned"), ("wide", "gaps"), ("gaps", "wide"))
+            SIDES, (("plain", "plain"), ("turned", "turned"), ("wide", "gaps"), ("gaps", "wide"))
         ):
             yield Case(
                 f"{a} {b} {m} {k} {n}",
@@ -45,14 +51,17 @@ class Products(Family):
                 [op("f4", m, k, layout=a), op("f4", k, n, layout=b)],
             )
         for dtype, (m, k, n) in itertools.product(
-            ("f8", "f2", "bf", "i1", "i4", "i8"), sides[1:7:2]
+            ("f8", "f2", "bf", "i1", "i4", "i8"), SIDES[1:7:2]
         ):
             yield Case(
                 f"{dtype} {m} {k} {n}",
                 lambda x, y: (x @ y, x @ y.t().contiguous().t()),
                 [op(dtype, m, k), op(dtype, k, n)],
             )
-        for m, k, n in sides[1:8]:
+
+    def uses(self):
+        """Products with more around them: epilogues, batches, gradients."""
+        for m, k, n in SIDES[1:8]:
             yield Case(
                 f"epilogue {m} {k} {n}",
                 lambda x, w, c, r: F.linear(x, w, c).tanh() + r,
@@ -68,6 +77,8 @@ class Products(Family):
                 graded(F.linear, 0, 1, 2),
                 [op("f4", m, k), op("f4", n, k), op("f4", n)],
             )
+
+    def tall_and_apart(self):
         for dtype, (m, k, n) in itertools.product(
             ("f4", "f2"),
             ((112, 70, 9), (113, 300, 17), (225, 33, 40), (330, 20, 33), (400, 20, 33)),

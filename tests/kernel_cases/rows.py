@@ -50,6 +50,12 @@ class Rows(Family):
     )
 
     def cases(self):
+        yield from self.layouts()
+        yield from self.types()
+        yield from self.dims()
+        yield from self.uses()
+
+    def layouts(self):
         names = itertools.cycle(REDUCE)
         for n, count in itertools.product((*NEAR[1:], *FAR, 4095, 4097), (1, 3, 40)):
             for dtype, name in zip(("f4", "f8") if n < 4000 else (), names):
@@ -73,6 +79,8 @@ class Rows(Family):
                 lambda x: (x[:, :4].softmax(-1), x[:, :4].sum(-1), x[:, 1:].argmax(-1)),
                 [op("f4", 3, 5, n)],
             )
+
+    def types(self):
         for dtype, n in itertools.product(("f2", "bf", *INTS, "?"), (3, 17, 64, 300)):
             pick = REDUCE_INTS if dtype[0] in "iu?" else REDUCE
             for name in (
@@ -81,6 +89,9 @@ class Rows(Family):
                 yield Case(
                     f"{name} {dtype} {n}", lambda x, f=pick[name]: f(x, -1), [op(dtype, 5, n)]
                 )
+
+    def dims(self):
+        """Over several dimensions, and many short rows."""
         for a, b, c in ((3, 4, 5), (2, 17, 33), (5, 1, 40), (2, 70, 3)):
             for dims in ((0, 1), (0, 2), (1, 2), (0, 1, 2)):
                 yield Case(
@@ -100,6 +111,8 @@ class Rows(Family):
                     lambda x, f=REDUCE[name]: f(x, -1),
                     [op("f4", count, n)],
                 )
+
+    def uses(self):
         for n in (5, 64, 300):
             yield Case(
                 f"gradients {n}",

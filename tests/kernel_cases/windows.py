@@ -24,6 +24,10 @@ class Convolutions(Family):
     exact = False
 
     def cases(self):
+        yield from self.planes()
+        yield from self.forms()
+
+    def planes(self):
         plans = [
             (c, o, taps, size, stride, padding, dilation, groups)
             for c, o, taps, size, (stride, padding, dilation, groups) in itertools.product(
@@ -55,6 +59,9 @@ class Convolutions(Family):
                             op(dtype, o),
                         ],
                     )
+
+    def forms(self):
+        """Halves, and convolutions of one and three dimensions."""
         for dtype in ("f2", "bf"):
             yield Case(
                 f"half {dtype}",

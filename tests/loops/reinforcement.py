@@ -147,6 +147,19 @@ def dqn_with_numpy(trace):
             yield dict(metrics)
 
 
+def rollout(env, actor, obs, steps):
+    """(observation, action, log probability, reward) of each step, and where it ends."""
+    rows = []
+    for _ in range(steps):
+        with torch.no_grad():
+            dist = torch.distributions.Categorical(logits=actor(torch.as_tensor(obs)))
+            action = dist.sample()
+        rows.append((obs, action.item(), dist.log_prob(action).item()))
+        obs, reward, done = env.step(2 * action.item() - 1)
+        rows[-1] += (reward,)
+    return rows, obs
+
+
 @loop
 def ppo(trace):
     """CleanRL's PPO: minibatches by NumPy indices, clip fractions in a list, KL, entropies, an
@@ -181,14 +194,7 @@ def ppo(trace):
     obs, b_inds = env.reset(), np.arange(batch)
     for iteration in range(1, 6):
         optimizer.param_groups[0]["lr"] = (1.0 - (iteration - 1.0) / 5) * 2.5e-3
-        rows = []
-        for _ in range(batch):
-            with torch.no_grad():
-                dist = torch.distributions.Categorical(logits=actor(torch.as_tensor(obs)))
-                action = dist.sample()
-            rows.append((obs, action.item(), dist.log_prob(action).item()))
-            obs, reward, done = env.step(2 * action.item() - 1)
-            rows[-1] += (reward,)
+        rows, obs = rollout(env, actor, obs, batch)
         b_obs = torch.as_tensor(np.array([r[0] for r in rows]))
         b_actions, b_logprobs = (torch.tensor([r[1]
                                                for r in rows]), torch.tensor([r[2] for r in rows]))
@@ -200,6 +206,25 @@ def ppo(trace):
             for start in range(0, batch, minibatch):
                 yield update(b_inds[start:start + minibatch], b_obs, b_actions, b_logprobs,
                              b_advantages, b_returns)
+
+
+def squashed(policy, o):
+    """An action of a squashed Gaussian, and its log probability."""
+    mu, log_std = policy(o).chunk(2, -1)
+    dist = torch.distributions.Normal(mu, log_std.clamp(-20, 2).exp())
+    u = dist.rsample()
+    return torch.tanh(u), (dist.log_prob(u) - 2 * (np.log(2) - u - F.softplus(-2 * u))).sum(-1)
+
+
+def q_of(net, o, a):
+    return net(torch.cat([o, a], -1)).squeeze(-1)
+
+
+def follow(net, target):
+    """A step of the Polyak average."""
+    for p, p_targ in zip(net.parameters(), target.parameters()):
+        p_targ.data.mul_(0.995)
+        p_targ.data.add_((1 - 0.995) * p.data)
 
 
 @loop
@@ -216,22 +241,13 @@ def sac(trace):
                                      lr=1e-3), torch.optim.Adam([log_alpha], lr=1e-3))
     log = collections.defaultdict(list)
 
-    def act(o):
-        mu, log_std = policy(o).chunk(2, -1)
-        dist = torch.distributions.Normal(mu, log_std.clamp(-20, 2).exp())
-        u = dist.rsample()
-        return torch.tanh(u), (dist.log_prob(u) - 2 * (np.log(2) - u - F.softplus(-2 * u))).sum(-1)
-
-    def q_of(net, o, a):
-        return net(torch.cat([o, a], -1)).squeeze(-1)
-
     @trace
     def update(data):
         data = {k: torch.as_tensor(v, dtype=torch.float32) for k, v in data.items()}
         o, a, r, o2, d = data["obs"], data["act"], data["rew"], data["obs2"], data["done"]
         alpha = log_alpha.exp().detach()
         with torch.no_grad():
-            a2, logp2 = act(o2)
+            a2, logp2 = squashed(policy, o2)
             backup = (r + 0.99 * (1 - d) *
                       (torch.min(q_of(t1, o2, a2), q_of(t2, o2, a2)) - alpha * logp2))
         q_loss = ((q_of(q1, o, a) - backup) ** 2).mean() + ((q_of(q2, o, a) - backup) ** 2).mean()
@@ -240,7 +256,7 @@ def sac(trace):
         q_opt.step()
         for p in [*q1.parameters(), *q2.parameters()]:
             p.requires_grad = False
-        pi, logp = act(o)
+        pi, logp = squashed(policy, o)
         pi_loss = (alpha * logp - torch.min(q_of(q1, o, pi), q_of(q2, o, pi))).mean()
         pi_opt.zero_grad()
         pi_loss.backward()
@@ -252,16 +268,14 @@ def sac(trace):
         a_loss.backward()
         a_opt.step()
         with torch.no_grad():
-            for net, target in ((q1, t1), (q2, t2)):
-                for p, p_targ in zip(net.parameters(), target.parameters()):
-                    p_targ.data.mul_(0.995)
-                    p_targ.data.add_((1 - 0.995) * p.data)
+            follow(q1, t1)
+            follow(q2, t2)
         log["LossQ"].append(q_loss.item())
         return q_loss.item(), pi_loss.item()
     obs = env.reset()
     for n in range(60):
         with torch.no_grad():
-            action = act(torch.as_tensor(obs))[0].numpy()
+            action = squashed(policy, torch.as_tensor(obs))[0].numpy()
         obs2, reward, done = env.step(action[0])
         buffer.store(obs, action, reward, obs2, done)
         obs = obs2

@@ -312,7 +312,7 @@ def test_second_order():
     assert torch.equal(torch.autograd.functional.vjp(lambda w: w * w, w, v)[1], 2 * w * v)
 
 
-def test_distillation_averages_and_flow():
+def test_distillation_and_averages():
     r = rng()
     x = floats(r, 20, 10)
     teacher, student = start(nn.Linear(10, 5), 1), start(nn.Linear(10, 5), 2)
@@ -338,6 +338,8 @@ def test_distillation_averages_and_flow():
             a.lerp_(b, 1.0)
     assert torch.allclose(mine(x), teacher(x))
 
+
+def test_a_normalising_flow():
     class Coupling(nn.Module):
         def __init__(self, mask):
             super().__init__()
@@ -352,7 +354,7 @@ def test_distillation_averages_and_flow():
             return kept + (1 - self.mask) * moved, scale.sum(-1)
 
     flow = start(nn.ModuleList([Coupling(torch.tensor(m)) for m in ([0.0, 1.0], [1.0, 0.0]) * 2]))
-    data = floats(r, 64, 2) * torch.tensor([2.0, 0.5]) + 1
+    data = floats(rng(), 64, 2) * torch.tensor([2.0, 0.5]) + 1
 
     def likelihood():
         z, logdet = data, data.new_zeros(len(data))

@@ -90,78 +90,80 @@ def test_time_sequence_prediction():
     assert model(x, future=5).shape == (6, 24)
 
 
-def gpt(vocab, width=16, heads=2, layers=2, context=16):
-    class CausalSelfAttention(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.register_buffer("bias",
-                                 torch.tril(torch.ones(context,
-                                                       context)).view(1, 1, context, context))
+class CausalSelfAttention(nn.Module):
+    def __init__(self, width, heads, context):
+        super().__init__()
+        self.heads = heads
+        self.c_attn, self.c_proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.register_buffer("bias", torch.tril(torch.ones(context, context))
+                             .view(1, 1, context, context))
 
-        def forward(self, x):
-            B, T, C = x.size()
-            q, k, v = (t.view(B, T, heads, C // heads).transpose(1, 2)
-                       for t in self.c_attn(x).split(width, dim=2))
-            att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-            att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
-            y = F.softmax(att, dim=-1) @ v
-            return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.ln_1, self.attn = nn.LayerNorm(width), CausalSelfAttention()
-            self.ln_2 = nn.LayerNorm(width)
-            self.mlp = nn.ModuleDict(dict(c_fc=nn.Linear(width, 4 * width), act=nn.GELU(),
-                                          c_proj=nn.Linear(4 * width, width)))
-
-        def forward(self, x):
-            x = x + self.attn(self.ln_1(x))
-            m = self.mlp
-            return x + m.c_proj(m.act(m.c_fc(self.ln_2(x))))
-
-    class GPT(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.transformer = nn.ModuleDict(dict(wte=nn.Embedding(vocab, width),
-                                                  wpe=nn.Embedding(context, width),
-                                                  h=nn.ModuleList([Block() for _ in range(layers)]),
-                                                  ln_f=nn.LayerNorm(width)))
-            self.lm_head = nn.Linear(width, vocab, bias=False)
-            self.transformer.wte.weight = self.lm_head.weight
-
-        def forward(self, idx, targets=None):
-            pos = torch.arange(0, idx.size(1), dtype=torch.long, device=idx.device)
-            x = self.transformer.wte(idx) + self.transformer.wpe(pos)
-            for block in self.transformer.h:
-                x = block(x)
-            logits = self.lm_head(self.transformer.ln_f(x))
-            return (logits,
-                    None if targets is None
-                    else F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1),
-                                         ignore_index=-1))
-
-        def configure_optimizers(self):
-            decay = [p for p in self.parameters() if p.dim() >= 2]
-            rest = [p for p in self.parameters() if p.dim() < 2]
-            return optim.AdamW([{"params": decay, "weight_decay": 0.1},
-                                {"params": rest, "weight_decay": 0.0}], lr=1e-2, betas=(0.9, 0.95))
-
-        @torch.no_grad()
-        def generate(self, idx, count, top_k):
-            for _ in range(count):
-                logits = self(idx[:, -context:])[0][:, -1, :]
-                v, _ = torch.topk(logits, top_k)
-                logits[logits < v[:, [-1]]] = -float("Inf")
-                idx = torch.cat((idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)),
-                                dim=1)
-            return idx
-    return GPT()
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = (t.view(B, T, self.heads, C // self.heads).transpose(1, 2)
+                   for t in self.c_attn(x).split(C, dim=2))
+        att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        y = F.softmax(att, dim=-1) @ v
+        return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
 
 
-def test_gpt(tmp_path):
-    model = gpt(10)
+class Block(nn.Module):
+    def __init__(self, width, heads, context):
+        super().__init__()
+        self.ln_1, self.attn = nn.LayerNorm(width), CausalSelfAttention(width, heads, context)
+        self.ln_2 = nn.LayerNorm(width)
+        self.mlp = nn.ModuleDict(dict(c_fc=nn.Linear(width, 4 * width), act=nn.GELU(),
+                                      c_proj=nn.Linear(4 * width, width)))
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        m = self.mlp
+        return x + m.c_proj(m.act(m.c_fc(self.ln_2(x))))
+
+
+class GPT(nn.Module):
+    def __init__(self, vocab, width=16, heads=2, layers=2, context=16):
+        super().__init__()
+        self.context = context
+        self.transformer = nn.ModuleDict(dict(
+            wte=nn.Embedding(vocab, width),
+            wpe=nn.Embedding(context, width),
+            h=nn.ModuleList([Block(width, heads, context) for _ in range(layers)]),
+            ln_f=nn.LayerNorm(width)))
+        self.lm_head = nn.Linear(width, vocab, bias=False)
+        self.transformer.wte.weight = self.lm_head.weight
+
+    def forward(self, idx, targets=None):
+        pos = torch.arange(0, idx.size(1), dtype=torch.long, device=idx.device)
+        x = self.transformer.wte(idx) + self.transformer.wpe(pos)
+        for block in self.transformer.h:
+            x = block(x)
+        logits = self.lm_head(self.transformer.ln_f(x))
+        return (logits,
+                None if targets is None
+                else F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1),
+                                     ignore_index=-1))
+
+    def configure_optimizers(self):
+        decay = [p for p in self.parameters() if p.dim() >= 2]
+        rest = [p for p in self.parameters() if p.dim() < 2]
+        return optim.AdamW([{"params": decay, "weight_decay": 0.1},
+                            {"params": rest, "weight_decay": 0.0}], lr=1e-2, betas=(0.9, 0.95))
+
+    @torch.no_grad()
+    def generate(self, idx, count, top_k):
+        for _ in range(count):
+            logits = self(idx[:, -self.context:])[0][:, -1, :]
+            v, _ = torch.topk(logits, top_k)
+            logits[logits < v[:, [-1]]] = -float("Inf")
+            idx = torch.cat((idx, torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)),
+                            dim=1)
+        return idx
+
+
+def test_GPT(tmp_path):
+    model = GPT(10)
     torch.manual_seed(0)
     text = torch.arange(200) % 10
     opt = model.configure_optimizers()
@@ -179,7 +181,7 @@ def test_gpt(tmp_path):
     torch.save({"model": model.state_dict(), "optimizer": opt.state_dict(), "iter_num": 60},
                tmp_path / "ckpt.pt")
     checkpoint = torch.load(tmp_path / "ckpt.pt", map_location="cpu")
-    again = gpt(10)
+    again = GPT(10)
     again.load_state_dict(checkpoint["model"])
     opt_again = again.configure_optimizers()
     opt_again.load_state_dict(checkpoint["optimizer"])
