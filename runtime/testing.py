@@ -77,6 +77,11 @@ def _compare(a, b, place, how, msg):
         raise TypeError(
             f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."
         ) from None
+    _compare_tensors(a, b, scalars, place, how, msg)
+
+
+def _compare_tensors(a, b, scalars, place, how, msg):
+    import whet
     if a.shape != b.shape:
         _fail(
             f"The values for attribute 'shape' do not match: {tuple(a.shape)} != {tuple(b.shape)}.",
@@ -95,9 +100,14 @@ def _compare(a, b, place, how, msg):
     common = common if common.kind >= 2 else whet.int64
     a, b = a.detach().to(common), b.detach().to(common)
     wrong = ~whet.isclose(a, b, rtol=rtol, atol=atol, equal_nan=how["equal_nan"])
-    bad = int(wrong.sum())
-    if not bad:
-        return
+    if wrong.any():
+        _tell_gap(a, b, wrong, (rtol, atol), scalars, place, msg)
+
+
+def _tell_gap(a, b, wrong, tolerances, scalars, place, msg):
+    """Fail, with where two tensors differ most."""
+    import whet
+    bad, (rtol, atol) = int(wrong.sum()), tolerances
     gap = (a - b).abs().double()
     relative = gap / b.abs().double()
     if a.ndim == 0:

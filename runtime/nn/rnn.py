@@ -47,6 +47,45 @@ _STEPS = {"RNN_TANH": _rnn_step(lambda x: x.tanh()), "RNN_RELU": _rnn_step(lambd
           "LSTM": _lstm_step, "GRU": _gru_step}
 
 
+def _check_dropout(mode, num_layers, dropout):
+    if mode not in _GATES:
+        raise ValueError("Unrecognized RNN mode: " + mode)
+    if (isinstance(dropout, bool) or not isinstance(dropout, int | float)
+            or not 0 <= dropout <= 1):
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an "
+            "element being zeroed")
+    if dropout > 0 and num_layers == 1:
+        warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero "
+            f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+            f"num_layers={num_layers}",
+            stacklevel=4)
+
+
+def _check_sizes(mode, input_size, hidden_size, num_layers, bias, batch_first, proj_size):
+    if not isinstance(hidden_size, int):
+        raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+    for name, given in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(given, bool):
+            raise TypeError(f"{name} should be of type bool, got: {type(given).__name__}")
+    if not isinstance(input_size, int):
+        raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
+    if input_size <= 0:
+        raise ValueError("input_size must be greater than zero")
+    if hidden_size <= 0:
+        raise ValueError("hidden_size must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError(
+            "proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+    if proj_size and mode != "LSTM":
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
 class RNNBase(Module):
     """Layers x directions of one kind of recurrence (`mode`), over sequences of shape (L, N, C),
     (N, L, C), (L, C) or packed."""
@@ -54,39 +93,8 @@ class RNNBase(Module):
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
                  dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
         super().__init__()
-        if mode not in _GATES:
-            raise ValueError("Unrecognized RNN mode: " + mode)
-        if (isinstance(dropout, bool) or not isinstance(dropout, int | float)
-                or not 0 <= dropout <= 1):
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an "
-                "element being zeroed")
-        if dropout > 0 and num_layers == 1:
-            warn(
-                "dropout option adds dropout after all but last recurrent layer, so non-zero "
-                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
-                f"num_layers={num_layers}",
-                stacklevel=3)
-        if not isinstance(hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
-        for name, given in (("bias", bias), ("batch_first", batch_first)):
-            if not isinstance(given, bool):
-                raise TypeError(f"{name} should be of type bool, got: {type(given).__name__}")
-        if not isinstance(input_size, int):
-            raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
-        if input_size <= 0:
-            raise ValueError("input_size must be greater than zero")
-        if hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
-        if proj_size < 0:
-            raise ValueError(
-                "proj_size should be a positive integer or zero to disable projections")
-        if proj_size >= hidden_size:
-            raise ValueError("proj_size has to be smaller than hidden_size")
-        if proj_size and mode != "LSTM":
-            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        _check_dropout(mode, num_layers, dropout)
+        _check_sizes(mode, input_size, hidden_size, num_layers, bias, batch_first, proj_size)
         self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
         self.num_layers = num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)

@@ -112,6 +112,31 @@ def moved_to(t, device, non_blocking):
         "source": t.device, "target": device, "non_blocking": bool(non_blocking)})
 
 
+def _target(args, dtype, device):
+    """(dtype, device, what follows) of the positional arguments of `to`."""
+    first = args[0]
+    if type(first) is dtypes.dtype:
+        dtype, *rest = args
+    elif is_tensor(first):
+        dtype, device, (_, *rest) = first.dtype, first.device, args
+    elif first is None or isinstance(first, str | devices.device | int):
+        device, *rest = args
+        if rest and not isinstance(rest[0], bool):
+            dtype, *rest = rest
+    else:
+        try:
+            dtype, *rest = dtypes.as_dtype(first), *args[1:]
+        except TypeError:
+            raise TypeError("to() received an invalid combination of arguments - got "
+                            f"({', '.join(type(x).__name__ for x in args)})") \
+                from None
+    if len(rest) > 2:
+        raise TypeError(
+            f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got "
+            f"{len(args)}")
+    return dtype, device, rest
+
+
 @method()
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
        memory_format=preserve_format):
@@ -127,26 +152,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
         if self.dtype.kind != COMPLEX:
             return cast(self, args[0])
     if args:
-        first = args[0]
-        if type(first) is dtypes.dtype:
-            dtype, *rest = args
-        elif is_tensor(first):
-            dtype, device, (_, *rest) = first.dtype, first.device, args
-        elif first is None or isinstance(first, str | devices.device | int):
-            device, *rest = args
-            if rest and not isinstance(rest[0], bool):
-                dtype, *rest = rest
-        else:
-            try:
-                dtype, *rest = dtypes.as_dtype(first), *args[1:]
-            except TypeError:
-                raise TypeError("to() received an invalid combination of arguments - got "
-                                f"({', '.join(type(x).__name__ for x in args)})") \
-                    from None
-        if len(rest) > 2:
-            raise TypeError(
-                f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got "
-                f"{len(args)}")
+        dtype, device, rest = _target(args, dtype, device)
         if rest:
             non_blocking = bool(rest[0])
         if len(rest) == 2:

@@ -74,6 +74,43 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
     return rows.reshape(*input.shape, weight.shape[1])
 
 
+def _bags(input, offsets, include_last_offset):
+    """How many bags there are, and the bag of each index."""
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {type(offsets)}")
+        bags, width = input.shape
+        return bags, F["arange"](bags, device=input.device).repeat_interleave(width)
+    if input.ndim != 1:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    ends = offsets.tolist()
+    if ends and ends[0] != 0:
+        raise ValueError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+            f"from position 0. However, got {ends[0]}")
+    if not include_last_offset:
+        ends = [*ends, input.shape[0]]
+    bags = len(ends) - 1
+    lengths = F["tensor"]([b - a for a, b in zip(ends, ends[1:])], dtype=int64, device=input.device)
+    return bags, F["repeat_interleave"](F["arange"](bags, device=input.device), lengths)
+
+
+def _largest_of_bags(rows, keep, bags, owner):
+    count, d = rows.shape
+    index = owner.unsqueeze(1).expand(count, d)
+    low = F["where"](keep.unsqueeze(1) > 0, rows, float("-inf"))
+    r = F["full"]((bags, d), float("-inf"), dtype=rows.dtype, device=rows.device).scatter_reduce(
+        0, index, low, "amax", include_self=True)
+    return F["where"](r == float("-inf"), 0.0, r)
+
+
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
                   padding_idx=None):
@@ -90,32 +127,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
             f"it must have the same shape as the input ({input.shape})")
-    if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
-                f"of fixed length sequences. However, found offsets of type {type(offsets)}")
-        bags, width = input.shape
-        owner = F["arange"](bags, device=input.device).repeat_interleave(width)
-    elif input.ndim == 1:
-        if offsets is None:
-            raise ValueError("offsets has to be a 1D Tensor but got None")
-        if offsets.ndim != 1:
-            raise ValueError("offsets has to be a 1D Tensor")
-        ends = offsets.tolist()
-        if ends and ends[0] != 0:
-            raise ValueError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {ends[0]}")
-        if not include_last_offset:
-            ends = [*ends, input.shape[0]]
-        bags = len(ends) - 1
-        owner = F["repeat_interleave"](F["arange"](bags, device=input.device),
-                                       F["tensor"]([b - a for a, b in zip(ends, ends[1:])],
-                                                   dtype=int64, device=input.device))
-    else:
-        raise ValueError(
-            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    bags, owner = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
     keep = (F["ones"](flat.shape[0], dtype=rows.dtype, device=rows.device)
@@ -123,15 +135,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             (flat != padding_idx % weight.shape[0]).to(rows.dtype))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
-    d = weight.shape[1]
     if mode == "max":
-        index = owner.unsqueeze(1).expand(flat.shape[0], d)
-        low = F["where"](keep.unsqueeze(1) > 0, rows, float("-inf"))
-        r = F["full"]((bags, d), float("-inf"),
-                      dtype=rows.dtype, device=rows.device).scatter_reduce(
-                          0, index, low, "amax", include_self=True)
-        return F["where"](r == float("-inf"), 0.0, r)
-    r = F["zeros"](bags, d, dtype=rows.dtype, device=rows.device).index_add(
+        return _largest_of_bags(rows, keep, bags, owner)
+    r = F["zeros"](bags, weight.shape[1], dtype=rows.dtype, device=rows.device).index_add(
         0, owner, rows * keep.unsqueeze(1))
     if mode == "mean":
         count = F["zeros"](bags, dtype=rows.dtype, device=rows.device).index_add(0, owner, keep)

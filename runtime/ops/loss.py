@@ -182,7 +182,8 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return _nll(input, target, weight, ignore_index, legacy(size_average, reduce, reduction))
 
 
-def _nll(input, target, weight, ignore_index, reduction):
+def _checked_class_axis(input, target, weight):
+    """The dimension of the classes, where the arguments of `nll_loss` fit together."""
     if input.ndim == 0:
         raise RuntimeError("nll_loss: input tensor should have at least one dimension")
     axis = _class_axis(input)
@@ -202,6 +203,12 @@ def _nll(input, target, weight, ignore_index, reduction):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but "
             f"got weight tensor of shape: {list(weight.shape)}")
+    return axis
+
+
+def _nll(input, target, weight, ignore_index, reduction):
+    axis = _checked_class_axis(input, target, weight)
+    classes = input.shape[axis]
     ignore_index = settled(ignore_index)
 
     @asked(lambda x, _: s.eq(x, ignore_index),
@@ -236,6 +243,44 @@ def _nll(input, target, weight, ignore_index, reduction):
     return reduced(picked, reduction)
 
 
+def _of_probabilities(logp, target, weight, ignore_index, reduction, label_smoothing):
+    """The cross entropy with a target of probabilities."""
+    axis = _class_axis(logp)
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    if tuple(target.shape) != tuple(logp.shape):
+        raise RuntimeError(
+            "cross_entropy: expected a target of class indices (an integer type), or of "
+            f"probabilities in the input's shape {tuple(logp.shape)}; got {target.dtype} of "
+            f"shape {tuple(target.shape)}")
+    n = logp.shape[axis]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / n
+    x = logp * target
+    if weight is not None:
+        x = x * weight.reshape([-1 if i == axis else 1 for i in range(logp.ndim)])
+    x = -x.sum(axis)
+    if reduction == "mean":
+        return x.sum() / max(1, x.numel()) if x.numel() else x.mean()
+    return reduced(x, reduction)
+
+
+def _of_all_classes(logp, target, weight, ignore_index, reduction):
+    """The part of the loss that label smoothing gives to every class."""
+    axis = _class_axis(logp)
+    keep = target != ignore_index
+    w = (logp if weight is None else logp
+         * weight.reshape([-1 if i == axis else 1 for i in range(logp.ndim)]))
+    smooth = F["where"](keep, -w.sum(axis), 0.0)
+    if reduction != "mean":
+        return reduced(smooth, reduction)
+    if weight is None:
+        return smooth.sum() / keep.sum()
+    safe = F["where"](keep, target, 0)
+    weights = F["index_select"](weight, 0, safe.reshape(-1)).reshape(safe.shape)
+    return smooth.sum() / F["where"](keep, weights, 0.0).sum()
+
+
 @function(method=False)
 @precise
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
@@ -256,41 +301,11 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     axis = _class_axis(input)
     logp = log_softmax(input, axis)
     if target.dtype.kind == 2:                                                   # probabilities
-        if ignore_index >= 0:
-            raise RuntimeError("ignore_index is not supported for floating point target")
-        if tuple(target.shape) != tuple(input.shape):
-            raise RuntimeError(
-                "cross_entropy: expected a target of class indices (an integer type), or of "
-                f"probabilities in the input's shape {tuple(input.shape)}; got {target.dtype} of "
-                f"shape {tuple(target.shape)}")
-        n = input.shape[axis]
-        if label_smoothing:
-            target = target * (1 - label_smoothing) + label_smoothing / n
-        x = logp * target
-        if weight is not None:
-            x = x * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
-        x = -x.sum(axis)
-        if reduction == "mean":
-            return x.sum() / max(1, x.numel()) if x.numel() else x.mean()
-        return reduced(x, reduction)
+        return _of_probabilities(logp, target, weight, ignore_index, reduction, label_smoothing)
     plain = _nll(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return plain
-    keep = target != ignore_index
-    w = (logp if weight is None else logp
-         * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)]))
-    smooth = F["where"](keep, -w.sum(axis), 0.0)
-    if reduction == "mean":
-        if weight is None:
-            smooth = smooth.sum() / keep.sum()
-        else:
-            safe = F["where"](keep, target, 0)
-            total = F["where"](keep,
-                               F["index_select"](weight, 0, safe.reshape(-1)).reshape(safe.shape),
-                               0.0).sum()
-            smooth = smooth.sum() / total
-    else:
-        smooth = reduced(smooth, reduction)
+    smooth = _of_all_classes(logp, target, weight, ignore_index, reduction)
     return plain * (1 - label_smoothing) + smooth * (label_smoothing / input.shape[axis])
 
 

@@ -70,16 +70,13 @@ def _resample(x, dim, index, weights):
     return out
 
 
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,
-                recompute_scale_factor=None, antialias=False):
-    """Resize the spatial dimensions."""
-    n = input.ndim - 2
+def _check_mode(n, size, scale_factor, mode, align_corners, antialias):
     kinds = {
         "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,),
         "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
     if mode not in kinds or n not in kinds[mode]:
         raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the "
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the "
             "modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
             f"(got {mode})")
     if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
@@ -93,24 +90,39 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise ValueError(
             "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D "
             "tensor as input")
+
+
+def _resized(before, size, scale_factor, recompute_scale_factor):
+    """(the sizes afterwards, the scales that positions are computed with: None where they follow
+    from the sizes)"""
+    n = len(before)
     if size is not None:
         size = (size,) * n if isinstance(size, int) else tuple(size)
         scales = (None,) * n
         if len(size) != n:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "
-                f"with spatial dimensions of {list(input.shape[2:])} and output size of "
+                f"with spatial dimensions of {list(before)} and output size of "
                 f"{list(size)}.")
     else:
         scales = ((float(scale_factor),)
                   * n if isinstance(scale_factor, int | float) else tuple(map(float, scale_factor)))
-        size = tuple(int(math.floor(input.shape[2 + i] * scales[i])) for i in range(n))
+        size = tuple(int(math.floor(before[i] * scales[i])) for i in range(n))
         if recompute_scale_factor:
             scales = (None,) * n
-    if min(size) <= 0 or min(input.shape[2:]) <= 0:
+    if min(size) <= 0 or min(before) <= 0:
         raise RuntimeError(
             "Input and output sizes should be greater than 0, but got input "
-            f"{list(input.shape[2:])} and output {list(size)}")
+            f"{list(before)} and output {list(size)}")
+    return size, scales
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,
+                recompute_scale_factor=None, antialias=False):
+    """Resize the spatial dimensions."""
+    n = input.ndim - 2
+    _check_mode(n, size, scale_factor, mode, align_corners, antialias)
+    size, scales = _resized(input.shape[2:], size, scale_factor, recompute_scale_factor)
     if mode == "area":
         from .window import adaptive_avg_pool
         return adaptive_avg_pool(input, size, n)

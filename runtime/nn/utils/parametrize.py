@@ -77,19 +77,23 @@ class ParametrizationList(ModuleList):
             else:
                 self.register_buffer(name, t)
         if not unsafe:
-            with whet.no_grad():
-                result = self()
-            if not isinstance(result, Tensor):
-                raise ValueError(
-                    f"A parametrization must return a tensor. Got {type(result).__name__}.")
-            if result.dtype is not start.dtype:
-                raise ValueError(
-                    "Registering a parametrization may not change the dtype of the tensor: "
-                    f"{start.dtype} to {result.dtype}.")
-            if tuple(result.shape) != tuple(start.shape):
-                raise ValueError(
-                    "Registering a parametrization may not change the shape of the tensor: "
-                    f"{tuple(start.shape)} to {tuple(result.shape)}.")
+            self._check_result(start)
+
+    def _check_result(self, start):
+        """Is what is computed a tensor like the one that it stands for?"""
+        with whet.no_grad():
+            result = self()
+        if not isinstance(result, Tensor):
+            raise ValueError(
+                f"A parametrization must return a tensor. Got {type(result).__name__}.")
+        if result.dtype is not start.dtype:
+            raise ValueError(
+                "Registering a parametrization may not change the dtype of the tensor: "
+                f"{start.dtype} to {result.dtype}.")
+        if tuple(result.shape) != tuple(start.shape):
+            raise ValueError(
+                "Registering a parametrization may not change the shape of the tensor: "
+                f"{tuple(start.shape)} to {tuple(result.shape)}.")
 
     @property
     def originals(self):

@@ -29,6 +29,42 @@ class _EndlessSampler(Sampler):
         return itertools.repeat(None)
 
 
+def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers,
+                   multiprocessing_context):
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing.")
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing.let "
+            "num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None.")
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+    if multiprocessing_context is not None and num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers "
+            f"> 0), but got num_workers={num_workers}")
+
+
+def _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last):
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+                "sampler, and drop_last")
+    elif batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with "
+            "drop_last")
+
+
 class DataLoader:
     """Iterates over a dataset in batches.
 
@@ -54,24 +90,8 @@ class DataLoader:
                  worker_init_fn=None, multiprocessing_context=None, generator=None, *,
                  prefetch_factor=None, persistent_workers=False, pin_memory_device="",
                  in_order=True):
-        if num_workers < 0:
-            raise ValueError(
-                "num_workers option should be non-negative; use num_workers=0 to disable "
-                "multiprocessing.")
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing.let "
-                "num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None.")
-        if prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError("prefetch_factor option should be non-negative")
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
-        if multiprocessing_context is not None and num_workers == 0:
-            raise ValueError(
-                "multiprocessing_context can only be used with multi-process loading (num_workers "
-                f"> 0), but got num_workers={num_workers}")
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers,
+                       multiprocessing_context)
         self.dataset, self.num_workers = dataset, num_workers
         self.timeout, self.generator = timeout, generator
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
@@ -89,18 +109,9 @@ class DataLoader:
                     raise ValueError(
                         f"DataLoader with IterableDataset: expected unspecified {name} option, "
                         f"but got {name}={given}")
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                    "sampler, and drop_last")
             batch_size = None
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with "
-                "drop_last")
         if sampler is None:
             if self._is_stream:
                 sampler = _EndlessSampler()
