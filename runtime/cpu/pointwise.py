@@ -82,9 +82,7 @@ class Pointwise:
             shape, types = None, []
             for x in inputs:
                 sizes = x.shape
-                if sizes == shape or shape is None and sizes:
-                    if not x.flags.c_contiguous:
-                        break
+                if (sizes == shape or shape is None and sizes) and x.flags.c_contiguous:
                     shape = sizes
                     types.append(x.dtype)
                 elif sizes == () and x.__class__ is np.ndarray:
