@@ -125,7 +125,7 @@ def _target(args, dtype, device):
             dtype, *rest = rest
     else:
         try:
-            dtype, *rest = dtypes.as_dtype(first), *args[1:]
+            dtype, rest = dtypes.as_dtype(first), [*args[1:]]
         except TypeError:
             raise TypeError("to() received an invalid combination of arguments - got "
                             f"({', '.join(type(x).__name__ for x in args)})") \

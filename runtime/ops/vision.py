@@ -96,9 +96,9 @@ def _resized(before, size, scale_factor, recompute_scale_factor):
     """(the sizes afterwards, the scales that positions are computed with: None where they follow
     from the sizes)"""
     n = len(before)
+    scales: tuple[float | None, ...] = (None,) * n
     if size is not None:
         size = (size,) * n if isinstance(size, int) else tuple(size)
-        scales = (None,) * n
         if len(size) != n:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "
