@@ -14,34 +14,40 @@ if TYPE_CHECKING:
 
 
 def _deallocs(m: Module) -> None:
-    for name, owned, weak in (("tensor", [
-            T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")], T["weak"]),
-                              ("cell", [C["writer"], C["aside"]], None)):
-        f = m.fn(f"{name}_dealloc", [("ptr", "o")])
-        g = Glue(f)
-        o, = f.args
-        tp = g.type_of(o)
-        if name == "tensor":
-            f.call("PyObject_GC_UnTrack", "void", o)
-        if weak is not None:
-            f.if_(f.cmp("ne", g.ld(o, weak), 0),
-                  lambda: f.call("PyObject_ClearWeakRefs", "void", o))
-        for off in owned:
-            g.dec(g.ld(o, off))
-        # the interpreter made what is of a Python subclass, and frees it
-        if name == "tensor":
-            def free_subclass() -> None:
-                free = f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_FREE))
-                f.raw(f"call void {free.ref}(ptr {o.ref})")
+    tensor = [T[k] for k in ("dict", "array", "node", "grad", "cell", "base", "extra")]
+    _dealloc(m, "tensor", tensor, T["weak"])
+    _dealloc(m, "cell", [C["writer"], C["aside"]], None)
+    _node_dealloc(m)
 
-            f.if_(f.cmp("eq", tp, g.ctx("tensor")),
-                  lambda: f.call("PyObject_Free", "void", f.bytes_at(o, -GC_HEAD)), free_subclass)
-        else:
-            f.call("PyObject_Free", "void", o)
-        g.dec(tp)
 
-    # A node that only the dying one holds goes on a list threaded through its `op` field: no
-    # recursion however long the chain.
+def _dealloc(m: Module, name: str, owned: list[int], weak: int | None) -> None:
+    f = m.fn(f"{name}_dealloc", [("ptr", "o")])
+    g = Glue(f)
+    o, = f.args
+    tp = g.type_of(o)
+    if name == "tensor":
+        f.call("PyObject_GC_UnTrack", "void", o)
+    if weak is not None:
+        f.if_(f.cmp("ne", g.ld(o, weak), 0),
+              lambda: f.call("PyObject_ClearWeakRefs", "void", o))
+    for off in owned:
+        g.dec(g.ld(o, off))
+    # the interpreter made what is of a Python subclass, and frees it
+    if name == "tensor":
+        def free_subclass() -> None:
+            free = f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_FREE))
+            f.raw(f"call void {free.ref}(ptr {o.ref})")
+
+        f.if_(f.cmp("eq", tp, g.ctx("tensor")),
+              lambda: f.call("PyObject_Free", "void", f.bytes_at(o, -GC_HEAD)), free_subclass)
+    else:
+        f.call("PyObject_Free", "void", o)
+    g.dec(tp)
+
+
+def _node_dealloc(m: Module) -> None:
+    """A node that only the dying one holds goes on a list threaded through its `op` field: no
+    recursion however long the chain."""
     f = m.fn("node_dealloc", [("ptr", "o")])
     g = Glue(f)
     o, = f.args

@@ -28,6 +28,16 @@ def source() -> str:
     """The IR text of `watched(watch, frame, kind, what)`, and of `unwatched(compute, *args)`,
     during which this thread is not watched."""
     m = Module()
+    _unwatched(m)
+    for symbol in ("whet_watch", "_Py_NoneStruct"):
+        m.decls[symbol] = f"@{symbol} = external global i8"
+    _known(m)
+    _ours(m)
+    _watched(m)
+    return m.text()
+
+
+def _unwatched(m: Module) -> None:
     f = m.fn("unwatched", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     _, argv, count = f.args
     thread = f.call("PyThreadState_Get", "ptr")
@@ -36,9 +46,10 @@ def source() -> str:
                count - 1, Val(f, "null", "ptr"))
     f.call("PyThreadState_LeaveTracing", "void", thread)
     f.ret(r)
-    for symbol in ("whet_watch", "_Py_NoneStruct"):
-        m.decls[symbol] = f"@{symbol} = external global i8"
 
+
+def _known(m: Module) -> None:
+    """known(code): is it in the table of what is watched?"""
     f = m.fn("known", [("ptr", "code")], "i1", "internal")
     g = Glue(f)
     code, = f.args
@@ -54,12 +65,16 @@ def source() -> str:
             (j := f.binary("and", i + 1, mask)), entry(j)], [first, entry(first)])
     f.ret(f.cmp("eq", found, wanted))
 
-    # does code that is known run there?
+
+def _ours(m: Module) -> None:
+    """ours(frame): does code that is known run there?"""
     f = m.fn("ours", [("ptr", "frame")], "i1", "internal")
     code = f.call("PyFrame_GetCode", "ptr", f.args[0])
     Glue(f).dec(code)                                                    # (the frame has it)
     f.ret(f.call("known", "i1", code))
 
+
+def _watched(m: Module) -> None:
     f = m.fn("watched", [("ptr", "self"), ("ptr", "frame"), ("i32", "kind"), ("ptr", "what")],
              "i32")
     g = Glue(f)
@@ -89,4 +104,3 @@ def source() -> str:
     f.ret(f.as_val(0, "i32"))
     f.label("error")
     f.ret(f.as_val(-1, "i32"))
-    return m.text()

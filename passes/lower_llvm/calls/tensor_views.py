@@ -83,7 +83,16 @@ def _share_base(f: Fn, g: Glue, src: Val, t: Val) -> Val:
 def _views(m: Module) -> None:
     """Views of a tensor when nothing is recorded: of an array (view_of), by basic indices
     (subscript), in another shape (reshape)."""
-    # unrecorded(tensor): its array if a view of it may be made here, else null
+    _unrecorded(m)
+    _view(m)
+    _part(m)
+    _view_of(m)
+    _subscript(m)
+    _reshape(m)
+
+
+def _unrecorded(m: Module) -> None:
+    """unrecorded(tensor): its array if a view of it may be made here, else null"""
     f = m.fn("unrecorded", [("ptr", "o")], "ptr", "internal")
     g = Glue(f)
     o, = f.args
@@ -111,7 +120,9 @@ def _views(m: Module) -> None:
     f.label("no")
     f.ret(Val(f, "null", "ptr"))
 
-    # view(tensor, array): steals the array
+
+def _view(m: Module) -> None:
+    """view(tensor, array): steals the array"""
     f = m.fn("view", [("ptr", "src"), ("ptr", "arr")], "ptr", "internal")
     g = Glue(f)
     src, arr = f.args
@@ -128,7 +139,9 @@ def _views(m: Module) -> None:
     f.label("error")
     f.ret(Val(f, "null", "ptr"))
 
-    # part(tensor, its array, nd, dims, strides, offset): the view of that layout
+
+def _part(m: Module) -> None:
+    """part(tensor, its array, nd, dims, strides, offset): the view of that layout"""
     f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"),
                       ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
     g = Glue(f)
@@ -138,6 +151,8 @@ def _views(m: Module) -> None:
     f.label("fail")
     f.ret(Val(f, "null", "ptr"))
 
+
+def _view_of(m: Module) -> None:
     f = m.fn("view_of", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     src, arr = f.load("ptr", f.args[1], 8), f.load("ptr", f.at(f.args[1], 1, "i64"), 8)
@@ -151,8 +166,6 @@ def _views(m: Module) -> None:
     f.ret(f.call("view", "ptr", src, arr))
     f.label("error")
     f.ret(Val(f, "null", "ptr"))
-    _subscript(m)
-    _reshape(m)
 
 
 def _subscript(m: Module) -> None:

@@ -50,8 +50,16 @@ def source(tags: bool) -> str:
 
 def _doors(m: Module) -> None:
     """What Python calls."""
-    # all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...)
-    # that fits
+    _all(m)
+    _traced_call(m)
+    _traced_enter(m)
+    _traced_take(m)
+    _traced_get(m)
+
+
+def _all(m: Module) -> None:
+    """all(blocks, args, kwargs, always): the first block of a tuple (block, what it points to, ...)
+    that fits"""
     f = m.fn("all", [("ptr", "blocks"), ("ptr", "args"), ("ptr", "kw"), ("i64", "always")], "ptr",
              "internal")
     g = Glue(f)
@@ -73,6 +81,8 @@ def _doors(m: Module) -> None:
     g.dec(blocks)
     f.ret(r)
 
+
+def _traced_call(m: Module) -> None:
     f = m.fn("traced_call", [("ptr", "self"), ("ptr", "args"), ("ptr", "kw")], "ptr")
     g = Glue(f)
     self, args, kw = f.args
@@ -92,7 +102,9 @@ def _doors(m: Module) -> None:
         f.call("PyObject_Vectorcall", "ptr", g.ld(shared, J["slow"]), box, f.as_val(3, "i64"),
                Val(f, "null", "ptr")))
 
-    # enter(blocks, args, kwargs): the result, or MISSED, however often the blocks were used
+
+def _traced_enter(m: Module) -> None:
+    """enter(blocks, args, kwargs): the result, or MISSED, however often the blocks were used"""
     f = m.fn("traced_enter", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     _, argv, _ = f.args
@@ -108,15 +120,18 @@ def _doors(m: Module) -> None:
     r, = f.if_(f.cmp("eq", g.i64(r), MISS), missed, lambda: [r])
     f.ret(r)
 
-    # take(address): was this word 0? It is 1 now
+
+def _traced_take(m: Module) -> None:
+    """take(address): was this word 0? It is 1 now"""
     f = m.fn("traced_take", [("ptr", "self"), ("ptr", "o")], "ptr")
-    g = Glue(f)
     word = f.call("PyLong_AsVoidPtr", "ptr", f.args[1])
     free = f.cmp("eq", f.load("i64", word), 0)
     f.store(f.as_val(1, "i64"), word)
     f.ret(f.call("PyBool_FromLong", "ptr", f.conv("zext", free, "i64")))
 
-    # a traced function in a class is a method
+
+def _traced_get(m: Module) -> None:
+    """A traced function in a class is a method."""
     f = m.fn("traced_get", [("ptr", "self"), ("ptr", "owner"), ("ptr", "cls")], "ptr")
     g = Glue(f)
     self, owner, _ = f.args
