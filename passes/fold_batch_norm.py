@@ -17,17 +17,43 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 from whet.ir.graph import Node, OpNode, Ref
+from whet.ir.values import Array
 from whet.passes.listing import Arrays, Listing, Roots
 from whet.passes.uses import Uses, is_view
 
 CONTRACTIONS = ("convolution", "linear")
 
 
+def folded(n: OpNode, first: OpNode, arrays: list[Array], root: dict[int, int]) -> list[Node]:
+    """The nodes in the place of batch norm `n` after `first`: those that make the weights, and the
+    contraction last."""
+    from whet.ops.registry import REGISTRY
+    made: list[Node] = []
+
+    def make(name: str, *ins: Ref, **attrs: tuple[int, ...]) -> Ref:
+        op, o = REGISTRY[name], len(arrays)
+        arrays.append(op.forward(*[arrays[x] if type(x) is Ref else x for x in ins], **attrs))
+        root[o] = root[ins[0]] if op.is_view else o
+        made.append(OpNode(op, ins, attrs, [o], n.line))
+        return Ref(o)
+    _, mean, invstd, weight, bias = n.ins
+    w, b = first.ins[1], first.ins[2] if len(first.ins) > 2 else None
+    channels = arrays[w].shape[0]
+    scale = make("mul", invstd, weight)
+    scaled = make("mul", w, make("view", scale, size=(channels, *[1] * (arrays[w].ndim - 1))))
+    start = (
+        make("neg", mean)
+        if b is None
+        else make("sub", make("view", b, size=arrays[mean].shape), mean)
+    )
+    shift = make("view", make("add", make("mul", start, scale), bias), size=(channels,))
+    return [*made, OpNode(first.op, (first.ins[0], scaled, shift), first.attrs, n.outs, n.line)]
+
+
 def fold_batch_norm(g: Listing, steady: set[int], log: list[str]) -> tuple[Listing, set[int]]:
     """The list with batch norms folded, and the values that depend on the `steady` ones (which are
     there before every call, and nobody writes to) and are worth keeping. `log` gets what was done,
     and why batch norms were left alone."""
-    from whet.ops.registry import REGISTRY
     nodes, visible, root, arrays = g.nodes, g.visible, dict(g.root), list(g.arrays)
     uses, known = Uses(nodes, root, views=True), set(steady)
     maker: dict[int, int] = {}
@@ -58,29 +84,9 @@ def fold_batch_norm(g: Listing, steady: set[int], log: list[str]) -> tuple[Listi
                 + (f" ({n.line})" if n.line else "")
             )
             continue
-        made: list[Node] = []
-
-        def make(name: str, *ins: Ref, made: list[Node] = made, line: str = n.line,
-                 **attrs: tuple[int, ...]) -> Ref:
-            op, o = REGISTRY[name], len(arrays)
-            arrays.append(op.forward(*[arrays[x] if type(x) is Ref else x for x in ins], **attrs))
-            root[o] = root[ins[0]] if op.is_view else o
-            made.append(OpNode(op, ins, attrs, [o], line))
-            return Ref(o)
-        _, mean, invstd, weight, bias = n.ins
-        w, b = first.ins[1], first.ins[2] if len(first.ins) > 2 else None
-        channels = arrays[w].shape[0]
-        scale = make("mul", invstd, weight)
-        scaled = make("mul", w, make("view", scale, size=(channels, *[1] * (arrays[w].ndim - 1))))
-        start = (
-            make("neg", mean)
-            if b is None
-            else make("sub", make("view", b, size=arrays[mean].shape), mean)
-        )
-        shift = make("view", make("add", make("mul", start, scale), bias), size=(channels,))
-        kept.update(o for m in made for o in m.outs)
-        joined = OpNode(first.op, (first.ins[0], scaled, shift), first.attrs, n.outs, n.line)
-        out[maker[x]], out[i] = [], [*made, joined]
+        made = folded(n, first, arrays, root)
+        kept.update(o for m in made[:-1] for o in m.outs)
+        out[maker[x]], out[i] = [], made
         log.append(
             f"fold_batch_norm put {n.op.name} into the weights of {first.op.name}"
             + (f" ({n.line})" if n.line else "")

@@ -39,24 +39,13 @@ STEPS = OpNode, Fused, Rows, Parts, Contract             # what a body may have,
 def roll(g: Listing) -> Listing:
     """The list with loops. It has new names."""
     nodes, root, visible, arrays = g.nodes, g.root, g.visible, list(g.arrays)
-    looks = []
-    kinds: dict[Any, int] = {}
-    for node in nodes:
-        try:
-            looks.append(kinds.setdefault(look(node, arrays), len(kinds)))
-        except TypeError:                    # an attribute that does not compare
-            looks.append(kinds.setdefault(id(node), len(kinds)))
+    looks = looks_of(nodes, arrays)
     after: list[int | None] = [None] * len(nodes)
     seen: dict[int, int] = {}
     for i in reversed(range(len(nodes))):
         after[i] = seen.get(looks[i])
         seen[looks[i]] = i
-    users: dict[int, list[int]] = {}
-    for i, node in enumerate(nodes):
-        for x in (*node.refs(), *node.attrs.get("into", {}).values()):
-            users.setdefault(int(x), []).append(i)
-            if root[x] != x:
-                users.setdefault(root[x], []).append(i)
+    users = users_of(nodes, root)
     work = [0]                               # operations before each node
     for node in nodes:
         work.append(work[-1] + len(node.flat()))
@@ -99,6 +88,29 @@ def roll(g: Listing) -> Listing:
             out += found
             i += p * rounds
     return Listing(out, root, arrays, visible)
+
+
+def looks_of(nodes: Sequence[Node], arrays: Arrays) -> list[int]:
+    """A number for each node: the same for nodes that are the same step."""
+    looks = []
+    kinds: dict[Any, int] = {}
+    for node in nodes:
+        try:
+            looks.append(kinds.setdefault(look(node, arrays), len(kinds)))
+        except TypeError:                    # an attribute that does not compare
+            looks.append(kinds.setdefault(id(node), len(kinds)))
+    return looks
+
+
+def users_of(nodes: Sequence[Node], root: Roots) -> dict[int, list[int]]:
+    """value -> the places of the nodes that read it, or write to it"""
+    users: dict[int, list[int]] = {}
+    for i, node in enumerate(nodes):
+        for x in (*node.refs(), *node.attrs.get("into", {}).values()):
+            users.setdefault(int(x), []).append(i)
+            if root[x] != x:
+                users.setdefault(root[x], []).append(i)
+    return users
 
 
 def look(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
