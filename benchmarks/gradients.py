@@ -31,6 +31,38 @@ def _several(out):
     return out if isinstance(out, tuple) else (out,)
 
 
+def _torch_calls(torch, fn, arrays, given):
+    """{who: call} of torch, eager and compiled."""
+    torch._dynamo.reset()
+    xs, gs = [torch.tensor(a, requires_grad=True) for a in arrays], [torch.tensor(g) for g in given]
+    compiled = torch.compile(lambda *xs: fn(torch, *xs), dynamic=False)
+    return {
+        "torch": by_backward(torch, lambda *xs: fn(torch, *xs), xs, gs),
+        "torch.compile": by_backward(torch, compiled, xs, gs)}
+
+
+def _jax_call(jax, fn, arrays, given):
+    def pulled(xs, gs):
+        out, pull = jax.vjp(lambda *xs: _several(fn(jax.numpy, *xs)), *xs)
+        return out, pull(gs)
+    jitted = jax.jit(pulled)
+    xs, gs = ([jax.numpy.asarray(a) for a in x] for x in (arrays, given))
+    return lambda: jax.block_until_ready(jitted(xs, tuple(gs)))[1]
+
+
+def _check(name, fns, want):
+    """Do all give the gradients that eager whet gives, and traces its bits?"""
+    for who, call in fns.items():
+        for a, b in zip(call(), want, strict=True):
+            if who in ("whet", "whole"):
+                np.testing.assert_array_equal(np.asarray(a), b,
+                                              err_msg=f"{name}: traced and eager disagree")
+            scale = max(np.abs(b).max(), 1e-6)
+            np.testing.assert_allclose(
+                np.asarray(a) / scale, b / scale, atol=2e-3,
+                err_msg=f"{name}: {who} and whet disagree")
+
+
 def main(seconds=0.15):
     """Measure and write the table."""
     import whet
@@ -58,28 +90,10 @@ def main(seconds=0.15):
                 "whole": whet.jit.trace(eager)}
             want = [g.numpy().copy() for g in eager()]
             if torch:
-                theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-                torch._dynamo.reset()
-                hs, compiled = ([torch.tensor(g) for g in given],
-                                torch.compile(lambda *xs, fn=fn: fn(torch, *xs), dynamic=False))
-                fns["torch"] = by_backward(torch, lambda *xs, fn=fn: fn(torch, *xs), theirs, hs)
-                fns["torch.compile"] = by_backward(torch, compiled, theirs, hs)
+                fns |= _torch_calls(torch, fn, arrays, given)
             if jax:
-                def pulled(xs, hs, fn=fn):
-                    out, pull = jax.vjp(lambda *xs: _several(fn(jax.numpy, *xs)), *xs)
-                    return out, pull(hs)
-                jitted, inputs, ks = (jax.jit(pulled),
-                                      *([jax.numpy.asarray(a) for a in x] for x in (arrays, given)))
-                fns["jax"] = lambda: jax.block_until_ready(jitted(inputs, tuple(ks)))[1]
-            for who, call in fns.items():
-                for a, b in zip(call(), want, strict=True):
-                    if who in ("whet", "whole"):
-                        np.testing.assert_array_equal(np.asarray(a), b,
-                                                      err_msg=f"{name}: traced and eager disagree")
-                    scale = max(np.abs(b).max(), 1e-6)
-                    np.testing.assert_allclose(
-                        np.asarray(a) / scale, b / scale, atol=2e-3,
-                        err_msg=f"{name}: {who} and whet disagree")
+                fns["jax"] = _jax_call(jax, fn, arrays, given)
+            _check(name, fns, want)
             times = timings(fns, seconds)
             more = {"whole / jax": f"{times['whole'] / times['jax']:.2f}"} if jax else {}
             table.add(f"{name} {'x'.join(map(str, shapes[0]))}",

@@ -278,10 +278,28 @@ class Outcome:
     compiled: int
 
 
-def sweep(forms, names=None, say=lambda text: None):
-    """Run cases (all, or those named) through forms."""
+def unlike(name, got, form, firsts):
+    """What is wrong with a case's results: they must have the bits that a form had before."""
     from tests.kernel_cases import FAMILIES
 
+    exact = FAMILIES[name.split(":")[0]].exact
+    group = (
+        "numpy"
+        if form.target == "numpy"
+        else "baseline"
+        if form.target == "baseline" and not exact
+        else ""
+    )
+    want, wrong = firsts.setdefault((name, group), got), []
+    if same := difference(want, got):
+        wrong.append(f"{name}: other bits than in the first form: {same}")
+    if group and (name, "") in firsts and (apart := far(firsts[name, ""], got)):
+        wrong.append(f"{name}: {apart}")
+    return wrong
+
+
+def sweep(forms, names=None, say=lambda text: None):
+    """Run cases (all, or those named) through forms."""
     outcome, firsts = Outcome([], set(), 0, 0), {}
     with tempfile.TemporaryDirectory() as folder:
         for form in forms:
@@ -308,20 +326,7 @@ def sweep(forms, names=None, say=lambda text: None):
                 outcome.compiled + compiled,
             )
             for name, got in results.items():
-                exact = FAMILIES[name.split(":")[0]].exact
-                group = (
-                    "numpy"
-                    if form.target == "numpy"
-                    else "baseline"
-                    if form.target == "baseline" and not exact
-                    else ""
-                )
-                want = firsts.setdefault((name, group), got)
-                same = difference(want, got)
-                wrong += [f"{name}: other bits than in the first form: {same}"] if same else []
-                if group and (name, "") in firsts:
-                    apart = far(firsts[name, ""], got)
-                    wrong += [f"{name}: {apart}"] if apart else []
+                wrong += unlike(name, got, form, firsts)
             outcome.wrong += [f"[{form}] {w}" for w in wrong]
             say(
                 f"[{form}] {len(results)} cases, {compiled} traced, {len(wrong)} wrong, "

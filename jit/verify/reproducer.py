@@ -239,6 +239,23 @@ def folder() -> str:
     return found
 
 
+def written(g: Graph, inputs: Sequence[Any], random: bool, passes: Sequence[str],
+            said: str) -> str:
+    """The file's text. Where inputs are `random`, those of real numbers are made from their
+    place."""
+    table: list[Any] = []
+    text = g.text(table)
+    parse(text, [np.ascontiguousarray(a).reshape(-1) for a in table])
+    return FILE.format(
+        said=said,
+        version=whet.__version__,
+        graph=text,
+        passes=passes,
+        inputs=[i if random and a.dtype.kind in "fV" else packed(a) for i, a in enumerate(inputs)],
+        constants=[(short(a.dtype), packed(a)) for a in table],
+    )
+
+
 def report(nodes: Sequence[Node], arrays: Any, given: dict[int, Any],
            results: Iterable[int]) -> str:
     """What to say of a program that gave other bits: where the file is that shows it, with what it
@@ -270,19 +287,7 @@ def report(nodes: Sequence[Node], arrays: Any, given: dict[int, Any],
             if passes is None
             else f"right without {' and '.join(passes)}"
         )
-        table: list[Any] = []
-        text = g.text(table)
-        parse(text, [np.ascontiguousarray(a).reshape(-1) for a in table])
-        body = FILE.format(
-            said=said,
-            version=whet.__version__,
-            graph=text,
-            passes=passes or [],
-            inputs=[
-                i if random and a.dtype.kind in "fV" else packed(a) for i, a in enumerate(inputs)
-            ],
-            constants=[(short(a.dtype), packed(a)) for a in table],
-        )
+        body = written(g, inputs, random, passes or [], said)
         if len(body) > LARGEST:
             return (
                 "please report this (the smallest graph that shows it needs a file of "

@@ -120,6 +120,11 @@ class Stateful:
                     continue
             take = functools.partial(self._take, name, given, assign)
             take() if later is None else later.append(take)
+        self._load_extra_state(state_dict, prefix, strict, missing_keys, unexpected_keys)
+
+    def _load_extra_state(self, state_dict, prefix, strict, missing_keys, unexpected_keys):
+        """Take what the module saved beside its tensors, and note what is nobody's."""
+        attrs = self.__dict__
         extra = prefix + "_extra_state"
         if self._has_extra_state("set_extra_state"):
             if extra in state_dict:
