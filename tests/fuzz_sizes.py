@@ -78,6 +78,7 @@ x.gather(1, i[:, None]) + x
 x[i % 1] + y
 whet.zeros(16, 16).index_add(0, i, x).sum(0) + y
 x.index_fill(1, k, 0.5)
+whet.zeros(16, 16).scatter_add(0, i[:, None].expand(-1, 16), x).sum(0) + y
 x.scatter(1, i[:, None], 0.25)
 x.scatter_add(1, i[:, None], y[:, :1])
 x.masked_fill(m[:, None], 0.5)

@@ -17,10 +17,25 @@ def fits(a, index):
             and index.dtype == np.int64)
 
 
+def repeats(index, axis):
+    """Is an index of elements one of whole slices, expanded: the same everywhere but along the
+    axis? Strides say so."""
+    return all(d == axis or not step or n == 1
+               for d, (n, step) in enumerate(zip(index.shape, index.strides)))
+
+
+def _of_slices(index, axis):
+    """The vector that such an index repeats."""
+    return index[tuple([slice(None) if d == axis else 0 for d in range(index.ndim)])]
+
+
 def along(a, index, axis, wrap=False):
     """(elements of `a` at the places `index` names along the axis, were all of them in range?)
 
-    Both are row-major and agree in all other sizes. `wrap`: negative indices count from the end."""
+    `a` is row-major, and both agree in all other sizes. `wrap`: negative indices count from the
+    end."""
+    if index.size and repeats(index, axis):
+        return rows(a, _of_slices(index, axis), axis, wrap)
     shape, index = index.shape, contiguous(index)
     outer, n, count, inner = prod(shape[:axis]), a.shape[axis], shape[axis], prod(shape[axis + 1:])
     out = memory.empty(shape, a.dtype)
@@ -90,6 +105,8 @@ def put(a, index, source, axis, add, each=False, wrap=False):
     is a vector and names slices."""
     shape, count = a.shape, index.shape[axis if each else 0] if index.ndim else 0
     elem = ADDED.get(a.dtype) if add else MOVED.get(a.dtype.itemsize)
+    if each and index.size and index.shape == source.shape and repeats(index, axis):
+        index, each = _of_slices(index, axis), False
     index = contiguous(index)
     if (not fits(a, index) or elem is None or source.dtype != a.dtype
             or not (source.size and source.flags.c_contiguous and a.size)

@@ -28,8 +28,11 @@ def in_bounds(index, n, dim, *, negative=True, error=IndexError):
     i = index if index.dtype == np.int64 else index.astype(np.int64)
     if not i.size:
         return i
-    # negative numbers are huge ones here: one pass checks both ends
-    if i.view(np.uint64).max() < n:
+    # negative numbers are huge ones here: one pass checks both ends, and sees no number twice that
+    # an expanded index repeats
+    once = i if i.flags.c_contiguous else i[tuple([builtins.slice(None if step else 1)
+                                                   for step in i.strides])]
+    if once.view(np.uint64).max() < n:
         return i
     low, high = int(i.min()), int(i.max())
     if high >= n or low < (-n if negative else 0):

@@ -44,6 +44,10 @@ CASES = {
     "scatter": three(lambda x, i: x.scatter(0, i, ones(3))),
     "scatter a number": three(lambda x, i: x.clone().scatter_(0, i, 1.5)),
     "scatter_add": three(lambda x, i: x.scatter_add(0, i, ones(3))),
+    "scatter_add of rows": three(
+        lambda x, i: x.expand(4, 3).T.scatter_add(0, i[:, None].expand(3, 4), ones(3, 4))),
+    "gather of rows": three(
+        lambda x, i: x.expand(4, 3).T.contiguous().gather(0, i[:, None].expand(3, 4))),
     "scatter_reduce": three(lambda x, i: x.scatter_reduce(0, i, ones(3), "amax")),
     "index_select": three(lambda x, i: x.index_select(0, i)),
     "index_add": three(lambda x, i: x.index_add(0, i, ones(3))),

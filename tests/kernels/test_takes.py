@@ -58,6 +58,45 @@ def test_bad_indices_are_found_and_nothing_is_read_there():
             and take.rows(a[:0], np.zeros(0, np.int64), 0)[1])
 
 
+INDICES_OF_SLICES = [((9, 5), 0), ((9, 5), 1), ((4, 6, 70), 1), ((20, 3, 4), 2), ((3, 40, 2), 0)]
+
+
+def expanded(index, shape, axis):
+    """A vector of indices as one of elements, without a copy."""
+    at = [-1 if d == axis else 1 for d in range(len(shape))]
+    return np.broadcast_to(index.reshape(at), [len(index) if d == axis else n
+                                               for d, n in enumerate(shape)])
+
+
+@pytest.mark.parametrize("shape, axis", INDICES_OF_SLICES)
+@pytest.mark.parametrize("step", [1, 3, -1])
+def test_an_expanded_index_names_slices(shape, axis, step):
+    """The bits of an index that lies element by element, whatever steps the vector has."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(shape).astype("f4")
+    vector = rng.integers(0, shape[axis], 60)[::step]
+    index = expanded(vector, shape, axis)
+    assert take.repeats(index, axis) and not take.repeats(index.copy(), axis)
+    out, fine = take.along(a, index, axis)
+    assert fine and out.tobytes() == take.along(a, index.copy(), axis)[0].tobytes()
+    source = rng.standard_normal(index.shape).astype("f4")
+    for add in (True, False):
+        by_slices, by_elements = a.copy(), a.copy()
+        assert take.put(by_slices, index, source, axis, add, each=True)
+        assert take.put(by_elements, index.copy(), source, axis, add, each=True)
+        assert by_slices.tobytes() == by_elements.tobytes()
+
+
+def test_a_bad_expanded_index_writes_nothing():
+    a = np.arange(12.0, dtype="f4").reshape(3, 4)
+    for k in (3, -1, 2**62):
+        index = expanded(np.array([0, k]), (3, 4), 0)
+        assert not take.along(a, index, 0)[1]
+        b = a.copy()
+        assert not take.put(b, index, np.ones((2, 4), "f4"), 0, True, each=True)
+        assert (b == a).all()
+
+
 def test_threads_share_the_work():
     before = pool.get_num_threads()
     rng = np.random.default_rng(0)
