@@ -290,6 +290,30 @@ def write_compiling(seconds):
         f.write("\n".join(lines) + "\n")
 
 
+def _torch_calls(torch, label, fn, arrays, want):
+    """({who: call} of torch, eager and compiled; seconds of the compiled one's first calls)"""
+    theirs = [torch.tensor(a) for a in arrays]
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *xs: fn(torch, *xs), dynamic=False)
+    got, seconds = _first_two(lambda: compiled(*theirs))
+    _same(label, "torch.compile", got, want)
+    _same(label, "torch", fn(torch, *theirs), want)
+    calls = {"torch": lambda: fn(torch, *theirs), "torch.compile": lambda: compiled(*theirs)}
+    return calls, seconds
+
+
+def _jax_call(jax, label, fn, arrays, want):
+    """(a call of the compiled function, seconds of its first calls)"""
+    jitted = jax.jit(lambda *xs: fn(jax.numpy, *xs))
+    inputs = [jax.numpy.asarray(a) for a in arrays]
+
+    def call():
+        return jax.block_until_ready(jitted(*inputs))
+    got, seconds = _first_two(call)
+    _same(label, "jax", got, want)
+    return call, seconds
+
+
 def main(seconds=0.15):
     """Measure and write the tables. Nobody's cache on disk is used, as long as whet has not been
     imported before."""
@@ -326,21 +350,10 @@ def main(seconds=0.15):
                 "eager": lambda: fn(whet, *ours),
                 "numpy": lambda: fn(np, *arrays)}
             if torch:
-                theirs = [torch.tensor(a) for a in arrays]
-                torch._dynamo.reset()
-                compiled = torch.compile(lambda *xs, fn=fn: fn(torch, *xs), dynamic=False)
-                got, took["torch.compile"] = _first_two(lambda: compiled(*theirs))
-                _same(label, "torch.compile", got, want)
-                _same(label, "torch", fn(torch, *theirs), want)
-                fns.update({
-                    "torch": lambda: fn(torch, *theirs),
-                    "torch.compile": lambda: compiled(*theirs)})
+                calls, took["torch.compile"] = _torch_calls(torch, label, fn, arrays, want)
+                fns |= calls
             if jax:
-                jitted = jax.jit(lambda *xs, fn=fn: fn(jax.numpy, *xs))
-                inputs = [jax.numpy.asarray(a) for a in arrays]
-                got, took["jax"] = _first_two(lambda: jax.block_until_ready(jitted(*inputs)))
-                _same(label, "jax", got, want)
-                fns["jax"] = lambda: jax.block_until_ready(jitted(*inputs))
+                fns["jax"], took["jax"] = _jax_call(jax, label, fn, arrays, want)
             for k, v in took.items():
                 compiling.setdefault(k, []).append(v)
             times = timings(fns, seconds)

@@ -227,6 +227,12 @@ def follow(net, target):
         p_targ.data.add_((1 - 0.995) * p.data)
 
 
+def descend(optimizer, loss):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
 @loop
 def sac(trace):
     """Spinning Up's SAC: two critics, a squashed Gaussian policy, an entropy that is tuned,
@@ -251,22 +257,15 @@ def sac(trace):
             backup = (r + 0.99 * (1 - d) *
                       (torch.min(q_of(t1, o2, a2), q_of(t2, o2, a2)) - alpha * logp2))
         q_loss = ((q_of(q1, o, a) - backup) ** 2).mean() + ((q_of(q2, o, a) - backup) ** 2).mean()
-        q_opt.zero_grad()
-        q_loss.backward()
-        q_opt.step()
+        descend(q_opt, q_loss)
         for p in [*q1.parameters(), *q2.parameters()]:
             p.requires_grad = False
         pi, logp = squashed(policy, o)
         pi_loss = (alpha * logp - torch.min(q_of(q1, o, pi), q_of(q2, o, pi))).mean()
-        pi_opt.zero_grad()
-        pi_loss.backward()
-        pi_opt.step()
+        descend(pi_opt, pi_loss)
         for p in [*q1.parameters(), *q2.parameters()]:
             p.requires_grad = True
-        a_loss = -(log_alpha.exp() * (logp + -1.0).detach()).mean()
-        a_opt.zero_grad()
-        a_loss.backward()
-        a_opt.step()
+        descend(a_opt, -(log_alpha.exp() * (logp + -1.0).detach()).mean())
         with torch.no_grad():
             follow(q1, t1)
             follow(q2, t2)
