@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from whet.ir.graph import (
@@ -51,6 +51,22 @@ from whet.passes.uses import is_view, memories
 FLAGS = 0x503                    # of an array: contiguous either way, aligned, writeable
 
 
+class Added(NamedTuple):
+    """The type of a value that passes added. `strides`: None in C order."""
+    dtype: DType
+    shape: Shape
+    strides: tuple[int, ...] | None
+
+    def lying(self) -> Array:
+        """An array that lies so."""
+        if self.strides is None:
+            return np.empty(self.shape, self.dtype)
+        ends = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        first, last = sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
+        memory = np.empty(last - first + self.dtype.itemsize, np.uint8)
+        return np.ndarray(self.shape, self.dtype, memory, -first, self.strides)
+
+
 class Plan:
     """A recorded list of nodes as the passes find it: `nodes`, what they are asked for
     (`visible`), and how all values lie."""
@@ -70,7 +86,7 @@ class Plan:
         # the list that the passes left, their names, and the types of values that they added
         self.made: list[Node] = []
         self.passes: list[str] = []
-        self.added: list[tuple[DType, Shape, bool]] = []
+        self.added: list[Added] = []
 
     @functools.cached_property
     def constants(self) -> Constants:
@@ -87,7 +103,8 @@ class Plan:
         self.made, self.passes, self.added = (
             made,
             passes,
-            [(a.dtype, a.shape, a.flags.c_contiguous) for a in arrays[self.size :]],
+            [Added(a.dtype, a.shape, None if a.flags.c_contiguous else a.strides)
+             for a in arrays[self.size :]],
         )
 
     def again(self, new: Plan, root: dict[int, int], arrays: list[Array]) -> list[Node] | None:
@@ -95,14 +112,14 @@ class Plan:
         sure. `root` and `arrays` get what they add."""
         scale = self.scale(new)
         if scale is None or not all(
-            whole and all(n in scale for n in shape) for _, shape, whole in self.added
+            a.strides is None and all(n in scale for n in a.shape) for a in self.added
         ):
             return None
         same = [s for s in map(self.alike_or_known, self.nodes, new.nodes, itertools.repeat(new))
                 if s is not None]
         if len(same) < len(self.nodes) or not self.apart(new, same):
             return None
-        arrays += [np.empty([scale[n] for n in shape], dtype) for dtype, shape, _ in self.added]
+        arrays += [np.empty([scale[n] for n in a.shape], a.dtype) for a in self.added]
         memory = {**new.memory, **{n: n for n in range(self.size, len(arrays))}}
         made = (
             None

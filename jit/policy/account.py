@@ -7,10 +7,11 @@ GRACE seconds beside it. A recording is an investment: it costs what earlier one
 and it brings in the difference between an eager call and a replay each time that a call of its kind
 comes again.
 
-- The first OPENING recordings of a function are made at once, whatever they cost, until a call is
-  left eager; they are earned back before more is spent. Those of other sizes than one that there
-  is, and where these turn out to go another way (a loop that runs as often as there are rows), cost
-  what may be spent. So does the plan for all sizes that is made with the second of them.
+- The first recording of a function is made at once, whatever it costs, and so are those after it, up
+  to OPENING, if they take no more than LEAP each, until a call is left eager; they are earned back
+  before more is spent. Those of other sizes than one that there is, and where these turn out to go
+  another way (a loop that runs as often as there are rows), cost what may be spent. So does the
+  plan for all sizes that is made with the second of them.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
   calls that none served: those that nobody asked about among them, and the more of them the less
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 ALLOWANCE, GRACE = 0.08, 0.04
 # the first three calls of a training step differ: no gradients, no optimizer's state, then both
 OPENING = 3
+LEAP = 0.1                       # seconds that such a recording takes, but for the first one
 SPARED = 0.5                     # of GRACE: what is left for recordings
 FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that came too seldom to pay
@@ -214,9 +216,10 @@ class Policy(CallsOfMachineCode, Compiling):
         # (that a call sets up state is no reason to record calls of other sizes)
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
+        cost = self.full.of(self.eager_seconds(kind))
         if self.made < OPENING and not left_eager and (
-                self.full.of(self.eager_seconds(kind)) <= self.balance
-                or not (self.strayed or like())):
+                cost <= self.balance
+                or not (self.full.is_known and cost > LEAP or self.strayed or like())):
             return None
         if kind.calls == 1 and not known and len(self.held) >= FREE and not (declared and like()):
             return "new"

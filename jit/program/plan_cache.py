@@ -56,19 +56,18 @@ def again(name: str, plan: Plan, passes: list[str], root: dict[int, int],
         return False
     try:
         made, added = _Reader(io.BytesIO(raw), plan.nodes).load()
+        lying = [a.lying() for a in added]
     except (pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError,
             LookupError, TypeError, ValueError):
         return False                         # (written by what we do not know)
-    root.update((n, n) for n in range(len(arrays), len(arrays) + len(added)))
-    arrays += [np.empty(shape, dtype) for dtype, shape, _ in added]
+    root.update((n, n) for n in range(len(arrays), len(arrays) + len(lying)))
+    arrays += lying
     plan.done(made, arrays, passes)
     return True
 
 
 def keep(name: str, plan: Plan) -> None:
     """Keep what the passes made, if it can be."""
-    if not all(whole for _, _, whole in plan.added):
-        return
     file = io.BytesIO()
     try:
         _Writer(file, plan).dump((plan.made, plan.added))

@@ -87,7 +87,26 @@ def test_what_is_found_runs_no_pass(name, disk, no_passes):
     assert results[0] == results[1] == [bits(fn(X, Y)) for _ in range(3)]
 
 
-def test_a_training_step_is_found(disk, no_passes):
+def cells():
+    """The same of cells along rows: transposed parts of what they saw are products' operands."""
+    cell, head = whet.nn.LSTMCell(1, 4), whet.nn.Linear(4, 1)
+    opt = whet.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1, momentum=0.9)
+
+    def run(x):
+        state, out = (whet.zeros(8, 4), whet.zeros(8, 4)), []
+        for column in x.split(1, 1):
+            state = cell(column, state)
+            out.append(head(state[0]))
+        loss = (whet.cat(out, 1) - x).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss, *[p.detach().clone() for p in cell.parameters()]
+    return run
+
+
+@pytest.mark.parametrize("step", [step, cells])
+def test_a_training_step_is_found(disk, no_passes, step):
     runs = []
     for how in "eager", "passes", "found":
         whet.manual_seed(0)
