@@ -7,11 +7,11 @@ GRACE seconds beside it. A recording is an investment: it costs what earlier one
 and it brings in the difference between an eager call and a replay each time that a call of its kind
 comes again.
 
-- The first recording of a function is made at once, whatever it costs, and so are those after it, up
-  to OPENING, if they take no more than LEAP each, until a call is left eager; they are earned back
-  before more is spent. Those of other sizes than one that there is, and where these turn out to go
-  another way (a loop that runs as often as there are rows), cost what may be spent. So does the
-  plan for all sizes that is made with the second of them.
+- The first recording of a function is made at once, whatever it costs, and so are those after it,
+  up to OPENING, if they take no more than LEAP each, until a call is left eager; they are earned
+  back before more is spent. Those of other sizes than one that there is, and where these turn out
+  to go another way (a loop that runs as often as there are rows), cost what may be spent. So does
+  the plan for all sizes that is made with the second of them.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
   calls that none served: those that nobody asked about among them, and the more of them the less
