@@ -124,13 +124,6 @@ def test_marks_leave_methods_as_they_are():
 
 
 # ---- the surroundings ----------------------------------------------------------------------------
-def test_this_process_is_alone():
-    assert not whet.distributed.is_available() and not whet.distributed.is_initialized()
-    for ask in (whet.distributed.get_rank, whet.distributed.get_world_size):
-        with pytest.raises(ValueError, match="process group has not been initialized"):
-            ask()
-
-
 def test_devices_have_no_generators_of_their_own():
     assert get_device_states(whet.ones(2)) == ([], [])
     set_device_states([], [])
