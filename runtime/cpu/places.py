@@ -14,8 +14,6 @@ from .pointwise import Pointwise, move
 from .rows import REFERENCE
 from .taped_launches import partial, table, verdict
 
-PUT = None
-COMBINED = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min", "put": PUT}
 BITS = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
 I64 = np.dtype(np.int64)
 
@@ -139,9 +137,9 @@ def suit(*arrays):
 
 def combine(out, at, values, kind):
     """Put values into places of `out`, or combine them with what is there; `values` are as many
-    as places, or one. `kind`: see `COMBINED`."""
-    op = COMBINED[kind]
-    if op is PUT:
+    as places, or one. `kind`: see `take.COMBINED`."""
+    op = take.COMBINED[kind]
+    if op is None:
         bits = np.dtype(BITS[out.dtype.itemsize])
         out, values = out.view(bits), values.view(bits)
     dtype = FROM_NUMPY[out.dtype].short
@@ -183,11 +181,50 @@ def reduce(out, at, values, kind, include_self=True, start=None):
         Pointwise("copy", (s.cast(s.arg(0), short),), 1)([work], [out])
 
 
+def reduce_along(out, index, axis, values, kind, start, each):
+    """The same along an axis by the kernels of takes, of elements (`each`) or of slices, with
+    `start` in place of what is there; None: that counts. False where the kernels do not do it, or
+    an index is out of range: nothing was written then."""
+    if not take.combines(out, values):
+        return False
+    if each and index.size and index.shape == values.shape and take.repeats(index, axis):
+        index, each = take.of_slices(index, axis), False
+    count = None
+    if start is not None or kind == "mean":
+        count = counted(out, index, axis, values, each)
+        if count is None:
+            return False
+    if start is not None:
+        there, n, first = s.args(3)
+        starts = np.broadcast_to(table(np.full(1, start, out.dtype)), out.shape)
+        Pointwise("start", (s.where(s.gt(n, 0), first, there),), 3)([out, count, starts], [out])
+    if not take.put(out, index, values, axis, kind, each):
+        return False
+    if kind == "mean":
+        means(out, count, start is None)
+    return True
+
+
+def counted(out, index, axis, values, each):
+    """How often each element of `out` is named along an axis; None where the kernels do not tell,
+    or an index is out of range."""
+    count = filled(partial(memory.empty(out.shape if each else out.shape[axis:axis + 1], I64)), 0)
+    ones = filled(partial(memory.empty(values.shape if each else index.shape, I64)), 1)
+    if not take.put(count, index, ones, axis if each else 0, "sum", each):
+        return None
+    along = count if each else count.reshape((-1,) + (1,) * (out.ndim - 1 - axis))
+    return np.broadcast_to(along, out.shape)
+
+
 def divide(sums, at, more):
     """Sums become means: of what was added to each place, and one more."""
-    count = partial(memory.empty(sums.shape, I64))
-    filled(count, 0)
+    count = filled(partial(memory.empty(sums.shape, I64)), 0)
     combine(count, at, table(np.ones(1, I64)), "sum")
+    means(sums, count, more)
+
+
+def means(sums, count, more):
+    """Sums become means, of so many that were added to each place, and one more."""
     root = mean_of(FROM_NUMPY[sums.dtype].short, sums.dtype.kind == "f", int(more))
     Pointwise("mean", (root,), 2)([sums, count], [sums])
 

@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 
+from ..dtypes import FROM_NUMPY
 from . import memory, native, taped_launches
 from .rows import contiguous
 
@@ -24,7 +25,7 @@ def repeats(index, axis):
                for d, (n, step) in enumerate(zip(index.shape, index.strides)))
 
 
-def _of_slices(index, axis):
+def of_slices(index, axis):
     """The vector that such an index repeats."""
     return index[tuple([slice(None) if d == axis else 0 for d in range(index.ndim)])]
 
@@ -35,7 +36,7 @@ def along(a, index, axis, wrap=False):
     `a` is row-major, and both agree in all other sizes. `wrap`: negative indices count from the
     end."""
     if index.size and repeats(index, axis):
-        return rows(a, _of_slices(index, axis), axis, wrap)
+        return rows(a, of_slices(index, axis), axis, wrap)
     shape, index = index.shape, contiguous(index)
     outer, n, count, inner = prod(shape[:axis]), a.shape[axis], shape[axis], prod(shape[axis + 1:])
     out = memory.empty(shape, a.dtype)
@@ -96,36 +97,57 @@ ADDED = {
 MOVED = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
 
-def put(a, index, source, axis, add, each=False, wrap=False):
-    """Write `source` at the places of `a` that an index names along an axis, or add it, in the
-    order of the index. False where the kernels do not do it, or an index is out of range: nothing
-    was written then.
+# what is done with what is there and what comes: the primitive; None: what comes takes its place
+COMBINED = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min", "put": None}
+
+
+def _may_put(a, index, source, each):
+    """Do the three lie so that the kernels put the source there?"""
+    return (fits(a, index) and a.size and source.size and source.dtype == a.dtype
+            and source.flags.c_contiguous and a.flags.writeable
+            and (index.shape == source.shape if each else index.ndim == 1)
+            and not np.may_share_memory(a, source) and not np.may_share_memory(a, index))
+
+
+def combines(a, source):
+    """Could `put` combine a source with what is in `a`, as far as the two tell?"""
+    return (a.dtype in ADDED and a.dtype == source.dtype and a.flags.c_contiguous
+            and a.flags.writeable and source.flags.c_contiguous
+            and not np.may_share_memory(a, source))
+
+
+def put(a, index, source, axis, how, each=False, wrap=False):
+    """Put `source` at the places of `a` that an index names along an axis, or combine it with what
+    is there, in the order of the index. False where the kernels do not do it, or an index is out of
+    range: nothing was written then. `how`: see `COMBINED`.
 
     `each`: the index has the shape of the source, which has that of `a` but along the axis; else it
     is a vector and names slices."""
     shape, count = a.shape, index.shape[axis if each else 0] if index.ndim else 0
-    elem = ADDED.get(a.dtype) if add else MOVED.get(a.dtype.itemsize)
+    op, short = COMBINED[how], FROM_NUMPY[a.dtype].short if a.dtype in FROM_NUMPY else None
+    elem = ADDED.get(a.dtype) if op else MOVED.get(a.dtype.itemsize)
     if each and index.size and index.shape == source.shape and repeats(index, axis):
-        index, each = _of_slices(index, axis), False
+        index, each = of_slices(index, axis), False
     index = contiguous(index)
-    if (not fits(a, index) or elem is None or source.dtype != a.dtype
-            or not (source.size and source.flags.c_contiguous and a.size)
-            or source.shape != (*shape[:axis], count, *shape[axis + 1:])
-            or each and index.shape != source.shape or not a.flags.writeable
-            or not each and index.ndim != 1 or np.may_share_memory(a, source)
-            or np.may_share_memory(a, index)):
+    if (elem is None or source.shape != (*shape[:axis], count, *shape[axis + 1:])
+            or not _may_put(a, index, source, each)):
         return False
     outer, n, inner = prod(shape[:axis]), shape[axis], prod(shape[axis + 1:])
 
     def emit(module, symbol):
-        from ..passes.lower_llvm import targets
+        from ..passes.lower_llvm import scalar, targets
         from ..passes.lower_llvm.elements import take
-        take.emit_put(module, symbol, elem, targets.current().lanes(a.itemsize), add, each, wrap)
+
+        def combined(f, x, y):
+            return scalar.primitive(f, op, short, x, y)
+        take.emit_put(module, symbol, elem, targets.current().lanes(a.itemsize), op and combined,
+                      each, wrap)
 
     def bounds(module, symbol):
         from ..passes.lower_llvm.elements import take
         take.emit_bounds(module, symbol)
-    kernel = native.kernel(f"take/put/{elem}/{add}/{each}/{wrap}", emit)
+    kind = f"{short}/{op}" if op else elem
+    kernel = native.kernel(f"take/put/{kind}/{each}/{wrap}", emit)
     bad = np.zeros(1, np.int64)
     taped_launches.verdict(bad)
     native.launch(native.kernel("take/bounds", bounds), index.size, 1 << 14, index,

@@ -123,7 +123,8 @@ def _put_slices(out, values, *index, dims, accumulate):
     else:
         return False
     return (at.flags.c_contiguous and picks.put(
-        out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d, accumulate, wrap=wrap))
+        out, at.reshape(-1), values.reshape(*rest[0], at.size, *rest[1]), d,
+        "sum" if accumulate else "put", wrap=wrap))
 
 
 def _put_alone(out, values, *index, dims, accumulate):

@@ -13,13 +13,19 @@ from .index_ops import add_at, in_bounds, index_op
 from .named_places import Named, Written
 from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
-from .scatter import combined, flat_for_write, reduce_into, scatter_reduce_vjp
+from .scatter import (
+    combined,
+    flat_for_write,
+    reduce_into,
+    reduced_by_kernels,
+    scatter_reduce_vjp,
+)
 from .surface import function
 
 
-def _put_slices(add):
+def _put_slices(how):
     """Write or add slices by an index, with one kernel."""
-    return lambda a, source, index, dim: a.ndim > 0 and picks.put(a, index, source, dim, add)
+    return lambda a, source, index, dim: a.ndim > 0 and picks.put(a, index, source, dim, how)
 
 
 def _named(index, dim, error=IndexError, wraps=False):
@@ -119,7 +125,7 @@ def _index_add_write(a, source, index, dim):
 index_add_op = WriteOp(
     "index_add", _index_add_write, lambda g, _y, _x, _source, index, dim, needs: [
         g, index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None],
-    _put_slices(True), samples=lambda make: [
+    _put_slices("sum"), samples=lambda make: [
         Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0),
         Sample(make(2, 3), make(2, 1), longs([1]), dim=1),
         Sample(make(3), make(2), longs([1, 1]), dim=0)], linear=(0, 1),
@@ -184,7 +190,7 @@ index_copy_op = WriteOp(
     "index_copy", _index_copy_write, lambda g, _y, _x, _source, index, dim, needs: [
         _zeroed(g, index, dim) if needs[0] else None,
         index_select(g, dim, index).reshape(tuple(_source.shape)) if needs[1] else None, None],
-    _put_slices(False), samples=lambda make: [
+    _put_slices("put"), samples=lambda make: [
         Sample(make(3, 2), make(2, 2), longs([2, 0]), dim=0),
         Sample(make(2, 3), make(2, 1), longs([1]), dim=1)], linear=(0, 1),
     batch=at_index(_within()), onnx=in_onnx.slices_copied)
@@ -299,7 +305,7 @@ def _index_reduce_alone(a, source, index, dim, reduce, include_self):
 
 
 index_reduce_op = WriteOp(
-    "index_reduce", _index_reduce_write, _index_reduce_vjp,
+    "index_reduce", _index_reduce_write, _index_reduce_vjp, reduced_by_kernels(each=False),
     samples=lambda make: [
         Sample(make(3, 2), make(4, 2), longs([2, 0, 2, 1]), dim=0, reduce=r, include_self=k)
         for r in ("prod", "mean", "amax", "amin")

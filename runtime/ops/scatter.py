@@ -33,11 +33,11 @@ def flat_for_write(a):
             (np.ascontiguousarray(a).reshape(-1), False))
 
 
-def _put_each(add):
+def _put_each(how):
     """Write or add each element of a source by its own index, with one kernel."""
     def put(a, src, index, dim):
         fits = isinstance(src, np.ndarray) and src.ndim == a.ndim > 0
-        return fits and picks.put(a, index, src, dim, add, each=True)
+        return fits and picks.put(a, index, src, dim, how, each=True)
     return put
 
 
@@ -115,7 +115,7 @@ def _scatter_each(op, n, inputs, batched, attrs):
     return apply(op, (x, src, index), {"dim": attrs["dim"] + 1})
 
 
-scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each(False),
+scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each("put"),
                      samples=_scatter_samples, linear=(0, 1), batch=_scatter_each,
                      onnx=in_onnx.scattered)
 scatter_op.any_sizes = True
@@ -139,7 +139,7 @@ def _scatter_add_vjp(g, _y, _x, _src, index, dim, needs):
     return [g, _src_gradient(g, _src, index, dim) if needs[1] else None, None]
 
 
-scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each(True),
+scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _put_each("sum"),
                          samples=_scatter_samples, linear=(0, 1), batch=shifted("dim"),
                          onnx=in_onnx.scatter_added)
 scatter_add_op.any_sizes = True
@@ -284,6 +284,14 @@ def _scatter_reduce_write(a, src, index, dim, reduce, include_self):
     return a
 
 
+def reduced_by_kernels(each):
+    """Combine elements (`each`), or slices, by their indices, with the kernels of takes."""
+    def put(a, src, index, dim, reduce, include_self):
+        return a.ndim > 0 and places.reduce_along(
+            a, index, dim, src, reduce, None if include_self else start_of(reduce, a.dtype), each)
+    return put
+
+
 def scatter_reduce_vjp(g, y, x, src, index, dim, reduce, include_self, needs):
     def spread(t):
         return gather(t, dim, index)
@@ -354,7 +362,8 @@ def _scatter_reduce_alone(a, src, index, dim, reduce, include_self):
 
 
 scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, scatter_reduce_vjp,
-                            samples=_reduce_samples, batch=shifted("dim"),
+                            reduced_by_kernels(each=True), samples=_reduce_samples,
+                            batch=shifted("dim"),
                             onnx=in_onnx.scatter_reduced)
 
 

@@ -310,6 +310,26 @@ class Takes(Family):
         "take/bounds",
     )
 
+    def reductions(self):
+        """What is combined by an index, with what is there or without."""
+        for dtype, n in itertools.product(("f4", "f8", "i1"), (1, 3, 16, 17, 40)):
+            for kind in ("prod", "mean", "amax", "amin"):
+                yield Case(
+                    f"reduce {kind} {dtype} {n}",
+                    lambda x, y, i, j, kind=kind, n=n: (
+                        x.scatter_reduce(0, i, y, kind),
+                        x.scatter_reduce(0, i, y, kind, include_self=False),
+                        x.scatter_reduce(0, j[:, None].expand(-1, n), y, kind, include_self=False),
+                        x.index_reduce(0, j, y, kind),
+                    ),
+                    [
+                        op(dtype, 6, n),
+                        op(dtype, 3, n),
+                        op("i8", 3, n, below=6),
+                        op("i8", 3, below=6),
+                    ],
+                )
+
     def cases(self):
         for dtype, n in itertools.product(("f4", "f8", "f2", "i1"), (1, 3, 16, 17, 40)):
             yield Case(
@@ -350,6 +370,7 @@ class Takes(Family):
                         op("i8", 3, below=6),
                     ],
                 )
+        yield from self.reductions()
         for n in (1, 16, 33):
             yield Case(
                 f"embedding {n}",

@@ -80,10 +80,10 @@ def test_an_expanded_index_names_slices(shape, axis, step):
     out, fine = take.along(a, index, axis)
     assert fine and out.tobytes() == take.along(a, index.copy(), axis)[0].tobytes()
     source = rng.standard_normal(index.shape).astype("f4")
-    for add in (True, False):
+    for how in take.COMBINED:
         by_slices, by_elements = a.copy(), a.copy()
-        assert take.put(by_slices, index, source, axis, add, each=True)
-        assert take.put(by_elements, index.copy(), source, axis, add, each=True)
+        assert take.put(by_slices, index, source, axis, how, each=True)
+        assert take.put(by_elements, index.copy(), source, axis, how, each=True)
         assert by_slices.tobytes() == by_elements.tobytes()
 
 
@@ -93,7 +93,7 @@ def test_a_bad_expanded_index_writes_nothing():
         index = expanded(np.array([0, k]), (3, 4), 0)
         assert not take.along(a, index, 0)[1]
         b = a.copy()
-        assert not take.put(b, index, np.ones((2, 4), "f4"), 0, True, each=True)
+        assert not take.put(b, index, np.ones((2, 4), "f4"), 0, "sum", each=True)
         assert (b == a).all()
 
 

@@ -4,11 +4,12 @@ row-major, bounds checked.
 Arguments: x, index (i64), out, bad (one i64, set to 1 where an index is out of range: nothing is
 read there), the sizes O, N (of x) and J, I, whether the work units are the o (else they are the j).
 
-And the way back: x[o, index[o, j, i], i] = or += source[o, j, i], in the order of j, with indices
-that were checked before.
+And the way back: x[o, index[o, j, i], i] becomes source[o, j, i], or that and what is there, in the
+order of j, with indices that were checked before.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import targets
@@ -152,9 +153,10 @@ def emit_bounds(module: Module, symbol: str) -> None:
     _report(f, worst, limit, bad)
 
 
-def emit_put(module: Module, symbol: str, elem: str, lanes: int, add: bool, each: bool,
-             wrap: bool) -> None:
-    """The way back, for elements of an LLVM type. `each`: every element has its index, else a
+def emit_put(module: Module, symbol: str, elem: str, lanes: int,
+             combined: Callable[[Fn, Val, Val], Val] | None, each: bool, wrap: bool) -> None:
+    """The way back, for elements of an LLVM type. `combined(f, x, y)`: what is left of what was
+    there and what comes; None: what comes. `each`: every element has its index, else a
     vector of them is for whole rows; `wrap`: negative indices count from the end. Arguments: x,
     index, source, O, N, J, I, whether the work units are the o (else they are the i)."""
     f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
@@ -171,7 +173,7 @@ def emit_put(module: Module, symbol: str, elem: str, lanes: int, add: bool, each
 
     def move(ty: str, to: Val, at: Val) -> None:
         v, p = f.load(ty, f.at(source, at, elem)), f.at(x, to, elem)
-        f.store(f.load(ty, p) + v if add else v, p)
+        f.store(v if combined is None else combined(f, f.load(ty, p), v), p)
 
     def step(o: Val, j: Val) -> None:
         first = (o * along + j) * inner
