@@ -462,7 +462,7 @@ def begin(tensor, node, cell, record, stale, run, finish):
     _set(L.CTX["record"], record)
     _set(L.CTX["stale"], stale)
     _set(L.CTX["empty"], _empty)
-    _set(L.CTX["sync"], _sync)
+    _set(L.CTX["modes"], _modes)
     global _tensor_types, _run, _finish
     _run, _finish = run, finish
     _tensor_types = (tensor,)
@@ -483,8 +483,11 @@ def also(parameter):
     _tensor_types = (*_tensor_types[:1], parameter)
 
 
-def _sync():
-    modes.set_flags(modes.state.flags)
+def _modes():
+    """The modes of this thread, of which the machine code has a copy until another thread runs."""
+    flags = modes.state.flags
+    modes.tell(flags)
+    return flags
 
 
 def views(getitem, reshape):

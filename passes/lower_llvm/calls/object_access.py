@@ -38,6 +38,22 @@ class Glue:
     def ctx(self, name: str, ty: str = "ptr") -> Val:
         return self.ld(_ptr(self.f, "whet_ctx"), CTX[name], ty)
 
+    def modes(self, fail: str) -> Val:
+        """The calling thread's modes. Where the copy is another thread's, Python says what they
+        are: the copy may be another's again once that has returned. Leaves for `fail` with an
+        error set."""
+        f = self.f
+
+        def ask() -> list[Val]:
+            said = f.call("PyObject_CallNoArgs", "ptr", self.ctx("modes"))
+            f.bail(self.null(said), fail)
+            flags = f.call("PyLong_AsLongLong", "i64", said)
+            self.dec(said)
+            return [flags]
+
+        own = f.cmp("eq", _thread(f), self.ctx("thread", "i64"))
+        return f.if_(own, lambda: [self.ctx("flags", "i64")], ask)[0]
+
     def i64(self, p: Val) -> Val:
         return self.f.conv("ptrtoint", p, "i64")
 

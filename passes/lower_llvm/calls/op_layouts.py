@@ -26,7 +26,7 @@ A = ARRAY
 # words of CTX
 CTX = {
     name: 8 * i for i, name in enumerate(("thread", "flags", "seq", "tensor", "parameter", "node",
-                                          "cell", "slow", "sync", "record", "empty", "stale",
+                                          "cell", "slow", "modes", "record", "empty", "stale",
                                           "away", "getitem", "reshape"))}
 CTX["table"], CTX["desc"] = 256, 256 + 8 * BUCKETS
 DESC = dict(op=0, attrs=8, slow=16, count=24, reflected=32, writer=40, size=48)

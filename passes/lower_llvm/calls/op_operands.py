@@ -3,7 +3,7 @@ was made of operands such as these."""
 from __future__ import annotations
 
 from ..builder import Fn, Val
-from .object_access import Glue, _ptr, _thread
+from .object_access import Glue, _ptr
 from .op_layouts import (
     BUCKETS,
     BY_VALUE,
@@ -56,17 +56,10 @@ class Call:
         """Is an operand a tensor?"""
         return self.f.cmp("eq", self.word(self.kinds, i), TENSOR)
 
-    def sync(self) -> None:
-        """Ask Python for the modes of this thread."""
-        r = self.f.call("PyObject_CallNoArgs", "ptr", self.g.ctx("sync"))
-        self.f.bail(self.g.null(r), "error")
-        self.g.dec(r)
-
     def modes(self) -> None:
         """The thread's modes; leaves for Python in a mode that recipes do not know."""
         f, g = self.f, self.g
-        f.if_(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), self.sync)
-        self.flags = g.ctx("flags", "i64")
+        self.flags = g.modes("error")
         f.bail(f.cmp("ne", self.flags & (SPECIAL | INFERENCE), 0), "miss")
         f.bail(f.cmp("sgt", self.n, MAX_IN), "miss")
         f.store(f.as_val(0, "i64"), self.wants)

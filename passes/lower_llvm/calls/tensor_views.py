@@ -122,13 +122,12 @@ def _unrecorded(m: Module) -> None:
 
 
 def _view(m: Module) -> None:
-    """view(tensor, array): steals the array"""
-    f = m.fn("view", [("ptr", "src"), ("ptr", "arr")], "ptr", "internal")
+    """view(tensor, array, modes): steals the array"""
+    f = m.fn("view", [("ptr", "src"), ("ptr", "arr"), ("i64", "modes")], "ptr", "internal")
     g = Glue(f)
-    src, arr = f.args
+    src, arr, modes = f.args
     t = g.new_tensor(arr, "lost")
-    share_for_use(f, g, src, t, "unwind", g.ctx("flags", "i64"), f.as_val(0, "i1"),
-                  f.as_val(1, "i1"))
+    share_for_use(f, g, src, t, "unwind", modes, f.as_val(0, "i1"), f.as_val(1, "i1"))
     f.ret(t)
     f.label("lost")
     g.dec(arr)
@@ -141,13 +140,14 @@ def _view(m: Module) -> None:
 
 
 def _part(m: Module) -> None:
-    """part(tensor, its array, nd, dims, strides, offset): the view of that layout"""
+    """part(tensor, its array, nd, dims, strides, offset): the view of that layout, for a caller
+    whom `unrecorded` let pass: the modes are this thread's"""
     f = m.fn("part", [("ptr", "src"), ("ptr", "arr"), ("i64", "nd"), ("ptr", "dims"),
                       ("ptr", "strides"), ("i64", "offset")], "ptr", "internal")
     g = Glue(f)
     src, arr, nd, dims, strides, offset = f.args
     v = window(f, g, arr, g.ld(arr, A["descr"]), nd, dims, strides, offset, "fail")
-    f.ret(f.call("view", "ptr", src, v))
+    f.ret(f.call("view", "ptr", src, v, g.ctx("flags", "i64")))
     f.label("fail")
     f.ret(Val(f, "null", "ptr"))
 
@@ -156,14 +156,9 @@ def _view_of(m: Module) -> None:
     f = m.fn("view_of", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
     g = Glue(f)
     src, arr = f.load("ptr", f.args[1], 8), f.load("ptr", f.at(f.args[1], 1, "i64"), 8)
-
-    def sync() -> None:
-        r = f.call("PyObject_CallNoArgs", "ptr", g.ctx("sync"))
-        f.bail(g.null(r), "error")
-        g.dec(r)
-    f.if_(f.cmp("ne", _thread(f), g.ctx("thread", "i64")), sync)
+    modes = g.modes("error")
     g.inc(arr)
-    f.ret(f.call("view", "ptr", src, arr))
+    f.ret(f.call("view", "ptr", src, arr, modes))
     f.label("error")
     f.ret(Val(f, "null", "ptr"))
 

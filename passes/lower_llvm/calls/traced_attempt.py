@@ -5,7 +5,7 @@ What becomes of blocks without launches is here, too.
 from __future__ import annotations
 
 from ..builder import Fn, Val
-from .object_access import Glue, _ptr, _put, _thread, _word
+from .object_access import Glue, _ptr, _put, _word
 from .op_layouts import MISS, A, T
 from .python_layouts import LENGTH, LIST_ITEMS, TUPLE_ITEMS
 from .traced_layouts import (
@@ -62,11 +62,7 @@ class Attempt:
             lambda: [f.call("PyDict_Size", "i64", self.kw)],
         )
         f.bail(f.cmp("ne", names, self.head("names")), "miss")
-        f.if_(
-            f.cmp("ne", _thread(f), g.ctx("thread", "i64")),
-            lambda: g.dec(self.asked(g.ctx("sync"))),
-        )
-        f.bail(f.cmp("ne", g.ctx("flags", "i64"), self.head("flags")), "miss")
+        f.bail(f.cmp("ne", g.modes("error"), self.head("flags")), "miss")
         check = self.head("check", "ptr")
 
         def ask() -> None:
