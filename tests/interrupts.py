@@ -97,10 +97,13 @@ class Injector:
 
 @functools.lru_cache(None)
 def _ends_of_withs(code):
-    """Where the code of a function calls an `__exit__` with three times None."""
+    """Where the code of a function is about to call an `__exit__`: with three times None, or with
+    an error."""
     steps = list(dis.get_instructions(code))
-    return frozenset(a.offset for a, *others in zip(steps, steps[1:], steps[2:])
-                     if all(x.opname == "LOAD_CONST" and x.argval is None for x in (a, *others)))
+    left = {a.offset for a, *others in zip(steps, steps[1:], steps[2:])
+            if all(x.opname == "LOAD_CONST" and x.argval is None for x in (a, *others))}
+    return frozenset(left | {a.offset for a, b in zip(steps, steps[1:])
+                             if b.opname == "WITH_EXCEPT_START"})
 
 
 @functools.lru_cache(None)
