@@ -41,8 +41,9 @@ def level_of(args):
 
 
 def tell(flags):
-    """Tell the native entries, which keep a copy for the current thread, the new flags: replaced
-    where there are any."""
+    """Tell the native entries, which keep a copy for the current thread, the new flags; gives what
+    they were told. Replaced where there are any."""
+    return flags
 
 
 def set_flags(flags):

@@ -484,10 +484,9 @@ def also(parameter):
 
 
 def _modes():
-    """The modes of this thread, of which the machine code has a copy until another thread runs."""
-    flags = modes.state.flags
-    modes.tell(flags)
-    return flags
+    """The modes that the machine code is to go by on this thread. It has a copy of them until
+    another thread runs."""
+    return modes.tell(modes.state.flags)
 
 
 def views(getitem, reshape):

@@ -24,9 +24,10 @@ def taken_over(monkeypatch):
     tell, here = modes.tell, threading.get_ident()
 
     def told_and_changed(flags):
-        tell(flags)
+        told = tell(flags)
         if threading.get_ident() == here:
             elsewhere(lambda: tell(0))
+        return told
 
     def begin():
         elsewhere(lambda: tell(0))

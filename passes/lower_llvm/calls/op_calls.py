@@ -146,20 +146,20 @@ def _function(m: Module) -> None:
 
 def _state(m: Module) -> None:
     """next_number(): the number of the next node. set_flags(flags): the modes of the calling
-    thread."""
+    thread, given back."""
     f = m.fn("next_number", [("ptr", "self"), ("ptr", "none")], "ptr")
     g = Glue(f)
     seq = g.ctx("seq", "i64")
     g.st(seq + 1, _ptr(f, "whet_ctx"), CTX["seq"])
     f.ret(f.call("PyLong_FromLongLong", "ptr", seq))
 
-    # set_flags(flags): the modes of the calling thread
     f = m.fn("set_flags", [("ptr", "self"), ("ptr", "flags")], "ptr")
     g = Glue(f)
     v = f.call("PyLong_AsLongLong", "i64", f.args[1])
     g.st(v, _ptr(f, "whet_ctx"), CTX["flags"])
     g.st(_thread(f), _ptr(f, "whet_ctx"), CTX["thread"])
-    f.ret(g.none())
+    g.inc(f.args[1])
+    f.ret(f.args[1])
 
 
 def _wrap(m: Module) -> None:
