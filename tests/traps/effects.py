@@ -246,6 +246,41 @@ def an_environment_variable_is_read():
 
 
 @trap
+def the_environment_is_gone_through():
+    """Its entries, their number and their order."""
+    def f(x):
+        found = [(k, v) for k, v in os.environ.items() if k.startswith("TRAP_")]
+        weighed = sum(i * len(v) for i, (_, v) in enumerate(found))
+        return x * weighed + len(os.environ) + len([k for k in os.environ if k in found])
+    def calls(f):
+        for name, value in (("TRAP_A", "1"), ("TRAP_B", "four"), ("TRAP_B", "two"), ("TRAP_A", "")):
+            os.environ[name] = value
+            yield from thrice(lambda: f(ramp(2)))
+        os.environ["TRAP_A"] = os.environ.pop("TRAP_A")
+        yield from thrice(lambda: f(ramp(2)))
+        for name in ("TRAP_A", "TRAP_B"):
+            del os.environ[name]
+            yield from thrice(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def an_environment_variable_gets_a_default():
+    """The first call sets it, and copies have it; who deletes it finds it set again."""
+    def f(x):
+        return x * len(os.environ.setdefault("TRAP_DEFAULT", "ab")) + len(os.environ.copy())
+    def calls(f):
+        for value in (None, None, "abc", None):
+            os.environ.pop("TRAP_DEFAULT", None)
+            if value:
+                os.environ["TRAP_DEFAULT"] = value
+            for _ in range(3):
+                yield f(ramp(2)), os.environ["TRAP_DEFAULT"]
+        del os.environ["TRAP_DEFAULT"]
+    return f, calls
+
+
+@trap
 def an_environment_variable_is_set():
     """And read back by others."""
     def f(x):
