@@ -128,9 +128,8 @@ COMPUTE_BENEATH = Objects((
 TELL_NOTHING = Objects((gc.collect,))
 # The environment is compared where it is read, and who sets a variable is seen.
 OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
-    os.getenv,
-    *(f for f in vars(type(os.environ)).values() if type(f) is types.FunctionType),
-    *(f for f in vars(os.environ).values() if type(f) is types.FunctionType)))
+    os.getenv, *vars(type(os.environ)).values(), *vars(os.environ).values())
+    if isinstance(f, types.FunctionType))
 # What keeps `repr` of a dataclass from going round in circles hands its argument to what it wraps.
 HANDING_ON = reprlib.recursive_repr()(repr).__code__
 
