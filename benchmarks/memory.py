@@ -35,38 +35,9 @@ def chain(whet):
     return f, (x,)
 
 
-def bottleneck(nn, c, m, stride):
-    """A residual block of ResNet-50."""
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.body = nn.Sequential(nn.Conv2d(c, m, 1, bias=False), nn.BatchNorm2d(m), nn.ReLU(),
-                                      nn.Conv2d(m, m, 3, stride=stride, padding=1, bias=False),
-                                      nn.BatchNorm2d(m), nn.ReLU(),
-                                      nn.Conv2d(m, 4 * m, 1, bias=False), nn.BatchNorm2d(4 * m))
-            same = stride == 1 and c == 4 * m
-            self.way = (nn.Identity() if same else nn.Sequential(
-                nn.Conv2d(c, 4 * m, 1, stride=stride, bias=False), nn.BatchNorm2d(4 * m)))
-
-        def forward(self, x):
-            return nn.functional.relu(self.body(x) + self.way(x))
-    return Block()
-
-
-def resnet50(nn):
-    """ResNet-50."""
-    layers, c = ([nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(64),
-                  nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64)
-    for m, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
-        for i in range(blocks):
-            layers.append(bottleneck(nn, c, m, 2 if i == 0 and m > 64 else 1))
-            c = 4 * m
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
-
-
 def inference(whet):
     """ResNet-50, batch 8, without gradients."""
-    model, x = resnet50(whet.nn).eval(), whet.randn(8, 3, 224, 224)
+    model, x = whet.models.resnet50().eval(), whet.randn(8, 3, 224, 224)
 
     def f(x):
         with whet.no_grad():
@@ -76,7 +47,7 @@ def inference(whet):
 
 def training(whet):
     """A step of ResNet-50, batch 8, with SGD and momentum."""
-    model, x, y = resnet50(whet.nn), whet.randn(8, 3, 224, 224), whet.randint(1000, (8,))
+    model, x, y = whet.models.resnet50(), whet.randn(8, 3, 224, 224), whet.randint(1000, (8,))
     return (step(whet, model, whet.optim.SGD(model.parameters(), lr=0.01, momentum=0.9),
                  whet.nn.functional.cross_entropy), (x, y))
 

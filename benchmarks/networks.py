@@ -1,56 +1,7 @@
 """Networks of the sizes that people use, for inference: each entry makes one, and its inputs."""
 import whet
-from whet import nn
+from whet import models, nn
 from whet.nn import functional as F
-
-from .memory import resnet50
-
-
-def norm(c_in, c_out, kernel=1, stride=1, groups=1):
-    """A convolution that keeps the size, and its norm."""
-    conv = nn.Conv2d(c_in, c_out, kernel, stride, kernel // 2, groups=groups, bias=False)
-    return nn.Sequential(conv, nn.BatchNorm2d(c_out))
-
-
-class Added(nn.Module):
-    """What a branch gives, and what came in or a shortcut of it, added."""
-
-    def __init__(self, branch, way=None, act=None):
-        super().__init__()
-        self.branch, self.way, self.act = branch, way or nn.Identity(), act or nn.Identity()
-
-    def forward(self, x):
-        return self.act(self.branch(x) + self.way(x))
-
-
-def resnet18():
-    """ResNet-18."""
-    layers, c = [norm(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
-    for m, stride in ((64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)):
-        way = norm(c, m, 1, stride) if stride > 1 else None
-        branch = nn.Sequential(norm(c, m, 3, stride), nn.ReLU(), norm(m, m, 3))
-        layers.append(Added(branch, way, nn.ReLU()))
-        c = m
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(c, 1000))
-
-
-def mobilenet_v2():
-    """MobileNetV2."""
-    def block(i, o, stride, wider):
-        m = i * wider
-        parts = [] if wider == 1 else [norm(i, m), nn.ReLU6()]
-        parts += [norm(m, m, 3, stride, m), nn.ReLU6(), norm(m, o)]
-        branch = nn.Sequential(*parts)
-        return Added(branch) if stride == 1 and i == o else branch
-
-    layers, c = [norm(3, 32, 3, 2), nn.ReLU6()], 32
-    for wider, o, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2),
-                                    (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
-        for k in range(count):
-            layers.append(block(c, o, stride if k == 0 else 1, wider))
-            c = o
-    layers += [norm(c, 1280), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return nn.Sequential(*layers, nn.Linear(1280, 1000))
 
 
 def bert(width=384, heads=6, layers=4, words=8000, length=128):
@@ -115,10 +66,10 @@ def rows(*sizes):
 
 
 NETWORKS = {
-    "ResNet-18": (resnet18, image()),
-    "ResNet-50": (lambda: resnet50(nn), image()),
-    "MobileNetV2": (mobilenet_v2, image()),
-    "MobileNetV2, batch 8": (mobilenet_v2, image(8)),
+    "ResNet-18": (models.resnet18, image()),
+    "ResNet-50": (models.resnet50, image()),
+    "MobileNetV2": (models.mobilenet_v2, image()),
+    "MobileNetV2, batch 8": (models.mobilenet_v2, image(8)),
     "BERT, 4 layers, 128 words": (bert, lambda: (whet.randint(8000, (1, 128)),)),
     "GPT block, 256 words": (GPTBlock, rows(1, 256, 768)),
     "LSTM, 32 steps, batch 1": (lambda: Reader(nn.LSTM), rows(1, 32, 256)),

@@ -71,7 +71,8 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "amp": ".amp", "distributions": ".distributions", "quantize": ".jit.quantize",
          "testing": ".testing", "compiler": ".compiler", "library": ".library", "masked": ".masked",
          "types": ".types", "return_types": ".return_types", "distributed": ".distributed",
-         "profiler": ".profiler", "version": ".version", "xpu": ".absent", "mps": ".absent"}
+         "profiler": ".profiler", "models": ".models",
+         "datasets": ".datasets", "version": ".version", "xpu": ".absent", "mps": ".absent"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",

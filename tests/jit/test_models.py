@@ -4,56 +4,19 @@ import math
 
 import pytest
 import whet
-from whet import jit, nn
+from whet import jit, models, nn
 from whet.cpu import native
 from whet.nn import functional as F
 
 
-class Block(nn.Module):
-    """A transformer block with dropout."""
-
-    def __init__(self, n, heads):
-        super().__init__()
-        self.heads, self.a, self.b = heads, nn.LayerNorm(n), nn.LayerNorm(n)
-        self.qkv, self.out = nn.Linear(n, 3 * n), nn.Linear(n, n)
-        self.up, self.down, self.drop = nn.Linear(n, 4 * n), nn.Linear(4 * n, n), nn.Dropout(0.1)
-
-    def forward(self, x):
-        b, t, n = x.shape
-        q, k, v = [
-            y.reshape(b, t, self.heads, n // self.heads).transpose(1, 2)
-            for y in self.qkv(self.a(x)).chunk(3, -1)]
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, n)
-        x = x + self.drop(self.out(y))
-        return x + self.drop(self.down(F.gelu(self.up(self.b(x)))))
-
-
-class GPT(nn.Module):
-    """A language model whose head is its embedding."""
-
-    def __init__(self, vocab=29, n=16, layers=4, heads=2, context=8):
-        super().__init__()
-        self.token, self.place = nn.Embedding(vocab, n), nn.Embedding(context, n)
-        self.drop = nn.Dropout(0.1)
-        self.blocks = nn.ModuleList([Block(n, heads) for _ in range(layers)])
-        self.norm, self.head = nn.LayerNorm(n), nn.Linear(n, vocab, bias=False)
-        self.head.weight = self.token.weight
-
-    def forward(self, x):
-        y = self.drop(self.token(x) + self.place(whet.arange(x.shape[1])))
-        for block in self.blocks:
-            y = block(y)
-        return self.head(self.norm(y))
-
-
 def gpt():
     """AdamW, clipped gradients, a learning rate that follows a cosine."""
-    model = GPT()
+    model = models.GPT(models.GPTConfig(8, 29, n_layer=4, n_head=2, n_embd=16, dropout=0.1))
     opt = whet.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.1)
     schedule = whet.optim.lr_scheduler.CosineAnnealingLR(opt, 30)
 
     def step(x, y):
-        loss = F.cross_entropy(model(x).reshape(-1, 29), y.reshape(-1))
+        loss = model(x, y)[1]
         opt.zero_grad()
         loss.backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)

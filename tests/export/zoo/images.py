@@ -2,6 +2,7 @@
 
 import whet
 import whet.nn.functional as F
+from whet import models as known
 from whet import nn
 
 from tests.export import models
@@ -44,70 +45,12 @@ class Beside(nn.Module):
         return whet.cat([b(x) for b in self.branches], 1)
 
 
-def basic(i, o, stride=1):
-    branch = nn.Sequential(conv(i, o, stride=stride), conv(o, o, act=None))
-    other = conv(i, o, 1, stride, act=None) if i != o or stride > 1 else None
-    return Added(branch, other, nn.ReLU())
-
-
-def bottleneck(i, width, stride=1):
-    o = 4 * width
-    branch = nn.Sequential(
-        conv(i, width, 1), conv(width, width, 3, stride), conv(width, o, 1, act=None))
-    other = conv(i, o, 1, stride, act=None) if i != o or stride > 1 else None
-    return Added(branch, other, nn.ReLU())
-
-
-def resnet18():
-    widths, layers, i = (16, 32, 64, 128), [conv(3, 16), nn.MaxPool2d(3, 2, 1)], 16
-    for k, w in enumerate(widths):
-        layers += [basic(i, w, 2 if k else 1), basic(w, w)]
-        i = w
-    return nn.Sequential(*layers, head(i))
-
-
-def resnet50():
-    layers, i = [conv(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1)], 64
-    for k, (width, count) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
-        for n in range(count):
-            layers.append(bottleneck(i, width, 2 if k and not n else 1))
-            i = 4 * width
-    return nn.Sequential(*layers, head(i, 1000))
-
-
-def inverted(i, o, stride, expand):
-    mid = i * expand
-    branch = nn.Sequential(
-        conv(i, mid, 1, act=nn.ReLU6), conv(mid, mid, 3, stride, mid, nn.ReLU6),
-        conv(mid, o, 1, act=None))
-    return Added(branch) if stride == 1 and i == o else branch
-
-
-def mobilenet():
-    return nn.Sequential(
-        conv(3, 16, stride=2, act=nn.ReLU6), inverted(16, 16, 1, 1), inverted(16, 24, 2, 6),
-        inverted(24, 24, 1, 6), inverted(24, 32, 2, 6), inverted(32, 32, 1, 6),
-        conv(32, 64, 1, act=nn.ReLU6), head(64))
-
-
 def mobilenet_v1():
     layers, i = [conv(3, 16, stride=2)], 16
     for o, stride in ((32, 1), (64, 2), (64, 1), (128, 2)):
         layers += [conv(i, i, 3, stride, i), conv(i, o, 1)]
         i = o
     return nn.Sequential(*layers, head(i))
-
-
-def vgg():
-    layers, i = [], 3
-    for o in (16, 32, "pool", 64, 64, "pool", 64, "pool"):
-        if o == "pool":
-            layers.append(nn.MaxPool2d(2))
-        else:
-            layers += [nn.Conv2d(i, o, 3, padding=1), nn.ReLU()]
-            i = o
-    classes = [nn.Linear(64 * 16, 64), nn.ReLU(), nn.Dropout(), nn.Linear(64, 10)]
-    return nn.Sequential(*layers, nn.Flatten(), *classes)
 
 
 def lenet():
@@ -241,25 +184,6 @@ def super_resolution():
         nn.Conv2d(8, 9, 3, padding=1), nn.PixelShuffle(3))
 
 
-class ViT(nn.Module):
-    """Patches, a token for the class, and blocks of attention."""
-
-    def __init__(self, width=32, patch=4, size=16):
-        super().__init__()
-        self.patches = nn.Conv2d(3, width, patch, patch)
-        self.token = nn.Parameter(whet.randn(1, 1, width))
-        self.places = nn.Parameter(whet.randn(1, 1 + (size // patch) ** 2, width))
-        self.blocks = nn.Sequential(*[
-            nn.TransformerEncoderLayer(width, 4, 64, activation="gelu", batch_first=True,
-                                       norm_first=True) for _ in range(2)])
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
-
-    def forward(self, image):
-        x = self.patches(image).flatten(2).transpose(1, 2)
-        x = whet.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.places
-        return self.head(self.norm(self.blocks(x))[:, 0])
-
-
 class Mixer(nn.Module):
     """Patches are mixed by perceptrons across places and across channels."""
 
@@ -295,11 +219,11 @@ MODELS = {
     "digits": Entry(digits, image(1, 8, 8)),
     "lenet": Entry(lenet, image(1, 28, 28)),
     "alexnet": Entry(alexnet, image(3, 32, 32)),
-    "vgg": Entry(vgg, image(3, 32, 32)),
-    "resnet18": Entry(resnet18, image(3, 32, 32)),
-    "resnet50": Entry(resnet50, image(3, 64, 64)),
+    "vgg": Entry(lambda: known.vgg11(10, width=8), image(3, 32, 32)),
+    "resnet18": Entry(lambda: known.resnet18(10, width=16), image(3, 32, 32)),
+    "resnet50": Entry(known.resnet50, image(3, 64, 64)),
     "mobilenet": Entry(mobilenet_v1, image(3, 32, 32)),
-    "mobilenet_v2": Entry(mobilenet, image(3, 32, 32)),
+    "mobilenet_v2": Entry(lambda: known.mobilenet_v2(10, 0.25), image(3, 32, 32)),
     "squeezenet": Entry(squeezenet, image(3, 32, 32)),
     "densenet": Entry(densenet, image(3, 16, 16)),
     "inception": Entry(inception, image(3, 32, 32)),
@@ -309,9 +233,9 @@ MODELS = {
         image(3, 16, 16)),
     "convnext": Entry(convnext, image(3, 32, 32)),
     "segmenter": Entry(Segmenter, image(3, 16, 16)),
-    "unet": Entry(models.UNet, image(1, 8, 8)),
+    "unet": Entry(lambda: known.UNet(1, 1, width=4), image(1, 16, 16)),
     "super_resolution": Entry(super_resolution, image(1, 12, 12)),
-    "vit": Entry(ViT, image(3, 16, 16)),
+    "vit": Entry(lambda: known.VisionTransformer(16, 4, 3, 10, 32, 2, 4), image(3, 16, 16)),
     "mixer": Entry(Mixer, image(3, 16, 16)),
     "video": Entry(video, image(1, 8, 12, 12)),
     "perceptron": Entry(lambda: models.made()["perceptron"][0], rows(5)),

@@ -4,6 +4,7 @@ import math
 
 import whet
 import whet.nn.functional as F
+from whet import models as known
 from whet import nn
 
 from tests.export import models
@@ -77,31 +78,14 @@ def wavenet():
     return nn.Sequential(nn.Conv1d(1, 8, 1), *layers, nn.ReLU(), nn.Conv1d(8, 16, 1))
 
 
-class GPT(nn.Module):
-    """Two blocks of causal attention; the last layer's weight is the embedding's."""
+class GPT(known.GPT):
+    """Logits at every place."""
 
-    def __init__(self, width=32, heads=4, length=12):
-        super().__init__()
-        self.heads = heads
-        self.token, self.place = nn.Embedding(WORDS, width), nn.Embedding(length, width)
-        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(5)])
-        self.qkv = nn.ModuleList([nn.Linear(width, 3 * width) for _ in range(2)])
-        self.out = nn.ModuleList([nn.Linear(width, width) for _ in range(2)])
-        self.mlp = nn.ModuleList([
-            nn.Sequential(nn.Linear(width, 64), nn.GELU(), nn.Linear(64, width)) for _ in range(2)])
-
-    def attention(self, x, qkv, out):
-        b, t, c = x.shape
-        q, k, v = (y.view(b, t, self.heads, -1).transpose(1, 2) for y in qkv(x).split(c, 2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return out(y.transpose(1, 2).reshape(b, t, c))
+    def __init__(self):
+        super().__init__(known.GPTConfig(12, WORDS, n_layer=2, n_head=4, n_embd=32))
 
     def forward(self, ids):
-        x = self.token(ids) + self.place(whet.arange(ids.shape[1]))
-        for i in range(2):
-            x = x + self.attention(self.norms[2 * i](x), self.qkv[i], self.out[i])
-            x = x + self.mlp[i](self.norms[2 * i + 1](x))
-        return F.linear(self.norms[4](x), self.token.weight)
+        return self.lm_head(self.hidden(ids))
 
 
 class Root(nn.Module):
