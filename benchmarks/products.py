@@ -24,7 +24,7 @@ def peak():
     lanes = targets.current().lanes()
 
     def emit(mod, symbol):
-        f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+        f = mod.kernel(symbol)
         p = f.load("ptr", f.args[0])
         x, *sums = (f.load(vec("float", lanes), f.at(p, i * lanes)) for i in range(13))
         for i, total in enumerate(

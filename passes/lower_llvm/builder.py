@@ -166,6 +166,11 @@ class Module:
         self.fns.append(f)
         return f
 
+    def kernel(self, name: str) -> Fn:
+        """A function that the thread pool calls: it does the work units begin..end of a call whose
+        arguments `args` leads to."""
+        return self.fn(name, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+
     def text(self) -> str:
         fns = [f.text() for f in self.fns]      # (what ends a function may need more declarations)
         return "\n".join([*self.decls.values(), *self.tables.values(), *fns]) + "\n"

@@ -132,7 +132,7 @@ WORDS = {
 def forbid(m, symbol):
     """Emit the kernel whose arguments are pages that nobody may touch from now on: their number,
     then their addresses."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     m.declare("mprotect", "i32", ["ptr", "i64", "i32"])
     f.loop(
         0, f.load("i64", f.args[0]), 1, lambda i: f.

@@ -37,7 +37,7 @@ def main():
     from whet.passes.lower_llvm.builder import Module
 
     m = Module()
-    f = m.fn("fma", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("fma")
     *given, out = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(4))
 
     def one(i):

@@ -234,7 +234,7 @@ def test_circular_functions_of_huge_arguments():
 
 def test_a_plain_number_is_taken_for_an_argument():
     m = Module()
-    f = m.fn("kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("kernel")
     x = f.load("<4 x float>", f.load("ptr", f.args[0]))
     f.store(vmath.FUNCTIONS["pow"](f, x, 2), f.load("ptr", f.at(f.args[0], 1, "ptr")))
     assert "pow" in vmath.FUNCTIONS and "fpext <4 x float>" in m.text()

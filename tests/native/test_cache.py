@@ -327,7 +327,7 @@ import os, sys, threading
 import numpy as np
 from whet.cpu import cache, memory, native, pool
 def emit(m, symbol, a):
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     f.store(f.as_val(a, "i64"), f.load("ptr", f.args[0]))
 def check(*values):
     for a in values:

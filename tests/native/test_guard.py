@@ -110,7 +110,7 @@ def outcome(emit, n):
     """How a checked kernel ends, whose first argument is a number."""
     m = CheckedModule()
     m.writing = "a 100 % test"
-    f = m.fn("kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("kernel")
     number = f.load("i64", f.args[0])
     emit(m, f, number, f.alloca("float", COUNT))
     addr = native.build(m.text(), ["kernel"])["kernel"]
@@ -179,7 +179,7 @@ def test_what_is_written_beside_a_kernels_memory_is_seen_at_its_end():
 @pytest.mark.skipif(os.environ.get("WHET_CPU") == "numpy", reason="nothing is compiled")
 def test_fresh_memory_is_no_number():
     m = CheckedModule()
-    f = m.fn("kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("kernel")
     f.store(f.load("float", f.at(f.alloca("float", COUNT), COUNT - 1)), f.load("ptr", f.args[0]))
     out = np.zeros(1, "f4")
     native.launch(native.build(m.text(), ["kernel"])["kernel"], 1, 1, out)

@@ -13,13 +13,12 @@ from whet.cpu import flat, native, pool
 from whet.passes.lower_llvm import compile, targets, vmath
 from whet.passes.lower_llvm.builder import BYTES, Module, vec
 
-ARGS = [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
 needs_native = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
 
 
 def emit_scale(m, symbol):
     """args: x, y, a double; y[i] = x[i] * a"""
-    f = m.fn(symbol, ARGS)
+    f = m.kernel(symbol)
     args, begin, end, _ = f.args
     x, y, a = (f.load("ptr", args), f.load("ptr",
                                            f.at(args, 1,
@@ -31,7 +30,7 @@ def emit_scale(m, symbol):
 
 def emit_slots(m, symbol):
     """args: out, count, ...; out[i] = slot i, as i64"""
-    f = m.fn(symbol, ARGS)
+    f = m.kernel(symbol)
     args = f.args[0]
     out, count = f.load("ptr", args), f.load("i64", f.at(args, 1, "i64"))
     f.loop(0, count, 1, lambda i: f.store(f.load("i64", f.at(args, i, "i64")), f.at(out, i, "i64")))
@@ -39,7 +38,7 @@ def emit_slots(m, symbol):
 
 def emit_workers(m, symbol):
     """args: out; out[i] += 1 + the number of the thread that did unit i"""
-    f = m.fn(symbol, ARGS)
+    f = m.kernel(symbol)
     args, begin, end, worker = f.args
     out = f.load("ptr", args)
     f.loop(begin, end, 1,
@@ -202,7 +201,7 @@ def test_threads_that_want_one_kernel_get_the_same_one():
 def test_a_batch_is_compiled_together_and_found_apart():
     tag = os.urandom(8).hex()
     def emit(m, symbol, a):
-        f = m.fn(symbol, ARGS)
+        f = m.kernel(symbol)
         f.store(f.as_val(a, "i64"), f.load("ptr", f.args[0]))
     wanted = [(f"test/{tag}/{a}", lambda m, symbol, a=a: emit(m, symbol, a)) for a in (3, 5, 7, 3)]
     found = native.kernels(wanted)
@@ -219,7 +218,7 @@ def test_a_batch_is_compiled_together_and_found_apart():
 def test_a_failed_emit_leaves_nothing_behind():
     key = f"test/failed/{os.urandom(8).hex()}"
     def bad(m, symbol):
-        m.fn(symbol, ARGS).raw("this is no IR")
+        m.kernel(symbol).raw("this is no IR")
     with pytest.raises(RuntimeError) as error:
         native.kernel(key, bad)
     assert key in error.value.__notes__[0]
@@ -483,7 +482,7 @@ def test_lanes_that_are_not_stored_keep_what_is_there(elem, lanes, cpu, monkeypa
     try:
         m = Module()
         for name in ("first", "any"):
-            f = m.fn(name, ARGS)
+            f = m.kernel(name)
             args, n, bits, _ = f.args
             x, y = f.load("ptr", args), f.load("ptr", f.at(args, 1, "i64"))
             mask = (f.lanes_below(n, lanes) if name == "first" else f.bitcast(
@@ -520,7 +519,7 @@ def test_heavy_kernels_are_loaded_without_llvm(elem, cpu, monkeypatch):
     targets.current.cache_clear()
     try:
         m, lanes = Module(), targets.current().lanes(BYTES[elem])
-        f = m.fn("kernel", ARGS)
+        f = m.kernel("kernel")
         p = f.load("ptr", f.args[0])
         f.store(vmath.FUNCTIONS["tanh"](f, f.load(vec(elem, lanes), p)), p)
         image = flat.flatten(compile.object_code(m.text()))

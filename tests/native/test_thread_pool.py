@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from whet.cpu import conv, gemm, native, pool, pool_layout
 from whet.passes.lower_llvm.calls import share_out
-from whet.passes.lower_llvm.windows.conv import SUMS
+from whet.passes.lower_llvm.windows.epilogue import SUMS
 
 pytestmark = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
 has_threads = pytest.mark.skipif(not pool.SUPPORTED,

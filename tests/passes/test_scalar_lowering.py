@@ -328,8 +328,7 @@ def test_every_number_of_lanes_gives_the_same_bits(t):
 
     def write(lanes):
         def emit(module, symbol):
-            f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                   ("i64", "worker")])
+            f = module.kernel(symbol)
             at = [f.load("ptr", f.at(f.args[0], k, "i64")) for k in range(2 + len(roots))]
             memory = [lower.MEMORY[k] for k in (t, t, *results)]
 

@@ -12,8 +12,6 @@ from whet.passes.lower_llvm.calls.word_records import load, size
 from .code_parts import POOL, Facts, chain, field, named, put, until, where
 from .layout import FIRST, Buffer, Code, Context, Job, Value
 
-KERNEL = [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
-
 
 # ---- launches ------------------------------------------------------------------------------------
 def launches(m: Any) -> None:

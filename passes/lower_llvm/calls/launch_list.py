@@ -75,7 +75,7 @@ def source() -> str:
     """The IR text."""
     m = Module()
     launching.declare(m)
-    f = m.fn("program", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("program")
     args = f.args[0]
     words = f.load("ptr", f.at(args, 0, "i64"))
     end = f.at(words, f.load("i64", f.at(args, 1, "i64")), "i64")
@@ -140,7 +140,7 @@ def compare() -> str:
     """The IR text of a kernel whose answer a check looks at: same(a, b, words, bytes after them,
     out): do two pieces of memory hold the same? out: 1 or 0."""
     m = Module()
-    f = m.fn("same", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("same")
     a, b, n, rest, out = (f.load(ty, f.at(f.args[0], i, "i64"))
                           for i, ty in enumerate(("ptr", "ptr", "i64", "i64", "ptr")))
 

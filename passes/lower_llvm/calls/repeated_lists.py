@@ -32,7 +32,7 @@ class Rounds(NamedTuple, Generic[Word]):
 def source() -> str:
     """The IR text."""
     m = Module()
-    f = m.fn("rounds", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("rounds")
     args = f.args[0]
     given = load(f, args, Rounds[Val])
     table, out = given.table, given.out
@@ -76,7 +76,7 @@ def source() -> str:
 
 
 def _fill(m: Module) -> None:
-    f = m.fn("fill", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("fill")
     args = f.args[0]
     table = f.load("ptr", args)
     f.loop(0, f.load("i64", f.at(args, 1, "i64")), 1,

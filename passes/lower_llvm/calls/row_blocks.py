@@ -40,7 +40,7 @@ class Between(NamedTuple, Generic[Word]):
 
 def emit(module: Module, symbol: str) -> None:
     """The kernel."""
-    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = module.kernel(symbol)
     args, begin, end, worker = f.args
     table, memory = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     to = load(f, table, Blocks[Val])

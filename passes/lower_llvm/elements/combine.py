@@ -10,7 +10,7 @@ def emit(module: Module, symbol: str, dtype: str, op: str | None) -> None:
     comes; None: what comes takes its place. Arguments: x, places (i64; a negative one is none),
     values, how many places, the step from one value to the next (0: one value for all). Places may
     be equal, so that all is one unit of work."""
-    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = module.kernel(symbol)
     args = f.args[0]
     x, places, values = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))
     count, step = (f.load("i64", f.at(args, k, "i64"), 8) for k in (3, 4))

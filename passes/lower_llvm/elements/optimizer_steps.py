@@ -32,7 +32,7 @@ class Update:
 
 def emit(u: Update, module: Module, symbol: str) -> None:
     """Write the kernel of an update into a module as the function `symbol`."""
-    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = module.kernel(symbol)
     args, begin, end, _ = f.args
     memory, kind = scalar.MEMORY[u.dtype], "f64" if u.dtype == "f64" else "f32"
     wide = scalar.COMPUTE[kind]

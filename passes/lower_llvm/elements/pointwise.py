@@ -82,7 +82,7 @@ def emit(kernel: Pointwise, module: Module, symbol: str, code: type[_Code] | Non
     for t in S.types(kernel.roots, kernel.dtypes).values():
         if t and t not in scalar.COMPUTE:
             raise scalar.Unsupported(t)
-    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = module.kernel(symbol)
     k = (code or _Code)(f, kernel)
     {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
 

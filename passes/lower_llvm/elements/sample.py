@@ -25,8 +25,7 @@ class Taps:
 
     def __init__(self, module: Module, symbol: str, elem: str, taps: int, weights: int,
                  sources: int) -> None:
-        self.f: Fn = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                        ("i64", "worker")])
+        self.f: Fn = module.kernel(symbol)
         self.elem, self.lanes = elem, targets.current().lanes(BYTES[elem])
         self.ty = vec(elem, self.lanes)
         f, args = self.f, self.f.args[0]

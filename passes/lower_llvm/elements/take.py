@@ -23,7 +23,7 @@ def _prologue(
     module: Module, symbol: str
 ) -> tuple[Fn, list[Val], tuple[Val, Val, Val, Val], tuple[tuple[Val, Val], tuple[Val, Val]]]:
     """The function, its operands, and the ranges of o and j that a call does."""
-    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = module.kernel(symbol)
     args, begin, end, _ = f.args
     pointers = [f.load("ptr", f.at(args, k, "i64"), 8) for k in range(4)]
     outer, n, along, inner, by_outer = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(4, 9))
@@ -142,7 +142,7 @@ def emit_rows(module: Module, symbol: str, lanes: int, wrap: bool) -> None:
 def emit_bounds(module: Module, symbol: str) -> None:
     """Are indices in range? Arguments: index, what is added to each, what they must be less than
     then, bad (set to 1 where one is not)."""
-    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = module.kernel(symbol)
     args, begin, end, _ = f.args
     index, added, limit, bad = (f.load(ty, f.at(args, k, "i64"), 8)
                                 for k, ty in enumerate(("ptr", "i64", "i64", "ptr")))
@@ -159,7 +159,7 @@ def emit_put(module: Module, symbol: str, elem: str, lanes: int,
     there and what comes; None: what comes. `each`: every element has its index, else a
     vector of them is for whole rows; `wrap`: negative indices count from the end. Arguments: x,
     index, source, O, N, J, I, whether the work units are the o (else they are the i)."""
-    f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = module.kernel(symbol)
     args, begin, end, _ = f.args
     x, index, source = (f.load("ptr", f.at(args, k, "i64"), 8) for k in range(3))
     outer, n, along, inner, by_outer = (f.load("i64", f.at(args, k, "i64"), 8) for k in range(3, 8))

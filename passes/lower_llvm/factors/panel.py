@@ -21,8 +21,7 @@ class Kernel:
     """The function of a kernel, its words in order, and its matrices."""
 
     def __init__(self, module: Module, symbol: str, elem: str, pointers: int, sizes: int) -> None:
-        self.f = module.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                    ("i64", "worker")])
+        self.f = module.kernel(symbol)
         self.elem, self.lanes = elem, lanes_of(elem)
         self.ty = vec(elem, self.lanes)
         args = self.f.args[0]

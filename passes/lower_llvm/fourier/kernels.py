@@ -35,8 +35,7 @@ class Kernel:
 
     def __init__(self, m: Module, symbol: str, elem: str, radices: tuple[int, ...]) -> None:
         self.helpers = {r: butterflies.pass_of(m, r, elem) for r in radices}
-        self.f = f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                   ("i64", "worker")])
+        self.f = f = m.kernel(symbol)
         self.elem, self.lanes = elem, targets.current().lanes(BYTES[elem])
         self.ty = vec(elem, self.lanes)
         args, self.begin, self.end, worker = f.args

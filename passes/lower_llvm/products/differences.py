@@ -31,8 +31,7 @@ class Kernel:
     """The function of a kernel: pointers, then numbers."""
 
     def __init__(self, m: Module, symbol: str, elem: str, pointers: int, numbers: int) -> None:
-        self.f = f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                   ("i64", "worker")])
+        self.f = f = m.kernel(symbol)
         self.elem, self.s = elem, BYTES[elem]
         self.lanes, self.width = targets.current().lanes(self.s), width(elem)
         self.ty = vec(elem, self.lanes)

@@ -36,8 +36,7 @@ class Few:
         self.s, self.ty, self.e = size(dtype), LLVM[self.wide], LLVM[dtype]
         self.lanes = targets.current().lanes(size(self.wide))
         self.t = vec(self.ty, self.lanes)
-        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                     ("i64", "worker")])
+        f = self.f = mod.kernel(symbol)
         args, begin, end, _ = f.args
         a, b, c, table = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
         d = self.d = {n: f.load("i64", f.at(table, i, "i64")) for i, n in enumerate(DIMS)}

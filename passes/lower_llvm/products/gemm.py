@@ -153,13 +153,12 @@ def pack_b(mod: Module, symbol: str, dtype: str, b_mode: str) -> None:
     [k][width], widened."""
     wide, sh = WIDE.get(dtype, dtype), shape(dtype)
     s = size(wide)
-    copy, args = (symbol + ".copy", [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                     ("i64", "worker")])
+    copy = symbol + ".copy"
     if b_mode == "rows":
         pack.copy_rows(mod, copy, dtype, wide, sh.lanes, sh.vectors)
     else:
         pack.copy_transposed(mod, copy, dtype, wide, sh.lanes)
-    f = mod.fn(symbol, args)
+    f = mod.kernel(symbol)
     b_start, out_start, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
     k, n, b_k, b_n, inner, outer_step, inner_step = (f.load("i64", f.at(table, i, "i64"))
                                                      for i in range(7))
@@ -372,9 +371,7 @@ class _Gemm:
         for r, v in tile_shapes(self.wide):
             self.mod.declare(tile_name(self.wide, r, v), "void", [ty for ty, _ in _TILE])
         self.finish()
-        f = self.f = self.mod.fn(self.symbol,
-                                 [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                  ("i64", "worker")])
+        f = self.f = self.mod.kernel(self.symbol)
         args, begin, end, worker = f.args
         self.a, self.b, self.c, table, scratch = (f.load("ptr", f.at(args, i, "i64"))
                                                   for i in range(5))

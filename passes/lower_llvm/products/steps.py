@@ -100,8 +100,7 @@ class _Emitter:
         for v, heights in self.tiles():
             for r in heights:
                 mod.declare(tile_name(what.dtype, r, v), "void", [ty for ty, _ in _TILE])
-        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                     ("i64", "worker")])
+        f = self.f = mod.kernel(symbol)
         args, begin, end, _ = f.args
         table, self.first, self.packed, *self.arrays = (
             f.load("ptr", f.at(args, i, "i64")) for i in range(3 + len(what.arrays)))

@@ -32,7 +32,7 @@ DIMS = (
 def depthwise(m: Module, symbol: str, form: Form) -> None:
     """Write the kernel."""
     finish = tail.tail(m, symbol, form.bytes_out, form.residual)
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     unit = Unit(f, form, finish)
     f.loop(f.args[1], f.args[2], 1, unit.emit)
 

@@ -17,7 +17,7 @@ DIMS += ("taps_x", "stride_y", "stride_x", "pad_y", "pad_x", "step_y", "step_x")
 
 def largest(m: Module, symbol: str, width: int) -> None:
     """Write the kernel; `width` channels make a vector, and there are as many or more."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     x, y, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(3))
     d = {name: f.load("i64", f.at(table, i, "i64")) for i, name in enumerate(DIMS)}
     line = d["width"] * d["channels"]

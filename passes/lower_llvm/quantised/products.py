@@ -61,7 +61,7 @@ def kernel(m: Module, symbol: str, form: Form) -> None:
     micros = {n: dots.micro(m, symbol, form.kind, n) for n in sizes}
     finish = tail.tail(m, symbol, form.bytes_out, form.residual)
     fetch = gather.gather(m, symbol, len(DIMS)) if form.gathered else None
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     if form.kind == "amx":
         dots.configure(f)
     unit = Unit(f, form, micros, finish, fetch)

@@ -27,7 +27,7 @@ def rows_together() -> int:
 
 def weight_only(m: Module, symbol: str, bits: int) -> None:
     """Write the kernel."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     x, w, scales, bias, y, table = (f.load("ptr", f.at(f.args[0], i, "i64")) for i in range(6))
     d = {name: f.load("i64", f.at(table, i, "i64")) for i, name in enumerate(DIMS)}
 

@@ -19,7 +19,7 @@ def emit_combine(mod: Module, symbol: str, kind: str, dtype: str, wide: bool) ->
 
     Slots: x, y, spans, columns. `wide`: many columns, taken a vector at a time; else one after the
     other."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     spans, columns = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3))

@@ -141,8 +141,7 @@ class Kernel:
     partial: bool
 
     def start(self, mod: Module, symbol: str) -> None:
-        f = self.f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
-                                     ("i64", "worker")])
+        f = self.f = mod.kernel(symbol)
         self.at = 0
         program = self.program
         # the address of each operand, or its number; the index has none

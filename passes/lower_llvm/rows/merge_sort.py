@@ -9,14 +9,12 @@ from typing import Any
 
 from ..builder import Module, Val
 
-WORK = [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")]
-
 
 def emit_sort(mod: Module, symbol: str, paired: bool) -> None:
     """Slots: keys (rows, n), as much memory beside them, n, and if `paired` positions (rows, n)
     that go where their keys go, and memory beside those; a unit of work is a row. Positions need
     not be set."""
-    f: Any = mod.fn(symbol, WORK)
+    f: Any = mod.kernel(symbol)
     args, begin, end, _ = f.args
     keys, spare = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     n = f.load("i64", f.at(args, 2, "i64"))
@@ -65,7 +63,7 @@ def merge(f: Any, source: Any, goal: Any, low: Val, middle: Val, high: Val) -> N
 def emit_search(mod: Module, symbol: str, right: bool) -> None:
     """Slots: sequences of keys, keys, where each belongs, keys in a sequence, how many keys look
     into each sequence, bits to leave out; a unit of work is a key."""
-    f: Any = mod.fn(symbol, WORK)
+    f: Any = mod.kernel(symbol)
     args, begin, end, _ = f.args
     sequences, keys, out = (f.load("ptr", f.at(args, i, "i64")) for i in range(3))
     n, each, down = (f.load("i64", f.at(args, i, "i64")) for i in (3, 4, 5))

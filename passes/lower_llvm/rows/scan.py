@@ -111,7 +111,7 @@ def operator(kind: str, dtype: str, acc: str,
 def emit_rows(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: str) -> None:
     """Along contiguous rows. Slots: x (rows, n), the results likewise, n; a unit of work is a
     row."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     count = RESULTS[kind]
     x, *outs = (f.load("ptr", f.at(args, i, "i64")) for i in range(1 + count))
@@ -170,7 +170,7 @@ def emit_columns(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out:
                  vectors: int = 4) -> None:
     """Across memory. Slots: x (a, n, columns), the results likewise, n, columns; a unit of work
     is a panel of columns of one a."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     count = RESULTS[kind]
     x, *outs = (f.load("ptr", f.at(args, i, "i64")) for i in range(1 + count))

@@ -52,7 +52,7 @@ def put(f: Fn, x: Val, p: Val, mask: Val | None) -> None:
 def emit_pack(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
     """Slots: x (rows, n), packed (rows, n), n, stride of x's rows in bytes; a unit of work is a
     row."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     n, stride = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3))
@@ -79,7 +79,7 @@ def emit_unpack(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
 
     Elements are made from their keys; those that share theirs with other bits (zeros, NaNs) are
     fetched from x."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     p, x, values, positions = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
     k, stride, x_stride = (f.load("i64", f.at(args, i, "i64")) for i in (4, 5, 6))
@@ -122,7 +122,7 @@ def emit_first(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
 
     Slots: x (rows, n), packed (rows, k), n, stride of x's rows in bytes, k (1 to n); a unit of work
     is a row."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     n, stride, k = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 4))
@@ -174,7 +174,7 @@ def emit_first(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
 
 def emit_keys(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
     """Keys of 64-bit elements, in 64 bits. Slots: x, keys; a unit of work is an element."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     W = targets.current().lanes(8)
@@ -196,7 +196,7 @@ def emit_squeeze(mod: Module, symbol: str) -> None:
     """Keys and positions in 64 bits together, the keys' lowest bits making room. Slots: keys (rows,
     n), packed (rows, n), n, the least key, how far the others can be shifted up, the bits of a
     position; a unit of work is a row."""
-    f = mod.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = mod.kernel(symbol)
     args, begin, end, _ = f.args
     x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     n, least, up, room = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 4, 5))

@@ -25,7 +25,7 @@ def compiled(name: Any, elem: Any, lanes: Any, inputs: Any) -> Any:
     scalar at a time)."""
     from whet.cpu import native
     m = Module()
-    f = m.fn("kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel("kernel")
     args, begin, end, _ = f.args
     ptrs = [f.load("ptr", f.at(args, i, "ptr")) for i in range(inputs + 1)]
 
