@@ -19,7 +19,7 @@ from whet.ir import scalar as S
 from whet.ir.expressions import Expr
 from whet.ir.graph import Contract, OpNode, Ref
 from whet.passes.lower_llvm.scalar import Unsupported
-from whet.passes.lower_llvm.windows.conv import SUMS, Epilogue
+from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node

@@ -117,7 +117,7 @@ def _check(a, x, shape):
 
 def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=None):
     """`conv` (f32 or f64) followed by an expression of its sums: `epilogue` is a
-    `lower_llvm.conv.Epilogue`.
+    `lower_llvm.windows.epilogue.Epilogue`.
 
     `operands` are its arrays, of x's type: (O,) for "channel", the result's shape for "pixel", ()
     for "one". The result may be given, also as one of the "pixel" operands. The bits are those of
@@ -172,7 +172,7 @@ def _bias(bias):
     if bias is None:
         return None
     from whet.ir.scalar import arg
-    from whet.passes.lower_llvm.windows.conv import Epilogue
+    from whet.passes.lower_llvm.windows.epilogue import Epilogue
     return Epilogue(arg(0) + arg(1), ("channel",))
 
 

@@ -57,8 +57,7 @@ def input_grad_gathered(gy, w, x_shape, stride, padding, dilation, groups):
 
 
 def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
-    from whet.passes.lower_llvm.windows import conv as lower
-    from whet.passes.lower_llvm.windows import window_tiles
+    """The plan of the run that makes gw."""
     same_type("conv_weight_grad", gy, x)
     if (gy.shape[:2] != (x.shape[0], w_shape[0]) or x.shape[1] != w_shape[1] * groups
             or w_shape[0] % groups):
@@ -67,81 +66,101 @@ def weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
             f"fit with {groups} groups")
     if 0 in w_shape or 0 in gy.shape:
         return Plan(0, 0, 1, np.empty(0, np.int64), 0, w_shape)
-    nd, threads = gy.ndim - 2, pool.get_num_threads()
-    elem, lanes = ELEM[gy.dtype], lower.lanes_for(ELEM[gy.dtype])
-    outs, rows_all, image = w_shape[0] // groups, math.prod(w_shape[1:]), math.prod(gy.shape[2:])
-    xs, ys = elements(x), dense(gy.shape)
-    if (w_shape[1] == 1 and outs <= DEPTHWISE_ROWS and 0 < rows_all <= DEPTHWISE_TAPS
-            and image * gy.shape[0]):
-        plan = _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups)
+    gradient = _WeightGradient(gy, x, w_shape, stride, padding, dilation, groups)
+    if (w_shape[1] == 1 and gradient.outs <= DEPTHWISE_ROWS
+            and 0 < gradient.steps <= DEPTHWISE_TAPS and gradient.pixels):
+        plan = _depthwise_weight_grad_plan(gradient)
         if plan is not None:
             return plan
-    rows = lower.tile_rows(rows_all)
-    tiles = -(-rows_all // rows)
-    vectors = 1 if outs <= lanes else 2
-    tile = window_tiles.Tile(elem, rows, lanes, vectors)
-    size, panel = window_tiles.BYTES[elem], tile.panel
-    panels = -(-outs // panel)
-    out_blocks, max_panels = split(panels, max(1, 256 // panel))
+    return _contraction_plan(gradient)
+
+
+class _WeightGradient:
+    """What the plans go by. Of a group: `outs` output channels, each with the weights of `steps`
+    steps."""
+
+    def __init__(self, gy, x, w_shape, stride, padding, dilation, groups):
+        from whet.passes.lower_llvm.windows.conv import lanes_for
+        nd = gy.ndim - 2
+        self.w_shape, self.groups, self.images = w_shape, groups, gy.shape[0]
+        self.elem, self.lanes = ELEM[gy.dtype], lanes_for(ELEM[gy.dtype])
+        self.outs, self.steps = w_shape[0] // groups, math.prod(w_shape[1:])
+        self.image = math.prod(gy.shape[2:])
+        self.pixels = self.image * self.images
+        self.x_strides, self.y_strides = elements(x), dense(gy.shape)
+        self.x_size, self.y_size, self.stride = (three(x.shape[2:], 1), three(gy.shape[2:], 1),
+                                                 three(stride, 1))
+        self.offsets = (*[(0,)] * (3 - nd), *[
+            tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)])
+        self.rowtaps, self.coltaps = (len(self.offsets[0]) * len(self.offsets[1]),
+                                      len(self.offsets[2]))
+
+    def fields(self):
+        """The fields of the geometry that all plans fill in alike."""
+        (d, h, w), (_, oh, ow), (sd, sh, sw) = self.x_size, self.y_size, self.stride
+        (xn, xc, *xs), (yn, yo, *_) = self.x_strides, self.y_strides
+        xd, xh, xw = three(xs, 0)
+        return dict(pixels=self.pixels, image=self.image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd,
+                    sh=sh, sw=sw, xn=xn, xg=xc * self.w_shape[1], xd=xd, xh=xh, xw=xw, yn=yn,
+                    yo=yo, rowtaps=self.rowtaps, coltaps=self.coltaps)
+
+
+def _contraction_plan(r):
+    from whet.passes.lower_llvm.windows import conv, conv_weight_grad, window_tiles
+    rows = conv.tile_rows(r.steps)
+    vectors = 1 if r.outs <= r.lanes else 2
+    tile = window_tiles.Tile(r.elem, rows, r.lanes, vectors)
+    tiles, panels = -(-r.steps // rows), -(-r.outs // tile.panel)
+    out_blocks, max_panels = split(panels, max(1, 256 // tile.panel))
     # even parts for the threads
-    row_blocks = min(tiles, -(-threads // math.gcd(groups * out_blocks, threads)))
+    threads = pool.get_num_threads()
+    row_blocks = min(tiles, -(-threads // math.gcd(r.groups * out_blocks, threads)))
     max_tiles = -(-tiles // row_blocks)
-    units = groups * out_blocks * row_blocks
-    offsets: tuple[tuple[int, ...], ...] = tuple(
-        tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding))
-    offsets = (*[(0,)] * (3 - nd), *offsets)
-    rowtaps, coltaps = len(offsets[0]) * len(offsets[1]), len(offsets[2])
-    layout = scratch_layout(
-        in_at=runs_bytes(window_tiles.KC, rowtaps + coltaps),
-        out_at=runs_bytes(window_tiles.KC, 0),
-        y_at=(max_panels * max_tiles if image * gy.shape[0] > window_tiles.KC else 1) * rows * panel
-        * size,
-        b_at=max_panels * (window_tiles.KC + lanes) * panel * size,
-        a_at=rows * (window_tiles.KC + 16) * size)
-    (d, h, w), (_, oh, ow), (sd, sh,
-                             sw) = (three(x.shape[2:], 1), three(gy.shape[2:], 1), three(stride, 1))
-    xd, xh, xw = three(xs[2:], 0)
+    layout = _scratch(r, tile, max_panels, max_tiles)
+    fields = r.fields()
     geometry = geometry_of(
-        dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh,
-             sw=sw, xn=xs[0], xg=xs[1] * w_shape[1], xc=xs[1], xd=xd, xh=xh, xw=xw, yn=ys[0],
-             yg=ys[1] * outs, yo=ys[1], wg=outs * rows_all, wo=rows_all, rows=rows_all, outs=outs,
-             rowtaps=rowtaps, coltaps=coltaps, panels=panels, pixel_blocks=out_blocks,
+        dict(fields, xc=r.x_strides[1], yg=r.y_strides[1] * r.outs, wg=r.outs * r.steps,
+             wo=r.steps, rows=r.steps, outs=r.outs, panels=panels, pixel_blocks=out_blocks,
              row_blocks=row_blocks, tiles=tiles, max_panels=max_panels, max_tiles=max_tiles,
-             **layout), offsets)
-    near = sw * xw if sw * xw in (1, 2) else 0
-    kernel = native.kernel(f"conv_weight_grad/{elem}/{rows}x{vectors}x{lanes}/{near}",
-                           lambda m, symbol: lower.weight_grad(m, symbol, tile, near))
-    grain, parts = shares_of(rows * panel * max_panels * max_tiles * image * gy.shape[0], lanes,
-                           units, threads)
-    return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, w_shape)
+             **layout), r.offsets)
+    apart = fields["sw"] * fields["xw"]
+    near = apart if apart in (1, 2) else 0
+    kernel = native.kernel(f"conv_weight_grad/{r.elem}/{rows}x{vectors}x{r.lanes}/{near}",
+                           lambda m, symbol: conv_weight_grad.weight_grad(m, symbol, tile, near))
+    units = r.groups * out_blocks * row_blocks
+    grain, parts = shares_of(rows * tile.panel * max_panels * max_tiles * r.pixels, r.lanes, units,
+                             threads)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, r.w_shape)
 
 
-def _depthwise_weight_grad_plan(gy, x, w_shape, stride, padding, dilation, groups):
+def _scratch(r, tile, max_panels, max_tiles):
+    """A thread's scratch for units of so many panels and tiles, see `conv_weight_grad`."""
+    from whet.passes.lower_llvm.windows.window_tiles import BYTES, KC
+    size, square = BYTES[r.elem], tile.rows * tile.panel
+    return scratch_layout(
+        in_at=runs_bytes(KC, r.rowtaps + r.coltaps),
+        out_at=runs_bytes(KC, 0),
+        y_at=(max_panels * max_tiles if r.pixels > KC else 1) * square * size,
+        b_at=max_panels * (KC + r.lanes) * tile.panel * size,
+        a_at=tile.rows * (KC + 16) * size)
+
+
+def _depthwise_weight_grad_plan(r):
     """None if a band of rows would take more scratch than it is worth."""
-    from whet.passes.lower_llvm.windows import conv as lower
-    from whet.passes.lower_llvm.windows import depthwise, window_tiles
-    nd, threads = gy.ndim - 2, pool.get_num_threads()
-    elem, taps, image = ELEM[gy.dtype], math.prod(w_shape[2:]), math.prod(gy.shape[2:])
-    lanes, size = lower.lanes_for(elem), window_tiles.BYTES[elem]
-    offsets = ((*[(0,)] * (3 - nd), *[
-        tuple(k * d - p for k in range(n)) for n, d, p in zip(w_shape[2:], dilation, padding)]))
-    xs, ys = elements(x), dense(gy.shape)
-    xd, xh, xw = three(xs[2:], 0)
-    r = Gathered(elem, groups, 1, w_shape[0] // groups, three(x.shape[2:], 1),
-                 (*xs[:2], xd, xh, xw), x.shape[0], three(gy.shape[2:], 1), (), three(stride, 1),
-                 offsets, ())
-    band = depthwise_band(r, lanes, size, taps)
+    from whet.passes.lower_llvm.windows import depthwise_weight_grad, window_tiles
+    (xn, xc, *xs), outs = r.x_strides, r.w_shape[0]
+    run = Gathered(r.elem, r.groups, 1, r.outs, r.x_size, (xn, xc, *three(xs, 0)), r.images,
+                   r.y_size, (), r.stride, r.offsets, ())
+    band = depthwise_band(run, r.lanes, window_tiles.BYTES[r.elem], r.steps)
     if band is None:
         return None
-    (d, h, w), (_, oh, ow), (sd, sh, sw) = r.x_size, r.out, r.stride
+    fields = r.fields()
     geometry = geometry_of(
-        dict(pixels=image * gy.shape[0], image=image, oh=oh, ow=ow, d=d, h=h, w=w, sd=sd, sh=sh,
-             sw=sw, xn=xs[0], xg=xs[1], xd=xd, xh=xh, xw=xw, yn=ys[0], yo=ys[1], outs=w_shape[0],
-             steps=r.rows, rows=len(offsets[1]), rowtaps=len(offsets[0]) * len(offsets[1]),
-             coltaps=len(offsets[2]), **band), offsets)
-    tile, near, units = (window_tiles.Tile(elem, 1, lanes,
-                                           1), 1 if xw == 1 else 0, -(-w_shape[0] // lanes))
-    kernel = native.kernel(f"conv_depthwise_weight_grad/{elem}/{lanes}/{taps}/{near}",
-                           lambda m, symbol: depthwise.weight_grad(m, symbol, tile, taps, near))
-    grain, parts = shares_of(taps * lanes * image * gy.shape[0], lanes, units, threads)
-    return Plan(kernel, units, grain, geometry, band["scratch"] * parts, w_shape)
+        dict(fields, outs=outs, steps=r.outs, rows=len(r.offsets[1]), **band), r.offsets)
+    tile, near = window_tiles.Tile(r.elem, 1, r.lanes, 1), int(fields["xw"] == 1)
+    units = -(-outs // r.lanes)
+    kernel = native.kernel(
+        f"conv_depthwise_weight_grad/{r.elem}/{r.lanes}/{r.steps}/{near}",
+        lambda m, symbol: depthwise_weight_grad.weight_grad(m, symbol, tile, r.steps, near))
+    grain, parts = shares_of(r.steps * r.lanes * r.pixels, r.lanes, units, pool.get_num_threads())
+    return Plan(kernel, units, grain, geometry, band["scratch"] * parts, r.w_shape)

@@ -154,9 +154,10 @@ def gathered_plan(r, epilogue, out_shape, kept=False):
     packed once for many calls."""
     from whet.passes.lower_llvm.windows import conv as lower
     from whet.passes.lower_llvm.windows import window_tiles
+    from whet.passes.lower_llvm.windows.epilogue import SUMS
     if 0 in (*r.out, r.images, r.groups, r.rows):
         return Plan(0, 0, 1, np.empty(0, np.int64), 0, out_shape)
-    epilogue = epilogue or lower.SUMS
+    epilogue = epilogue or SUMS
     if winograd_pays(r):
         if r.x_strides[-1] != 1:                                 # the call copies such an x
             r.x_strides = dense((r.images, r.groups * r.channels, *r.x_size))

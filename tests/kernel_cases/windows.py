@@ -12,7 +12,7 @@ from . import WEIGHTS, Case, Family, graded, op
 class Convolutions(Family):
     """The gathering kernels and padded planes, with their gradients."""
 
-    generators = ("conv.forward", "conv.weight_grad", "few_channels.forward")
+    generators = ("conv.forward", "conv_weight_grad.weight_grad", "few_channels.forward")
     kinds = (
         "conv/float/.*/rows/",
         "conv/float/.*/listed/",
@@ -141,7 +141,7 @@ def kept_convolution(x, w, v):
 
 class Depthwise(Family):
     generators = (
-        "depthwise.forward", "depthwise.forward_few", "depthwise.weight_grad",
+        "depthwise.forward", "depthwise.forward_few", "depthwise_weight_grad.weight_grad",
         "depthwise_planes.forward",
     )
     exact = False

@@ -15,7 +15,8 @@ from whet.passes.lower_llvm import compile, targets
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls import share_out
 from whet.passes.lower_llvm.windows import few_channels
-from whet.passes.lower_llvm.windows.conv import SUMS, Epilogue, micro
+from whet.passes.lower_llvm.windows.conv import micro
+from whet.passes.lower_llvm.windows.epilogue import SUMS, Epilogue
 from whet.passes.lower_llvm.windows.window_tiles import Tile
 
 rng = np.random.default_rng(0)

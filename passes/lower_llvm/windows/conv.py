@@ -19,20 +19,17 @@ count elements."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from ....ir import scalar
-from ....ir.scalar import Expr
 from .. import targets
 from ..builder import BYTES, Val, at_once
-from ..scalar import emit as emit_scalar
-from ..shuffles import transpose
-from .output_lanes import output_lanes
-from .window_tiles import KC, Geometry, Runs, blocks, divmod_, table
+from .call import ForwardCall
+from .epilogue import writer
+from .window_tiles import KC, Runs, blocks, divmod_, table
 
 if TYPE_CHECKING:
     from ..builder import Fn, Module
+    from .epilogue import Epilogue, Put
     from .window_tiles import Tile
 
 
@@ -116,35 +113,6 @@ def add_up(f: Fn, t: Tile, sums: Sequence[Val], at: Sequence[Val], first: Val) -
     f.if_(first, put, add)
 
 
-@dataclass(frozen=True)
-class Epilogue:
-    """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x,
-    w, y in the kernel's arguments.
-
-    An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a value for all).
-    """
-    root: Expr
-    operands: tuple[str, ...] = ()
-
-    def given(self, f: Fn, elem: str, operands: Sequence[Val], channel: Val,
-              more: int | Val = 0) -> list[Val]:
-        """What `writer` takes for the operands (pointers) at output channel `channel + more`:
-        numbers, and the pointers of those that go by pixel."""
-        return [p if kind == "pixel"
-                else f.load(elem,
-                            f.at(f.at(p, channel, elem), more, elem) if kind == "channel" else p)
-                for p, kind in zip(operands, self.operands, strict=True)]
-
-    @property
-    def key(self) -> str:
-        return f"{self.root}/{','.join(self.operands)}"
-
-
-SUMS = Epilogue(scalar.arg(0))
-OPERAND0 = 5                   # x, w, y, scratch and geometry come first
-Put: TypeAlias = Callable[[Val, Sequence[Val], Val, Val], None]          # see `writer`
-
-
 def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, near: int, far: int) -> None:
     """The kernel over units (group, row block, pixel block), args x, w, y, scratch, geometry, then
     the epilogue's operands.
@@ -152,28 +120,23 @@ def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, near: int, far:
     `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of
     y (see `writer`); 1 says that an image's pixels follow each other there."""
     multiply = micro(m, symbol + "_micro", t)
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    convolution = Convolution(f, t, epilogue, near, far, multiply)
-    f.loop(f.args[1], f.args[2], 1, lambda u: Block(convolution, u).emit())
+    convolution = Convolution(m.kernel(symbol), t, epilogue, near, far, multiply)
+    convolution.each_unit(lambda u: Block(convolution, u).emit())
 
 
-class Convolution:
+class Convolution(ForwardCall):
     """The arguments of a call, and its areas of scratch memory."""
 
     def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, near: int, far: int,
                  multiply: Callable[..., None]) -> None:
-        self.f, self.t, self.epilogue, self.far, self.multiply = f, t, epilogue, far, multiply
-        args, _, _, worker = f.args
-        count = OPERAND0 + len(epilogue.operands)
-        self.x, self.w, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64")) for i in range(count))
-        self.g = g = Geometry(f, args, 4)
-        self.mine = mine = f.bytes_at(scratch, worker * g.scratch)
-        self.b, self.totals = g.area(mine, "b_at"), g.area(mine, "y_at")
+        super().__init__(f, t, epilogue)
+        self.far, self.multiply, g = far, multiply, self.g
+        self.b, self.totals = self.area("b_at"), self.area("y_at")
         limit = g.max_panels * t.panel
-        self.inside = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
-        self.inside.list_taps(g.area(mine, "tap_at"))
+        self.inside = Runs(f, g, self.area("in_at"), t, limit, t.panel, near)
+        self.inside.list_taps(self.area("tap_at"))
         self.outside = (self.inside if far != 1
-                        else Runs(f, g, g.area(mine, "out_at"), t, limit, t.panel, rows=False))
+                        else Runs(f, g, self.area("out_at"), t, limit, t.panel, rows=False))
 
 
 class Block:
@@ -232,7 +195,7 @@ class Block:
     def listed(self, k0: Val, steps: Val) -> Val:
         """Where the steps of a block lie in a row of the weights, if not side by side."""
         f, g = self.f, self.g
-        listed = g.area(self.c.mine, "list_at")
+        listed = self.c.area("list_at")
         if self.t.listed:
             taps = g.rowtaps * g.coltaps
 
@@ -287,103 +250,3 @@ class Block:
             f.if_(f.cmp("eq", lanes, (1 << t.lanes) - 1) & f.cmp("eq", again, 0), whole, some)
         else:
             some()
-
-
-def writer(f: Fn, t: Tile, epilogue: Epilogue, bits: Val | None, far: int, g: Geometry) -> Put:
-    """A function (sums, operands, y, at) that applies the epilogue to a vector of sums and stores
-    it at y + at.
-
-    `bits` and `far`: which lanes, and how far they are apart, see `output_lanes`.
-    """
-    lanes = output_lanes(f, t, bits, far, g)
-    dtype = "f32" if t.elem == "float" else "f64"
-
-    def put(acc: Val, operands: Sequence[Val], y: Val, at: Val) -> None:
-        if epilogue.root != scalar.arg(0):
-            values = [acc, *(lanes.load(f.at(v, at, t.elem)) if v.ty == "ptr" else v
-                             for v in operands)]
-            acc = emit_scalar(f, [epilogue.root], values, [dtype] * len(values), t.lanes)[0]
-        lanes.store(acc, f.at(y, at, t.elem))
-    return put
-
-
-def weight_grad(m: Module, symbol: str, t: Tile, near: int) -> None:
-    """The kernel over units (group, block of output channels, block of rows), args gy, x, gw, scratch, geometry.
-
-    gw[o, k] = sum over pixels of gy[o, pixel] * x[k, pixel]: a contraction over all the images'
-    pixels. The rows of the register tile are steps k of the convolution, its columns output
-    channels, so only gy is transposed, not every tap of x."""
-    multiply = micro(m, symbol + "_micro", t)
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    gy, x, gw, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
-    g = Geometry(f, args, 4)
-    mine = f.bytes_at(scratch, worker * g.scratch)
-    a, b, totals = (g.area(mine, name) for name in ("a_at", "b_at", "y_at"))
-    inside = Runs(f, g, g.area(mine, "in_at"), t, f.const("i64", KC), KC, near)
-    outside = Runs(f, g, g.area(mine, "out_at"), t, f.const("i64", KC), KC, rows=False)
-    # a run may write a vector past the last pixel
-    row_stride, panel_size = KC + 16, (KC + t.lanes) * t.panel
-
-    def unit(u: Val) -> None:
-        group, (panel0, panel1), (tile0, tile1) = blocks(f, g, u)
-        xg, yg, wg = (f.at(x, group * g.xg, t.elem), f.at(gy, group * g.yg, t.elem),
-                      f.at(gw, group * g.wg, t.elem))
-
-        def row_of(i: Val) -> Val:
-            return f.imin(i * t.rows, g.rows - t.rows)
-
-        many = f.imax(f.udiv(g.pixels + (KC - 1), KC), 1)
-        # of one block, no sums are kept for another
-        kept = f.conv("zext", f.cmp("sgt", many, 1), "i64")
-
-        def tile_at(j: Val, i: Val) -> Val:
-            return f.at(totals, ((i - tile0) * g.max_panels + (j - panel0)) * kept * (t.rows * t.panel), t.elem)
-
-        def out(i: Val, j: Val, v: Val) -> None:
-            """Transpose vector v of a tile's totals to rows of gw, a square at a time."""
-            src, first = f.at(tile_at(j, i), v * t.lanes, t.elem), j * t.panel + v * t.lanes
-            for r in range(0, t.rows, t.lanes):
-                n = min(t.lanes, t.rows - r)
-                square = [f.load(t.vec, f.at(src, (r + k) * t.panel, t.elem)) for k in range(n)]
-                square += [f.const(t.vec, 0.0)] * (t.lanes - n)
-                mask = f.lanes_below(n, t.lanes)
-                for k, channel in enumerate(transpose(f, square)):
-                    f.if_(f.cmp("slt", first + k, g.outs), lambda: f.mstore(
-                        channel, f.at(wg, (first + k) * g.wo + row_of(i) + r, t.elem), mask))
-
-        def block(n: Val) -> None:
-            steps = f.imin(g.pixels - n * KC, KC)
-            inside.build(n, n + 1, g.pixels)
-            outside.build(n, n + 1, g.pixels)
-
-            def columns(j: Val, v: Val) -> None:
-                """Turn vector v of panel j's output channels into [pixel][channel]."""
-                first, out = (j * t.panel + v * t.lanes,
-                              f.at(b, (j - panel0) * panel_size + v * t.lanes, t.elem))
-                rows = [f.at(yg, f.imin(first + i, g.outs - 1) * g.yo, t.elem)
-                        for i in range(t.lanes)]
-
-                def run(e: Val) -> None:
-                    p, mask = outside.get(outside.y, e), outside.own(e)
-                    to = f.at(out, outside.get(outside.slot, e) * t.panel, t.elem)
-                    for i, pixel in enumerate(transpose(f, [f.mload(t.vec, f.at(row, p, t.elem), mask) for row in rows])):
-                        f.store(pixel, f.at(to, i * t.panel, t.elem))
-                outside.each(0, run)
-            f.loop(panel0, panel1, 1, lambda j: f.loop(0, t.vectors, 1, lambda v: columns(j, v)))
-
-            def rows(i: Val) -> None:
-                first = row_of(i)
-                f.loop(0, t.rows, 1,
-                       lambda r: inside.fill_row(xg, first + r, f.at(a, r * row_stride, t.elem)))
-
-                def panel(j: Val) -> None:
-                    multiply(f, g.outs - j * t.panel, a, f.const("i64", row_stride), a,
-                             f.at(b, (j - panel0) * panel_size, t.elem), tile_at(j, i), steps,
-                             f.cmp("eq", n, 0))
-                    f.if_(f.cmp("eq", n, many - 1),
-                          lambda: f.loop(0, t.vectors, 1, lambda v: out(i, j, v)) and None)
-                f.loop(panel0, panel1, 1, panel)
-            f.loop(tile0, tile1, 1, rows)
-        f.loop(0, many, 1, block)
-    f.loop(begin, end, 1, unit)

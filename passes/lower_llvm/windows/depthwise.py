@@ -3,25 +3,25 @@ multiply-add.
 
 With many channels a vector holds one pixel of several channels, for windows of any stride and maps
 of any width: `Band` turns rows of the image that way, padding written out. With few channels a
-vector holds neighbouring pixels (`forward_few`). The orders are those of `conv.forward` and
-`conv.weight_grad`, so the bits are too.
+vector holds neighbouring pixels (`forward_few`). The order is that of `conv.forward`,
+so the bits are too.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..shuffles import planes_to_pixels, transpose
-from .conv import OPERAND0, writer
-from .window_tiles import KC, Geometry, Runs, divmod_, load_row, reader, share, table
+from .call import ForwardCall
+from .epilogue import writer
+from .window_tiles import Runs, divmod_, load_row, reader, share, table
 
 if TYPE_CHECKING:
     from ..builder import Fn, Module, Val
-    from .conv import Epilogue
-    from .window_tiles import Tile
+    from .epilogue import Epilogue
+    from .window_tiles import Geometry, Tile
 
 HELD = 25                      # weights of a channel that stay in registers
-HELD_SUMS = 14                 # sums of a weight gradient that do
 PIXELS = 4                     # outputs whose chains run side by side
 
 
@@ -84,94 +84,138 @@ class Band:
                          self.t.elem)
 
 
+class Weights:
+    """The weights of an output's taps as vectors: in registers, where so many have room there."""
+
+    def __init__(self, taps: int, load: Callable[[int], Val]) -> None:
+        self.load = load
+        self.held = [load(k) for k in range(taps)] if taps <= HELD else None
+
+    def __getitem__(self, k: int) -> Val:
+        return self.held[k] if self.held else self.load(k)
+
+
 def forward(m: Module, symbol: str, t: Tile, taps: int, epilogue: Epilogue, near: int,
             far: int) -> None:
     """The kernel over units (image, depth, band of rows, vector of channels), for a number of
     taps; arguments as `conv.forward`."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64"))
-                                      for i in range(OPERAND0 + len(epilogue.operands)))
-    g = Geometry(f, args, 4)
-    mine = f.bytes_at(scratch, worker * g.scratch)
-    line, weights = g.area(mine, "out_at"), g.area(mine, "y_at")
-    band = Band(f, g, t, g.area(mine, "in_at"), x, taps, near)
-    n = t.lanes
+    rows = Rows(m.kernel(symbol), t, taps, epilogue, near, far)
+    rows.each_unit(lambda u: RowsOfChannels(rows, u).emit())
 
-    def unit(u: Val) -> None:
+
+class Rows(ForwardCall):
+    """The arguments of a call of `forward`, and its areas of scratch memory: `line` has a row of
+    sums, `weights` those of a vector of channels."""
+
+    def __init__(self, f: Fn, t: Tile, taps: int, epilogue: Epilogue, near: int,
+                 far: int) -> None:
+        super().__init__(f, t, epilogue)
+        self.taps, self.far = taps, far
+        self.line, self.weights = self.area("out_at"), self.area("y_at")
+        self.band = Band(f, self.g, t, self.area("in_at"), self.x, taps, near)
+
+
+class RowsOfChannels:
+    """One unit: a band of output rows of one image, in a vector of channels."""
+
+    def __init__(self, rows: Rows, u: Val) -> None:
+        self.c, self.f, self.t, self.g, self.n = rows, rows.f, rows.t, rows.g, rows.t.lanes
+        f, g = self.f, self.g
         rest, block = divmod_(f, u, g.panels)
-        rest, rows = divmod_(f, rest, g.row_blocks)
-        image, oz = divmod_(f, rest, f.udiv(g.image, g.oh * g.ow))
-        first = block * n
-        channels = [f.imin(first + i, g.outs - 1) for i in range(n)]
-        oy0 = rows * g.max_tiles
-        oy1 = f.imin(oy0 + g.max_tiles, g.oh)
-        band.bring(image, oz, oy0, oy1, [f.udiv(c, g.steps) * g.xg for c in channels])
-        if t.listed:
-            for i, c in enumerate(channels):
-                group, inner = divmod_(f, c, g.steps)
-                src = f.at(w, group * g.wg + inner * g.wo, t.elem)
-                for k in range(taps):
-                    at = table(f, g.table, g.rowtaps * 2 + g.coltaps + k)
-                    f.store(f.load(t.elem, f.at(src, at, t.elem)), f.at(weights, k * n + i, t.elem))
-        else:
-            planes_to_pixels(f, t.vec, [f.at(w, c * taps, t.elem) for c in channels],
-                             f.const("i64", 0), f.const("i64", taps), weights,
+        rest, band = divmod_(f, rest, g.row_blocks)
+        self.image, self.oz = divmod_(f, rest, f.udiv(g.image, g.oh * g.ow))
+        self.first = block * self.n
+        self.channels = [f.imin(self.first + i, g.outs - 1) for i in range(self.n)]
+        self.oy0 = band * g.max_tiles
+        self.oy1 = f.imin(self.oy0 + g.max_tiles, g.oh)
+
+    def emit(self) -> None:
+        """The image's rows and the weights are turned; then row after row."""
+        c, f, t, g = self.c, self.f, self.t, self.g
+        c.band.bring(self.image, self.oz, self.oy0, self.oy1,
+                     [f.udiv(o, g.steps) * g.xg for o in self.channels])
+        self.turn_weights()
+        weights = Weights(c.taps, lambda k: f.load(t.vec, f.at(c.weights, k * self.n, t.elem)))
+        f.loop(self.oy0, self.oy1, 1, lambda oy: self.row(oy, weights))
+
+    def turn_weights(self) -> None:
+        """The weights of the channels as [tap][channel]."""
+        c, f, t, g, n = self.c, self.f, self.t, self.g, self.n
+        if not t.listed:
+            planes_to_pixels(f, t.vec, [f.at(c.w, o * c.taps, t.elem) for o in self.channels],
+                             f.const("i64", 0), f.const("i64", c.taps), c.weights,
                              lambda p, k, mask: f.mload(t.vec, f.at(p, k, t.elem), mask))
+            return
+        for i, o in enumerate(self.channels):
+            group, inner = divmod_(f, o, g.steps)
+            src = f.at(c.w, group * g.wg + inner * g.wo, t.elem)
+            for k in range(c.taps):
+                at = table(f, g.table, g.rowtaps * 2 + g.coltaps + k)
+                f.store(f.load(t.elem, f.at(src, at, t.elem)),
+                        f.at(c.weights, k * n + i, t.elem))
 
-        def weight(k: int) -> Val:
-            return f.load(t.vec, f.at(weights, k * n, t.elem))
-        held = [weight(k) for k in range(taps)] if taps <= HELD else None
+    def row(self, oy: Val, weights: Weights) -> None:
+        """The sums of a row, `PIXELS` at a time; then they are stored, a vector of pixels of each
+        channel at a time."""
+        f, g = self.f, self.g
+        src = self.c.band.row(oy, self.oy0)
+        f.loop(0, g.ow, PIXELS, lambda ox: self.pixels(src, ox, weights))
+        base = self.image * g.yn + self.oz * g.yd + oy * g.yh
+        f.loop(0, g.ow, self.n, lambda ox: self.out(ox, base))
 
-        def row(oy: Val) -> None:
-            src = band.row(oy, oy0)
+    def pixels(self, src: Val, ox: Val, weights: Weights) -> None:
+        """The sums of a few pixels."""
+        c, f, t, g, n = self.c, self.f, self.t, self.g, self.n
+        at, sums = f.at(src, ox * g.sw * n, t.elem), [f.const(t.vec, 0.0)] * PIXELS
+        starts = [f.at(at, g.sw * (i * n) if i else 0, t.elem) for i in range(PIXELS)]
+        for k in range(c.taps):
+            v = weights[k]
+            sums = [
+                f.fma(v, f.load(t.vec, f.at(p, c.band.tap_at[k], t.elem)), a)
+                for p, a in zip(starts, sums)]
+        for i, a in enumerate(sums):
+            f.store(a, f.at(c.line, (ox + i) * n, t.elem))
 
-            def pixels(ox: Val) -> None:
-                at, sums = f.at(src, ox * g.sw * n, t.elem), [f.const(t.vec, 0.0)] * PIXELS
-                starts = [f.at(at, g.sw * (i * n) if i else 0, t.elem) for i in range(PIXELS)]
-                for k in range(taps):
-                    v = held[k] if held else weight(k)
-                    sums = [
-                        f.fma(v, f.load(t.vec, f.at(p, band.tap_at[k], t.elem)), a)
-                        for p, a in zip(starts, sums)]
-                for i, a in enumerate(sums):
-                    f.store(a, f.at(line, (ox + i) * n, t.elem))
-            f.loop(0, g.ow, PIXELS, pixels)
-            base = image * g.yn + oz * g.yd + oy * g.yh
-
-            def out(ox: Val) -> None:
-                put = writer(f, t, epilogue, (f.const("i64", 1) << f.imin(g.ow - ox, n)) - 1, far,
-                             g)
-                lines = [f.load(t.vec, f.at(line, (ox + i) * n, t.elem)) for i in range(n)]
-                for i, v in enumerate(transpose(f, lines)):
-                    def store(v: Val = v, c: Val = first + i) -> None:
-                        given = epilogue.given(f, t.elem, operands, c)
-                        put(v, given, y, base + c * g.yo + ox * g.yw)
-                    f.if_(f.cmp("slt", first + i, g.outs), store)
-            f.loop(0, g.ow, n, out)
-        f.loop(oy0, oy1, 1, row)
-    f.loop(begin, end, 1, unit)
+    def out(self, ox: Val, base: Val) -> None:
+        """Store a vector of pixels in each channel."""
+        c, f, t, g, n = self.c, self.f, self.t, self.g, self.n
+        put = writer(f, t, c.epilogue, (f.const("i64", 1) << f.imin(g.ow - ox, n)) - 1, c.far, g)
+        lines = [f.load(t.vec, f.at(c.line, (ox + i) * n, t.elem)) for i in range(n)]
+        for i, v in enumerate(transpose(f, lines)):
+            def store(v: Val = v, o: Val = self.first + i) -> None:
+                values = c.epilogue.given(f, t.elem, c.operands, o)
+                put(v, values, c.y, base + o * g.yo + ox * g.yw)
+            f.if_(f.cmp("slt", self.first + i, g.outs), store)
 
 
 def forward_few(m: Module, symbol: str, t: Tile, taps: int, epilogue: Epilogue, near: int,
                 far: int) -> None:
     """The same over units (block of pixels, block of channels), with a vector of neighbouring
     pixels."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    x, w, y, scratch, _, *operands = (f.load("ptr", f.at(args, i, "i64"))
-                                      for i in range(OPERAND0 + len(epilogue.operands)))
-    g = Geometry(f, args, 4)
-    mine = f.bytes_at(scratch, worker * g.scratch)
-    limit = g.max_panels * t.panel
-    runs = Runs(f, g, g.area(mine, "in_at"), t, limit, t.panel, near)
-    masks = g.area(mine, "list_at")
-    places = [divmod_(f, f.const("i64", k), g.coltaps) for k in range(taps)]
-    tap_at = [runs.tap_at(r, q) for r, q in places]
-    weight_at = [
-        table(f, g.table, g.rowtaps * 2 + g.coltaps + k) if t.listed else k for k in range(taps)]
+    neighbours = Neighbours(m.kernel(symbol), t, taps, epilogue, near, far)
+    neighbours.each_unit(neighbours.unit)
 
-    def unit(u: Val) -> None:
+
+class Neighbours(ForwardCall):
+    """The arguments of a call of `forward_few`, and its areas of scratch memory: `masks` has the
+    lanes of each run that lie inside the image under each tap."""
+
+    def __init__(self, f: Fn, t: Tile, taps: int, epilogue: Epilogue, near: int,
+                 far: int) -> None:
+        super().__init__(f, t, epilogue)
+        self.taps, self.near, self.far, g = taps, near, far, self.g
+        limit = g.max_panels * t.panel
+        self.runs = Runs(f, g, self.area("in_at"), t, limit, t.panel, near)
+        self.masks = self.area("list_at")
+        self.places = [divmod_(f, f.const("i64", k), g.coltaps) for k in range(taps)]
+        self.tap_at = [self.runs.tap_at(r, q) for r, q in self.places]
+        self.weight_at = [
+            table(f, g.table, g.rowtaps * 2 + g.coltaps + k) if t.listed else k
+            for k in range(taps)]
+
+    def unit(self, u: Val) -> None:
+        """A block of pixels in a block of channels."""
+        f, g, runs = self.f, self.g, self.runs
         pixel_block, channel_block = divmod_(f, u, g.row_blocks)
         panel0, panel1 = share(f, pixel_block, g.panels,
                                g.pixel_blocks), share(f, pixel_block + 1, g.panels, g.pixel_blocks)
@@ -179,104 +223,36 @@ def forward_few(m: Module, symbol: str, t: Tile, taps: int, epilogue: Epilogue, 
                             g.row_blocks), share(f, channel_block + 1, g.outs, g.row_blocks)
         runs.build(panel0, panel1, g.pixels)
         count = runs.get(runs.first, panel1 - panel0)
+        f.loop(0, count, 1, self.note_masks)
+        f.loop(first, last, 1, lambda o: self.channel(o, count))
 
-        def note(e: Val) -> None:
-            for k, (r, q) in enumerate(places):
-                f.store(runs.inside(e, r, q), f.at(masks, e * taps + k, "i32"))
-        f.loop(0, count, 1, note)
+    def note_masks(self, e: Val) -> None:
+        """The lanes of run e under each tap, which all channels have."""
+        f = self.f
+        for k, (r, q) in enumerate(self.places):
+            f.store(self.runs.inside(e, r, q), f.at(self.masks, e * self.taps + k, "i32"))
 
-        def channel(o: Val) -> None:
-            group, row = divmod_(f, o, g.rows)
-            xo, wo = f.at(x, group * g.xg, t.elem), f.at(w, group * g.wg + row * g.wo, t.elem)
-            given = [
-                v if v.ty == "ptr" else f.splat(v, t.lanes)
-                for v in epilogue.given(f, t.elem, operands, o)]
-            base = o * g.yo
+    def channel(self, o: Val, count: Val) -> None:
+        """All the runs in output channel o."""
+        f, t, g = self.f, self.t, self.g
+        group, row = divmod_(f, o, g.rows)
+        xo, wo = (f.at(self.x, group * g.xg, t.elem),
+                  f.at(self.w, group * g.wg + row * g.wo, t.elem))
+        values = [
+            v if v.ty == "ptr" else f.splat(v, t.lanes)
+            for v in self.epilogue.given(f, t.elem, self.operands, o)]
+        base = o * g.yo
+        weights = Weights(self.taps, lambda k: f.splat(
+            f.load(t.elem, f.at(wo, self.weight_at[k], t.elem)), t.lanes))
+        f.loop(0, count, 1, lambda e: self.run(e, xo, weights, values, base))
 
-            def weight(k: int) -> Val:
-                return f.splat(f.load(t.elem, f.at(wo, weight_at[k], t.elem)), t.lanes)
-            held = [weight(k) for k in range(taps)] if taps <= HELD else None
-
-            def run(e: Val) -> None:
-                p, acc = f.at(xo, runs.get(runs.x, e), t.elem), f.const(t.vec, 0.0)
-                for k in range(taps):
-                    bits = f.load("i32", f.at(masks, e * taps + k, "i32"))
-                    acc = (f.fma(held[k] if held else weight(k),
-                                 reader(f, t, near, bits, g)(f.at(p, tap_at[k], t.elem)), acc))
-                (writer(f, t, epilogue, runs.get(runs.lanes, e), far,
-                        g)(acc, given, y, base + runs.get(runs.y, e)))
-            f.loop(0, count, 1, run)
-        f.loop(first, last, 1, channel)
-    f.loop(begin, end, 1, unit)
-
-
-def weight_grad(m: Module, symbol: str, t: Tile, taps: int, near: int) -> None:
-    """The kernel over vectors of output channels, args gy, x, gw, scratch, geometry."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    args, begin, end, worker = f.args
-    gy, x, gw, scratch = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
-    g = Geometry(f, args, 4)
-    mine = f.bytes_at(scratch, worker * g.scratch)
-    band, line, sums, totals = (g.area(mine, name) for name in ("in_at", "out_at", "y_at", "b_at"))
-    moved = Band(f, g, t, band, x, taps, near)
-    n, tap_at = t.lanes, moved.tap_at
-    parts = -(-taps // HELD_SUMS)
-    cuts = [taps * i // parts for i in range(parts + 1)]
-
-    def unit(u: Val) -> None:
-        first = u * n
-        channels = [f.imin(first + i, g.outs - 1) for i in range(n)]
-        x_at = [f.udiv(c, g.steps) * g.xg for c in channels]
-        for k in range(taps):
-            f.store(f.const(t.vec, 0.0), f.at(sums, k * n, t.elem))
-
-        def output_row(image: Val, oz: Val, oy: Val, oy0: Val) -> None:
-            pixel0 = (oz * g.oh + oy) * g.ow
-            base = image * g.yn + pixel0
-            planes_to_pixels(f, t.vec, [f.at(gy, base + c * g.yo, t.elem) for c in channels],
-                             f.const("i64", 0), g.ow, line,
-                             lambda p, c, mask: f.mload(t.vec, f.at(p, c, t.elem), mask))
-            src = moved.row(oy, oy0)
-            start = image * g.image + pixel0
-
-            def part(p: Val) -> Val:
-                """Pixels up to the end of the row or of the block of KC, whichever comes first."""
-                block, inside = divmod_(f, start + p, f.const("i64", KC))
-                stop = f.imin(g.ow, p + (KC - inside))
-                for low, high in zip(cuts, cuts[1:]):
-                    def pixel(i: Val, *acc: Val) -> list[Val]:
-                        v, at = (f.load(t.vec, f.at(line, i * n, t.elem)),
-                                 f.at(src, i * g.sw * n, t.elem))
-                        return [
-                            f.fma(f.load(t.vec, f.at(at, tap_at[k], t.elem)), v, a)
-                            for k, a in zip(range(low, high), acc)]
-                    places = [f.at(sums, k * n, t.elem) for k in range(low, high)]
-                    for q, a in zip(places,
-                                    f.loop(p, stop, 1, pixel, [f.load(t.vec, q) for q in places])):
-                        f.store(a, q)
-                last = f.cmp("eq", start + stop, g.pixels) | f.cmp("eq", inside + (stop - p), KC)
-
-                def flush() -> None:
-                    for k in range(taps):
-                        q, a = f.at(totals, k * n, t.elem), f.load(t.vec, f.at(sums, k * n, t.elem))
-                        f.store(f.sel(f.cmp("eq", block, 0), a, f.load(t.vec, q) + a), q)
-                        f.store(f.const(t.vec, 0.0), f.at(sums, k * n, t.elem))
-                f.if_(last, flush)
-                return stop
-            f.while_(lambda p: f.cmp("slt", p, g.ow), lambda p: [part(p)], [f.const("i64", 0)])
-
-        def bands(image: Val, oz: Val) -> None:
-            def some(oy0: Val) -> None:
-                oy1 = f.imin(oy0 + g.max_tiles, g.oh)
-                moved.bring(image, oz, oy0, oy1, x_at)
-                f.loop(oy0, oy1, 1, lambda oy: output_row(image, oz, oy, oy0))
-            f.loop(0, g.oh, g.max_tiles, some)
-        images, out_depth = f.udiv(g.pixels, g.image), f.udiv(g.image, g.oh * g.ow)
-        f.loop(0, images, 1, lambda image: f.loop(0, out_depth, 1, lambda oz: bands(image, oz)))
-
-        def put(i: Val) -> None:
-            for k in range(taps):
-                f.store(f.load(t.elem, f.at(totals, k * n + i, t.elem)),
-                        f.at(gw, (first + i) * taps + k, t.elem))
-        f.loop(0, f.imin(g.outs - first, n), 1, put)
-    f.loop(begin, end, 1, unit)
+    def run(self, e: Val, xo: Val, weights: Weights, values: Sequence[Val], base: Val) -> None:
+        """The sums of a run, tap after tap, and where they go."""
+        f, t, g, runs = self.f, self.t, self.g, self.runs
+        p, acc = f.at(xo, runs.get(runs.x, e), t.elem), f.const(t.vec, 0.0)
+        for k in range(self.taps):
+            bits = f.load("i32", f.at(self.masks, e * self.taps + k, "i32"))
+            acc = f.fma(weights[k], reader(f, t, self.near, bits, g)(
+                f.at(p, self.tap_at[k], t.elem)), acc)
+        put = writer(f, t, self.epilogue, runs.get(runs.lanes, e), self.far, g)
+        put(acc, values, self.y, base + runs.get(runs.y, e))

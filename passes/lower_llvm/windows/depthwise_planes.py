@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import targets
-from .conv import writer
+from .epilogue import writer
 from .few_channels import Image
 from .window_tiles import divmod_, share
 
 if TYPE_CHECKING:
     from ..builder import Module, Val
-    from .conv import Epilogue
+    from .epilogue import Epilogue
     from .window_tiles import Tile
 
 REGISTERS = {"avx512": 32, "neon": 32}       # of vectors; others have 16
@@ -60,9 +60,8 @@ class Taps:
 def forward(m: Module, symbol: str, t: Tile, taps: Taps, epilogue: Epilogue, far: int) -> None:
     """The kernel over units (channel, image, band of rows); arguments as `conv.forward`, the
     geometry as `few_channels` has it. `far` is the step along a row of y (see `writer`)."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    plane = Image(f, t, epilogue, taps.across, far)
-    f.loop(f.args[1], f.args[2], 1, lambda u: Channel(plane, taps, u).emit())
+    plane = Image(m.kernel(symbol), t, epilogue, taps.across, far)
+    plane.each_unit(lambda u: Channel(plane, taps, u).emit())
 
 
 class Channel:

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING
 
 from .. import targets
 from ..builder import at_once
-from .conv import OPERAND0, add_up, writer
-from .window_tiles import KC, Geometry, divmod_, share
+from .call import ForwardCall
+from .conv import add_up
+from .epilogue import writer
+from .window_tiles import KC, divmod_, share
 
 if TYPE_CHECKING:
     from ..builder import Fn, Module, Val
-    from .conv import Epilogue
+    from .epilogue import Epilogue
     from .window_tiles import Tile
 
 # After these come the distances of all steps, then (for `Tile.listed`) where each lies in a row of
@@ -80,25 +82,19 @@ def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, step: int, far:
     `conv.forward`. `step` is the stride along a row of x, 1 or 2, `far` that of y (see
     `writer`)."""
     multiply = micro(m, symbol + "_micro", t)
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    planes = Planes(f, t, epilogue, step, far, multiply)
-    f.loop(f.args[1], f.args[2], 1, lambda u: Band(planes, u).emit())
+    planes = Planes(m.kernel(symbol), t, epilogue, step, far, multiply)
+    planes.each_unit(lambda u: Band(planes, u).emit())
 
 
-class Image:
+class Image(ForwardCall):
     """The arguments of a call, and how an image comes into planes of a thread's scratch memory."""
 
     def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, step: int, far: int) -> None:
-        self.f, self.t, self.epilogue, self.step, self.far = f, t, epilogue, step, far
-        args, _, _, worker = f.args
-        count = OPERAND0 + len(epilogue.operands)
-        self.x, self.w, self.y, scratch, _, *self.operands = (
-            f.load("ptr", f.at(args, i, "i64")) for i in range(count))
-        self.g = g = Geometry(f, args, 4, FIELD)
-        self.mine = f.bytes_at(scratch, worker * g.scratch)
+        super().__init__(f, t, epilogue, FIELD)
+        self.step, self.far, g = step, far, self.g
         self.away = f.at(g.table, len(FIELDS), "i64")
         self.places = f.at(self.away, g.steps, "i64")
-        self.planes = g.area(self.mine, "in_at")
+        self.planes = self.area("in_at")
         self.row_size = g.line * step
 
     def bring(self, src: Val, iy0: Val, rows: Val) -> None:
@@ -153,10 +149,10 @@ class Planes(Image):
                  multiply: str) -> None:
         super().__init__(f, t, epilogue, step, far)
         self.multiply, g = multiply, self.g
-        self.sums = g.area(self.mine, "y_at")
+        self.sums = self.area("y_at")
         column = g.band * g.vectors + t.vectors
         self.source, self.goal, self.lanes = (
-            f.at(g.area(self.mine, "out_at"), column * i, "i64") for i in range(3))
+            f.at(self.area("out_at"), column * i, "i64") for i in range(3))
 
     def vectors_of(self, rows: Val) -> Val:
         """List the vectors of a band of so many rows; how many panels they make. The last panel

@@ -42,7 +42,7 @@ def emit(m: Module, symbol: str, t: Tile, kind: str, near: int) -> None:
     Divisors are f64, per axis. z_table, y_table, x_table in the geometry say where an axis' tables
     begin: first taps, ends, then the bounds without clipping.
     """
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     pool = Pool(f, t, kind, near)
     f.loop(f.args[1], f.args[2], 1, lambda u: Unit(pool, u).emit())
 
@@ -313,7 +313,7 @@ class Chunk:
 def max_grad(m: Module, symbol: str, elem: str) -> None:
     """The kernel over planes, args gy, index, gx, outputs, inputs: each output's gradient to its
     index, in order. An index outside the plane (a window without taps has -1) gives nothing."""
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     args, begin, end, _ = f.args
     n = lanes_for(elem)
     gy, index, gx = (f.load("ptr", f.at(args, i, "i64")) for i in range(3))

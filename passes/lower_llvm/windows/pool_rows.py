@@ -32,7 +32,7 @@ def emit(m: Module, symbol: str, elem: str, lanes: int, kind: str, stride: int, 
     output 0's first tap, output `left` (a multiple of the lanes) the first that has no tap before
     the row, and `whole` the end of those that have none behind it.
     """
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     args, begin, end, _ = f.args
     pointers = [f.load("ptr", f.at(args, i, "i64")) for i in range(6)]
     pool = RowPool(Taps(f, Geometry(f, args, 4, FIELD), elem, lanes, kind, stride), pointers, taps)

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 
 from ..builder import vec
 from ..shuffles import transpose
-from .conv import OPERAND0, micro, writer
+from .call import ForwardCall
+from .conv import micro
+from .epilogue import writer
 from .window_tiles import KC, Geometry, Runs, blocks, divmod_, lane_mask
 
 if TYPE_CHECKING:
     from ..builder import Fn, Module, Val
-    from .conv import Epilogue
+    from .epilogue import Epilogue
     from .window_tiles import Tile
 
 PAD = 16                       # elements
@@ -77,7 +79,7 @@ def weights(m: Module, symbol: str, t: Tile, turned: bool) -> None:
     tile's part is read as a whole, and 16 streams should not meet in one set of the cache.
     `turned`: the taps in reverse, for the gradient of the input.
     """
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
+    f = m.kernel(symbol)
     args, begin, end, _ = f.args
     w, u = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
     rows, tiles, steps, row_stride, step_stride, group_stride = (f.load(
@@ -117,26 +119,20 @@ def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue) -> None:
     """The kernel over units (group, block of panels, block of output channels); arguments as
     `conv.forward`, w being U."""
     multiply = micro(m, symbol + "_micro", t, ahead=True)
-    f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
-    winograd = Winograd(f, t, epilogue, multiply)
-    f.loop(f.args[1], f.args[2], 1, lambda u: Unit(winograd, u).emit())
+    winograd = Winograd(m.kernel(symbol), t, epilogue, multiply)
+    winograd.each_unit(lambda u: Unit(winograd, u).emit())
 
 
-class Winograd:
+class Winograd(ForwardCall):
     """The arguments of a call, and its areas of scratch memory."""
 
     def __init__(self, f: Fn, t: Tile, epilogue: Epilogue,
                  multiply: Callable[..., None]) -> None:
-        self.f, self.t, self.epilogue, self.multiply = f, t, epilogue, multiply
-        args, _, _, worker = f.args
-        count = OPERAND0 + len(epilogue.operands)
-        self.x, self.u, self.y, scratch, _, *self.operands = (f.load("ptr", f.at(args, i, "i64"))
-                                                              for i in range(count))
-        self.g = g = Geometry(f, args, 4)
-        mine = f.bytes_at(scratch, worker * g.scratch)
-        self.values, self.products = g.area(mine, "b_at"), g.area(mine, "y_at")
-        self.runs = TileRuns(f, g, g.area(mine, "in_at"), t, g.max_panels * t.panel, t.panel)
-        self.masks, self.word = g.area(mine, "a_at"), "i32" if t.elem == "float" else "i64"
+        super().__init__(f, t, epilogue)
+        self.multiply, g = multiply, self.g
+        self.values, self.products = self.area("b_at"), self.area("y_at")
+        self.runs = TileRuns(f, g, self.area("in_at"), t, g.max_panels * t.panel, t.panel)
+        self.masks, self.word = self.area("a_at"), "i32" if t.elem == "float" else "i64"
         self.n, self.tile_size, self.line = t.lanes, t.rows * t.panel, g.steps + PAD
         # planes lie one step apart, so that 16 streams meet no set
         self.plane, self.panel_size = (g.steps + 1) * t.panel, (g.steps + 1) * t.panel * 16
@@ -152,7 +148,7 @@ class Unit:
         self.group, (self.panel0, panel1), (self.tile0, self.tile1) = blocks(f, g, number)
         self.panels = panel1 - self.panel0
         self.xg, self.ug = f.at(winograd.x, self.group * g.xg,
-                                t.elem), f.at(winograd.u, self.group * g.wg, t.elem)
+                                t.elem), f.at(winograd.w, self.group * g.wg, t.elem)
         self.runs.build(self.panel0, panel1, g.pixels)
 
     def emit(self) -> None:
