@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import functools
 import re
-import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
 
 from . import fused_multiply_add, targets
+from .literals import FLOATS, literal
 
 if TYPE_CHECKING:
     from .operations import Operations
 
-FLOATS = ("half", "bfloat", "float", "double")
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
 BYTES = {t: max(1, b // 8) for t, b in BITS.items()}
 _SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
@@ -44,38 +43,6 @@ def suffix(ty: str) -> str:
     """The type as intrinsic names spell it: `<16 x float>` -> `v16f32`."""
     n, e = parts(ty)
     return (f"v{n}" if n else "") + _SUFFIX.get(e, e)
-
-
-def literal(elem: str, v: float) -> str:
-    """A constant of a scalar type as LLVM spells it; floats are exact in their own type."""
-    if elem in FLOATS:
-        v = float(v)
-        if elem == "half":
-            return f"0xH{struct.unpack('<H', struct.pack('<e', v))[0]:04X}"
-        if elem == "bfloat":
-            return "0xR%04X" % _bfloat_bits(v)
-        if elem == "float":
-            v = _to_f32(v)
-        return f"0x{struct.unpack('<Q', struct.pack('<d', v))[0]:016X}"
-    if elem == "i1":
-        return "true" if v else "false"
-    if elem == "ptr":
-        return "null" if not v else f"inttoptr (i64 {v} to ptr)"
-    return str(int(v))
-
-
-def _to_f32(v: float) -> float:
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", v))[0])
-    except OverflowError:
-        return float("inf") if v > 0 else float("-inf")
-
-
-def _bfloat_bits(v: float) -> int:
-    u = int(struct.unpack("<I", struct.pack("<f", _to_f32(v)))[0])
-    if v != v:
-        return u >> 16 | 0x40
-    return (u + 0x7FFF + (u >> 16 & 1)) >> 16 & 0xFFFF
 
 
 Number: TypeAlias = "float | Val"            # what an operand may be
