@@ -191,7 +191,7 @@ class ProgramBuilder:
                 continue
             view = node if isinstance(node, OpNode) and node.op.is_view else None
             entries = None if view is not None or not self.compiled else self.entries(node)
-            if entries is None and KINDS[node.kind].splits(self.compiled):
+            if entries is None and KINDS[node.kind].splits(node, self.arrays, self.compiled):
                 parts = members(node)
                 todo += [(i if m is parts[-1] else None, m) for m in parts[::-1]]
                 continue

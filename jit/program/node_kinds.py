@@ -5,7 +5,7 @@ A group that has no kernel as one `splits` into the nodes that it stands for.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from whet.ir import scalar as S
 from whet.ir.graph import Group as GroupNode
 from whet.ir.graph import Node, Ref
 from whet.ir.outline import broadcast_shapes
+from whet.ir.values import Type
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.fuse_epilogues import CONTRACTIONS
 
@@ -55,8 +56,8 @@ class Kind(Generic[N]):
         """Do it now: the results' arrays go into `env`."""
         raise NotImplementedError
 
-    def splits(self, compiled: bool) -> bool:
-        """Where no kernel does it, is it done as its members? `compiled`: are there kernels?"""
+    def splits(self, node: N, arrays: Mapping[int, Type], compiled: bool) -> bool:
+        """Where no launch does it, is it done as its members? `compiled`: are there launches?"""
         return False
 
 
@@ -70,28 +71,34 @@ class Group(Kind[N]):
     def entries(self, b: ProgramBuilder, node: N, ins: Sequence[Any]) -> Entries | None:
         return self.kernel(b, node, ins)
 
-    def splits(self, compiled: bool) -> bool:
+    def splits(self, node: N, arrays: Mapping[int, Type], compiled: bool) -> bool:
         return True
 
 
 class Fused(Group[graph.Fused]):
     """Pointwise nodes of one shape."""
 
-    def splits(self, compiled: bool) -> bool:
-        return compiled
+    def splits(self, node: graph.Fused, arrays: Mapping[int, Type], compiled: bool) -> bool:
+        if compiled:
+            return True
+        ins = [arrays[x] if type(x) is Ref else x for x in node.ins]
+        return not self.pointwise(node).has_kernel(ins, [arrays[o] for o in node.outs])
+
+    def pointwise(self, node: graph.Fused) -> Pointwise:
+        return Pointwise("fused", node.exprs, len(node.ins))
 
     def run(self, node: graph.Fused, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
         into = node.attrs.get("into", {})
         outs = [env[into[o]] if o in into else env[o] for o in node.outs]
         outs = [template(program.arrays[o]) if a is None else a for o, a in zip(node.outs, outs)]
-        for o, r in zip(node.outs, Pointwise("fused", node.exprs, len(ins))(ins, outs)):
+        for o, r in zip(node.outs, self.pointwise(node)(ins, outs)):
             env[o] = r
 
 
 class Roll(Kind[graph.Roll]):
     """A loop."""
 
-    def splits(self, compiled: bool) -> bool:
+    def splits(self, node: graph.Roll, arrays: Mapping[int, Type], compiled: bool) -> bool:
         return True
 
     def launches(self, b: ProgramBuilder, node: graph.Roll) -> Entries | None:

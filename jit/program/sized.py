@@ -114,7 +114,7 @@ class SizedProgram:
             entries = self.launches(node)
             if entries is not None:
                 steps.append(entries)
-            elif KINDS[node.kind].splits(True):
+            elif KINDS[node.kind].splits(node, self.arrays, True):
                 if isinstance(node, Fused | Roll):
                     raise Unsized(f"{node.kind} is no launch")
                 todo += members(node)[::-1]

@@ -116,6 +116,14 @@ class Pointwise:
             plan.without_kernel(inputs, outs)
         return list(outs)
 
+    def has_kernel(self, inputs, outs):
+        """Does machine code compute this? Else NumPy does, whose functions have other bits."""
+        typed = Typed(self, inputs, outs)
+        if not typed.compiled:
+            return False
+        from whet.passes.lower_llvm.elements import pointwise as lower
+        return lower.has_form(typed.described("flat", "v" * len(typed.sizes)))
+
     def _make(self, key, inputs, outs):
         if len(inputs) != self.nin:
             raise TypeError(f"{self.name} takes {self.nin} inputs, got {len(inputs)}")
@@ -178,13 +186,17 @@ class Typed:
         self.needs_no_kernel = S.has_one_value(self.roots, self.names)
         self.kernels = {}
 
+    def described(self, *walk):
+        """The kernel that walks through memory in a way: its space, its access, if it streams."""
+        return K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
+                           *walk)
+
     def kernel(self, walk, stream, elements):
         """(the kernel's address, its time for one element in nanoseconds), or None if there is
         no compiled form, or so few elements need none for now."""
         key = walk.space, walk.access, stream
         if key not in self.kernels:
-            k = K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
-                            *key)
+            k = self.described(*key)
             if (self.needs_no_kernel and _runs_reference(elements)
                     and not native.at_hand(k.key)):
                 return None

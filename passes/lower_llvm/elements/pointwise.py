@@ -17,6 +17,7 @@ from whet.ir.kernel import TILE, Pointwise
 
 from .. import scalar, targets
 from ..builder import Fn, Module, Val, vec
+from ..modules import new_module
 from ..shuffles import load_columns, store_apart
 
 BLOCK = 512             # elements that are picked at once
@@ -85,6 +86,15 @@ def emit(kernel: Pointwise, module: Module, symbol: str, code: type[_Code] | Non
     f = module.kernel(symbol)
     k = (code or _Code)(f, kernel)
     {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
+
+
+def has_form(kernel: Pointwise) -> bool:
+    """Is there machine code for all that a kernel computes?"""
+    try:
+        emit(kernel, new_module(brief=True), "kernel")
+    except scalar.Unsupported:
+        return False
+    return True
 
 
 Strides: TypeAlias = Sequence[Any]  # of each operand: a value, or None where its access needs none
