@@ -80,8 +80,16 @@ def without_base(t):
     """A tensor that a node may save in the place of `t`: one with its memory, version and history,
     but no base. A base that is written to later leads to the node of that write, and so may lead
     back to what saved its view: a circle that nothing frees."""
-    if t._base is None or t._stands_for_another or t._rg & 1 and t._node is None:
+    if t._base is None or t._rg & 1 and t._node is None:
         return t                             # (gradients end at a leaf)
+    return without_write(t)
+
+
+def without_write(t):
+    """A tensor with the memory, version and history that `t` has now. The node of a write to `t`
+    that saved `t` itself would be held by what it holds."""
+    if t._stands_for_another:
+        return t
     r = t._bare()
     if type(r) is not type(t):
         return t

@@ -16,7 +16,7 @@ import numpy as np
 from .. import declarations, devices, dtypes, tensor_base
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
-from ..autograd.node import Node, Shape
+from ..autograd.node import Node, Shape, without_write
 from ..cpu import entries, taped_launches
 from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT
@@ -510,7 +510,7 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         node = Node(op, edges, attrs)
         # the backward reads what is about to be overwritten
         before = _before(t) if op.saves is None or 0 in op.saves else t
-        node.save_inputs((before, *args), op)
+        node.save_inputs((before, *[without_write(x) if x is t else x for x in args]), op)
     if level is not None:
         level.write(op, t, args, attrs)
     elif devices.is_elsewhere(t._array) or any(

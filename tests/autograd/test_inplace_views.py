@@ -379,6 +379,14 @@ def _interpolated(b, w):
     b[0].lerp_(b[1], b[2])
 
 
+def _itself(b, w):
+    b.mul_(b)
+
+
+def _bound_by_itself(b, w):
+    b.clamp_min_(b)
+
+
 def _traced(b, w):
     b[0].copy_(_times(b[1], w[0]))
 
@@ -386,7 +394,8 @@ def _traced(b, w):
 _times = whet.jit.trace(lambda v, w: v * w)
 
 
-@pytest.mark.parametrize("write", [_squares, _another_row, _product, _interpolated, _traced])
+@pytest.mark.parametrize("write", [_squares, _another_row, _product, _interpolated, _itself,
+                                   _bound_by_itself, _traced])
 def test_a_write_that_reads_the_memory_it_writes_to_makes_no_circle(write):
     """Nodes save views of what is written to, and those hold no base that leads to the nodes."""
     x, w = whet.ones(3, 3, requires_grad=True), whet.ones(3, 3, requires_grad=True)
