@@ -6,7 +6,7 @@ A group that has no kernel as one `splits` into the nodes that it stands for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from whet.cpu.pointwise import Pointwise
@@ -16,7 +16,6 @@ from whet.ir import scalar as S
 from whet.ir.graph import Group as GroupNode
 from whet.ir.graph import Node, Ref
 from whet.ir.outline import broadcast_shapes
-from whet.ir.values import Type
 from whet.ops.pointwise_family import PointwiseOp
 from whet.passes.fuse_epilogues import CONTRACTIONS
 
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 N = TypeVar("N", bound=Node)
+Outlines: TypeAlias = Mapping[int, Any] | Sequence[Any]  # of each value: how it lies in memory
 
 
 class Kind(Generic[N]):
@@ -56,7 +56,7 @@ class Kind(Generic[N]):
         """Do it now: the results' arrays go into `env`."""
         raise NotImplementedError
 
-    def splits(self, node: N, arrays: Mapping[int, Type], compiled: bool) -> bool:
+    def splits(self, node: N, arrays: Outlines, compiled: bool) -> bool:
         """Where no launch does it, is it done as its members? `compiled`: are there launches?"""
         return False
 
@@ -71,14 +71,14 @@ class Group(Kind[N]):
     def entries(self, b: ProgramBuilder, node: N, ins: Sequence[Any]) -> Entries | None:
         return self.kernel(b, node, ins)
 
-    def splits(self, node: N, arrays: Mapping[int, Type], compiled: bool) -> bool:
+    def splits(self, node: N, arrays: Outlines, compiled: bool) -> bool:
         return True
 
 
 class Fused(Group[graph.Fused]):
     """Pointwise nodes of one shape."""
 
-    def splits(self, node: graph.Fused, arrays: Mapping[int, Type], compiled: bool) -> bool:
+    def splits(self, node: graph.Fused, arrays: Outlines, compiled: bool) -> bool:
         if compiled:
             return True
         ins = [arrays[x] if type(x) is Ref else x for x in node.ins]
@@ -98,7 +98,7 @@ class Fused(Group[graph.Fused]):
 class Roll(Kind[graph.Roll]):
     """A loop."""
 
-    def splits(self, node: graph.Roll, arrays: Mapping[int, Type], compiled: bool) -> bool:
+    def splits(self, node: graph.Roll, arrays: Outlines, compiled: bool) -> bool:
         return True
 
     def launches(self, b: ProgramBuilder, node: graph.Roll) -> Entries | None:
