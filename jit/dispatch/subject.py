@@ -1,6 +1,7 @@
 """What is traced."""
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ class Subject:
     @property
     def name(self) -> str:
         """The function's name and where it is defined."""
-        code = getattr(self.fn, "__code__", None)
+        code = getattr(inspect.unwrap(self.fn), "__code__", None)    # decorators aside
         file = os.path.basename(code.co_filename) if code else ""
         place = f" ({file}:{code.co_firstlineno})" if code else ""
         name = getattr(self.fn, "__qualname__", type(self.fn).__name__)

@@ -9,6 +9,7 @@ import colorsys
 import functools
 import hashlib
 import html
+import inspect
 import json
 import os
 import tempfile
@@ -97,7 +98,7 @@ def text(x: Any) -> str:
 
 def lines_of(fn: Callable[..., Any]) -> frozenset[str]:
     """The lines of a function, as nodes are marked with them."""
-    code = getattr(getattr(fn, "forward", fn), "__code__", None)
+    code = getattr(inspect.unwrap(getattr(fn, "forward", fn)), "__code__", None)
     if code is None:
         return frozenset()
     last = max(line for _, _, line in code.co_lines() if line is not None)

@@ -215,6 +215,15 @@ def test_traced_functions_say_what_they_are():
             and repr(jit.trace(nn.Linear(2, 3))) == repr(nn.Linear(2, 3)))
 
 
+def test_a_decorated_function_is_named_by_its_own_line():
+    @jit.trace
+    @whet.no_grad()
+    def sample(x):
+        return x + 1
+    line = test_a_decorated_function_is_named_by_its_own_line.__code__.co_firstlineno + 1
+    assert repr(sample) == f"<traced sample (test_explain.py:{line}): no recording yet>"
+
+
 # ---- memory --------------------------------------------------------------------------------------
 @compiled
 def test_a_recording_holds_no_memory_of_the_run():
