@@ -26,6 +26,7 @@ from .conv_plan import (
     remember,
     scratch,
 )
+from .rows import contiguous
 from .sized_plans import by_sizes
 from .window import reference_conv, reference_conv_input_grad, reference_conv_weight_grad, wide
 from .window_parts import Pack
@@ -45,7 +46,7 @@ def pack_weight(w, x_shape, stride, padding, dilation, groups):
 
     The array is not watched: pack again when it changes.
     """
-    w = np.ascontiguousarray(w)
+    w = contiguous(w)
     if w.dtype not in ELEM or REFERENCE:
         return Packed(w, None, None)
     pack = conv_plan(np.empty(x_shape, w.dtype), w, None, stride, padding, dilation, groups).pack
@@ -62,13 +63,12 @@ def _launch(plan, x, w, y, *operands):
     packed, pack = None, plan.pack
     if type(w) is Packed:
         packed, w = w, w.weight
-    if not w.flags.c_contiguous:
-        w = np.ascontiguousarray(w)
+    w = contiguous(w)
     if pack is None:
         room = scratch(plan.scratch)
     else:
         if x.strides[-1] != x.itemsize:
-            x = np.ascontiguousarray(x)
+            x = contiguous(x)
         if packed is not None and packed.pack == pack:
             room, w = scratch(plan.scratch), packed.data
         else:
@@ -101,8 +101,7 @@ def conv(x, w, bias, stride, padding, dilation, groups):
     if plan.units:
         if bias is not None:
             _check(bias, x, weight.shape[:1])
-            if not bias.flags.c_contiguous:
-                bias = np.ascontiguousarray(bias)
+            bias = contiguous(bias)
         _launch(plan, x, w, y, bias)
     return y
 
@@ -136,7 +135,7 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
             f"conv_fused: out must be contiguous {x.dtype}{list(plan.out)}, but is "
             f"{out.dtype}{list(out.shape)}")
     if plan.units:
-        _launch(plan, x, w, out, *[np.ascontiguousarray(a) for a in operands])
+        _launch(plan, x, w, out, *[contiguous(a) for a in operands])
     return out
 
 
@@ -212,13 +211,11 @@ def conv_weight_grad(gy, x, w_shape, stride, padding, dilation, groups):
         plan, = by_sizes(lambda *given: [weight_grad_plan(*given)], [w_shape], gy, x, w_shape,
                          stride, padding, dilation, groups)
         remember(key, plan)
-    if not gy.flags.c_contiguous:
-        gy = np.ascontiguousarray(gy)
     # no weights, or no outputs to sum over
     if not plan.units:
         return np.zeros(w_shape, gy.dtype)
     gw = memory.empty(w_shape, gy.dtype)
-    native.launch(plan.kernel, plan.units, plan.grain, gy, x, gw, scratch(plan.scratch),
+    native.launch(plan.kernel, plan.units, plan.grain, contiguous(gy), x, gw, scratch(plan.scratch),
                   plan.geometry)
     return gw
 

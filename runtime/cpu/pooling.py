@@ -11,6 +11,7 @@ from ..ir.scalar import arg
 from . import memory, native, places, pool, window
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
 from .pointwise import Pointwise
+from .rows import contiguous
 from .sized_plans import by_sizes
 from .window_parts import GRAIN, Plan, shares
 
@@ -227,8 +228,8 @@ def max_pool_grad(gy, index, x_shape):
     gx = memory.empty(x_shape, gy.dtype)
     outputs, inputs = math.prod(gy.shape[2:]), math.prod(x_shape[2:])
     grain = max(1, 2 * GRAIN // max(outputs, 1))
-    native.launch(kernel, math.prod(x_shape[:2]), grain, np.ascontiguousarray(gy),
-                  np.ascontiguousarray(index), gx, outputs, inputs)
+    native.launch(kernel, math.prod(x_shape[:2]), grain, contiguous(gy),
+                  contiguous(index), gx, outputs, inputs)
     return gx
 
 

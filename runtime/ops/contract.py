@@ -6,6 +6,7 @@ import numpy as np
 
 from ..autograd import modes
 from ..cpu import gemm
+from ..cpu.rows import contiguous
 from ..dtypes import BOOL, COMPLEX, INT, promote_types
 from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim
@@ -132,8 +133,7 @@ def _linear_samples(make):
 
 
 def _linear(x, w, bias=None):
-    return gemm.linear(
-        x, w, bias if bias is None or bias.flags.c_contiguous else np.ascontiguousarray(bias))
+    return gemm.linear(x, w, None if bias is None else contiguous(bias))
 
 
 linear_op = ProductOp("linear", _linear, _linear_vjp,

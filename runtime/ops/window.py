@@ -56,8 +56,7 @@ def _weight_grad_vjp(c, _y, g, x, *, w_shape, needs, **at):
 
 
 def _conv_forward(x, w, bias=None, *, stride, padding, dilation, groups):
-    return kernels.conv(x, w, None if bias is None else np.ascontiguousarray(bias), stride, padding,
-                        dilation, groups)
+    return kernels.conv(x, w, bias, stride, padding, dilation, groups)
 
 
 def _input_grad_forward(g, w, *, x_shape, stride, padding, dilation, groups):
