@@ -4,10 +4,10 @@ behind.
     python -m tests.interrupts             every line, at its first and at its last turn (some minutes)
     python -m tests.interrupts --every 50  each 50th of them
 
-Left out is what an `__exit__` does before its work: Python code cannot guard against an interrupt
-just then. Left out, too, are the return to the line of a `with` at its end and the lines of a
-`finally` up to its first call: the interpreter looks for interrupts at calls, jumps back and where
-functions begin, so that none comes before that call is done.
+The interpreter looks for interrupts at calls, jumps back and where functions begin. So the return
+to the line of a `with` at its end is left out, and the lines of a `finally` up to its first call,
+as none comes before that call is done. The lines of an `__exit__` up to its first call are left
+out, too: an interrupt may come where it begins, but Python code cannot guard against that one.
 """
 import argparse
 import ast
@@ -65,24 +65,15 @@ class Injector:
     """Raises at one line event of our code, counted from the beginning; or counts them."""
 
     def __init__(self, at=None):
-        # (the frame of an `__exit__` that begins: a finalizer may run before its first line)
-        self.at, self.n, self.turns, self.entering = at, 0, {}, None
+        self.at, self.n, self.turns = at, 0, {}
 
     def __call__(self, frame, event, arg):
-        if frame.f_code.co_name == "__exit__":
-            self.entering = frame
         return self.line if _is_ours(frame.f_code.co_filename) else None
 
     def line(self, frame, event, arg):
         if event == "line":
-            begins = frame is self.entering
-            if begins:
-                self.entering = None
-            if (
-                begins
-                or frame.f_lasti in _ends_of_withs(frame.f_code)
-                or frame.f_lineno in _begins_of_finallys(frame.f_code.co_filename)
-            ):
+            if (frame.f_lasti in _ends_of_withs(frame.f_code)
+                    or frame.f_lineno in _begins_of_ends(frame.f_code.co_filename)):
                 return self.line
             self.n += 1
             if self.at is None:
@@ -107,12 +98,15 @@ def _ends_of_withs(code):
 
 
 @functools.lru_cache(None)
-def _begins_of_finallys(path):
-    """The numbers of the lines of all `finally` of a file, each up to its first call."""
+def _begins_of_ends(path):
+    """The numbers of the lines of all `finally` and `__exit__` of a file, each up to its first
+    call."""
     with open(path) as file:
-        tree = ast.parse(file.read())
+        nodes = list(ast.walk(ast.parse(file.read())))
+    bodies = [n.finalbody for n in nodes if isinstance(n, ast.Try) and n.finalbody]
+    bodies += [n.body for n in nodes if isinstance(n, ast.FunctionDef) and n.name == "__exit__"]
     lines = set()
-    for body in (n.finalbody for n in ast.walk(tree) if isinstance(n, ast.Try) and n.finalbody):
+    for body in bodies:
         calls = [n.lineno for step in body for n in ast.walk(step) if isinstance(n, ast.Call)]
         lines.update(range(body[0].lineno, min(calls, default=body[0].lineno) + 1))
     return frozenset(lines)

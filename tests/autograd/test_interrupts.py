@@ -44,3 +44,20 @@ def test_an_interrupt_of_a_mode_that_begins_or_ends_leaves_the_one_before(monkey
         with pytest.raises(interrupts.Interrupt), mode():
             pass
         assert modes.state.flags == before
+
+
+def test_lines_up_to_the_first_call_of_an_end_are_left_out(tmp_path):
+    """No interrupt that Python code can guard against comes at one of them."""
+    file = tmp_path / "ends.py"
+    file.write_text("class End:\n"
+                    "    def __exit__(self, *error):\n"
+                    "        if self.open:\n"
+                    "            self.close()\n"
+                    "        self.note()\n"
+                    "try:\n"
+                    "    work()\n"
+                    "finally:\n"
+                    "    done = True\n"
+                    "    note()\n"
+                    "    end()\n")
+    assert interrupts._begins_of_ends(str(file)) == {3, 4, 9, 10}
