@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from . import bench, doctor, info, library, run
 
@@ -29,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG
 
 
+Adder = Callable[[str, object, str], argparse.ArgumentParser]     # of a command: name, work, help
+
+
 def parser() -> argparse.ArgumentParser:
     """What the command understands."""
     top = argparse.ArgumentParser(
@@ -46,6 +49,18 @@ def parser() -> argparse.ArgumentParser:
         made.add_argument("model", help="an archive: model.whet")
         return made
 
+    add_looks(of_model)
+    add_compile(of_model)
+    command(
+        "doctor",
+        doctor.doctor,
+        "Say what this machine has, where the cache is, and which versions run.",
+    )
+    return top
+
+
+def add_looks(of_model: Adder) -> None:
+    """The commands that look at a model, or run it."""
     made = of_model(
         "info", info.info, "Say what is in an archive: signature, graph, weights, rewrites."
     )
@@ -72,6 +87,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "-o", "--output", metavar="FILE", help="an .html; a new file where none is given"
     )
+
+
+def add_compile(of_model: Adder) -> None:
+    """The command that makes a library."""
     made = of_model("compile", library.compile, "Make a library of a model, for C.")
     made.add_argument("-o", "--output", metavar="FILE", required=True, help="model.so or model.o")
     made.add_argument(
@@ -84,9 +103,3 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--name", help="what the names in C begin with, at first that of the file")
     made.add_argument("--beside", action="store_true", help="put the weights into a file beside")
     made.add_argument("--threads", type=int, help="the most threads that a launch takes")
-    command(
-        "doctor",
-        doctor.doctor,
-        "Say what this machine has, where the cache is, and which versions run.",
-    )
-    return top

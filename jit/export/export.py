@@ -25,6 +25,16 @@ from .sized_export import Sized
 from .sized_graph import SizedGraph
 
 
+def _wrapped(fn: Any) -> Callable[..., Any]:
+    """What is exported of a function, of a module or of what was traced."""
+    if isinstance(fn, Entry):
+        fn = fn.fn
+    if not callable(fn):
+        raise TypeError(f"export(): expected a function or a module, got {type(fn).__name__}")
+    made: Callable[..., Any] = fn
+    return made
+
+
 def export(
     fn: Callable[..., Any],
     /,
@@ -61,11 +71,7 @@ def export(
 
     `rewrites` names what may change bits: see `whet.jit.trace`. What constants alone make is
     computed beforehand in any case, which changes none."""
-    if isinstance(fn, Entry):
-        fn = fn.fn
-    if not callable(fn):
-        raise TypeError(f"export(): expected a function or a module, got {type(fn).__name__}")
-    names = checked(rewrites)
+    fn, names = _wrapped(fn), checked(rewrites)
     recording = Attempts(fn, names, args, kwargs)
     run, told = recording.first()
     dims = declared(dynamic, run.input_names, run.given)

@@ -106,52 +106,68 @@ def _methods(table):
     return C.addressof(made)
 
 
+# kinds of members: Py_T_OBJECT, Py_T_LONGLONG, Py_T_PYSSIZET
+OBJECT, I64, SIZE = 6, 17, 19
+
+
+def _tensor_members(T):
+    """name -> (kind, offset, is it read alone?) of a tensor's fields."""
+    return dict(_array=(OBJECT, T["array"], 0),
+                _node=(OBJECT, T["node"], 0),
+                _grad=(OBJECT, T["grad"], 0),
+                _cell=(OBJECT, T["cell"], 0),
+                _base=(OBJECT, T["base"], 0),
+                _extra=(OBJECT, T["extra"], 0),
+                _hist=(I64, T["hist"], 0),
+                _rg=(I64, T["rg"], 0),
+                __dictoffset__=(SIZE, T["dict"], 1),
+                __weaklistoffset__=(SIZE, T["weak"], 1))
+
+
+def _cell_members(K):
+    """The same of a cell's."""
+    return dict(v=(I64, K["v"], 0),
+                h=(I64, K["h"], 0),
+                writer=(OBJECT, K["writer"], 0),
+                shown=(I64, K["shown"], 0),
+                aside=(OBJECT, K["aside"], 0))
+
+
+def _node_members(L, N):
+    """The same of a node's."""
+    return dict(op=(OBJECT, N["op"], 1),
+                attrs=(OBJECT, N["attrs"], 1),
+                seq=(I64, N["seq"], 0),
+                nin=(I64, N["nin"], 1),
+                pre_hooks=(OBJECT, N["pre_hooks"], 0),
+                post_hooks=(OBJECT, N["post_hooks"], 0),
+                trace=(OBJECT, N["trace"], 0),
+                released_=(I64, N["released"], 0),
+                out_array=(OBJECT, N["out_array"], 0),
+                out_cell=(OBJECT, N["out_cell"], 0),
+                out_version=(I64, N["out_version"], 0),
+                __weaklistoffset__=(SIZE, N["weak"], 1),
+                **{f"edge{i}": (OBJECT, N["edges"] + 8 * i, 0) for i in range(L.MAX_IN)},
+                **{f"saved{i}": (OBJECT, N["saved"] + 8 * i, 0) for i in range(L.MAX_IN)},
+                **{f"version{i}": (I64, N["versions"] + 8 * i, 0) for i in range(L.MAX_IN)})
+
+
 def _types(L, at):
-    obj, i64, size = 6, 17, 19                          # Py_T_OBJECT, Py_T_LONGLONG, Py_T_PYSSIZET
     # Py_tp_dealloc, _setattro, _traverse, _members
     free, give, see, mem = 52, 69, 71, 72
     nb = dict(add=7, subtract=36, multiply=29, true_divide=37, matrix_multiply=75, negative=30,
               absolute=6)
     T, K, N = L.T, L.C, L.N
-    tensor = dict(_array=(obj, T["array"], 0),
-                  _node=(obj, T["node"], 0),
-                  _grad=(obj, T["grad"], 0),
-                  _cell=(obj, T["cell"], 0),
-                  _base=(obj, T["base"], 0),
-                  _extra=(obj, T["extra"], 0),
-                  _hist=(i64, T["hist"], 0),
-                  _rg=(i64, T["rg"], 0),
-                  __dictoffset__=(size, T["dict"], 1),
-                  __weaklistoffset__=(size, T["weak"], 1))
-    cell = dict(v=(i64, K["v"], 0),
-                h=(i64, K["h"], 0),
-                writer=(obj, K["writer"], 0),
-                shown=(i64, K["shown"], 0),
-                aside=(obj, K["aside"], 0))
-    node = dict(op=(obj, N["op"], 1),
-                attrs=(obj, N["attrs"], 1),
-                seq=(i64, N["seq"], 0),
-                nin=(i64, N["nin"], 1),
-                pre_hooks=(obj, N["pre_hooks"], 0),
-                post_hooks=(obj, N["post_hooks"], 0),
-                trace=(obj, N["trace"], 0),
-                released_=(i64, N["released"], 0),
-                out_array=(obj, N["out_array"], 0),
-                out_cell=(obj, N["out_cell"], 0),
-                out_version=(i64, N["out_version"], 0),
-                __weaklistoffset__=(size, N["weak"], 1),
-                **{f"edge{i}": (obj, N["edges"] + 8 * i, 0) for i in range(L.MAX_IN)},
-                **{f"saved{i}": (obj, N["saved"] + 8 * i, 0) for i in range(L.MAX_IN)},
-                **{f"version{i}": (i64, N["versions"] + 8 * i, 0) for i in range(L.MAX_IN)})
     slots = [(nb[n], at[f"nb_{n}"]) for n in L.SLOTS]
     base = native.make_type("whet.tensor.Tensor", T["size"], [
-        (free, at["tensor_dealloc"]), (see, at["tensor_traverse"]), (mem, _members(tensor)),
+        (free, at["tensor_dealloc"]), (see, at["tensor_traverse"]),
+        (mem, _members(_tensor_members(T))),
         (give, at["tensor_setattr"]), (73, _dict_getset()), (5, at["subscript"]), *slots],
         native.COLLECTED)
     cells = native.make_type("whet.Cell", K["size"],
-                             [(free, at["cell_dealloc"]), (mem, _members(cell))])
+                             [(free, at["cell_dealloc"]), (mem, _members(_cell_members(K)))])
     nodes = native.make_type("whet.NativeNode", N["size"], [
-        (free, at["node_dealloc"]), (mem, _members(node)),
+        (free, at["node_dealloc"]), (mem, _members(_node_members(L, N))),
         (73, _getset(b"edges", at["node_edges"])),
         (64,
          _methods({"saved_inputs": (at["node_saved_inputs"], native.METH_NOARGS),

@@ -97,14 +97,19 @@ class Optimizer:
             raise TypeError(
                 "optimizer parameters need to be organized in ordered collections, but the "
                 "ordering of tensors in sets will change between runs. Please use a list instead.")
-        params = list(params)
-        named = [isinstance(p, tuple) for p in params]
-        if any(named) and not all(named):
-            raise ValueError(
-                "all optimizer params should be with/without names. Some param names are missing")
-        if any(named):
-            param_group["param_names"] = [name for name, _ in params]
-            params = [p for _, p in params]
+        params = _without_names(list(params), param_group)
+        self._check_params(params, "param_names" in param_group)
+        param_group["params"] = params
+        for name, value in self.defaults.items():
+            if value is required and name not in param_group:
+                raise ValueError(
+                    "parameter group didn't specify a value of required optimization parameter "
+                    f"{name}")
+            param_group.setdefault(name, value)
+        self.param_groups.append(param_group)
+
+    def _check_params(self, params, with_names):
+        """An error where these cannot be a group beside those that are there."""
         for p in params:
             if not isinstance(p, Tensor):
                 raise TypeError(
@@ -118,20 +123,12 @@ class Optimizer:
                 id(p) for group in self.param_groups for p in group["params"])):
             raise ValueError("some parameters appear in more than one parameter group")
         if (self.param_groups
-                and ("param_names" in param_group) != ("param_names" in self.param_groups[0])):
+                and with_names != ("param_names" in self.param_groups[0])):
             raise ValueError(
                 "all optimizer param groups should be with/without names. cannot add param group "
-                "with names to the optimizer" if "param_names" in param_group else
+                "with names to the optimizer" if with_names else
                 "all optimizer param groups should be with/without names. cannot add param group "
                 "without names to the optimizer")
-        param_group["params"] = params
-        for name, value in self.defaults.items():
-            if value is required and name not in param_group:
-                raise ValueError(
-                    "parameter group didn't specify a value of required optimization parameter "
-                    f"{name}")
-            param_group.setdefault(name, value)
-        self.param_groups.append(param_group)
 
     def zero_grad(self, set_to_none=True):
         """Drop (or zero) the gradients of all parameters."""
@@ -305,3 +302,15 @@ def check(condition, name, value):
     """Raise as every optimizer does for an option out of range."""
     if not condition:
         raise ValueError(f"Invalid {name}: {value}")
+
+
+def _without_names(params, group):
+    """The parameters alone; names that come with them go into the group."""
+    named = [isinstance(p, tuple) for p in params]
+    if any(named) and not all(named):
+        raise ValueError(
+            "all optimizer params should be with/without names. Some param names are missing")
+    if any(named):
+        group["param_names"] = [name for name, _ in params]
+        params = [p for _, p in params]
+    return params
