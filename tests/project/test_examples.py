@@ -1,6 +1,8 @@
 """Small versions of well-known programs, only their imports changed: they learn, and traced they
 give eager's bits."""
+import importlib
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -329,3 +331,34 @@ def test_a_language_model_goes_on():
     model = GPT()
     text = model.generate(torch.tensor([[0, 5, 10]]), 9, top_k=2)
     assert text.shape == (1, 12) and bool(((text >= 0) & (text < 12)).all())
+
+
+# the programs in examples/, and what makes them short
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+SHORT = {
+    "cartpole": {"episodes": 4}, "char_gpt": {"steps": 4}, "dcgan_digits": {"epochs": 1},
+    "diffusion_points": {"epochs": 2}, "gaussian_process": {"steps": 5},
+    "hogwild_digits": {"epochs": 1, "processes": 1}, "maml_sines": {"steps": 5},
+    "matrix_factorisation": {"epochs": 1}, "neural_ode": {"steps": 5},
+    "physics_informed": {"steps": 5}, "residual_digits": {"epochs": 1},
+    "siamese_digits": {"epochs": 1}, "sine_waves": {"steps": 1}, "super_resolution": {"epochs": 1},
+    "vae_digits": {"epochs": 1}, "word_language_model": {"epochs": 1}}
+OTHERS = {"command", "digits"}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_an_example_runs_and_is_traced_to_the_bit(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    if name == "super_resolution":
+        pytest.importorskip("PIL")
+    if name == "word_language_model":
+        # as many words as take a few seconds
+        few = torch.datasets.docstrings(["json.decoder", "textwrap"])
+        monkeypatch.setattr("whet.datasets.text.docstrings", lambda: few)
+    main = importlib.import_module(name).main
+    eager, traced = main(**SHORT[name]), main(**SHORT[name], trace=True)
+    assert all(map(math.isfinite, eager[0])) and eager == traced
+
+
+def test_every_example_is_tried():
+    assert {p.stem for p in EXAMPLES.glob("*.py")} - OTHERS == SHORT.keys()
