@@ -536,6 +536,15 @@ def bring_part(part, dtype):
         native.export(name, place)
 
 
+def _bring_named(name):
+    """Bring the part that has a function of this name."""
+    dtype, function = name.removeprefix(kernels.PREFIX).split(".")
+    bring_part("tiles" if function.startswith("tile") else function, dtype)
+
+
+native.provide(kernels.PREFIX, _bring_named)
+
+
 def _page_apart(stride):
     return stride and stride % 4096 == 0
 

@@ -40,6 +40,7 @@ on_compile: list = []
 sources: dict | None = None
 # addresses that code may name and the process does not export
 _exports: dict = {}
+_providers: dict = {}            # the beginning of a name -> what exports it
 _spent = threading.local()               # seconds
 _lock = threading.RLock()
 # what is called with the arguments of each launch, while somebody records them
@@ -155,6 +156,12 @@ def by_address():
 def export(name, address):
     """Let code compiled from now on name this address: `@name = external global i8`."""
     _exports[name] = address
+
+
+def provide(prefix, bring):
+    """Let `bring(name)` export a name that begins so, where code that is loaded has it: code of
+    several kernels names what each of them needs, and a process may want one of them alone."""
+    _providers[prefix] = bring
 
 
 def _obtain(keys, write, opt=2):
@@ -302,6 +309,9 @@ def _support():
 def _resolve(name):
     """The address of a name that code uses: ours, CPython's or libc's."""
     from whet.passes.lower_llvm import compile
+    for prefix, bring in _providers.items():
+        if name not in _exports and name.startswith(prefix):
+            bring(name)
     if name in _exports:
         return _exports[name]
     if name in compile.SUPPORT_NAMES:

@@ -433,6 +433,23 @@ def test_another_target_is_another_cache(run, start):
     assert "WHET_CPU=z80" in err
 
 
+TOGETHER = """
+from functools import partial
+from whet.cpu import gemm
+from whet.passes.lower_llvm.products import gemm as products
+for part in products.parts("f32", "rows", "rows"):
+    gemm.bring_part(*part)
+product = partial(products.gemm, dtype="f32", a_mode="rows", b_mode="rows", dst="f32",
+                  epilogue=None)
+native.kernels([("product", product), ("store/7", lambda m, symbol: emit(m, symbol, 7))])
+"""
+
+
+def test_a_kernel_that_was_compiled_with_a_product_is_found_where_there_is_none(run):
+    run(TOGETHER)
+    run("from whet.cpu import gemm\ncheck(7)")
+
+
 def test_threads_and_forked_children_compile_and_store(run):
     run("""
 crowd = [threading.Thread(target=check, args=(a, a + 1)) for a in range(6)]

@@ -34,6 +34,7 @@ from ..elements import pointwise
 from . import pack
 from .pack import LLVM, WIDE, narrow, size
 
+PREFIX = "whet.gemm."                    # of the names of functions that kernels share
 KC = 256
 # rows of A that stay in the second-level cache, 256 columns of them; a multiple of all tile heights
 MC = 336
@@ -200,7 +201,7 @@ def parts(dtype: str, a_mode: str, b_mode: str) -> list[tuple[str, str]]:
 def part_names(part: str, dtype: str) -> list[str]:
     """The functions of a part."""
     return ([tile_name(dtype, r, v)
-             for r, v in tile_shapes(dtype)] if part == "tiles" else [f"whet.gemm.{dtype}.{part}"])
+             for r, v in tile_shapes(dtype)] if part == "tiles" else [f"{PREFIX}{dtype}.{part}"])
 
 
 def emit_part(mod: Module, part: str, dtype: str) -> None:
@@ -230,7 +231,7 @@ def tile_shapes(dtype: str) -> list[tuple[int, int]]:
 
 
 def tile_name(dtype: str, rows: int, vectors: int) -> str:
-    return f"whet.gemm.{dtype}.tile{rows}x{vectors}"
+    return f"{PREFIX}{dtype}.tile{rows}x{vectors}"
 
 
 _TILE = [("ptr", "a"), ("i64", "a_m"), ("i64", "a_k"), ("ptr", "b"), ("i64", "b_k"), ("i64", "k"),
