@@ -3,7 +3,8 @@ they do.
 
 Bytes are those of operands and results, elements that lie in one place (an expanded view) counted
 once; a view moves nothing, a kernel of fused nodes only what it reads and gives. Operations are
-counted as the ops are defined: every function of an expression is one.
+counted as the ops are defined: every function of an expression is one. Of
+recurrent layers they are those of their products.
 """
 from __future__ import annotations
 
@@ -55,6 +56,10 @@ def of_op(op: Op, made: Type, ins: list[Type | None]) -> int:
         return 2 * reads[0].size * math.prod(made.shape[1:])
     if op.family == "rows":
         return _of_rows(op, made, reads[0])
+    if op.family == "recurrent":
+        steps, sequences = reads[0].shape[:2]
+        return 2 * steps * sequences * sum(t.size for t, at in zip(ins, op.rows_at)
+                                           if t is not None and at is None and len(t.shape) == 2)
     if op.family in ("reduce", "scan", "window"):
         return max([t.size for t in reads], default=0)
     return 0

@@ -38,6 +38,7 @@ class Op(Protocol):
     forward: Callable[..., Any]
     write: Callable[..., Any] | None
     fills: Callable[..., Any] | None
+    rows_at: tuple[int | None, ...]      # of a recurrent op: where operands go over sequences
     reach: Callable[..., tuple[int, int]] | None
     moves: Callable[..., list[tuple[Any, Any]]] | None
     picks: Callable[..., tuple[int, bool, bool] | None] | None

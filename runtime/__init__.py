@@ -74,6 +74,7 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "profiler": ".profiler", "models": ".models",
          "datasets": ".datasets", "version": ".version", "xpu": ".absent", "mps": ".absent"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
+         "summary": "model_summary",
          "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
          "set_printoptions": "formatting", "vmap": "func", "compile": "compiler",
          "_assert": "compiler", "autocast": "amp",

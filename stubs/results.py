@@ -31,6 +31,7 @@ RESULTS = {
     "unpack_dual": "UnpackedDualTensor",
     "Function.jvp": "Any",
     "biject_to": "Transform",
+    "summary": "Any",
     "transform_to": "Transform",
     # whole numbers, truth values, text, nothing
     **_each(
@@ -56,7 +57,7 @@ RESULTS = {
         remove_parametrizations_ set_extra_state Tensor.backward initialize_parameters ModuleDict.update ParameterDict.update
         transfer_parametrizations_and_params Function.__init__ save_for_backward mark_dirty share_memory""",
     ),
-    **_each("str", "extra_repr get_float32_matmul_precision get_device_name Node.name"),
+    **_each("str", "Module.show extra_repr get_float32_matmul_precision get_device_name Node.name"),
     **_each("dtype", "get_default_dtype promote_types result_type get_autocast_dtype to_real to_complex"),
     **_each("device", "get_default_device"),
     **_each("Size", "broadcast_shapes forward_shape inverse_shape"),

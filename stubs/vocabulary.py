@@ -44,7 +44,7 @@ _BY_TYPE = {
         add_zero_attn
         size_average src_is_causal tgt_is_causal unbiased use_reentrant validate_args""",
     "str": """
-        adjust_lr_fn
+        path adjust_lr_fn
         anneal_strategy approximate compute_mode device_type driver equation filename indexing interpolation
         line_search_fn name nonlinearity padding_mode precision prefix reason rounding_mode strategy
         tensor_name""",

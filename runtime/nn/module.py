@@ -500,6 +500,11 @@ class Module(Stateful):
     def _get_name(self):
         return type(self).__name__
 
+    def show(self, *args, path=None, **kwargs):
+        """Write a page with the graph of a call with these arguments; gives the path, of a new file
+        where none is given. See `whet.export`, which makes the graph."""
+        return whet.export(self, *args, **kwargs).show(path)
+
     def extra_repr(self):
         """What stands between the parentheses when the module is printed."""
         return ""

@@ -3,6 +3,7 @@ from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
+from whet.nn.module import Module
 from whet.return_types import Histogram, HistogramDD, aminmax_result, frexp_result, geqrf_result, kthvalue_result, max_result, median_result, mode_result, nanmedian_result, qr_result, slogdet_result, sort_result, svd_of_old_result, topk_result, triangular_solve_result, unique_all_result, unique_counts_result, unique_inverse_result
 from whet.types import Device, Dims, Ints, Layout, MemoryFormat, Number, Scalar, Shape
 from whet.random import Generator as Generator
@@ -719,6 +720,7 @@ def subtract(input: Tensor, other: Scalar, *, alpha: Number = 1, out: Tensor | N
 def subtract_(self: Tensor, other: Scalar, *, alpha: Number = 1) -> Tensor: """`sub`, in place."""
 def sum(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, axis: Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor: """The sum of all elements, or along dimensions. Sums of integers are int64."""
 def sum_to_size(self: Tensor, *size: Ints) -> Tensor: """Sum over broadcast dimensions so that the result has the given size."""
+def summary(model: Module, *args: Any, **kwargs: Any) -> Any: ...
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> svd_of_old_result: """U, S, V (not its transpose), as the older function gives them."""
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
