@@ -307,12 +307,13 @@ class _Graph:
                 stack += map(int, self.maker[n].refs())
 
     def allows(self, choice: Choice) -> bool:
-        """May that be done here too?"""
+        """May that be done here too? The nodes may be others than those that it was made for."""
         again, sources, dropped = choice
         return (
             dropped == tuple(n for n in self.droppable if n in again)
             and all(self.computing(n) < NEVER for n in again)
             and all(self.keeping(n) < NEVER for n in sources)
+            and all(x in again or x in sources for n in again for x in self.maker[n].refs())
         )
 
 

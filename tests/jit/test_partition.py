@@ -310,3 +310,22 @@ def test_reductions_wait_for_pointwise_nodes():
     order = [n.op.name for n in later(Listing(nodes, g.roots(), g.types, set())).nodes]
     assert ([n.op.name for n in nodes] == ["mul", "sum", "mul", "sub", "add"]
             and order == ["mul", "mul", "sub", "sum", "add"])
+
+
+def test_a_choice_for_other_nodes_is_not_taken():
+    """A layer changes its class: the nodes are others, some under the same numbers."""
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Dropout(0.5),
+                        nn.Linear(4, 4))
+    opt = whet.optim.Adam(net.parameters(), lr=0.01)
+    schedule = whet.optim.lr_scheduler.StepLR(opt, 3, 0.5)
+
+    @jit.trace
+    def step(x):
+        y = x * 1.0 + opt.param_groups[0]["lr"]
+        schedule.step()
+        return net(y[None].expand(2, 4))[0]
+    for k in range(6):
+        if k == 3:
+            net[0].__class__ = type("Shifted", (nn.Linear,), {"forward": lambda self, v: v - 1})
+        step(whet.ones(4)).sum().backward()
+    assert step.explain(data=True)["calls"]["replayed"]
