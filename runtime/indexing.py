@@ -23,14 +23,15 @@ def whole(x):
     return x.__whet_whole__() if hasattr(x, "__whet_whole__") else operator.index(x)
 
 
-def as_int(x, op, argument, position=None):
-    """An integer from a number that is one (also a NumPy integer or a tensor of one element)."""
+def as_int(x, op, argument, position=None, index=operator.index):
+    """An integer from a number that is one (also a NumPy integer or a tensor of one element).
+    `index`: `whole`, where it is a size or a part of an index."""
     if type(x) is int:
         return x
     try:
         if isinstance(x, bool | np.bool_):
             raise TypeError
-        return operator.index(x)
+        return index(x)
     except TypeError:
         where = "" if position is None else f" (position {position})"
         raise TypeError(

@@ -16,6 +16,7 @@ runs on the real operands with everything stopped that eager would not have done
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,19 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 
+def counting_nodes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """It goes by how many nodes a recorder had before: none may come before these."""
+    @functools.wraps(function)
+    def counted(rec: Recorder, *args: Any) -> Any:
+        rec.in_control_flow += 1
+        try:
+            return function(rec, *args)
+        finally:
+            rec.in_control_flow -= 1
+    return counted
+
+
+@counting_nodes
 def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
          operands: Sequence[Any]) -> Any:
     """A cond under a recorder."""
@@ -73,6 +87,7 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
     return out
 
 
+@counting_nodes
 def while_loop(rec: Recorder, cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
                carried: tuple[Any, ...]) -> Any:
     """A while_loop under a recorder."""

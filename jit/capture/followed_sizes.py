@@ -16,19 +16,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whet import indexing
 from whet.autograd import modes
-from whet.ir.graph import Ref
+from whet.ir.extent import LEAST
+from whet.ir.graph import OpNode, Ref
 from whet.ops.python import size_of
 from whet.tensor import Size
 
+from ..guards.lengths import length_of, tensor_of_length
+from ..guards.number_paths import of_all
 from ..guards.origin import ours
 from .refused import Refused
-from .varying_numbers import SAFE, Number, live, plain, tensor_behind, value_of
+from .varying_numbers import SAFE, Number, live, plain, tensor_behind, tensor_of, value_of
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.op import Op
     from whet.tensor_base import Base
 
+    from ..guards.number_paths import Path
     from .recorder import Recorder
 
 # where an attribute of a node is such a number: `(name, place in it, ...)` -> the value
@@ -84,6 +88,11 @@ class FollowedSizes:
         self.tensors: dict[Any, Base] = {}
         self.values: set[int] = set()        # those that are made of nothing but sizes
         self.wholes: list[Whole] = []
+        # numbers of the call that sizes may be made of, by their ids, with where they are and how
+        # large; what stands for those known to become sizes; and for those of which some were made
+        self.possible: dict[int, tuple[Path, int]] = {}
+        self.known: dict[Path, Base] = {}
+        self.lengths: dict[Path, Base] = {}
         self.at: dict[int, Found] = {}
         self.lost = False
 
@@ -105,8 +114,51 @@ class FollowedSizes:
         """A size of a value, as a Number."""
         if (n, dim, size) not in self.tensors:
             with modes.no_grad():
-                self.tensors[n, dim, size] = size_of(of=n, dim=dim, value=size)
+                self.tensors[n, dim, size] = size_of(of=n, dim=dim, less=0, value=size)
         return Number(size, self.tensors[n, dim, size], rec, SAFE)
+
+    def length(self, rec: Recorder, path: Path, length: Base) -> Number:
+        """The number that the size of a tensor stands for."""
+        t = tensor_of(length_of(length))
+        self.known[path], self.possible[id(t)] = length, (path, length_of(length))
+        rec.reach(t)
+        return Number(length_of(length), t, rec, SAFE)
+
+    def become_sizes(self, rec: Recorder, n: int) -> bool:
+        """A value, which is a number, becomes a size: let those that it is made of be given as
+        sizes. False where one of them cannot be."""
+        makers = {o: node for node in rec.nodes for o in node.outs}
+        found, todo = {int(n)}, [int(n)]
+        while todo:
+            if (node := makers.get(todo.pop())) is not None:
+                new = {int(x) for x in node.refs()} - found
+                found |= new
+                todo += new
+        given = {x: rec.outside[x] for x in found if x in rec.outside}
+        sources = {x for x in found if is_source(makers.get(x))}
+        if (rec.in_control_flow or rec.trying is not None
+                or not all(id(t) in self.possible for t in given.values())
+                or not given.keys() | self.values >= sources):
+            return False
+        for x, t in given.items():
+            self.give_as_size(rec, x, t)
+        for node in rec.nodes:
+            if isinstance(node, OpNode):
+                self.made(node.op, node.ins, node.outs)
+        return n in self.values
+
+    def give_as_size(self, rec: Recorder, n: int, t: Base) -> None:
+        """A value, which is a number of the call, is the size of a tensor."""
+        path, _ = self.possible[id(t)]
+        if path not in self.known:
+            alike = {p: x for p, x in self.possible.values() if of_all(p) == of_all(path)}
+            self.lengths |= {p: tensor_of_length(x) for p, x in alike.items()}
+            self.known |= self.lengths
+        length = self.known[path]
+        del rec.outside[n]
+        attrs = dict(of=Ref(rec.values.given(length._array)), dim=0, less=LEAST,
+                     value=length_of(length))
+        _begin_with(rec, OpNode(size_of, (), attrs, [n], ""))
 
     def made(self, op: Op, ins: Iterable[Any], outs: Iterable[int]) -> None:
         """Note whether an op makes numbers of nothing but sizes."""
@@ -117,8 +169,9 @@ class FollowedSizes:
     def whole(self, rec: Recorder, number: Number) -> int:
         """A Number on its way to an op, as an int; a guard where it is of no sizes."""
         t = tensor_behind(number)
-        n = rec.values.number(t._array) if live(number) else None
-        if type(value_of(number)) is not int or n not in self.values:
+        is_one = live(number) and type(value_of(number)) is int
+        n = Ref(rec.value(t)) if is_one else None
+        if n is None or n not in self.values and not self.become_sizes(rec, n):
             return operator.index(plain(number))
         self.tensors[n] = t
         self.wholes.append(Whole(value_of(number), int(n), rec))
@@ -153,10 +206,27 @@ class FollowedSizes:
 
     def end(self, rec: Recorder) -> None:
         """The run is over: what came to no op is a guard."""
+        for n, t in list(rec.outside.items()):
+            if id(t) in self.possible and self.possible[id(t)][0] in self.known:
+                self.give_as_size(rec, n, t)
         for w in self.wholes:
             if not w.arrived:
                 self.pin(rec, w.n)
         self.tensors, self.wholes = {}, []
+
+
+def _begin_with(rec: Recorder, node: Node) -> None:
+    """Have a node come before all that a run came to."""
+    rec.nodes.insert(0, node)
+    rec.let_go.since = {i: n + 1 for i, n in rec.let_go.since.items()}
+    rec.lull.at += 1
+    for c in rec.acts:
+        c.after += 1
+
+
+def is_source(node: Node | None) -> bool:
+    """Is what a node makes made of nothing?"""
+    return node is None or not node.refs()
 
 
 def _plain(x: Any, place: tuple[Any, ...], found: Found) -> Any:

@@ -105,6 +105,7 @@ class Recorder(Writes):
         self.cells: list[Cell] = []
         # the op that runs, its operands and attributes, until its results are noted
         self.running: tuple[Op, tuple[Any, ...], Attrs] | None = None
+        self.in_control_flow = 0             # how deep: which nodes are its own is noted
         # objects of ours whose attributes were read, of those that the World does not watch
         self.settings: list[Any] = []
         # what was done outside of Python's state: see outside_calls.py
@@ -150,6 +151,10 @@ class Recorder(Writes):
         self.outside[n] = tensor
         self.originals.meet(n)
         return n
+
+    def reach(self, t: Base) -> None:
+        """A tensor was there before."""
+        self.reachable[id(t._array)], self.anchors[id(t._array)] = t, t._array
 
     def unreach(self, a: Array) -> None:
         """The array of a tensor from outside is going to be freed."""

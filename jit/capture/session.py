@@ -129,7 +129,7 @@ class Session:
         if world.entangled(self.leaves, given.boxes):
             search = searched(frozenset())
             world = search.world
-        within = [path for path in given.numbers if len(path) > 1]
+        within = [path for path in (*given.numbers, *given.lengths) if len(path) > 1]
         if within and any(id(x) in world.seen for x in given.boxes):
             self.learned.arguments.fix(within)           # They have another name, too.
             raise Unrecorded
@@ -170,6 +170,8 @@ class Session:
         given, rec = self.call.given, self.rec
         array = functools.partial(rec.numpys.stand_in, given=True) if given.arrays else None
         numbers = {path: Number(t._array.item(), t, rec) for path, t in given.numbers.items()}
+        numbers |= {path: rec.followed.length(rec, path, given.leaves[i])
+                    for path, i in given.lengths.items()}
         self.exchanged = exchanged = Exchanged(numbers, array)
         self.run.tuples, self.run.written = exchanged.tuples, exchanged.written
         if numbers or array:

@@ -14,6 +14,8 @@ from ..capture.refused import Wrong
 from ..capture.session import Session, Unrecorded
 from ..effects.lay_state import Left
 from ..guards import sizes
+from ..guards.lengths import is_one, key_with_lengths
+from ..guards.number_paths import of_all
 from ..guards.outside_state import Search
 from ..policy import timing
 from ..policy.account import TIMED, Policy
@@ -120,6 +122,7 @@ class FirstRecording(Session):
             or not model.leads
             or paths
             or given.numbers
+            or given.lengths
             or self.call.key in self.recordings.watched
         ):
             return False
@@ -128,7 +131,7 @@ class FirstRecording(Session):
     def numbers_become_known(self) -> None:
         """Somebody would notice a Number: if some argument is one, the call has another key now."""
         self.learned.fix_numbers()
-        if self.call.given.numbers:
+        if self.call.given.numbers or self.call.given.lengths:
             raise Unrecorded
 
     def arrays_become_known(self) -> None:
@@ -165,10 +168,37 @@ class FirstRecording(Session):
             originals.may_take = self.rec.few_copies
             originals.given_up = self.rec.lull.end
 
+    def exchange_arguments(self) -> None:
+        """Numbers of which sizes are made are given as sizes."""
+        if self.follows_sizes:
+            self.rec.followed.possible.update(
+                (id(t), (path, t._array.item())) for path, t in self.call.given.numbers.items()
+                if is_one(t._array.item()))
+        super().exchange_arguments()
+
+    def numbers_become_sizes(self) -> bool:
+        """Numbers were found to become sizes: the call has another key. False where others in its
+        lists cannot be sizes."""
+        call, given, lengths = self.call, self.call.given, self.rec.followed.lengths
+        numbers, learned = [*given.numbers], self.learned.arguments
+        for path, length in lengths.items():
+            given.become_length(path, length, self.leaves)
+        learned.become_lengths(lengths)
+        self.recordings.ended(call.key)
+        call.key = key_with_lengths(call.key, numbers, lengths)
+        call.kind = self.policy.kind(call.key, given.others)
+        self.model = None
+        self.model_key = key_with_lengths(self.model_key, numbers, lengths, sizes=False)
+        self.recordings.begin(call.key, given.others)
+        return not any(of_all(path) in learned.lengths for path in given.numbers)
+
     def conclude(self, out: Any) -> None:
         """Make the recording, and keep it if numbers that vary were only computed with."""
         self.run_seconds = timing.busy() - self.began
         self.new_kernels = native.compiling_seconds() - self.compiled
+        if self.rec.followed.lengths and not self.numbers_become_sizes():
+            self.became = "set_up"
+            return
         findings = Findings(self, out)
         self.left = findings.left
         if self.rec.originals.are_lost and findings.results.alive:

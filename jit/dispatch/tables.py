@@ -58,7 +58,8 @@ class Tables:
         if native_entry.enter is None:
             return
         with self.lock:
-            index, aside = self.index, set(positions(self.learned.arguments.paths))
+            numbers = self.learned.arguments
+            index, aside = self.index, set(positions(numbers.paths - numbers.lengths))
             if index is None or index.aside != aside:
                 index = self.index = table_index.Index(aside)
                 for other in self.policy.held:

@@ -12,11 +12,12 @@ Numbers = dict[Path, list[float]]
 
 
 class VaryingArguments:
-    """`paths` lead to numbers that vary; those in `fixed` do not: Python went on from them.
-    `branches`: the paths as a tree, None where there are none."""
+    """`paths` lead to numbers that vary, of which `lengths` become sizes; those in `fixed` do not:
+    Python went on from them. `branches`: the paths as a tree, None where there are none."""
 
     def __init__(self) -> None:
         self.paths: set[Path] = set()
+        self.lengths: set[Path] = set()
         self.fixed: set[Path] = set()
         self.seen: list[Numbers] = []        # those of the last calls of new kinds
         self.branches: Branch | None = None
@@ -41,6 +42,11 @@ class VaryingArguments:
         self.fixed.update(map(of_all, paths))
         self.settle()
 
+    def become_lengths(self, paths: Iterable[Path]) -> None:
+        """The numbers at these paths became sizes: they are given as such (see `lengths.py`)."""
+        self.lengths.update(map(of_all, paths))
+        self.settle()
+
     def fix_all(self) -> None:
         """None is taken as it comes."""
         self.paths.clear()
@@ -49,7 +55,7 @@ class VaryingArguments:
     def settle(self) -> None:
         """The paths have changed."""
         self.paths -= self.fixed
-        self.branches = branches(self.paths) if self.paths else None
+        self.branches = branches(self.paths, self.lengths) if self.paths else None
 
 
 def _differ(now: list[float], then: list[float]) -> bool:

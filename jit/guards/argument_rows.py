@@ -26,7 +26,7 @@ def arguments(t: Rows, r: Any, args: Any, kwargs: Any, given: Given, leaves: Lea
     rows = ArgumentRows(t, r, leaves, looks, len(args) + 1)
     if len(leaves.order) > L.MAX_LEAVES:
         raise No
-    rows.given(args, kwargs, given.numbers)
+    rows.given(args, kwargs, given)
     rows.slots()
     rows.all_tensors()
     _hashed(t["known"], r.world.tensors)
@@ -69,17 +69,19 @@ class ArgumentRows:
         kind = L.ANY_FLOAT if type(x) is float else L.ANY_INT
         self.row(kind, i, self.leaves.place[id(leaf)])
 
-    def given(self, args: Any, kwargs: Any, numbers: Any) -> None:
-        """The arguments; `numbers`: those that may be any."""
+    def given(self, args: Any, kwargs: Any, given: Given) -> None:
+        """The arguments; of numbers those that may be any, and those that are sizes, are known."""
         if kwargs:                           # their values are the first parts
             self.todo.append((len(args), kwargs, ()))
         self.todo.extend([(i, x, (i,)) for i, x in enumerate(args)])
         for i, x, path in self.todo:         # it grows meanwhile
             if isinstance(x, Base):
                 self.tensors.append((i, x))
-            elif path in numbers:
-                self.any_number(i, x, numbers[path])
+            elif path in given.numbers:
+                self.any_number(i, x, given.numbers[path])
             else:
+                if path in given.lengths:
+                    self.leaves.lengths[given.lengths[path]] = len(self.t["rows"])
                 self.constant(i, x, path)
 
     def constant(self, i: int, x: Any, path: Path) -> None:

@@ -18,6 +18,7 @@ from whet.cpu import entries
 
 from ..replay.replay import Handed, after_table
 from .argument_rows import arguments, sizes
+from .lengths import length_of
 from .native_entry import L, enter
 from .outside_rows import outside
 from .result_steps import launch
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from ..replay.recording import Recording
     from .signature import Given
 
-SIZES = 11                       # words of a tensor's row before its sizes and strides
+# words of a tensor's row before its sizes and strides, of that of a number before this
+SIZES, VALUE = 11, 3
 
 
 def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
@@ -52,14 +54,14 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     slots = reached[len(given.leaves):]
     numbers = ({id(x) for x in given.numbers.values()}
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
-    t, leaves = Rows(), Leaves(reached, slots, numbers)
+    t, leaves = Rows(), Leaves(reached, slots, numbers, given.lengths.values())
     try:
         described = arguments(t, r, args, kwargs, given, leaves)
         header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.slots),
                       **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
-        handed = Handed(leaves.order, leaves.number, known)
+        handed = Handed(leaves.order, leaves.number, leaves.lengths, known)
         header.update(
             launch(t, r, leaves) or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
     except No:
@@ -83,11 +85,11 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
         r, handed, *t.owned]
 
 
-def resized(ready: Table, r: Recording, looks: Sequence[Any]) -> Table | None:
+def resized(ready: Table, r: Recording, given: Given) -> Table | None:
     """The table of a recording that differs from that of another one in sizes alone: of what is
-    compared only the arguments' sizes are others, and what is done is its own. `looks`: of the
-    arguments' tensors, None for numbers. None where that may not be."""
-    words, owned, at = ready[0].copy(), ready[1], L.H
+    compared only the arguments' sizes are others, and what is done is its own. None where that may
+    not be."""
+    words, owned, at, looks = ready[0].copy(), ready[1], L.H, given.looks
     handed: Handed = owned[1]
     if not r.replay.inputs.are_arguments_like(looks):
         return None
@@ -96,6 +98,8 @@ def resized(ready: Table, r: Recording, looks: Sequence[Any]) -> Table | None:
         if words[row] == L.TENSOR and (k := handed.order[words[row + 3]]) < len(looks):
             words[row + SIZES:row + words[row + 2]] = sizes(looks[k])
         row += words[row + 2]
+    for leaf, row in handed.lengths.items():
+        words[words[at["rows_at"] // 8] // 8 + row + VALUE] = length_of(given.leaves[leaf])
     words[at["count"] // 8] = words[at["until"] // 8] = 0
     if words[at["kind"] // 8] == L.PYTHON:
         finish = after_table(r, handed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from ..capture.varying_numbers import varies
@@ -76,12 +76,12 @@ def numbers_within(named: Iterable[tuple[Any, Any]]) -> dict[Path, list[float]]:
 
 
 class Branch:
-    """What is known of an argument, or of a part of one: is it a number that varies, and in which
-    of its parts are there such?"""
-    __slots__ = ("is_number", "parts")
+    """What is known of an argument, or of a part of one: is it a number that varies, is that one
+    which becomes a size, and in which of its parts are there such?"""
+    __slots__ = ("is_number", "is_length", "parts")
 
     def __init__(self) -> None:
-        self.is_number = False
+        self.is_number = self.is_length = False
         self.parts: dict[Any, Branch] = {}
 
     def part(self, step: Any) -> Branch | None:
@@ -89,14 +89,15 @@ class Branch:
         return self.parts.get(Element if type(step) is Element else step)
 
 
-def branches(paths: Iterable[Path]) -> Branch:
-    """What is known of all arguments, where the numbers at these paths vary."""
+def branches(paths: Iterable[Path], lengths: Collection[Path]) -> Branch:
+    """What is known of all arguments, where the numbers at these paths vary, of which `lengths`
+    become sizes."""
     root = Branch()
     for path in paths:
         branch = root
         for step in path:
             branch = branch.parts.setdefault(step, Branch())
-        branch.is_number = True
+        branch.is_number, branch.is_length = True, path in lengths
     return root
 
 

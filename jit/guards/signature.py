@@ -21,6 +21,7 @@ from ..capture.tensor_sources import DataOf
 from ..capture.varying_numbers import tensor_of, varies
 from ..capture.writes import counters
 from ..report.reasons import Memory, Settings
+from . import lengths
 from .call_settings import CallSettings
 from .immutable_types import PLAIN, one_number
 from .instances import attributes
@@ -40,7 +41,8 @@ class Given:
 
     `looks` says what each leaf was when it was met, None for one that stands for a number: another
     thread may exchange a tensor's memory at any time after."""
-    __slots__ = ("leaves", "looks", "others", "boxes", "numbers", "sizes", "met", "arrays")
+    __slots__ = ("leaves", "looks", "others", "boxes", "numbers", "lengths", "sizes", "met",
+                 "arrays")
 
     def __init__(self, sizes: bool = True, arrays: bool = True) -> None:
         self.sizes = sizes                   # Are sizes among what describes a tensor?
@@ -49,6 +51,8 @@ class Given:
         self.others: list[Any] = []
         self.boxes: list[Any] = []
         self.numbers: dict[Path, Any] = {}   # that vary, as tensors, by where they are
+        # which leaves stand for numbers that become sizes, by where these are
+        self.lengths: dict[Path, int] = {}
         # id of a NumPy array -> it, of those that are inputs as tensors are
         self.arrays: dict[int, Any] | None = {} if arrays else None
         # id of a leaf or a box -> which it is (they are kept alive by being so)
@@ -80,7 +84,7 @@ class Given:
             return self.array(x, self.arrays)
         if t in PLAIN:
             if branch is not None and branch.is_number and varies(x) and len(self.numbers) < MOST:
-                return self.number(path, x)
+                return self.number(path, x, branch.is_length)
             return t, one_number(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
             i = self.box(x) if t is not tuple or x else None         # (the empty tuple is one)
@@ -140,12 +144,30 @@ class Given:
         self.looks.append(seen)
         return seen if self.sizes else apart_from_sizes(seen)
 
-    def number(self, path: Path, x: float) -> tuple[Any, ...]:
-        """A number that varies: a tensor stands for it."""
+    def number(self, path: Path, x: float, is_length: bool) -> tuple[Any, ...]:
+        """A number that varies: a tensor stands for it. (One that becomes a size elsewhere, and is
+        none here, is as it is.)"""
+        if is_length:
+            return (self.length(path, int(x)) if lengths.is_one(x)
+                    else (type(x), one_number(x) if type(x) is float else x))
         t = self.numbers[path] = tensor_of(x)
         self.leaves.append(t)
         self.looks.append(None)
         return type(x), t._array.dtype
+
+    def length(self, path: Path, x: int) -> tuple[Any, ...]:
+        """A number that becomes a size: the size of a tensor stands for it."""
+        self.lengths[path] = len(self.leaves)
+        self.leaves.append(lengths.tensor_of_length(x))
+        self.looks.append(None)
+        return lengths.described(x, self.sizes)
+
+    def become_length(self, path: Path, length: Any, leaves: list[Any]) -> None:
+        """A number that varies was found to become a size: among the leaves, and in a list that
+        begins with them, this stands for it from now on."""
+        t = self.numbers.pop(path)
+        self.lengths[path] = i = next(i for i, x in enumerate(self.leaves) if x is t)
+        self.leaves[i] = leaves[i] = length
 
     def box(self, x: Any) -> int | None:
         """Which of the containers this is; None where it was not met before."""

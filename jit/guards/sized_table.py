@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.extent import Extent, Real, text
+from whet.ir.extent import LEAST, Extent, Real, text
 from whet.passes.lower_llvm.calls import share_out
 from whet.tensor import Tensor
 
@@ -20,7 +20,7 @@ from ..program.own_arrays import Constant
 from ..program.size_code import Uncoded, coded
 from ..program.sized_lists import Segment
 from .native_entry import L
-from .native_table import SIZES
+from .native_table import SIZES, VALUE
 from .table_index import FOREVER, calls, limit
 from .table_rows import Table
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..replay.recording import Recording
 
 
+NUMBER = -1                      # the dimension of what is no tensor but a number
 SOUNDINGS = 4                    # times as many calls as before come until one is eager
 
 
@@ -80,11 +81,12 @@ class SizedTableMaker:
     """Gathers what a table's words are for other sizes. Raises `Uncoded`."""
 
     def __init__(self, ready: Table, r: Recording) -> None:
-        self.words, self.r, self.program = ready[0].copy(), r, r.program
+        self.words, self.handed, self.r, self.program = ready[0].copy(), ready[1][1], r, r.program
         self.sheet: Sheet = r.program.sheet
         self.stores: list[tuple[Any, int, Any]] = []     # expression, address, dtype
         self.numbers = np.zeros(0, np.int64)
-        self.places: dict[int, tuple[int, int]] = {}     # symbol -> argument and dimension
+        # symbol -> argument, and dimension of a tensor
+        self.places: dict[int, tuple[int, int]] = {}
 
     def head(self, name: str) -> int:
         """A word of the header."""
@@ -137,16 +139,24 @@ class SizedTableMaker:
         """The rows of arguments, and where symbols are found."""
         inputs = zip(self.program.outside, self.r.replay.inputs.sources)
         values = {s.index: n for n, s in inputs if type(s) is Argument}
-        row, words = self.head("rows_at") // 8, self.words
+        lengths = {at: leaf for leaf, at in self.handed.lengths.items()}
+        start = row = self.head("rows_at") // 8
+        words, sheet = self.words, self.sheet
         for _ in range(self.head("rows")):
             kind, position, size, leaf, of = (int(w) for w in words[row:row + 5])
-            if kind == L.TENSOR and leaf in values:
+            if row - start in lengths:
+                i, = sheet.leaves[lengths[row - start]]
+                if i >= 0:
+                    self.put(words, row + VALUE, sheet.facts.symbols[i] - LEAST)
+                    if position < self.head("nargs"):
+                        self.places.setdefault(i, (position, NUMBER))
+            elif kind == L.TENSOR and leaf in values:
                 shape, strides = self.layout(values[leaf])
                 for d, pair in enumerate(zip(shape, strides, strict=True)):
                     for k, x in enumerate(pair):
                         self.put(words, row + SIZES + 2 * d + k, x)
                 if position < self.head("nargs") and of == id(Tensor):
-                    for d, i in enumerate(self.sheet.leaves[leaf]):
+                    for d, i in enumerate(sheet.leaves[leaf]):
                         if i >= 0:
                             self.places.setdefault(i, (position, d))
             row += size

@@ -149,7 +149,7 @@ def fits(r: Recording, leaves: Sequence[Any]) -> bool:
     """Could the program of recording `r` be made for tensors of these sizes? Those that were
     equal must be so now (see passes/resized.py)."""
     there = {0: 0, 1: 1}
-    pairs = [(t._array.shape, shape) for t, shape in zip(leaves, r.shapes)]
+    pairs = _shapes(r, leaves)
     inputs = r.replay.inputs
     pairs += [(x.shape, x.shape) for source, x in zip(inputs.sources, inputs.types)
               if not isinstance(source, Argument)]
@@ -161,16 +161,23 @@ def fits(r: Recording, leaves: Sequence[Any]) -> bool:
 def coincide(r: Recording, leaves: Sequence[Any]) -> bool:
     """Are sizes in which a call differs from recording `r` equal to others by chance? Hardly any
     call could be made like a recording of it, as such sizes must be equal again."""
-    shapes = [t._array.shape for t in leaves]
-    if list(map(len, shapes)) != list(map(len, r.shapes)):
+    shapes = _shapes(r, leaves)
+    if any(len(now) != len(before) for now, before in shapes):
         return False
-    pairs = {(a, b) for before, now in zip(r.shapes, shapes) for a, b in zip(before, now)}
+    pairs = {(a, b) for now, before in shapes for a, b in zip(before, now)}
     new = [b for a, b in pairs if a != b]
     inputs = r.replay.inputs
     still = {b for a, b in pairs if a == b}.union(*[
         x.shape for source, x in zip(inputs.sources, inputs.types)
         if not isinstance(source, Argument)])
     return len(set(new)) < len(new) or not still.isdisjoint(new)
+
+
+def _shapes(r: Recording, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """The shapes of the tensors of a call and of recording `r`, in pairs: not of those that stand
+    for numbers, of which sizes may be made that are larger or smaller."""
+    return [(t._array.shape, shape) for i, (t, shape) in enumerate(zip(leaves, r.shapes))
+            if i not in r.lengths]
 
 
 def same_way(r: Recording, program: Program) -> bool:

@@ -1,6 +1,6 @@
 """What the rows of a table are gathered in, and the order in which machine code hands over what a
 recording is given."""
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 ANY = object()
@@ -35,13 +35,15 @@ class Rows:
 class Leaves:
     """What a recording is given, in the order in which machine code hands it over: the tensors,
     then the numbers that may be any. `leaf`: an object -> which of the recording's leaves it is,
-    `place`: where machine code puts it."""
+    `place`: where machine code puts it. Numbers that became sizes are compared: `lengths` are
+    these leaves, with where their rows are."""
 
     def __init__(self, leaves: Sequence[Any], slots: Sequence[Any],
-                 numbers: Collection[int]) -> None:
-        self.slots = slots
+                 numbers: Collection[int], lengths: Iterable[int]) -> None:
+        self.slots, self.lengths = slots, dict.fromkeys(lengths, 0)
         self.number = [id(x) in numbers for x in leaves]
-        self.order = sorted(range(len(leaves)), key=self.number.__getitem__)
-        self.tensors = len(leaves) - len(numbers)
+        handed = [i for i in range(len(leaves)) if i not in self.lengths]
+        self.order = sorted(handed, key=self.number.__getitem__)
+        self.tensors = len(handed) - len(numbers)
         self.leaf = {id(x): i for i, x in enumerate(leaves)}
         self.place = {id(leaves[i]): k for k, i in enumerate(self.order)}

@@ -41,7 +41,7 @@ class TensorGuards:
         self.leaf_arrays = [world.inputs.get(id(t._array)) for t in run.leaves]
         self.boxes = [world.seen.get(id(x)) for x in run.boxes]
         self.may_hold_boxes = bool(world.growing) or any(s.item is not None for s in world.slots)
-        self.leaf_has_grad = [had[id(t)] for t in run.leaves]
+        self.leaf_has_grad = [had.get(id(t), False) for t in run.leaves]
 
     def takes_the_same(self, other: TensorGuards) -> bool:
         """Does another recording take the same numbers and tensors as they come?"""

@@ -16,6 +16,7 @@ from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Draw, Guard, OpNode, Ref
 from whet.ir.outline import Outline, broadcast_shapes, dense
 from whet.ops.pointwise_family import PointwiseOp
+from whet.ops.python import size_of
 from whet.ops.registry import MoveOp
 from whet.passes.fold_constants import constants
 from whet.passes.lower_llvm.scalar import Unsupported
@@ -56,6 +57,7 @@ class SizedTypes:
         self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
         for n in like.outside:
             self.keep(n, self.given(like.arrays[n], other.arrays[n]))
+        self.lengths()
         self.recorded()
         self.added()
         self.compare()
@@ -75,6 +77,13 @@ class SizedTypes:
         if a.strides != b.strides:
             raise Unsized("what it is given has gaps that differ")
         return Outline(shape, a.dtype, a.strides)
+
+    def lengths(self) -> None:
+        """What stands for numbers that became sizes: it is given, though no program reads it."""
+        for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
+            if node.op is size_of and node.attrs["less"]:
+                n, m = node.attrs["of"], other.attrs["of"]
+                self.arrays[n] = self.given(self.like.arrays[n], self.other.arrays[m])
 
     def recorded(self) -> None:
         """What the recorded nodes make."""

@@ -53,7 +53,9 @@ class ToldNumbers:
         """What Python computed."""
         op = node.op
         if op is size_of:
-            return self.arrays[node.attrs["of"]].shape[node.attrs["dim"]]
+            attrs = node.attrs
+            size = self.arrays[attrs["of"]].shape[attrs["dim"]]
+            return size - attrs["less"] if attrs["less"] else size
         assert op is not None
         ins = [self[int(x)] if type(x) is Ref else x for x in node.ins]
         if any(type(x) not in (int, float, bool, Extent, Real) for x in ins):

@@ -64,6 +64,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     r = Recording(session.world, session.run.settings, guards, replay,
                   Recorded(overlaps, found.positions), found.results.returns_a_box)
     r.doubtful, r.unproven, r.shapes = is_doubtful or is_unproven, is_unproven, shapes
+    r.lengths = [*session.call.given.lengths.values()]
     if rec.originals.are_lost:
         r.lull = rec.lull.at
     if back is not None:

@@ -49,8 +49,11 @@ class Family:
                  shapes: Shapes) -> None:
         self.first, self.other = first, other
         self.sheets: list[Sheet] = []
-        inputs = first.replay.inputs
-        before, now = ([n for t in xs for n in t.shape] for xs in (inputs.types, types))
+        inputs, lengths = first.replay.inputs, first.lengths
+        before, now = (
+            [*(n for t in xs for n in t.shape), *(n for i in lengths for n in ys[i])]
+            for xs, ys in ((inputs.types, first.shapes), (types, shapes))
+        )
         if (
             len(before) != len(now)
             or first.backward is not None
@@ -100,6 +103,8 @@ class Family:
         """The symbols' values for arguments of these shapes; None where these differ in something
         else."""
         values: list[Any] = [None] * len(self.sizes)
+        if len(shapes) != len(self.leaves):
+            return None
         for shape, dims in zip(shapes, self.leaves):
             if len(shape) != len(dims):
                 return None

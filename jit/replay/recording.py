@@ -2,6 +2,7 @@
 account of its calls."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,9 @@ class Recording:
         self.returns_a_box = returns_a_box
         self.lock, self.missed = latch(), Misses()
         # Where it stands among others.
-        self.shapes: Any = ()                # of the tensors among the arguments
+        self.shapes: Any = ()                # of the tensors among the arguments,
+        # which of these are numbers that became sizes
+        self.lengths: Sequence[int] = ()
         # recordings of other sizes like this one; False where there are none:
         self.family: Any = None
         self.unsized: Any = None             # why
@@ -119,7 +122,7 @@ class Recording:
         if sheet is not None and sheet.table is not None and n == 1:
             guards, table = sheet.table
             if guards is self.guards:
-                self.ready = native_table.resized(table, self, given.looks)
+                self.ready = native_table.resized(table, self, given)
         if self.ready is None:
             self.ready = native_table.table(self, args, kwargs, given)
             if sheet is not None and self.ready is not None:

@@ -154,22 +154,24 @@ class Replay:
 
 class Handed(NamedTuple):
     """What machine code hands over: which leaf each is, in its order, and which leaves are numbers.
-    `known`: the arrays of tensors from outside, by the tensors' addresses, that it has compared."""
+    It does not hand over `lengths`: numbers that it has compared. `known`: the arrays of tensors
+    from outside, by the tensors' addresses, that it has compared, too."""
 
     order: list[int]
     number: list[bool]
+    lengths: dict[int, int]
     known: dict[int, Any]
 
 
 def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     """A function of what machine code hands over that does the rest of a replay: the result or
     MISSED."""
-    lock, run, (order, number, known) = recording.lock, recording.replay.run, handed
+    lock, run, (order, number, _, known) = recording.lock, recording.replay.run, handed
     arrays_of = recording.replay.inputs.arrays_beside(known)
-    in_order = order == list(range(len(order))) and not any(number)
+    in_order = order == list(range(len(number))) and not any(number)
 
     def arranged(given: tuple[Any, ...]) -> list[Any]:
-        own: list[Any] = [None] * len(given)
+        own: list[Any] = [None] * len(number)
         for i, x in zip(order, given):
             own[i] = tensor_of(x) if number[i] else x
         return own

@@ -18,7 +18,18 @@ from ..effects.tensor_recipes import MadeTensor, MadeView
 from ..guards import result_steps
 from ..guards.immutable_types import PLAIN
 from ..program.launch_lists import LaunchList
-from .names import Names, arguments, differing, is_tensor, line_of, said, slot_name, type_of, varies
+from .names import (
+    Names,
+    arguments,
+    differing,
+    is_length,
+    is_tensor,
+    line_of,
+    said,
+    slot_name,
+    type_of,
+    varies,
+)
 from .unfused import unfused
 
 if TYPE_CHECKING:
@@ -56,7 +67,8 @@ def given(traced: Traced, args: Sequence[Any], kwargs: dict[str, Any] | None = N
 def graphs(traced: Traced, key: Key, r: Recording) -> tuple[Graph, Graph]:
     """The graph that was recorded, and the one that the passes left."""
     names, p = Names(r.world, traced.fn, key), r.program.model
-    paths = [path for path, d in arguments(traced.fn, key) if is_tensor(d) or varies(d)]
+    paths = [path for path, d in arguments(traced.fn, key)
+             if is_tensor(d) or varies(d) or is_length(d)]
     paths += [slot_name(s, names) for s in r.world.slots]
     inputs = [
         Input(n, *source.described(paths, names))

@@ -16,6 +16,7 @@ from whet.ir.graph import Type
 from whet.tensor_base import Base
 
 from ..capture.varying_numbers import DTYPES
+from ..guards import lengths
 from ..guards.immutable_types import PLAIN
 from ..guards.origin import ours, users
 from ..guards.tensor_facts import named
@@ -88,8 +89,15 @@ def varies(d: Any) -> bool:
     return type(d) is tuple and len(d) == 2 and d[0] in DTYPES and d[1] is DTYPES[d[0]]
 
 
+def is_length(d: Any) -> bool:
+    """Is it the description of a number that became a size?"""
+    return type(d) is tuple and len(d) > 1 and d[0] is int and d[1] is lengths.NAME
+
+
 def said(d: Any) -> str:
     """A description in words."""
+    if is_length(d):
+        return str(d[-1])
     if varies(d):
         return f"any {d[0].__name__}"
     if type(d) is int:

@@ -74,10 +74,10 @@ class OfNumbers(Op):
 
 class SizeOf(Op):
     """A size that Python was told, as a number. `of` and `dim` say of which value of a recorded
-    run, and of which of its dimensions; `value` is what it was."""
+    run, and of which of its dimensions; `less` is taken off it; `value` is what that was."""
     total = any_sizes = True
 
-    def forward(self, *, of, dim, value):
+    def forward(self, *, of, dim, less, value):
         """The size."""
         return np.array(value, np.int64)
 

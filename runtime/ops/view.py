@@ -11,7 +11,7 @@ from .. import indexing
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.node import Node
-from ..indexing import as_int, sizes
+from ..indexing import as_int, sizes, whole
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import aligned, all_batched, shifted
@@ -469,7 +469,7 @@ def select(input, dim, index):
     shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    d, i = dims.one(dim, len(shape)), as_int(index, "select", "index", 2)
+    d, i = dims.one(dim, len(shape)), as_int(index, "select", "index", 2, whole)
     if not -shape[d] <= i < shape[d]:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
     return apply(slice_op, (input,), {"index": _at(d, i)})
@@ -483,15 +483,22 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if hasattr(start, "_array") and (start._array.ndim or start._array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, s, n = dims.one(dim, len(shape)), as_int(start, "narrow", "start", 2), as_int(length, "narrow", "length", 3)
+    d, s = dims.one(dim, len(shape)), as_int(start, "narrow", "start", 2, whole)
+    if hasattr(length, "__whet_whole__"):    # a number that a trace follows: it goes into the end
+        end = whole((s if type(s) is int else start) + length)
+        n = int(end) - int(s)
+    else:
+        n = as_int(length, "narrow", "length", 3)
+        end = s + n if type(s) is int else whole(start + n)
     if n < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -shape[d] <= s <= shape[d]:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but got {s})")
-    s += shape[d] if s < 0 else 0
-    if s + n > shape[d]:
+    if s < 0:
+        s, end = s + shape[d], end + shape[d]
+    if end > shape[d]:
         raise RuntimeError(f"start ({s}) + length ({n}) exceeds dimension size ({shape[d]}).")
-    return apply(slice_op, (input,), {"index": _at(d, (s, s + n, 1))})
+    return apply(slice_op, (input,), {"index": _at(d, (s, end, 1))})
 
 
 @function(out=True)

@@ -147,13 +147,24 @@ def _cache():
     return f, lambda i: (whet.ones(2), whet.tensor([i]))
 
 
-@row("a cache that is written to at a position, a number of Python's", refused="")
+@row("a cache that is written to at a position, a number of Python's")
 def _position():
     room = whet.zeros(64, 2)
     def f(x, at):
         room[at] = x
         return room.sum()
     return f, lambda i: (whet.ones(2), i)
+
+
+@row("a cache that is written to, and read up to a position, a number of Python's")
+def _start_pos():
+    keys = whet.zeros(1, 2, 64, 4)
+    def f(x, start_pos):
+        k = x.expand(1, 2, 1, 4)
+        keys[:, :, start_pos:start_pos + 1] = k
+        seen = keys[:, :, :start_pos + 1]
+        return (k @ seen.mT).softmax(-1) @ seen
+    return f, lambda i: (whet.full((4,), 0.1 * i), i)
 
 
 @row("numbers in a list, a tuple or a dict among the arguments, others at each call")

@@ -3,7 +3,8 @@ block's rows and in its list of launches, and writes it there.
 
 A block for many sizes has *code*: a head (`CODE`), for each symbol the argument and the dimension
 that has its value, the values that the words are of now, registers, and steps of four words each:
-an operation, the register of its result, and two more. The first registers are the symbols, others
+an operation, the register of its result, and two more. A dimension below 0 says that the argument
+is a number: the symbol is larger by LEAST_SIZE. The first registers are the symbols, others
 constants. All that is asked of sizes is asked before the first word is written, so that a block is
 of one size at any time. `jit/program/size_code.py` writes the code.
 """
@@ -39,6 +40,7 @@ class Resizing:
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.block, self.args = f.args
+        self.over = f.alloca("i32", 1)
         self.code = self.g.ld(self.block, H["code"])
         self.registers, self.now = self.part("registers_at"), self.part("now_at")
 
@@ -75,11 +77,25 @@ class Resizing:
         f.br("yes")
 
     def size(self, row: Val, tensor: Val) -> Val:
-        """The size of a dimension of an argument, by its row."""
-        f, g = self.f, self.g
+        """The size of a dimension of an argument, or what a number stands for, by its row."""
+        f, dim = self.f, _word(self.f, row, 1)
         x = _word(f, f.bytes_at(self.args, TUPLE_ITEMS), _word(f, row, 0), "ptr")
+        n, = f.if_(f.cmp("slt", dim, 0), lambda: [self.number(x)],
+                   lambda: [self.dimension(x, dim, tensor)])
+        return n
+
+    def number(self, x: Val) -> Val:
+        """The size that a whole number stands for."""
+        f = self.f
+        self.must_not(f.cmp("ne", self.g.type_of(x), _ptr(f, "PyLong_Type")))
+        # (-1 where it does not fit: no size)
+        return f.call("PyLong_AsLongLongAndOverflow", "i64", x, self.over) + LEAST_SIZE
+
+    def dimension(self, x: Val, dim: Val, tensor: Val) -> Val:
+        """The size of a dimension of a tensor."""
+        f, g = self.f, self.g
         self.must_not(f.cmp("ne", g.type_of(x), tensor))
-        a, dim = g.ld(x, T["array"]), _word(f, row, 1)
+        a = g.ld(x, T["array"])
         self.must_not(g.null(a))
         self.must_not(f.cmp("ne", g.type_of(a), _ptr(f, "whet_ndarray")))
         self.must_not(f.cmp("sge", dim, f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")))
