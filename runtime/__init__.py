@@ -72,7 +72,8 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "testing": ".testing", "compiler": ".compiler", "library": ".library", "masked": ".masked",
          "types": ".types", "return_types": ".return_types", "distributed": ".distributed",
          "profiler": ".profiler", "models": ".models",
-         "datasets": ".datasets", "version": ".version", "xpu": ".absent", "mps": ".absent"}
+         "datasets": ".datasets", "train": ".train", "version": ".version",
+         "xpu": ".absent", "mps": ".absent"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "summary": "model_summary",
          "set_num_threads": "cpu.pool", "get_num_threads": "cpu.pool",
