@@ -14,7 +14,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted leaks libraries opinfo export-table onnx-tests clean
+.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted examples leaks libraries opinfo export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -65,6 +65,10 @@ onnx-tests: $(STAMP)
 fuzz-archives: $(STAMP)
 	$(BIN)/python -m tests.fuzz_archives --count $(COUNT)
 	$(BIN)/python -m tests.fuzz_files --count $(COUNT)
+
+# the examples as they stand: what they reach, and the same losses traced
+examples: $(STAMP)
+	$(BIN)/python -m tests.examples $(ONLY)
 
 leaks: $(STAMP)
 	$(BIN)/python -m tests.leaks

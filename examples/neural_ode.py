@@ -1,7 +1,7 @@
 """A neural ordinary differential equation: a perceptron learns the law by which a point moves, from
 a few places where it was.
 
-It follows the whole path within 0.05 (root of the mean square).
+It follows the whole path within 0.2 (root of the mean square).
 
     python examples/neural_ode.py [--steps N] [--trace]
 """

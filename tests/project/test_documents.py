@@ -1,4 +1,5 @@
 """What the documents show is there, and runs."""
+import functools
 import pathlib
 import re
 
@@ -6,7 +7,8 @@ import pytest
 import whet
 
 ROOT = pathlib.Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")], key=str)
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")], key=str)
 # what was there once stays in the changelog
 READ = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -36,6 +38,22 @@ def test_programs_run_in_order(path, tmp_path, monkeypatch):
         pytest.importorskip("onnx")
     whet.manual_seed(0)
     exec(compile(file.read_text(), str(file), "exec"), {"__name__": "document"})
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("docs/from-*.md")), ids=lambda p: p.stem)
+def test_names_in_tables_for_newcomers_are_there(path):
+    names = set(re.findall(r"`(?:import )?(whet(?:\.\w+)+)", path.read_text()))
+    assert len(names) > 5
+    for name in names:
+        functools.reduce(getattr, name.split(".")[1:], whet)
+
+
+def test_names_that_are_said_to_be_understood_are():
+    x = whet.arange(6.0).reshape(2, 3)
+    assert whet.equal(x.sum(axis=0, keepdims=True), x.sum(dim=0, keepdim=True))
+    assert whet.equal(whet.concatenate([x, x], axis=1), whet.cat([x, x], dim=1))
+    slope, value = whet.func.grad_and_value(lambda x: x ** 2)(whet.tensor(3.0))
+    assert (slope.item(), value.item()) == (6.0, 9.0)
 
 
 @pytest.mark.parametrize("path", READ, ids=named(READ))
