@@ -128,7 +128,8 @@ def one_cycle(trace):
     """fast.ai's: OneCycleLR that moves Adam's beta1, too."""
     model = mlp()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-2, total_steps=60)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-2,
+                                                    total_steps=60 * harness.TIMES)
 
     @trace
     def step(x, y):
