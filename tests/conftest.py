@@ -18,6 +18,13 @@ def unlimited(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def faults_are_raised(monkeypatch):
+    """What goes wrong in making a recording is no reason to go on eagerly."""
+    from whet.jit.capture.faults import faults
+    monkeypatch.setattr(faults, "are_raised", True)
+
+
+@pytest.fixture(autouse=True)
 def seeded():
     import whet
     whet.manual_seed(0)

@@ -112,16 +112,18 @@ def shortened(program, wrong):
 
 @contextlib.contextmanager
 def generous():
-    """All recordings are worth while, no call is timed, and nothing is said."""
+    """All recordings are worth while, no call is timed, nothing is said, and errors of the
+    tracer's own are raised."""
+    from whet.jit.capture.faults import faults
     from whet.jit.policy import account, timing
-    kept = account.GRACE, timing.EARLY
-    account.GRACE, timing.EARLY = float("inf"), 10**9
+    kept = account.GRACE, timing.EARLY, faults.are_raised
+    account.GRACE, timing.EARLY, faults.are_raised = float("inf"), 10**9, True
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             yield
     finally:
-        account.GRACE, timing.EARLY = kept
+        account.GRACE, timing.EARLY, faults.are_raised = kept
 
 
 def compared(program, form):

@@ -22,6 +22,7 @@ from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..report.reasons import Large
 from .exchanged import Exchanged
+from .faults import Fault, faults
 from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch
@@ -99,6 +100,10 @@ class Session:
                     self.conclude(out)
             except (Refused, Unwatchable) as e:
                 self.failed(e)
+            except Exception as e:
+                if faults.are_raised:
+                    raise
+                self.failed(Refused(Fault.raised(e)))
             out = self.plain(out)
             self.args, self.kwargs = (), {}
             self.take_back()

@@ -226,3 +226,22 @@ def test_naming_what_was_reached_asks_modules_for_nothing():
             step(whet.ones(2))
     del keeper.module, keeper.draws
     assert asked == []
+
+
+def test_a_fault_of_our_own_leaves_the_result_eagers(monkeypatch):
+    """The run is over: its result and its effects stand, and later calls are eager."""
+    from whet.jit.capture.faults import faults
+    from whet.jit.gradient import backward_program
+    monkeypatch.setattr(faults, "are_raised", False)
+
+    def fails(self, rec, run, saved):
+        raise KeyError(13)
+    monkeypatch.setattr(backward_program.BackwardProgram, "check", fails)
+    f, w = jit.trace(lambda x, w: (x * w).sum()), whet.ones(3, requires_grad=True)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(8):
+            f(whet.ones(3), w).backward()
+    assert w.grad.tolist() == [8.0, 8.0, 8.0]
+    message, = {str(w.message) for w in told}
+    assert "making a recording of it raised KeyError: 13" in message and "report it" in message

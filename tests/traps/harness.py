@@ -29,6 +29,7 @@ import warnings
 import numpy as np
 import whet
 from whet import nn
+from whet.jit.capture.faults import faults
 from whet.jit.policy import account
 
 FILES = (
@@ -42,6 +43,7 @@ FILES = (
     "reviewers_of_python reviewers_of_tensors reviewers_of_models").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
+faults.are_raised = True
 Box = types.SimpleNamespace
 
 
