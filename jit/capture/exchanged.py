@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from whet.tensor import Size
 
-from ..guards.instances import attributes
+from ..guards.instances import attribute, attributes, set_attribute
 from ..guards.number_paths import Element, Path, is_record
 from .put_back import reclaim
 
@@ -102,7 +102,7 @@ class Exchanged:
             held = Held(x, x.__setitem__, x.__getitem__)
             self.within(held, path, [(k, k, y) for k, y in x.items()])
         elif is_record(x):
-            held = Held(x, functools.partial(object.__setattr__, x), functools.partial(getattr, x))
+            held = Held(x, functools.partial(set_attribute, x), functools.partial(attribute, x))
             self.within(held, path, [(k, k, y) for k, y in attributes(x)])
         return x
 

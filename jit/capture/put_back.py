@@ -10,6 +10,7 @@ from typing import Any
 
 from whet.tensor import Size
 
+from ..guards.cpython_layouts import namespace
 from .containers import elements, fill, kind_of, values
 from .varying_numbers import NUMBERS, value_of
 
@@ -70,6 +71,10 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
             if any(x is number for x in held):
                 set.discard(holder, number)
                 set.add(holder, value)
+        elif isinstance(holder, dict) and (of := _class_with(holder)) is not None:
+            for name, x in zip(held, values(holder)):
+                if x is number:
+                    type.__setattr__(of, name, value)
         elif isinstance(holder, dict) and any(k is number for k in held):
             fill(holder, [(settled(k), settled(v)) for k, v in zip(held, values(holder))])
         else:
@@ -99,6 +104,14 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
                          if type(d) is types.MemberDescriptorType]:
                 if getattr(holder, name, None) is number:
                     object.__setattr__(holder, name, value)
+
+
+def _class_with(d: dict[Any, Any]) -> type | None:
+    """The class of which a dict is the namespace: CPython keeps what it finds there in caches, which
+    hold no reference."""
+    if "__module__" not in d or "__doc__" not in d:
+        return None
+    return next((t for t in gc.get_referrers(d) if isinstance(t, type) and namespace(t) is d), None)
 
 
 def _anew(holder: Any, settled: Callable[[Any], Any]) -> Any:

@@ -110,6 +110,10 @@ class Results:
             raise Refused(Returns(f"{thing(type(x))} that was there before"))
         return None
 
+    def was_there(self, x: Any) -> bool:
+        """Was an object there before the run, where a replay finds it as well?"""
+        return id(x) in self.before or id(x) in self.guarded
+
     def make(self, x: Any, kinds: tuple[type[made_objects.Made], ...]) -> Recipe | None:
         """The recipe of an object that each call makes anew, of one of these kinds; None where
         it is of none."""

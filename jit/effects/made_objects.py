@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import types
 from typing import Any
 
 from whet.tensor import Size
@@ -15,9 +16,10 @@ from ..capture.refused import Refused
 from ..capture.tensor_sources import InPython
 from ..capture.varying_numbers import NUMBERS
 from ..guards.immutable_types import PLAIN
-from ..guards.instances import attributes
-from ..guards.origin import HEAP, origin_of_class
+from ..guards.instances import attributes, hidden, set_attribute
+from ..guards.origin import HEAP, origin_of_class, users
 from ..report.reasons import Returns
+from ..report.type_names import full_thing
 from .recipes import Making, Recipe, Runs, same_constant
 
 
@@ -225,22 +227,27 @@ class MadeSet(Made):
         return self.type is other.type and same_constant(self.order, other.order)
 
 
-class MadeDataclass(Made):
-    """An instance of a dataclass, made without its `__init__`. `entries`: what it holds as a
-    dict, if it is a kind of one."""
+class MadeObject(Made):
+    """An instance of a class of the user's, or of a dataclass, made without its `__init__`.
+    `entries`: what it holds as a dict, if it is a kind of one."""
     __slots__ = ("type", "own", "fields", "entries")
 
     @staticmethod
     def takes(x: Any) -> bool:
-        if not dataclasses.is_dataclass(x) or isinstance(x, type):
+        t = type(x)
+        if isinstance(x, type) or not (
+                t is types.SimpleNamespace or dataclasses.is_dataclass(x) or users(t)):
             return False
-        own = kind_of(x) if isinstance(x, dict) else object
-        return all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in type(x).__mro__) \
+        own = _made_by(x)
+        return all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in t.__mro__) \
+            and (own is not object or hidden(t) is None) \
             and all(type(k) in PLAIN for k in (elements(x) if isinstance(x, dict) else ()))
 
     def describe(self, x: Any, results: Any) -> None:
         held = list(zip(elements(x), values(x))) if isinstance(x, dict) else []
-        self.type, self.own = type(x), kind_of(x) if isinstance(x, dict) else object
+        self.type, self.own = type(x), _made_by(x)
+        if users(self.type) and not results.was_there(self.type):
+            raise Refused(Returns(f"{full_thing(self.type)}, a class that it made"))
         self.fields = [(name, results.describe(y)) for name, y in attributes(x)]
         self.entries = [(k, results.describe(y)) for k, y in held]
 
@@ -248,18 +255,25 @@ class MadeDataclass(Made):
         own: Any = self.own
         x = making.made[self] = own.__new__(self.type)
         for name, y in self.fields:
-            object.__setattr__(x, name, y.build(making))
+            set_attribute(x, name, y.build(making))
         for k, y in self.entries:
             own.__setitem__(x, k, y.build(making))
         return x
 
-    def same(self, other: MadeDataclass, runs: Runs) -> bool:
+    def same(self, other: MadeObject, runs: Runs) -> bool:
         return (self.type is other.type and self.own is other.own
                 and _same_entries(self.fields, other.fields, runs)
                 and _same_entries(self.entries, other.entries, runs))
 
     def parts(self) -> list[Recipe]:
         return [y for _, y in (*self.fields, *self.entries)]
+
+
+def _made_by(x: Any) -> Any:
+    """The class of C whose `__new__` makes such an object."""
+    if type(x) is types.SimpleNamespace:
+        return types.SimpleNamespace
+    return kind_of(x) if isinstance(x, dict) else object
 
 
 def _is_ours(t: type) -> bool:
@@ -276,4 +290,4 @@ def _same_entries(a: Any, b: Any, runs: Runs) -> bool:
 # What immutable things are made anew for the sake of numbers in them, though they might have been
 # there before.
 ANEW: tuple[type[Made], ...] = MadeSlice, MadeShape
-KINDS: tuple[type[Made], ...] = (MadeTuple, MadeList, MadeRecord, MadeDict, MadeSet, MadeDataclass)
+KINDS: tuple[type[Made], ...] = (MadeTuple, MadeList, MadeRecord, MadeDict, MadeSet, MadeObject)

@@ -197,7 +197,7 @@ class Results:
     def dataclass(self, r: Any, name: str) -> Part:
         """An instance of a dataclass."""
         kind: type = r.type
-        if r.entries:
+        if r.entries or not dataclasses.is_dataclass(kind):
             raise ExportError(
                 f"result {name or OUTPUT} is {full_thing(kind)}, which cannot be exported"
             )
@@ -219,5 +219,5 @@ KINDS: dict[type, Any] = {
     made_objects.MadeList: Results.sequence,
     made_objects.MadeDict: Results.dict,
     made_objects.MadeRecord: Results.record,
-    made_objects.MadeDataclass: Results.dataclass,
+    made_objects.MadeObject: Results.dataclass,
 }

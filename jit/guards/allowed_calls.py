@@ -70,6 +70,7 @@ TABLE = (
         "they compute with numbers and text, and ask some for their type"),
     Row("inspect", May.PYTHON | May.LOOK,
         "it looks at what it is given; who asks what is alive is refused before"),
+    Row("copyreg", May.PYTHON, "it takes objects apart, for copies of them"),
     Row("weakref _weakrefset", May.PYTHON,
         "they hold what they are given; who asks what is alive is refused before"),
     Row("datetime decimal contextvars", May.MAKE, "to make one only computes"),
@@ -121,9 +122,11 @@ COMPUTE = Objects(_objects(builtins, """
     len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter
     next callable divmod pow round chr ord format repr ascii bin hex oct __build_class__ id globals
     vars"""))
-# What libraries that compute call besides: hashes of text, and what keeps threads apart.
+# What libraries that compute call besides: hashes of text, what keeps threads apart, and which
+# error is being handled.
 COMPUTE_BENEATH = Objects((
-    hash, sys.intern, os.fspath, threading.get_ident, _thread.allocate_lock))
+    hash, sys.intern, os.fspath, threading.get_ident, _thread.allocate_lock, sys.exc_info,
+    sys.getrecursionlimit))
 # A collection alone tells nothing.
 TELL_NOTHING = Objects((gc.collect,))
 # The environment is compared where it is read, and who sets a variable is seen.
@@ -144,8 +147,11 @@ TYPES: tuple[type, ...] = (
 TYPES_BENEATH: tuple[type, ...] = (_thread.LockType, _thread.RLock)
 # Streams in memory, and what streams are kinds of: to make one opens nothing.
 STREAMS = Objects((*io.StringIO.__mro__, *io.BytesIO.__mro__, *io.RawIOBase.__mro__))
-# Methods of classes that make an object of what they are given.
-MAKING = frozenset(("__new__", "fromkeys"))
+# Methods of classes that make an object of what they are given, or do nothing as `object` has them.
+MAKING = frozenset(("__new__", "fromkeys", "__init_subclass__", "__subclasshook__"))
+# Methods that every object has: they read its attributes.
+OF_ALL_OBJECTS = frozenset(
+    name for name, f in vars(object).items() if type(f) is types.MethodDescriptorType)
 # Modules by which Python tells who watches, what is alive, and when that ends; and those of which
 # some functions of C do.
 OF_WATCHERS = ("weakref", "_weakref", "_weakrefset", "cProfile", "_lsprof")
@@ -216,6 +222,9 @@ def problem_of_call(f: Any) -> Reason | None:
         return None
     if isinstance(owner, np.ndarray | np.generic):   # what else a method changes is compared
         return Calls(what) if asked.array_opens_files_by(f.__name__) else None
+    if f.__name__ in OF_ALL_OBJECTS and getattr(type(owner), f.__name__) is getattr(
+            object, f.__name__):
+        return None
     if isinstance(owner, random.Random):
         return Draws(f"it calls {what}")
     return None if isinstance(owner, TYPES) else Calls(what)

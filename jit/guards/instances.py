@@ -6,6 +6,7 @@ from typing import Any
 from .immutable_types import PLAIN
 from .origin import HEAP, origin_of_class
 
+NOTHING = object()               # what an instance holds by a name that it has not
 # types of C whose instances hold nothing but what can be looked at
 OPEN = frozenset((
     *PLAIN, object, types.SimpleNamespace, list, tuple, dict, set, frozenset, collections.deque,
@@ -36,6 +37,40 @@ def not_of_c(t: type) -> bool:
 
 
 def attributes(x: Any) -> list[tuple[str, Any]]:
-    """The names and values of what such an instance holds."""
-    held = [(n, getattr(x, n)) for c in type(x).__mro__ for n in slots_of(c) if hasattr(x, n)]
-    return [*getattr(x, "__dict__", {}).items(), *held]
+    """The names and values of what such an instance holds, past whatever would notice."""
+    held = [(n, attribute(x, n)) for c in type(x).__mro__ for n in slots_of(c)]
+    return [*own_dict(x).items(), *[(n, v) for n, v in held if v is not NOTHING]]
+
+
+def own_dict(x: Any) -> dict[str, Any]:
+    """The dict that holds the attributes of an instance; an empty one where it has none."""
+    try:
+        held: dict[str, Any] = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return {}
+    return held
+
+
+def attribute(x: Any, name: str) -> Any:
+    """What an instance holds by a name, or NOTHING."""
+    slot = _slot(type(x), name)
+    if slot is None:
+        return own_dict(x).get(name, NOTHING)
+    try:
+        return slot.__get__(x)
+    except AttributeError:
+        return NOTHING
+
+
+def set_attribute(x: Any, name: str, value: Any) -> None:
+    """Let an instance hold something by a name: no descriptor of that name is asked."""
+    slot = _slot(type(x), name)
+    if slot is None:
+        own_dict(x)[name] = value
+    else:
+        slot.__set__(x, value)
+
+
+def _slot(t: type, name: str) -> Any:
+    return next((vars(c)[name] for c in t.__mro__
+                 if type(vars(c).get(name)) is types.MemberDescriptorType), None)

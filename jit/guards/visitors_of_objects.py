@@ -7,6 +7,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import inspect
 import os
 import pathlib
@@ -43,7 +44,8 @@ VALUES = (datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, dec
 # classes of the standard library that are data
 DATA = frozenset((
     types.SimpleNamespace, collections.ChainMap, collections.UserDict, collections.UserList,
-    contextlib.nullcontext, dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
+    contextlib.nullcontext, functools.singledispatchmethod, dataclasses.InitVar,
+    dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
     type(dataclasses._FIELD), type(dataclasses._HAS_DEFAULT_FACTORY)))  # type: ignore[attr-defined]
 NUMPY_FUNCTION = type(np.sum)
 # a pointer that modules of C hand to each other, which Python cannot look into
@@ -165,7 +167,12 @@ def weak_reference(walk: Any, x: Any) -> None:
     walk.stack.append(x())
 
 
-@OBJECTS.where(lambda t: hasattr(t, "__next__"))
+def _goes_on_in_python(t: type) -> bool:
+    """Is `next` a method in Python of a class of the user's? What it moves on is compared."""
+    return users(t) and type(getattr(t, "__next__", None)) is types.FunctionType
+
+
+@OBJECTS.where(lambda t: hasattr(t, "__next__") and not _goes_on_in_python(t))
 def iterator(walk: Any, x: Any) -> None:
     what = f"{thing(type(x))}, which moves on when it is read"
     raise Unwatchable(Reaches(what, x, walk, Reaches.OF_ITERATORS))

@@ -156,7 +156,7 @@ class TooManyNumbers(Reason):
 
 class Returns(Reason):
     """It returns what a replay cannot make."""
-    instead = "Return tensors, numbers, texts, and tuples, lists, dicts or dataclasses of them."
+    instead = "Return tensors, numbers, texts, and tuples, lists, dicts or objects of them."
 
     def __init__(self, kind: str) -> None:
         super().__init__(f"it returns {kind}")

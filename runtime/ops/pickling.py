@@ -44,6 +44,12 @@ def _put_back(t, root):
     shown(t)
 
 
+def _keep(memo, key, root, copied):
+    """Note the copy of a block, by an id that stays taken."""
+    memo[key] = copied
+    memo.setdefault(id(memo), []).append(root)
+
+
 @method()
 def __deepcopy__(self, memo):
     """An independent copy of a leaf; tensors that share memory still share it when they are
@@ -58,14 +64,17 @@ def __deepcopy__(self, memo):
     from copy import deepcopy
     a = self._array
     root, at = _region(a)
+    key = "whet storage", id(root)
+    copied = memo.get(key)
     if at is None:
         new = copy_array(a)
+    elif copied is None and root.nbytes == a.nbytes:
+        new = copied = self.data.clone()._array      # (an op, which a trace follows)
+        _keep(memo, key, root, new)
     else:
-        key = ("whet storage", id(root))
-        copied = memo.get(key)
         if copied is None:
-            copied = memo[key] = root.copy(order="K")
-            memo.setdefault(id(memo), []).append(root)      # keep the id taken
+            copied = root.copy(order="K")
+            _keep(memo, key, root, copied)
         new = _place(copied, at, self.dtype, a.shape, a.strides)
     t = Tensor._make_subclass(self.__class__, wrap(new), bool(self._rg & 1))
     if at is not None:

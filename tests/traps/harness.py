@@ -40,7 +40,8 @@ FILES = (
     "containers_of_numbers unnamed_methods unseen_calls memory_of_arrays "
     "methods_of_numbers wanted papers asked_functions let_go kinds_of_numbers "
     "changes_of_modules context_variables ends_of_steps reviewers "
-    "reviewers_of_python reviewers_of_tensors reviewers_of_models").split()
+    "reviewers_of_python reviewers_of_tensors reviewers_of_models doubters_of_python "
+    "doubters_of_classes doubters_of_containers").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 faults.are_raised = True
