@@ -27,7 +27,7 @@ class Findings:
             raise Refused(rec.reason)
         rec.texts.settle()
         run.unchanged(rec)
-        self.source_of = Sources(run, rec.borrowed)
+        self.source_of = Sources(run, rec.borrowed, rec.outside_draws.tensors())
         self.results = self.recipes()
         self.grads = [
             (self.source_of(t), Constant(None) if t._grad is None else self.results.tensor(t._grad))
@@ -91,7 +91,8 @@ class Findings:
         """What the run took from outside, which writes it counted, and what it drew."""
         rec, source_of = self.rec, self.source_of
         self.outside = list(rec.outside)
-        self.draws, self.positions = rec.streams.moved(), rec.streams.key(rec.nodes)
+        self.draws, self.positions = rec.streams.moved(), [
+            *rec.streams.key(rec.nodes), *rec.outside_draws.key()]
         at = counted(rec.outside.values(), source_of)
         writes = [n for n in rec.nodes if n.kind == "write"]
         self.bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]

@@ -84,6 +84,7 @@ class Arrays:
         self.around: dict[int, Base] = {}
         self.described: set[int] = set()     # ids of what results and effects were made of
         self.wrote, self.asks = False, False
+        self.can_stand = True                # for arrays, unless the world is solid
 
     def stand_in(self, real: NumPyArray, given: bool = False) -> Array:
         """What the run finds in the place of an array that was there before. Was the function

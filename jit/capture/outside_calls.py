@@ -45,6 +45,7 @@ from .output import (
     shows_warnings_plainly,
     warn_at,
 )
+from .outside_draws import Drawer, draws, is_generator
 from .put_back import reclaim
 from .stand_ins import (
     LEVELS,
@@ -85,13 +86,16 @@ def stands(x: Any) -> bool:
     if t is np.ndarray:
         return takes(x)
     if t is types.BuiltinFunctionType:
-        return (x is print or x is warnings.warn or x in KNOWN or x in MAKERS
+        return (x is print or x is warnings.warn or x in KNOWN or x in MAKERS or draws(x)
                 or isinstance(x.__self__, io.IOBase) and x.__name__ in METHODS)
     if t is functools.partial:
         return stands(x.func)
+    if t is types.MethodType:
+        return draws(x)
     if t is types.FunctionType:
         return x in MODULE or x is logging.getLogger or x in MAKERS
-    return t not in NEVER and isinstance(x, io.IOBase | logging.Logger | CACHED)
+    return t not in NEVER and (isinstance(x, io.IOBase | logging.Logger | CACHED)
+                               or is_generator(t))
 
 
 # during a run that name leads to a stand-in
@@ -130,6 +134,10 @@ class Outward:
         if isinstance(x, io.IOBase | logging.Logger | CACHED):
             return (Stream if isinstance(x, io.IOBase) else
                     Logger if isinstance(x, logging.Logger) else Cache)(x, self)
+        if is_generator(type(x)):
+            return Drawer(x, self)
+        if draws(x):
+            return Function(x, self, functools.partial(self.drawn, x))
         if x in MATH:
             return Function(x, self, functools.partial(through, x, MATH[x]))
         # (a replay must get the same answer, not have the same number)
@@ -161,6 +169,10 @@ class Outward:
         with modes.no_grad():
             t = clock(name=x.__name__)
         return Number(t._array.item(), t, self.rec, 0)
+
+    def drawn(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A generator that is not ours is drawn from."""
+        return self.rec.outside_draws.draw(self.rec, method, args, kwargs)
 
     @staticmethod
     def number(kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

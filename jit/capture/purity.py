@@ -160,6 +160,10 @@ class Watch:
         if _numpys_random() != self.random:
             self.refuse(Draws("it draws from numpy.random"))
 
+    def random_is_noted(self) -> None:
+        """NumPy's own generator was drawn from, and that is known."""
+        self.random = _numpys_random()
+
     def __call__(self, frame: types.FrameType, event: str, arg: Any) -> None:
         if self.aside:
             names = frame.f_globals

@@ -40,6 +40,7 @@ from .let_go import LetGo
 from .memory_ceiling import COPIES, FEW, Ceiling, Lull
 from .noted_call import Call
 from .numpy_arrays import Arrays
+from .outside_draws import OutsideDraws
 from .purity import Watch
 from .random_streams import Streams
 from .refused import Refused
@@ -99,6 +100,7 @@ class Recorder(Writes):
         # id of an array that a tensor was made around -> (by what, at which line)
         self.foreign: dict[int, tuple[str, str]] = {}
         self.texts, self.streams = Texts(), Streams()
+        self.outside_draws = OutsideDraws()
         self.numpys = Arrays(self)
         self.codes: Set[CodeType] = frozenset()              # the user's code
         # what counts the versions of tensors that the run made around arrays

@@ -153,6 +153,7 @@ class Session:
         self.run = run = Run(self.world, whole, self.leaves, given.boxes, next_number())
         self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
                                   self.learned.numbers_are_known)
+        rec.numpys.can_stand = not whole.solid
         rec.first, rec.codes, rec.follows = run.first, whole.codes, self.follows_sizes
         self.exchange_arguments()
         self.watch = Watch(whole, rec.refuse)

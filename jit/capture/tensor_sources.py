@@ -62,6 +62,27 @@ class Argument(Source):
         return f"argument {self.index}", paths[self.index]
 
 
+class Drawn(Source):
+    """What a generator that is not ours gives: draw `index - number of leaves` of a call. Before it
+    is drawn, the tensor of the recorded run is what it will be like."""
+    __slots__ = ("index", "like")
+
+    def __init__(self, index: int, like: Base):
+        self.index, self.like = index, like
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Drawn and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash((Drawn, self.index))
+
+    def find(self, leaves: list[Any]) -> Any:
+        return leaves[self.index] if self.index < len(leaves) else self.like
+
+    def described(self, paths: list[str], names: Any) -> tuple[str, str]:
+        return "drawn", ""
+
+
 class Outside(Source):
     """A tensor that the function reaches from outside, always the same one."""
     __slots__ = ("tensor",)
@@ -178,8 +199,10 @@ class Search:
 class Sources:
     """The way to each tensor that was there before a run."""
 
-    def __init__(self, run: Any, borrowed: dict[int, Base]):
-        self.arguments = {id(t): Argument(i) for i, t in enumerate(run.leaves)}
+    def __init__(self, run: Any, borrowed: dict[int, Base], drawn: list[Base]):
+        self.arguments: dict[int, Source] = {
+            id(t): Argument(i) for i, t in enumerate(run.leaves)}
+        self.arguments.update((id(t), Drawn(i, t)) for i, t in enumerate(drawn, len(run.leaves)))
         self.known, self.borrowed = run.whole.tensors, borrowed
         self.owners: dict[int, Any] = {
             id(g): t for t, g in zip(run.tensors, run.grads) if g is not None}

@@ -212,7 +212,8 @@ class FirstRecording(Session):
         if not self.only_computed():
             return
         try:
-            r = build(self, findings, self.model)
+            # What is drawn elsewhere is of the sizes that the run asked for.
+            r = build(self, findings, None if self.rec.outside_draws.made else self.model)
         except Unready as e:
             self.became, self.recordings.order = "ordered", e.order
             return
@@ -289,7 +290,7 @@ class FirstRecording(Session):
             r.sized = r.informed = "code that is tried"
         is_resized = model is not None and r.program.plan is model.program.plan
         # (what was not watched did what its model does, or it were no recording)
-        if not (self.is_unwatched and is_resized):
+        if not (self.is_unwatched and is_resized) and not r.replay.outside_draws:
             self.recordings.add_model(self.model_key, r)
         r.trial.proven = is_resized and self.policy.timings >= TIMED
         self.became, self.recording = "resized" if is_resized else "recorded", r

@@ -41,7 +41,8 @@ class Results:
                  source_of_edge: Callable[[Any], Source | None], tuples: dict[int, Any]):
         self.rec, self.source_of, self.source_of_edge = rec, source_of, source_of_edge
         self.first, self.before, self.guarded = run.first, run.whole.seen, run.world.seen
-        self.arguments = [(t, source_of.arguments[id(t)]) for t in run.leaves]
+        drawn = rec.outside_draws.tensors()
+        self.arguments = [(t, source_of.arguments[id(t)]) for t in (*run.leaves, *drawn)]
         self.boxes = {id(x): i for i, x in enumerate(run.boxes)}
         # The tuples in which the run found stand-ins: those that were given stand for them.
         self.exchanged = {

@@ -149,7 +149,7 @@ class ExportSession(Session):
         for n in rec.nodes:
             if n.op is not None and (n.kind == "draw" or n.op.random):
                 raise Refused(DrawsNumbers(f"it draws random numbers ({n.op.name})", n.line))
-        if found.draws:
+        if found.draws or rec.outside_draws.made:
             raise Refused(DrawsNumbers("it draws random numbers"))
         for n in rec.nodes:
             root = rec.memory.get(n.ins[0], n.ins[0]) if n.kind == "write" else -1

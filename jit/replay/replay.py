@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from whet.tensor import wrap
 
+from ..capture.outside_draws import OutsideDraw, again, put_back
 from ..capture.tensor_sources import Outside, Search, Source
 from ..capture.varying_numbers import tensor_of
 from ..effects.lay_state import Left
@@ -52,11 +53,14 @@ class Replay:
 
     def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, result: Recipe,
                  left: Left, grads: list[tuple[Source, Recipe]], bumps: list[tuple[Source, Any]],
-                 marks: list[tuple[Source,
-                                   int]], acts: list[Any], generators: list[Any], backward: Any):
+                 marks: list[tuple[Source, int]], acts: list[Any], generators: list[Any],
+                 backward: Any, outside_draws: list[OutsideDraw]):
         self.program, self.inputs, self.overlaps = program, inputs, overlaps
         self.result, self.left, self.grads, self.bumps = result, left, grads, bumps
         self.marks, self.acts, self.backward = marks, acts, backward
+        self.outside_draws = outside_draws
+        # does it more than machine code hands over for?
+        self.is_in_python = bool(left.filled or outside_draws)
         # those that a miss must put back
         self.generators = generators if program.may_miss else []
         self.does_nothing_but_acts = not (overlaps or bumps or grads or left or generators)
@@ -76,7 +80,19 @@ class Replay:
     def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
         """The result of a call whose guards were compared in Python; raises Miss where a value
         is another."""
+        if self.outside_draws:
+            return self.after_draws(leaves, boxes)
         return self.run(self.inputs.arrays(leaves), leaves, boxes)
+
+    def after_draws(self, leaves: Any, boxes: Any) -> Any:
+        """The same, where generators that are not ours are drawn from first."""
+        drawn, before = again(self.outside_draws)
+        try:
+            given = [*leaves, *drawn]
+            return self.run(self.inputs.arrays(given), given, boxes)
+        except Miss:
+            put_back(before)
+            raise
 
     def run(self, arrays: list[Any], leaves: Any, boxes: Any) -> Any:
         """All stages but the first."""

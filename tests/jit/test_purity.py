@@ -130,9 +130,10 @@ def test_numpys_random_numbers_of_another_kind_are_seen_too():
             quiet, loud = jit.trace(lambda x: x * 2), jit.trace(lambda x: x * np.random.rand())
             assert (quiet(whet.ones(2)).tolist() == [2, 2] == quiet(whet.ones(2)).tolist()
                     and quiet.explain(data=True)["paths"])
-            with pytest.warns(jit.TraceWarning, match="numpy.random|random"):
-                for _ in range(3):
-                    loud(whet.ones(2))
+            numbers = [loud(whet.ones(())).item() for _ in range(4)]
+            assert loud.explain(data=True)["paths"]
+            np.random.set_bit_generator(type(bits)(1))
+            assert numbers == [np.float32(np.random.rand()) for _ in range(4)]
         finally:
             np.random.set_bit_generator(before)
 

@@ -4,8 +4,10 @@ them.
     python -m tests.jit.test_replays        writes the table
 """
 import collections
+import copy
 import itertools
 import pathlib
+import random
 import types
 import warnings
 
@@ -185,6 +187,44 @@ def _drawn():
     return scale.__call__, lambda i: (whet.ones(3) * i,)
 
 
+@row("numbers and arrays from `random`, `numpy.random` or a generator of theirs")
+def _draws():
+    own = np.random.default_rng(3)
+    def f(x):
+        noise = own.normal(0, 0.1, size=3) + np.random.rand(3)
+        return x + whet.from_numpy(noise) * random.gauss(0, 1) if random.random() < 0.5 else -x
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("what these choose among objects: `random.sample`, `shuffle`", refused="it calls Random.sample")
+def _samples():
+    kept = [whet.ones(3), whet.zeros(3), whet.ones(3) * 2]
+    def f(x): return x + random.sample(kept, 2)[0]
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("an object of a class of one's own as the result, with tensors and numbers in it")
+def _object():
+    class Output:
+        def __init__(self, loss, parts): self.loss, self.parts = loss, parts
+        def __repr__(self): return repr(vars(self))
+    def f(x): return Output(x.sum(), {"mean": x.mean().item(), "y": x * 2})
+    return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("`copy.deepcopy(model)` in the step")
+def _copied():
+    model = nn.Linear(3, 1)
+    def f(x):
+        fast = copy.deepcopy(model)
+        loss = fast(x).sum()
+        loss.backward()
+        with whet.no_grad():
+            fast.weight -= fast.weight.grad
+            return fast(x)
+    return f, lambda i: (whet.ones(3) * i,)
+
+
 @row("a text that another call's numbers are in, as an attribute", refused="is 'loss=")
 def _text():
     o = Box(said="")
@@ -231,9 +271,9 @@ def fate(what):
     """(were the last calls of a program replayed, what the warnings said)."""
     from tests.loops.harness import untimed
     build, _ = ROWS[what]
-    whet.manual_seed(0), np.random.seed(0)
+    whet.manual_seed(0), np.random.seed(0), random.seed(0)
     eager, arguments = build()
-    whet.manual_seed(0), np.random.seed(0)
+    whet.manual_seed(0), np.random.seed(0), random.seed(0)
     f, _ = build()
     t = whet.jit.trace(f, verify="first")
     with untimed(), warnings.catch_warnings(record=True) as warned:
@@ -241,7 +281,10 @@ def fate(what):
         for i in range(CALLS):
             if i == CALLS - LATE:
                 before = t._policy.summary().replayed
-            want, got = eager(*arguments(i)), t(*arguments(i))
+            generators = random.getstate(), np.random.get_state()
+            want = eager(*arguments(i))
+            random.setstate(generators[0]), np.random.set_state(generators[1])
+            got = t(*arguments(i))
             assert repr(want) == repr(got), (what, i)
     said = [str(w.message) for w in warned if issubclass(w.category, whet.jit.TraceWarning)]
     return t._policy.summary().replayed - before == LATE, said

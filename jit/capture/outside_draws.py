@@ -1,0 +1,181 @@
+"""Random numbers of generators that are not ours: Python's `random`, and NumPy's.
+
+A draw in a recorded run is noted, with the numbers and texts that it was given, and what it gives is
+an input of the recording: a replay makes the same draws, in their order, before it begins. Where
+that turns out not to fit, the generators are put back to where they were.
+"""
+from __future__ import annotations
+
+import functools
+import random
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from whet.ir.graph import Type, exact
+from whet.tensor import wrap
+from whet.tensor_base import Base
+
+from ..guards.immutable_types import PLAIN, equal
+from ..program.misses import Miss
+from ..report.reasons import Draws
+from .array_parts import takes
+from .stand_ins import StandIn
+from .varying_numbers import NUMBERS, Number, plain, tensor_of, varies
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+# what Python may go on from, where a generator chose it
+COMPARED = str, bytes, bool
+
+
+def is_generator(t: type) -> bool:
+    """Is this the type of a generator of Python's or NumPy's?"""
+    if t is random.Random:
+        return True
+    loaded = sys.modules.get("numpy.random")
+    return loaded is not None and (t is loaded.Generator or t is loaded.RandomState)
+
+
+def draws(x: Any) -> bool:
+    """Is this a bound method of such a generator?"""
+    return type(x) in (types.MethodType, types.BuiltinFunctionType) \
+        and is_generator(type(x.__self__))
+
+
+class Drawer(StandIn):
+    """Stands for a generator."""
+    __slots__ = ()
+
+    def _attribute(self, real: Any, outward: Any, name: str, found: Any) -> Any:
+        if draws(found) and not name.startswith("_"):
+            return functools.partial(outward.drawn, found)
+        outward.rec.refuse(Draws(f"it asks for `{name}` of a {type(real).__name__}"))
+        return found
+
+
+class OutsideDraw:
+    """One draw. `tensor` holds, or stands for, what the recorded run drew; None where that is a
+    text, say, from which Python goes on: a replay must draw the same."""
+    __slots__ = ("method", "args", "kwargs", "drew", "tensor", "is_number")
+
+    def __init__(self, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any], drew: Any,
+                 tensor: Base | None) -> None:
+        self.method, self.args, self.kwargs = method, args, kwargs
+        self.drew, self.tensor = drew if tensor is None else None, tensor
+        self.is_number = varies(drew)
+
+    @property
+    def generator(self) -> Any:
+        """Whose numbers they are."""
+        return self.method.__self__
+
+    def again(self) -> Base | None:
+        """The same draw now; raises Miss where what comes of it is of another kind."""
+        y = self.method(*self.args, **self.kwargs)
+        if self.tensor is None:
+            if not equal(y, self.drew):
+                raise Miss
+            return None
+        t = _as_tensor(y)
+        if t is None or Type.of(t._array) != Type.of(self.tensor._array) \
+                or self.is_number != varies(y):
+            raise Miss
+        return t
+
+    def key(self) -> tuple[Any, ...]:
+        """What draws that are alike have in common."""
+        return (id(self.generator), self.method.__name__, exact(self.args),
+                exact(tuple(self.kwargs.items())))
+
+
+class OutsideDraws:
+    """The draws of one run."""
+
+    def __init__(self) -> None:
+        self.made: list[OutsideDraw] = []
+
+    def draw(self, rec: Recorder, method: Any, args: Sequence[Any],
+             kwargs: Mapping[str, Any]) -> Any:
+        """What a method gives, noted."""
+        if rec.trying is not None:
+            rec.trying("it draws random numbers")
+        args, kwargs = [_plain(x) for x in args], {k: _plain(x) for k, x in kwargs.items()}
+        y = method(*args, **kwargs)
+        if rec.outward is not None:
+            rec.outward.watch.random_is_noted()
+        t = _as_tensor(y)
+        stands = t is None or not rec.exact and (varies(y) or rec.numpys.can_stand)
+        if not stands or t is None and type(y) not in COMPARED \
+                or not all(map(_is_constant, [*args, *kwargs.values()])):
+            rec.refuse(Draws(f"it calls {type(method.__self__).__name__}.{method.__name__}"))
+            return y
+        self.made.append(OutsideDraw(method, args, kwargs, y, t))
+        if t is None:
+            return y
+        rec.reachable[id(t._array)], rec.anchors[id(t._array)] = t, t._array
+        if varies(y):
+            return Number(y, t, rec)
+        return rec.numpys.lend(y, t) if isinstance(y, np.generic) \
+            else rec.numpys.stand_in(y, given=True)
+
+    def tensors(self) -> list[Base]:
+        """What stands for the numbers that were drawn."""
+        return [d.tensor for d in self.made if d.tensor is not None]
+
+    def key(self) -> list[Any]:
+        """What runs that draw alike have in common."""
+        return [d.key() for d in self.made]
+
+
+def again(made: Sequence[OutsideDraw]) -> tuple[list[Base], list[tuple[Any, Any]]]:
+    """The draws made once more, and where the generators were before."""
+    before = [(g, state_of(g)) for g in {id(d.generator): d.generator for d in made}.values()]
+    try:
+        return [t for d in made if (t := d.again()) is not None], before
+    except BaseException:
+        put_back(before)
+        raise
+
+
+def state_of(g: Any) -> Any:
+    """Where a generator is."""
+    if type(g) is random.Random:
+        return g.getstate()
+    return g.bit_generator.state if hasattr(g, "bit_generator") else g.get_state(legacy=False)
+
+
+def put_back(before: Sequence[tuple[Any, Any]]) -> None:
+    """Put generators back to where they were."""
+    for g, state in before:
+        if type(g) is random.Random:
+            g.setstate(state)
+        elif hasattr(g, "bit_generator"):
+            g.bit_generator.state = state
+        else:
+            g.set_state(state)
+
+
+def _as_tensor(y: Any) -> Base | None:
+    """A tensor around what a draw gives, or one that stands for it; None where there is none."""
+    if varies(y):
+        return tensor_of(y)
+    if type(y) is np.ndarray and takes(y) or isinstance(y, np.number | np.bool_):
+        return wrap(np.asarray(y))
+    return None
+
+
+def _plain(x: Any) -> Any:
+    """An argument without numbers that vary; a list as it is now."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_plain, x))
+    return plain(x) if type(x) in NUMBERS else x
+
+
+def _is_constant(x: Any) -> bool:
+    if type(x) in (list, tuple):
+        return all(map(_is_constant, x))
+    return type(x) in PLAIN or type(x) in (range, type, np.dtype)
