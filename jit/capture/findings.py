@@ -98,6 +98,10 @@ class Findings:
         self.bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
         self.bumps += self.run.unseen(rec, source_of)
 
+    def places(self) -> list[Any]:
+        """Where tensors from outside begin in their storages, as far as the run was told."""
+        return [(self.source_of(t), place) for t, place in self.rec.places.values()]
+
     def sharing(self) -> list[Any]:
         """Pairs of sources of the tensors that are around one array."""
         return self.source_of.sharing([*self.run.tensors, *self.rec.borrowed.values()])

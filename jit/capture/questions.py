@@ -22,6 +22,7 @@ from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
 from ..guards.origin import ours
+from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
 from .refused import Refused
 from .user_lines import where
@@ -38,6 +39,7 @@ GUARDED = 64                     # elements of a tensor whose value may be a gua
 
 class Questions(registry.Observer):
     """The part of a recorder that answers Python."""
+    places: dict[int, tuple[Base, int]]
 
     def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
         """Python goes on from what a question says of some tensors: a replay asks it again."""
@@ -124,6 +126,11 @@ class Questions(registry.Observer):
         owner = self.outside.get(None if n is None else self.memory.get(n, n))
         # what `.data` of a tensor from here gives has no number of its own
         is_from_here = self.is_made(t) or n is not None and owner is None
+        if what == "place in memory" and (owner is not None or not is_from_here):
+            of = t if owner is None else owner           # (views lie at fixed steps in it)
+            self.value(of)
+            self.places[id(of)] = of, place_of(of._array)
+            return
         if not is_from_here or owner is not None and what != "history":
             self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
 

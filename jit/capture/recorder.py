@@ -84,6 +84,8 @@ class Recorder(Writes):
         # tensors that stand for numbers, and those numbers
         self.hidden: list[Base] = []
         self.lent: list[weakref.ref[Number]] = []
+        # tensors from outside of which it was asked where in their storage they begin, and where
+        self.places: dict[int, tuple[Base, int]] = {}
         # ids of the tensors whose value Python went on from
         self.pinned: set[int] = set()
         self.nodes: list[Node] = []

@@ -39,7 +39,7 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     not do, or the world has moved on.
 
     To be made when `r` fits."""
-    if enter is None or r.guards.shared or r.replay.is_in_python or r.returns_a_box:
+    if enter is None or r.guards.is_in_python or r.replay.is_in_python or r.returns_a_box:
         return None
     # which containers are one is not compared, nor whether one is reached from outside, too
     alike = itertools.combinations(given.boxes, 2)

@@ -3,6 +3,8 @@ import ctypes as C
 from typing import Any, NamedTuple
 
 import numpy as np
+from whet.ir.spans import address
+from whet.tensor import owner
 from whet.tensor_base import Base
 
 NOTHING: dict[str, Any] = {}
@@ -42,3 +44,8 @@ def spent(node: Any) -> bool:
     """Was the graph that starts at a node differentiated and freed?"""
     of = getattr(node, "parent", node)
     return bool(of.released) and not node.pre_hooks and not of.pre_hooks
+
+
+def place_of(a: np.ndarray[Any, Any]) -> int:
+    """Where in the memory of its storage an array begins, in elements."""
+    return (address(a) - address(owner(a))) // a.itemsize

@@ -13,6 +13,7 @@ from ..capture.tensor_sources import Source, within_reach
 from ..report.reasons import Changed, Memory, Reason, Replaced
 from .places import Change
 from .signature import Run
+from .tensor_facts import place_of
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 _refreshed = attrgetter("requires_grad")     # Asking brings a view up to date with its base.
@@ -22,12 +23,15 @@ class TensorGuards:
     """How the tensors from outside were before a run, and what the arguments were to the
     function."""
 
-    def __init__(self, run: Run, program: Any, shared: list[tuple[Source, Source]]):
+    def __init__(self, run: Run, program: Any, shared: list[tuple[Source, Source]],
+                 places: list[tuple[Source, int]]):
         world = run.world
         if not all(within_reach(source) for pair in shared for source in pair):
             raise Refused(Memory("a gradient and another tensor are one array"))
         world.let_go(run.leaves)
-        self.world, self.program, self.shared = world, program, shared
+        self.world, self.program, self.shared, self.places = world, program, shared, places
+        # is there more to compare than machine code does?
+        self.is_in_python = bool(shared or places)
         had = {id(t): g is not None for t, g in zip(run.tensors, run.grads)}
         flags = {id(t): look[1] for t, look in zip(run.tensors, run.looks)}
         self.tensors: list[Base] = list(world.tensors.values())
@@ -60,7 +64,7 @@ class TensorGuards:
     def fit(self, leaves: list[Any], boxes: Any = ()) -> bool:
         """Is everything that the function read outside of its arguments as it was?"""
         return (self.arguments_fit(leaves, boxes) and self.tensors_fit()
-                and self.sharing_fits(leaves) and self.world.difference() is None)
+                and self.sharing_fits(leaves) and self.places_fit(leaves) and self.world.difference() is None)
 
     def arguments_fit(self, leaves: list[Any], boxes: Any) -> bool:
         """Is an argument an object from outside just where it was the same one?"""
@@ -102,6 +106,11 @@ class TensorGuards:
             if t is None or u is None or t._array is not u._array:
                 return False
         return True
+
+    def places_fit(self, leaves: list[Any]) -> bool:
+        """Do tensors begin where they did in their storages, as far as that matters?"""
+        return all([place_of(source.find(leaves)._array) == place
+                    for source, place in self.places])
 
     def difference(self) -> Reason:
         """In what a call does not fit."""

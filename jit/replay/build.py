@@ -38,7 +38,7 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     found.account()
     program = _program(session, found, back, values, like)
     inputs, overlaps = _inputs(found, program)
-    guards = TensorGuards(found.run, program, found.sharing())
+    guards = TensorGuards(found.run, program, found.sharing(), found.places())
     if rec.settings:
         session.world.watch(rec.settings)
     is_doubtful = bool(found.left) and not session.run.alone()

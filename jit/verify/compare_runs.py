@@ -12,7 +12,7 @@ def compare(session: Any, found: Any, r: Any) -> bool:
     found.nothing_escaped()
     found.account()
     rec = session.rec
-    if found.sharing() != r.guards.shared:
+    if found.sharing() != r.guards.shared or found.places() != r.guards.places:
         # The steps read differently: values are fewer, or more.
         return False
     was = recheck.Account.of(r)

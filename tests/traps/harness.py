@@ -41,7 +41,8 @@ FILES = (
     "methods_of_numbers wanted papers asked_functions let_go kinds_of_numbers "
     "changes_of_modules context_variables ends_of_steps reviewers "
     "reviewers_of_python reviewers_of_tensors reviewers_of_models doubters_of_python "
-    "doubters_of_classes doubters_of_containers").split()
+    "doubters_of_classes doubters_of_containers "
+    "doubters_of_tensors").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 faults.are_raised = True
