@@ -128,7 +128,10 @@ class Questions(registry.Observer):
         is_from_here = self.is_made(t) or n is not None and owner is None
         if what == "place in memory" and (owner is not None or not is_from_here):
             of = t if owner is None else owner           # (views lie at fixed steps in it)
-            self.value(of)
+            try:
+                self.value(of)
+            except Refused as e:
+                return self.refuse(e.reason)
             self.places[id(of)] = of, place_of(of._array)
             return
         if not is_from_here or owner is not None and what != "history":

@@ -84,8 +84,7 @@ class Recorder(Writes):
         # tensors that stand for numbers, and those numbers
         self.hidden: list[Base] = []
         self.lent: list[weakref.ref[Number]] = []
-        # tensors from outside of which it was asked where in their storage they begin, and where
-        self.places: dict[int, tuple[Base, int]] = {}
+        self.places = {}                     # of tensors in their storages, as far as it was asked
         # ids of the tensors whose value Python went on from
         self.pinned: set[int] = set()
         self.nodes: list[Node] = []
@@ -101,8 +100,7 @@ class Recorder(Writes):
         self.made: dict[int, weakref.ref[Base]] = {}         # tensors made inside, by id
         # id of an array that a tensor was made around -> (by what, at which line)
         self.foreign: dict[int, tuple[str, str]] = {}
-        self.texts, self.streams = Texts(), Streams()
-        self.outside_draws = OutsideDraws()
+        self.texts, self.streams, self.outside_draws = Texts(), Streams(), OutsideDraws()
         self.numpys = Arrays(self)
         self.codes: Set[CodeType] = frozenset()              # the user's code
         # what counts the versions of tensors that the run made around arrays
