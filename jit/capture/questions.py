@@ -131,7 +131,8 @@ class Questions(registry.Observer):
             try:
                 self.value(of)
             except Refused as e:
-                return self.refuse(e.reason)
+                self.refuse(e.reason)
+                return
             self.places[id(of)] = of, place_of(of._array)
             return
         if not is_from_here or owner is not None and what != "history":
