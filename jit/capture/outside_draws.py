@@ -1,8 +1,8 @@
 """Random numbers of generators that are not ours: Python's `random`, and NumPy's.
 
-A draw in a recorded run is noted, with the numbers and texts that it was given, and what it gives is
-an input of the recording: a replay makes the same draws, in their order, before it begins. Where
-that turns out not to fit, the generators are put back to where they were.
+A draw in a recorded run is noted, with the numbers and texts that it was given. What it gives is an
+input of the recording: a replay makes the same draws, in their order, before it begins. Where that
+turns out not to fit, the generators are put back to where they were.
 """
 from __future__ import annotations
 

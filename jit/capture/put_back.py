@@ -107,7 +107,7 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
 
 
 def _class_with(d: dict[Any, Any]) -> type | None:
-    """The class of which a dict is the namespace: CPython keeps what it finds there in caches, which
+    """The class of which a dict is the namespace. CPython keeps what it finds there in caches that
     hold no reference."""
     if "__module__" not in d or "__doc__" not in d:
         return None

@@ -118,10 +118,9 @@ class Recorder(Writes):
         # why it is no recording; is that so at some calls only?
         self.reason: Reason | None = None
         self.passing = False
-        # where code is tried (control_flow.py): what stops it, and the first value that is its own
+        # where code is tried (control_flow.py): what stops it
         self.trying: Callable[[object], NoReturn] | None = None
-        self.since = 0
-        self.first = 0                       # the run's place among all nodes of histories
+        self.since = self.first = 0          # its first value; the run's first node of a history
 
     # ---- values ----------------------------------------------------------------------------------
     def value(self, t: Base) -> int:

@@ -64,7 +64,8 @@ class TensorGuards:
     def fit(self, leaves: list[Any], boxes: Any = ()) -> bool:
         """Is everything that the function read outside of its arguments as it was?"""
         return (self.arguments_fit(leaves, boxes) and self.tensors_fit()
-                and self.sharing_fits(leaves) and self.places_fit(leaves) and self.world.difference() is None)
+                and self.sharing_fits(leaves) and self.places_fit(leaves)
+                and self.world.difference() is None)
 
     def arguments_fit(self, leaves: list[Any], boxes: Any) -> bool:
         """Is an argument an object from outside just where it was the same one?"""

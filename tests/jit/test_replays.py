@@ -196,7 +196,8 @@ def _draws():
     return f, lambda i: (whet.ones(3) * i,)
 
 
-@row("what these choose among objects: `random.sample`, `shuffle`", refused="it calls Random.sample")
+@row("what these choose among objects: `random.sample`, `shuffle`",
+     refused="it calls Random.sample")
 def _samples():
     kept = [whet.ones(3), whet.zeros(3), whet.ones(3) * 2]
     def f(x): return x + random.sample(kept, 2)[0]

@@ -39,7 +39,8 @@ def a_descriptor_learns_its_name_again():
 
 @trap
 def attributes_are_looked_up_in_odd_ways():
-    """`__getattribute__` counts, `__getattr__` invents, `__slots__` and a dict beside each other."""
+    """`__getattribute__` counts, `__getattr__` invents, `__slots__` and a dict beside each
+    other."""
     class Odd:
         __slots__ = ("n", "__dict__")
         def __init__(self): object.__setattr__(self, "n", 0)
@@ -61,7 +62,8 @@ def attributes_are_looked_up_in_odd_ways():
 
 @trap
 def a_metaclass_answers_for_its_classes():
-    """`__call__`, `__getattr__`, `__contains__`, `__iter__` and `__instancecheck__` of a metaclass."""
+    """`__call__`, `__getattr__`, `__contains__`, `__iter__` and `__instancecheck__` of a
+    metaclass."""
     class Meta(type):
         made: list = []
         def __call__(cls, *args):
@@ -91,7 +93,8 @@ def a_metaclass_answers_for_its_classes():
 
 @trap
 def subclasses_are_configured_as_they_are_made():
-    """`__init_subclass__` with keywords, `__class_getitem__`, classes made inside of the function."""
+    """`__init_subclass__` with keywords, `__class_getitem__`, classes made inside of the
+    function."""
     class Base:
         k = 1.0
         def __init_subclass__(cls, k=1.0, **more):
@@ -158,7 +161,8 @@ class Doubled:
 
 @trap
 def a_field_of_the_result_is_a_descriptor():
-    """The dict of a dataclass is written to past a descriptor that would change what it is given."""
+    """The dict of a dataclass is written to past a descriptor that would change what it is
+    given."""
     doubled = Doubled()
     @dataclasses.dataclass
     class Out:
@@ -208,7 +212,8 @@ def the_class_of_the_result_is_made_inside():
 
 @trap
 def classes_made_inside_hold_numbers():
-    """CPython keeps the attributes of classes in caches: a number that varies is replaced there, too."""
+    """CPython keeps the attributes of classes in caches: a number that varies is replaced there,
+    too."""
     seen = []
     def f(x, n):
         @dataclasses.dataclass
@@ -259,7 +264,8 @@ def members_of_enums_are_more_than_names():
         SAME = 3
         @classmethod
         def _missing_(cls, v): return cls[str(v).upper()]
-        def __call__(self, x): return {1: whet.relu, 2: whet.tanh}.get(self.value, lambda y: y)(x) * self.gain
+        def __call__(self, x): return {1: whet.relu, 2: whet.tanh}.get(self.value,
+                                                                       lambda y: y)(x) * self.gain
     class Opt(enum.IntFlag):
         A, B, C = 1, 2, 4
     for a in Act:
@@ -279,7 +285,8 @@ def members_of_enums_are_more_than_names():
 
 @trap
 def operators_of_ones_own():
-    """`__matmul__`, reflected and in-place operators, `__index__`, `__bool__`, `__len__`, chained."""
+    """`__matmul__`, reflected and in-place operators, `__index__`, `__bool__`, `__len__`,
+    chained."""
     class Scale:
         def __init__(self, k): self.k = k
         def __mul__(self, x): return x * self.k
@@ -314,7 +321,8 @@ def operators_of_ones_own():
 
 @trap
 def containers_of_ones_own():
-    """A MutableMapping, a Sequence, a set-like and a lazy list by collections.abc, UserDict, ChainMap."""
+    """A MutableMapping, a Sequence, a set-like and a lazy list by collections.abc, UserDict,
+    ChainMap."""
     class Store(collections.abc.MutableMapping):
         def __init__(self): self.held = {}
         def __getitem__(self, k): return self.held[k.lower()]
@@ -352,7 +360,8 @@ def containers_of_ones_own():
 
 @trap
 def results_are_objects_of_the_users():
-    """A plain class, one with slots, a subclass of a tuple, a namespace and a nested one are returned."""
+    """A plain class, one with slots, a subclass of a tuple, a namespace and a nested one are
+    returned."""
     class Out:
         def __init__(self, loss, parts):
             self.loss, self.parts = loss, parts
@@ -366,12 +375,14 @@ def results_are_objects_of_the_users():
         slim = Slim()
         slim.y, slim.n = x * 3, k
         out = Out(x.sum() * k, {"a": x, "b": x + 1})
-        return out, slim, types.SimpleNamespace(y=x * k, inner=types.SimpleNamespace(out=out)), Named((x, k))
+        return out, slim, types.SimpleNamespace(y=x * k,
+                                                inner=types.SimpleNamespace(out=out)), Named((x, k))
     def calls(f):
         for k in (1.0, 1.0, 1.0, 2.0, 3.0, 4.0):
             out, slim, space, named = f(ramp(2) * k, k)
             yield (out.loss, out.parts, out.total(), slim.y, slim.n, space.y, type(space).__name__,
-                   space.inner.out is out, named.first, type(named).__name__, out.parts["a"] is named[0])
+                   space.inner.out is out, named.first, type(named).__name__,
+                   out.parts["a"] is named[0])
         Out.total = lambda self: self.loss
         out = f(ramp(2), 1.0)[0]
         yield out.total()
@@ -401,7 +412,8 @@ def objects_that_live_on_inside_the_state():
 
 @trap
 def methods_are_put_on_instances_and_classes():
-    """types.MethodType on an instance, a function on the class, a property that hides, super() anew."""
+    """types.MethodType on an instance, a function on the class, a property that hides, super()
+    anew."""
     class A:
         def act(self, x): return x * 2
     class B(A):
@@ -428,7 +440,8 @@ def methods_are_put_on_instances_and_classes():
 
 @trap
 def abstract_classes_and_their_registers():
-    """ABC.register in between, `__subclasshook__` that reads state, isinstance in a loop of types."""
+    """ABC.register in between, `__subclasshook__` that reads state, isinstance in a loop of
+    types."""
     class Scales(abc.ABC):
         wanted = "scale"
         @classmethod
@@ -460,7 +473,8 @@ def abstract_classes_and_their_registers():
 
 @trap
 def iterators_that_are_classes():
-    """A class with `__iter__` and `__next__` in Python, outside: it moves on, is reset, runs out."""
+    """A class with `__iter__` and `__next__` in Python, outside: it moves on, is reset, runs
+    out."""
     class Turns:
         def __init__(self, xs): self.xs, self.i = xs, 0
         def __iter__(self): return self
@@ -485,7 +499,8 @@ def iterators_that_are_classes():
 
 @trap
 def a_class_with_a_counter_of_instances():
-    """`__new__` returns one that is there, instances count up, a singleton, `__del__` counts down."""
+    """`__new__` returns one that is there, instances count up, a singleton, `__del__` counts
+    down."""
     class One:
         only = None
         made = 0
@@ -534,7 +549,8 @@ def objects_compare_as_they_like():
 
 @trap
 def chains_of_properties():
-    """A property with a setter that clamps, a deleter that resets, one that hides another's, cached."""
+    """A property with a setter that clamps, a deleter that resets, one that hides another's,
+    cached."""
     class P:
         low = 0.0
         def __init__(self): self._k, self.log = 1.0, []

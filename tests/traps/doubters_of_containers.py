@@ -21,14 +21,16 @@ def the_order_of_keywords_is_kept():
             x = x * v + i + (k == first)
         return x, list(kw), first
     def calls(f):
-        for kw in ({"a": 1.0, "b": 2.0}, {"b": 2.0, "a": 1.0}, {"b": 2.0}, {"z": 0.5, "a": 3.0}) * 3:
+        for kw in ({"a": 1.0, "b": 2.0}, {"b": 2.0, "a": 1.0}, {"b": 2.0}, {"z": 0.5,
+                                                                            "a": 3.0}) * 3:
             yield f(ramp(2), **kw)
     return f, calls
 
 
 @trap
 def sorting_by_what_changes():
-    """sorted by a key that reads state and counts, stable ties, reverse, min with default, bisect."""
+    """sorted by a key that reads state and counts, stable ties, reverse, min with default,
+    bisect."""
     o, n = Box(sign=1, order=["b", "a", "c"]), [0]
     def key(pair):
         n[0] += 1
@@ -50,7 +52,8 @@ def sorting_by_what_changes():
 
 @trap
 def texts_are_made_and_taken_apart():
-    """string.Template, %, format_map with `__missing__`, `__format__` of ones own, split, ord, int()."""
+    """string.Template, %, format_map with `__missing__`, `__format__` of ones own, split, ord,
+    int()."""
     class Names(dict):
         def __missing__(self, k): return o.default
     class Tagged:
@@ -131,7 +134,8 @@ def a_model_is_copied_inside():
 
 @trap
 def a_loader_is_drawn_from():
-    """next() of an iterator over batches that the function holds and begins again when it is over."""
+    """next() of an iterator over batches that the function holds and begins again when it is
+    over."""
     class Loader:
         def __init__(self): self.data, self.it = ramp(6, 2), None
         def batches(self): return iter(self.data.split(2))
@@ -157,7 +161,8 @@ def a_loader_is_drawn_from():
 
 @trap
 def zips_and_chains_of_changing_lists():
-    """zip strict, itertools.chain, accumulate, groupby, islice, pairwise, product over what changes."""
+    """zip strict, itertools.chain, accumulate, groupby, islice, pairwise, product over what
+    changes."""
     o = Box(a=[1.0, 2.0, 3.0], b=[4.0, 5.0, 6.0])
     def f(x):
         for a, b in zip(o.a, o.b, strict=True):
@@ -181,7 +186,8 @@ def zips_and_chains_of_changing_lists():
 
 @trap
 def sets_by_their_operations():
-    """Sets of text and numbers by operators, frozenset keys, a set that changes while it is asked."""
+    """Sets of text and numbers by operators, frozenset keys, a set that changes while it is
+    asked."""
     o = Box(on={"a", "b"}, all=frozenset(("a", "b", "c")))
     table = {frozenset(("a", "b")): 2.0, frozenset("c"): 3.0}
     def f(x, more):
@@ -202,7 +208,8 @@ def sets_by_their_operations():
 
 @trap
 def star_unpacking_and_swaps():
-    """a, b = b, a on attributes and entries, starred targets, augmented assignment with side effects."""
+    """a, b = b, a on attributes and entries, starred targets, augmented assignment with side
+    effects."""
     o = Box(a=1.0, b=2.0, xs=[1.0, 2.0, 3.0], n=0)
     def at():
         o.n += 1
@@ -224,7 +231,8 @@ def star_unpacking_and_swaps():
 
 @trap
 def deques_and_defaultdicts_move():
-    """rotate, appendleft, popleft of what was there, a defaultdict that makes entries by being read."""
+    """rotate, appendleft, popleft of what was there, a defaultdict that makes entries by being
+    read."""
     d, table = collections.deque([1.0, 2.0, 3.0]), collections.defaultdict(lambda: 1.0)
     def f(x, key):
         d.rotate(1)

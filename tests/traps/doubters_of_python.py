@@ -11,7 +11,8 @@ from tests.traps.harness import Box, outcome, ramp, thrice, trap
 
 @trap
 def functions_of_functools_keep_things():
-    """cached_property, lru_cache with a tuple of numbers, singledispatchmethod, reduce, cmp_to_key."""
+    """cached_property, lru_cache with a tuple of numbers, singledispatchmethod, reduce,
+    cmp_to_key."""
     class Model:
         k = 2.0
         @functools.cached_property
@@ -26,7 +27,8 @@ def functions_of_functools_keep_things():
     @functools.lru_cache(maxsize=2)
     def size(a, b=1): return a * b + Model.k
     def f(x, v):
-        order = sorted([3, 1, 2], key=functools.cmp_to_key(lambda a, b: (a - b) * (1 if m.k > 0 else -1)))
+        order = sorted([3, 1, 2], key=functools.cmp_to_key(lambda a, b: (a - b) * (1 if m.k > 0
+                                                                                   else -1)))
         return (x * m.by(v) + m.table + size(v if type(v) is int else 0, 2) + order[0],
                 functools.reduce(operator.mul, [x, x, m.k]))
     def calls(f):
@@ -46,7 +48,8 @@ def functions_of_functools_keep_things():
 
 @trap
 def wrappers_wear_what_they_wrap():
-    """functools.wraps with an attribute, a decorator with arguments, a stack of them, `__wrapped__`."""
+    """functools.wraps with an attribute, a decorator with arguments, a stack of them,
+    `__wrapped__`."""
     def scaled(by):
         def deco(g):
             @functools.wraps(g)
@@ -74,7 +77,8 @@ def wrappers_wear_what_they_wrap():
 
 @trap
 def managers_of_contexts_with_state():
-    """ExitStack, contextmanager, a class that swallows, a reusable one, closing, nullcontext, nested."""
+    """ExitStack, contextmanager, a class that swallows, a reusable one, closing, nullcontext,
+    nested."""
     log, o = [], Box(k=1.0, swallow=True)
     @contextlib.contextmanager
     def scaled(by):
@@ -115,7 +119,8 @@ def managers_of_contexts_with_state():
 
 @trap
 def exceptions_carry_the_flow():
-    """StopIteration by hand, for-else, try-else-finally, return in finally, raise from, notes, groups."""
+    """StopIteration by hand, for-else, try-else-finally, return in finally, raise from, notes,
+    groups."""
     class Found(Exception):
         def __init__(self, value, at): self.value, self.at = value, at
     def search(xs, limit):
@@ -156,7 +161,8 @@ def exceptions_carry_the_flow():
 
 @trap
 def a_return_in_finally_hides_an_error():
-    """What was raised is lost, what was written stays, and a loop is left by `continue` in `finally`."""
+    """What was raised is lost, what was written stays, and a loop is left by `continue` in
+    `finally`."""
     o = Box(n=0, last=None)
     def f(x, n):
         for i in range(3):
@@ -183,7 +189,8 @@ def a_return_in_finally_hides_an_error():
 
 @trap
 def generators_within_the_call():
-    """`yield from` with a result, send, throw, close, a generator that reads state between yields."""
+    """`yield from` with a result, send, throw, close, a generator that reads state between
+    yields."""
     o, log = Box(k=1.0), []
     def inner(x):
         try:
@@ -239,7 +246,8 @@ def walrus_and_comprehensions_share_names():
 
 @trap
 def patterns_are_matched():
-    """match on classes with `__match_args__`, mappings with the rest, sequences, guards, captures."""
+    """match on classes with `__match_args__`, mappings with the rest, sequences, guards,
+    captures."""
     class Op:
         __match_args__ = ("name", "k")
         def __init__(self, name, k): self.name, self.k = name, k
@@ -276,10 +284,12 @@ def patterns_are_matched():
 
 @trap
 def arguments_in_all_forms():
-    """Positional only, star args, keyword only with a mutable default, ** merged, names that collide."""
+    """Positional only, star args, keyword only with a mutable default, ** merged, names that
+    collide."""
     def f(a, /, b=2.0, *rest, c=[1.0], d=None, **more):  # noqa: B006
         c.append(float(len(c)))
-        return a * b + sum(rest) + c[-1] + (0 if d is None else d) + sum(more.values()), sorted(more)
+        return a * b + sum(rest) + c[-1] + (0 if d is None
+                                            else d) + sum(more.values()), sorted(more)
     def calls(f):
         x = ramp(2)
         yield from thrice(lambda: f(x))
@@ -292,7 +302,8 @@ def arguments_in_all_forms():
 
 @trap
 def recursion_with_a_memo():
-    """A recursive function with a memo in a default, mutual recursion, a depth that is an attribute."""
+    """A recursive function with a memo in a default, mutual recursion, a depth that is an
+    attribute."""
     o = Box(depth=3)
     def power(x, n, memo={}):  # noqa: B006
         if n not in memo:
@@ -342,7 +353,8 @@ def closures_that_share_a_variable():
 
 @trap
 def globals_are_deleted_and_come_again():
-    """A global is deleted (a builtin of that name shows), comes again as another kind, is rebound."""
+    """A global is deleted (a builtin of that name shows), comes again as another kind, is
+    rebound."""
     names = {"whet": whet, "__builtins__": __builtins__}
     exec("def f(x):\n    return x * round(2.5) + max(1, 2)\n", names)
     f = names["f"]
@@ -386,7 +398,8 @@ def signatures_and_annotations_decide():
 
 @trap
 def a_protocol_of_contexts_by_a_generator_class():
-    """A generator-based manager used as a decorator, an async-less awaitable by hand, iter(f, end)."""
+    """A generator-based manager used as a decorator, an async-less awaitable by hand, iter(f,
+    end)."""
     o = Box(n=0, end=3)
     @contextlib.contextmanager
     def counted():
