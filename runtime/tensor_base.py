@@ -59,9 +59,10 @@ if _loaded:
     native_apply, next_number, native_wrap = _functions["apply"], _functions[
         "next_number"], _functions["wrap"]
     set_native_flags, native_view_of = _functions["set_flags"], _functions["view_of"]
+    native_write = _functions["write"]
 else:
     Base, Cell, NativeNode, addresses = PyBase, PyCell, None, {}
-    native_apply = native_wrap = set_native_flags = native_view_of = None
+    native_apply = native_wrap = set_native_flags = native_view_of = native_write = None
     next_number = itertools.count().__next__
 
 # an instance with empty fields, of any subclass

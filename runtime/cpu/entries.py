@@ -47,7 +47,8 @@ def load():
         return None
     functions = {
         name: native.function(at[name], name, flags=flags)
-        for name, flags in (("apply", native.METH_FASTCALL), ("next_number", native.METH_NOARGS),
+        for name, flags in (("apply", native.METH_FASTCALL), ("write", native.METH_FASTCALL),
+                            ("next_number", native.METH_NOARGS),
                             ("set_flags", native.METH_O), ("wrap", native.METH_O),
                             ("view_of", native.METH_FASTCALL))}
     _set(L.ASARRAY, as_memory)

@@ -1,5 +1,6 @@
 """Contractions: matmul and everything that is one. Sums run in the canonical order of
 `cpu.gemm`."""
+import functools
 import math
 
 import numpy as np
@@ -416,28 +417,29 @@ def chain_matmul(*matrices, out=None):
 
 
 # ---- einsum --------------------------------------------------------------------------------------
-def _parse(equation, operands):
-    """Index lists of the operands and of the result; letters are characters, the ellipsis'
-    dimensions are negative ints."""
+@functools.lru_cache(1024)
+def _parse(equation, ndims):
+    """Index lists of the operands, which have so many dimensions, and of the result; letters are
+    characters, the ellipsis' dimensions are negative ints."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
-    if len(terms) != len(operands):
+    if len(terms) != len(ndims):
         raise RuntimeError(
-            f"einsum(): {'fewer' if len(operands) < len(terms) else 'more'} operands were "
+            f"einsum(): {'fewer' if len(ndims) < len(terms) else 'more'} operands were "
             f"provided than specified in the equation {equation!r}")
     width = 0
     inputs = []
-    for t, x in zip(terms, operands):
+    for k, (t, ndim) in enumerate(zip(terms, ndims)):
         before, dots, after = t.partition("...")
         if not (before + after).isalpha() and before + after:
             raise ValueError(
                 f"einsum(): invalid subscript given in {t!r}, subscripts must be in [a-zA-Z]")
-        extra = x.ndim - len(before) - len(after)
+        extra = ndim - len(before) - len(after)
         if extra < 0 or (extra and not dots):
             raise RuntimeError(
                 f"einsum(): the number of subscripts in the equation ({len(before + after)}) does "
-                f"not match the number of dimensions ({x.ndim}) for operand {terms.index(t)}")
+                f"not match the number of dimensions ({ndim}) for operand {k}")
         width = max(width, extra)
         inputs.append((before, extra, after))
     lists = [[*b, *range(-n, 0), *a] for b, n, a in inputs]
@@ -472,7 +474,9 @@ def _diagonals(x, idx):
                 raise RuntimeError(
                     f"einsum(): subscript {idx[k]} is repeated for one operand but the sizes "
                     f"don't match, {x.shape[k]} != {x.shape[first]}")
-            x = x.diagonal(0, first, k).movedim(-1, first)
+            x = x.diagonal(0, first, k)
+            if first < x.ndim - 1:
+                x = x.movedim(-1, first)
             del idx[k]
         else:
             k += 1
@@ -502,24 +506,41 @@ def _pair(a, ia, b, ib, keep):
         b = b.sum(ib.index(i))
         ib = [q for q in ib if q != i]
     only_a, only_b = [i for i in only_a if i in keep], [i for i in only_b if i in keep]
+    out = batch + only_a + only_b
+    if not summed:
+        return _ordered(a, ia, out) * _ordered(b, ib, out), out
 
     def arrange(x, idx, order, groups):
-        x = x.permute([idx.index(i) for i in order])
+        x = _permuted(x, [idx.index(i) for i in order])
         full = [size(i) if i in shared else x.shape[k] for k, i in enumerate(order)]
         if tuple(full) != tuple(x.shape):
             x = x.expand(full)
-        return x.reshape([
-            math.prod(size(i) if i in shared else x.shape[order.index(i)] for i in g)
-            for g in groups])
-    left = arrange(a, ia, batch + only_a + summed, (batch, only_a, summed))
-    right = arrange(b, ib, batch + summed + only_b, (batch, summed, only_b))
-    if not batch:
-        r = mm(left[0], right[0])
-    else:
-        r = bmm(left, right)
+        if all(len(g) == 1 for g in groups):
+            return x
+        return x.reshape([math.prod(full[order.index(i)] for i in g) for g in groups])
+    groups = (batch,) if batch else ()
+    left = arrange(a, ia, batch + only_a + summed, (*groups, only_a, summed))
+    right = arrange(b, ib, batch + summed + only_b, (*groups, summed, only_b))
+    r = bmm(left, right) if batch else mm(left, right)
+    if all(len(g) == 1 for g in (*groups, only_a, only_b)):
+        return r, out
     shape = ([size(i) for i in batch] + [a.shape[ia.index(i)]
                                          for i in only_a] + [b.shape[ib.index(i)] for i in only_b])
-    return r.reshape(shape), batch + only_a + only_b
+    return r.reshape(shape), out
+
+
+def _permuted(x, axes):
+    return x if all(k == d for k, d in enumerate(axes)) else x.permute(axes)
+
+
+def _ordered(x, idx, order):
+    """An operand with its dimensions in this order, and those of size 1 for indices that it
+    lacks."""
+    x = _permuted(x, [idx.index(i) for i in order if i in idx])
+    if len(idx) == len(order):
+        return x
+    sizes = iter(x.shape)
+    return x.reshape([next(sizes) if i in idx else 1 for i in order])
 
 
 @function(method=False)
@@ -552,7 +573,7 @@ def einsum(equation, *operands):
     t = operands[0].dtype
     for x in operands[1:]:
         t = promote_types(t, x.dtype)
-    lists, out = _parse(equation, operands)
+    lists, out = _parse(equation, tuple([x.ndim for x in operands]))
     terms = [_diagonals(x.to(t), idx) for x, idx in zip(operands, lists)]
     x, idx = terms[0]
     for k in range(1, len(terms)):
@@ -562,7 +583,8 @@ def einsum(equation, *operands):
     for i in [i for i in idx if i not in out]:
         x = x.sum(idx.index(i))
         idx = [q for q in idx if q != i]
-    return x.permute([idx.index(i) for i in out])
+    order = [idx.index(i) for i in out]
+    return x.permute(order) if x is operands[0] else _permuted(x, order)
 
 
 # ---- operators -----------------------------------------------------------------------------------

@@ -74,15 +74,55 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
     return rows.reshape(*input.shape, weight.shape[1])
 
 
+class EqualBags:
+    """The rows of a matrix of indices: bags of one length, whose rows lie one after the other."""
+
+    def __init__(self, bags, width):
+        self.count, self.width = bags, width
+
+    def _apart(self, rows):
+        return rows.reshape(self.count, self.width, *rows.shape[1:])
+
+    def sum(self, rows):
+        return self._apart(rows).sum(1)
+
+    def largest(self, rows):
+        return self._apart(rows).amax(1)
+
+    def lengths(self, like):
+        return max(self.width, 1)
+
+
+class UnequalBags:
+    """Bags that begin at given places."""
+
+    def __init__(self, lengths, device):
+        self.count, self._lengths = len(lengths), lengths
+        self.owner = F["repeat_interleave"](
+            F["arange"](self.count, device=device),
+            F["tensor"](lengths, dtype=int64, device=device))
+
+    def sum(self, rows):
+        return F["zeros"](self.count, *rows.shape[1:], dtype=rows.dtype,
+                          device=rows.device).index_add(0, self.owner, rows)
+
+    def largest(self, rows):
+        index = self.owner.unsqueeze(1).expand(rows.shape)
+        return F["full"]((self.count, rows.shape[1]), float("-inf"), dtype=rows.dtype,
+                         device=rows.device).scatter_reduce(0, index, rows, "amax")
+
+    def lengths(self, like):
+        return F["tensor"]([max(n, 1) for n in self._lengths], dtype=like.dtype,
+                           device=like.device).unsqueeze(1)
+
+
 def _bags(input, offsets, include_last_offset):
-    """How many bags there are, and the bag of each index."""
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
                 f"of fixed length sequences. However, found offsets of type {type(offsets)}")
-        bags, width = input.shape
-        return bags, F["arange"](bags, device=input.device).repeat_interleave(width)
+        return EqualBags(*input.shape)
     if input.ndim != 1:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
@@ -97,24 +137,23 @@ def _bags(input, offsets, include_last_offset):
             f"from position 0. However, got {ends[0]}")
     if not include_last_offset:
         ends = [*ends, input.shape[0]]
-    bags = len(ends) - 1
-    lengths = F["tensor"]([b - a for a, b in zip(ends, ends[1:])], dtype=int64, device=input.device)
-    return bags, F["repeat_interleave"](F["arange"](bags, device=input.device), lengths)
+    return UnequalBags([b - a for a, b in zip(ends, ends[1:])], input.device)
 
 
-def _largest_of_bags(rows, keep, bags, owner):
-    count, d = rows.shape
-    index = owner.unsqueeze(1).expand(count, d)
-    low = F["where"](keep.unsqueeze(1) > 0, rows, float("-inf"))
-    r = F["full"]((bags, d), float("-inf"), dtype=rows.dtype, device=rows.device).scatter_reduce(
-        0, index, low, "amax", include_self=True)
+def _largest_of_bags(bags, rows, keep):
+    if keep is not None:
+        rows = F["where"](keep, rows, float("-inf"))
+    if not rows.shape[0]:
+        return F["zeros"](bags.count, rows.shape[1], dtype=rows.dtype, device=rows.device)
+    r = bags.largest(rows)
     return F["where"](r == float("-inf"), 0.0, r)
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
                   padding_idx=None):
-    """The sum, mean or maximum of rows of `weight`, bag by bag."""
+    """The sum, mean or maximum of rows of `weight`, bag by bag. Bags of a matrix of indices are
+    summed as `sum` does it, those of offsets one row after the other."""
     _indices("embedding_bag", input)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum or mean")
@@ -127,22 +166,20 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
             f"it must have the same shape as the input ({input.shape})")
-    bags, owner = _bags(input, offsets, include_last_offset)
+    bags = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
-    keep = (F["ones"](flat.shape[0], dtype=rows.dtype, device=rows.device)
-            if padding_idx is None else
-            (flat != padding_idx % weight.shape[0]).to(rows.dtype))
+    keep = None if padding_idx is None else (flat != padding_idx % weight.shape[0]).unsqueeze(1)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
     if mode == "max":
-        return _largest_of_bags(rows, keep, bags, owner)
-    r = F["zeros"](bags, weight.shape[1], dtype=rows.dtype, device=rows.device).index_add(
-        0, owner, rows * keep.unsqueeze(1))
-    if mode == "mean":
-        count = F["zeros"](bags, dtype=rows.dtype, device=rows.device).index_add(0, owner, keep)
-        r = r / count.clamp_min(1).unsqueeze(1)
-    return r
+        return _largest_of_bags(bags, rows, keep)
+    if keep is None:
+        r = bags.sum(rows)
+        return r / bags.lengths(rows) if mode == "mean" else r
+    keep = keep.to(rows.dtype)
+    r = bags.sum(rows * keep)
+    return r / bags.sum(keep).clamp_min(1) if mode == "mean" else r
 
 
 @function(method=False)

@@ -1,12 +1,12 @@
 """Ops that move elements without computing: rolling, flipping, triangles and diagonals."""
 import builtins
 import itertools
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from .. import devices
-from ..cpu import pointwise, taped_launches
+from ..cpu import memory, pointwise, taped_launches
 from ..indexing import as_int, sizes
 from ..ir import scalar as s
 from ..ir.outline import Outline
@@ -144,21 +144,28 @@ def rot90(input, k=1, dims=(0, 1)):
 _BITS = {size: f"u{size}" for size in (1, 2, 4, 8)}
 
 
+@lru_cache(256)
+def _triangle_kernel(keep, diagonal):
+    x, row, column = s.args(3)
+    return pointwise.Pointwise("triangle", (s.where(keep(column - row, diagonal), x, 0),), 3)
+
+
 def _choose(keep, out, a, diagonal):
     """A triangle by one kernel: rows and columns are compared. Is it done?"""
     if a.itemsize not in _BITS or type(a) is Outline:
         return False
-    x, row, column = s.args(3)
-    kept = s.where(keep(column - row, diagonal), x, 0)
     bits = _BITS[a.itemsize]
     rows, columns = (taped_launches.table(np.arange(n)) for n in a.shape[-2:])
-    kernel = pointwise.Pointwise("triangle", (kept,), 3)
-    kernel([a.view(bits), rows[:, None], columns], [out.view(bits)])
+    _triangle_kernel(keep, diagonal)([a.view(bits), rows[:, None], columns], [out.view(bits)])
     return True
 
 
 def _triangular(name, keep):
     def forward(a, diagonal):
+        if a.size and type(a) is not Outline:
+            out = memory.empty(a.shape, a.dtype)
+            if _choose(keep, out, a, diagonal):
+                return out
         mask = keep(np.arange(a.shape[-1])[None, :] - np.arange(a.shape[-2])[:, None], diagonal)
         return np.where(mask, a, np.zeros((), a.dtype))
 

@@ -1,6 +1,7 @@
 """Padding: by a constant, by reflection, by the edge, around."""
 
 import builtins
+import functools
 import itertools
 
 import numpy as np
@@ -73,11 +74,8 @@ def pad_sources(n, before, after, mode):
     return np.where(k >= n, period - k, k)
 
 
-def _pad_by_index(a, pads, mode):
-    for d, (before, after) in enumerate(pads):
-        if before or after:
-            a = a.take(pad_sources(a.shape[d], before, after, mode), d)
-    return a
+def _shape_by_index(a, pads, mode):
+    return tuple([n + before + after for n, (before, after) in zip(a.shape, pads)])
 
 
 def _padded_parts(out, a, pads, mode):
@@ -86,11 +84,16 @@ def _padded_parts(out, a, pads, mode):
     for n, (before, after) in zip(a.shape, pads):
         padded = before or after
         along.append(
-            source_runs(pad_sources(n, before, after, mode))
+            _source_runs_of(n, before, after, mode)
             if padded else [(builtins.slice(None), builtins.slice(None))])
     boxes = list(itertools.product(*along))
     return [(out[tuple([to for to, _ in box])], a[tuple([source for _, source in box])])
             for box in boxes]
+
+
+@functools.lru_cache(1024)
+def _source_runs_of(n, before, after, mode):
+    return source_runs(pad_sources(n, before, after, mode))
 
 
 def source_runs(sources):
@@ -158,16 +161,16 @@ def _mode_samples(make, inner):
                 yield Sample(make(*shape), pads=pads, mode=mode)
 
 
-pad_by_index_op = Op(
+pad_by_index_op = MoveOp(
     "pad_by_index",
-    _pad_by_index,
+    _shape_by_index,
+    _padded_parts,
     _pad_by_index_vjp,
     samples=lambda make: _mode_samples(make, False),
     linear=(0,),
     batch=_pad_each,
     onnx=lambda b, x, pads, mode: in_onnx.padded_by_index(b, x, pads, mode, pad_sources),
 )
-pad_by_index_op.moves = _padded_parts
 unpad_by_index_op = Op(
     "unpad_by_index",
     _unpad_by_index,
@@ -178,7 +181,7 @@ unpad_by_index_op = Op(
     linear=(0,),
     batch=_pad_each,
     onnx=lambda b, g, shape, pads, mode: b.summed(
-        g, _pad_by_index(in_onnx.numbered(b, shape), pads, mode), shape
+        g, pad_by_index_op.forward(in_onnx.numbered(b, shape), pads=pads, mode=mode), shape
     ),
 )
 

@@ -484,6 +484,11 @@ def inplace(op, t, args, attrs=None):
             f"{op.name}_(): the first argument must be a Tensor, not {type(t).__name__}")
     if modes.state.observers:
         return modes.state.observers[-1].inplace(op, t, args, attrs or {})
+    write = tensor_base.native_write
+    if write is not None and not attrs and isinstance(op, PointwiseOp):
+        written = write(op, (t, *args), op.name + "_")
+        if written is not None:
+            return written
     return inplace_now(op, t, args, attrs or {}, ip)
 
 

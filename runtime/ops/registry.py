@@ -16,6 +16,7 @@ from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, stale_inputs
 from ..cpu import memory
+from ..cpu.pointwise import copy
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar
 from ..op_table import REGISTRY as REGISTRY
@@ -221,7 +222,10 @@ class MoveOp(Op):
     def forward(self, *arrays, **attrs):
         out = memory.empty(self.shape(*arrays, **attrs), arrays[0].dtype)
         for part, x in self.moves(out, *arrays, **attrs):
-            part[...] = x
+            if type(x) is np.ndarray and type(part) is np.ndarray:
+                copy(part, x)
+            else:
+                part[...] = x
         return out
 
     def onnx(self, b, x, **attrs):

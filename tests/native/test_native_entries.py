@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import whet
 from whet.cpu import native
+from whet.ops import pointwise_family
 
 from tests import fuzz
 
@@ -104,6 +105,27 @@ def test_in_place_on_what_an_operand_shares():
         check(lambda m: (m, m.view(whet.float16)[:64]))
         check(lambda m: (m, m[3]))
         check(lambda m: (m, whet.arange(64).to(whet.float16)))
+
+
+def test_a_call_in_place_with_keywords_is_repeated_by_machine_code(monkeypatch):
+    if not native.enabled():
+        pytest.skip("there are no native entries")
+    in_python, write = [], pointwise_family.inplace_now
+
+    def counted(op, *args):
+        in_python.append(op.name)
+        return write(op, *args)
+    monkeypatch.setattr(pointwise_family, "inplace_now", counted)
+    a, b = whet.zeros(5, 7), whet.ones(5, 7)
+    for k in range(4):
+        assert a.add_(b, alpha=0.5) is a
+        assert a._version == k + 1
+    assert (a == 2).all() and in_python == ["add_scaled"]
+    w = whet.ones(5, 7, requires_grad=True)
+    (w * 2).add_(b, alpha=3.0).sum().backward()         # with a history it is Python's
+    assert (w.grad == 2).all() and in_python == ["add_scaled"] * 2
+    with pytest.raises(RuntimeError, match="a leaf"):
+        w.add_(b, alpha=3.0)
 
 
 def test_numbers_of_every_kind():

@@ -324,6 +324,24 @@ def test_embedding():
           np.stack([N(table)[:3].sum(0), N(table)[4]]))
 
 
+def test_bags_of_one_length_are_summed_as_sums_are():
+    i, w = whet.randint(50, (6, 40)), whet.randn(50, 9)
+    rows = w[i]
+    for mode in ("sum", "mean"):
+        got = F.embedding_bag(i, w, mode=mode)
+        assert got.numpy().tobytes() == getattr(rows, mode)(1).numpy().tobytes()
+    begin = whet.arange(0, 240, 40)
+    for mode in ("sum", "mean", "max"):
+        whet.testing.assert_close(F.embedding_bag(i.flatten(), w, begin, mode=mode),
+                                  F.embedding_bag(i, w, mode=mode), rtol=1e-5, atol=1e-5)
+        padded = F.embedding_bag(i.flatten(), w, begin, mode=mode, padding_idx=3)
+        whet.testing.assert_close(F.embedding_bag(i, w, mode=mode, padding_idx=3), padded,
+                                  rtol=1e-5, atol=1e-5)
+    nothing = whet.zeros(2, 0, dtype=whet.int64)
+    for mode in ("sum", "mean", "max"):
+        assert F.embedding_bag(nothing, w, mode=mode).tolist() == [[0.0] * 9] * 2
+
+
 def test_losses_register_weights_and_old_reductions():
     w = whet.tensor([1.0, 2.0])
     loss = nn.CrossEntropyLoss(weight=w, label_smoothing=0.1)

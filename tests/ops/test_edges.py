@@ -93,3 +93,13 @@ def test_the_gradient_of_eigenvectors_is_symmetric(triangle, dtype):
 def test_functions_of_so_many_dimensions(call):
     with pytest.raises(RuntimeError):
         call()
+
+
+def test_einsum_multiplies_where_nothing_is_summed():
+    a, b = whet.tensor([-0.0, 2.0]), whet.tensor([1.0, -0.0])
+    got = whet.einsum("i,j->ij", a, b)
+    assert whet.signbit(got).tolist() == [[True, False], [False, True]]
+    x, y = whet.randn(3, 4), whet.randn(5, 3, 2)
+    got = whet.einsum("ac,dae->ecda", x, y)
+    assert (got == x.t()[None, :, None] * y.permute(2, 0, 1)[:, None]).all()
+    assert whet.einsum("ij->ij", x) is not x

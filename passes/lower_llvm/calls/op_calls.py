@@ -45,6 +45,22 @@ def _apply(m: Module) -> None:
     f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("slow"), argv, count, Val(f, "null", "ptr")))
 
 
+def _write(m: Module) -> None:
+    """write(op, inputs, writer): an op without attributes in place of its first operand, which is
+    given back; None where Python has to do it."""
+    f = m.fn("write", [("ptr", "self"), ("ptr", "argv"), ("i64", "count")], "ptr")
+    g = Glue(f)
+    op, ins, writer = (f.load("ptr", f.at(f.args[1], i, "i64"), 8) for i in range(3))
+    r = f.call("core", "ptr", op, f.bytes_at(ins, TUPLE_ITEMS), g.ld(ins, LENGTH, "i64"),
+               g.ctx("empty"), writer)
+    f.bail(f.cmp("eq", g.i64(r), MISS), "missed")
+    f.ret(r)
+    f.label("missed")
+    none = _ptr(f, "_Py_NoneStruct")
+    g.inc(none)
+    f.ret(none)
+
+
 def _door(m: Module) -> None:
     """door(number, argv, count, kwnames): a descriptor's op on `count` positional operands."""
     f = m.fn("door", [("i64", "k"), ("ptr", "argv"), ("i64", "count"), ("ptr", "kw")],
@@ -188,6 +204,7 @@ def _wrap(m: Module) -> None:
 def _doors(m: Module) -> None:
     """What Python calls."""
     _apply(m)
+    _write(m)
     _door(m)
     _binary(m)
     _slots(m)

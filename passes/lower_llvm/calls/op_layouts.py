@@ -61,6 +61,6 @@ UNARY = ("negative", "absolute")
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)
 NAMES = [
     "tensor_dealloc", "tensor_traverse", "tensor_setattr", "cell_dealloc", "node_dealloc",
-    "apply", "next_number", "set_flags", "wrap",
+    "apply", "write", "next_number", "set_flags", "wrap",
     "view_of", "subscript", "reshape", "node_edges", "node_saved_inputs", "node_release",
     *[f"nb_{s}" for s in SLOTS], "function", *[f"method{k}" for k in range(THUNKS)]]
