@@ -1,5 +1,5 @@
 """Saving and loading: safetensors files whose metadata says how the tensors were nested. Loading
-runs no code.
+runs no code. Files that PyTorch's `save` wrote are read, too (`pytorch_files.py`).
 
 A file is a safetensors file (8 bytes of header length, a JSON header, the tensors' bytes) that any
 reader of that format can read. Its metadata has one entry more, `whet`: the structure that was
@@ -18,6 +18,8 @@ import secrets
 import stat
 import zlib
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +28,21 @@ from .autograd.modes import beyond
 from .devices import as_device, device
 from .ir.spans import address
 from .nn.parameter import Buffer, Parameter
+from .safe_globals import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
 from .safetensors import TYPES, check_header, spelled
 from .tensor import Size, Tensor, shown, wrap
 
-__all__ = ["load", "save"]
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals",
+           "save"]
+
+DEFAULT_PROTOCOL = 2
+MAP_LOCATION: Any = (
+    Callable[[Tensor, str], Tensor] | device | str | dict[str, str] | None)
 
 MAX_HEADER = 100_000_000
 MAX_DEPTH = 100
@@ -72,8 +85,8 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_seria
 
 def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=None,
          **pickle_load_args):
-    """Read what `save` wrote, or a plain safetensors file (as a dict), from a path or a binary
-    file.
+    """Read what `save` wrote, a plain safetensors file (as a dict) or a file of PyTorch's, from a
+    path or a binary file.
 
     `mmap=True` maps the file's bytes instead of reading them (they are then not checked).
     `weights_only=False` also loads pickled objects, which can run any code: only from those you
@@ -372,12 +385,9 @@ class _Reader:
         if len(head) < 8:
             self.fail("not a safetensors file: it ends within the first 8 bytes")
         size = int.from_bytes(head, "little")
-        if size > MAX_HEADER and head[0] == 0x80 and 2 <= head[1] <= 5:
-            return self.bare_pickle(head)
-        if head[:4] == b"PK\x03\x04":
-            self.fail(
-                "not a safetensors file but a zip archive (made by PyTorch?); convert it to "
-                "safetensors first")
+        if head[:4] == b"PK\x03\x04" or size > MAX_HEADER and head[0] == 0x80 and 2 <= head[1] <= 5:
+            from .pytorch_files import read  # seldom needed
+            return read(self, head)
         if size > MAX_HEADER:
             self.fail(f"not a safetensors file: its header would be {size} bytes long")
         raw = self.file.read(self.room(size, "its header"))
@@ -552,17 +562,16 @@ class _Reader:
             self.made[i] = t
         return self.made[i]
 
-    def place(self, t):
-        """The tensor where `map_location` wants it."""
+    def place(self, t, came_from="cpu"):
+        """The tensor where `map_location` wants it, or where the file says that it was."""
         where = self.map_location
-        if where is None:
-            return t
         if callable(where):
-            moved = where(t, "cpu")
+            moved = where(t, came_from)
             return t if moved is None else moved
         if isinstance(where, dict):
-            where = where.get("cpu", "cpu")
-        return t.to(device=where)
+            where = where.get(came_from)
+        where = came_from if where is None else where
+        return t if where == "cpu" else t.to(device=where)
 
     def unpickle(self, node):
         if self.weights_only:
@@ -577,13 +586,6 @@ class _Reader:
                 return reader.tensor(i)
         raw = self.entries[self.pickles[node["pickle"]]].tobytes()
         return Unpickler(io.BytesIO(raw), **self.pickle_args).load()
-
-    def bare_pickle(self, head):
-        if self.weights_only:
-            raise pickle.UnpicklingError(
-                f"Weights only load failed: {self.name} is a pickle, and loading it can run any "
-                "code. If you trust where the file came from, load it with weights_only=False.")
-        return self.pickle.loads(head + self.file.read(), **self.pickle_args)
 
 
 def _no_twins(pairs):

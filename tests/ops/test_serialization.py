@@ -2,9 +2,11 @@
 import io
 import json
 import os
+import pathlib
 import pickle
 import struct
-from collections import OrderedDict, defaultdict
+import zipfile
+from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
 import pytest
@@ -352,3 +354,110 @@ def test_deep_structures():
         inner = '{"version":1,"tree":' + nested + ',"tensors":[],"pickles":[]}'
         check = str(zlib.crc32((inner + "{}").encode()))
         whet.load(io.BytesIO(safetensors({"__metadata__": {"whet": inner, "whet.crc32": check}})))
+
+
+# ---- files of PyTorch's --------------------------------------------------------------------------
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+FORMS = {"pytorch.pt": [{}, {"mmap": True}, {"weights_only": False}], "pytorch-legacy.pt": [{}]}
+
+
+@pytest.mark.parametrize("name,options", [(n, o) for n, each in FORMS.items() for o in each])
+def test_a_file_of_pytorch(name, options):
+    got = whet.load(GOLDEN / name, **options)
+    assert got["whole"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert got["part"].tolist() == [[1, 4], [2, 5]] and got["part"].stride() == (1, 3)
+    got["whole"][0, 1] = 9
+    assert got["part"][0, 0] == 9                       # they share memory, as they did
+    for t, dtype in zip(got["types"], DTYPES_OF_FILE):
+        assert t.dtype is dtype
+        assert bits(t) == bits(whet.tensor([1, -2]).to(dtype))
+    assert type(got["parameter"]) is nn.Parameter and got["parameter"].requires_grad
+    assert got["empty"].shape == (0, 3) and got["scalar"].requires_grad
+    state = got["state"]
+    assert list(state) == ["weight", "bias"] and state._metadata[""] == {"version": 1}
+    layer = nn.Linear(1, 2)
+    layer.load_state_dict(state)
+    assert layer(whet.ones(1)).tolist() == [4, 5]
+    assert got["other"] == [whet.float16, whet.Size([1, 2]), whet.device("cpu"), b"\xff\x00", {1},
+                            2j, None, Counter("aa")]
+
+
+DTYPES_OF_FILE = [
+    whet.bool, whet.uint8, whet.int8, whet.int16, whet.int32, whet.int64, whet.float16,
+    whet.bfloat16, whet.float32, whet.float64, whet.complex64, whet.complex128]
+
+
+def test_an_unsigned_type_has_no_storage_of_its_own():
+    got = whet.load(GOLDEN / "pytorch.pt")["unsigned"]
+    assert got.dtype is whet.uint16 and got.tolist() == [1, 65535]
+
+
+def test_a_file_of_pytorch_from_a_stream():
+    with open(GOLDEN / "pytorch.pt", "rb") as f:
+        got = whet.load(io.BytesIO(f.read()), map_location=lambda t, where: t + 1)
+    assert got["whole"][0].tolist() == [1, 2, 3]
+
+
+def archive(text, *members):
+    f = io.BytesIO()
+    with zipfile.ZipFile(f, "w") as z:
+        z.writestr("archive/data.pkl", text)
+        for name, raw in members:
+            z.writestr(f"archive/{name}", raw)
+    f.seek(0)
+    return f
+
+
+class Named:
+    """Pickles as a call of a function that a file names."""
+
+    def __reduce__(self):
+        return print, ("it ran",)
+
+
+def test_a_file_of_pytorch_calls_only_what_is_known(capsys):
+    text = pickle.dumps(Named(), 2)
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed.*print"):
+        whet.load(archive(text))
+    assert not capsys.readouterr().out
+    with whet.serialization.safe_globals([(print, "__builtin__.print")]):
+        assert whet.serialization.get_safe_globals() == [(print, "__builtin__.print")]
+        whet.load(archive(text))
+    assert capsys.readouterr().out == "it ran\n"
+    assert not whet.serialization.get_safe_globals()
+
+
+def test_a_whole_module_of_pytorch_is_refused():
+    text = b"ctorch.nn.modules.linear\nLinear\n."
+    with pytest.raises(pickle.UnpicklingError, match="state_dict"):
+        whet.load(archive(text), weights_only=False)
+
+
+def a_tensor(size, stride, offset=0):
+    return (b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n"
+            b"X\x01\0\0\0" b"0X\x03\0\0\0cpuK\x04tQ" + pickle.dumps(offset, 0)[:-1]
+            + pickle.dumps(size, 2)[2:-1] + pickle.dumps(stride, 2)[2:-1] + b"\x89NtR.")
+
+
+def test_a_tensor_that_leaves_its_memory_is_damage():
+    memory = "data/0", np.arange(4, dtype=np.float32).tobytes()
+    got = whet.load(archive(a_tensor((2, 2), (1, 2)), memory))
+    assert got.tolist() == [[0, 2], [1, 3]]
+    for size, stride, offset in (((5,), (1,), 0), ((2,), (1,), 3), ((2,), (-1,), 1), ((2,), (), 0)):
+        with pytest.raises(RuntimeError, match="damaged"):
+            whet.load(archive(a_tensor(size, stride, offset), memory))
+
+
+def test_memory_of_a_machine_with_the_other_byte_order():
+    raw = np.arange(4, dtype=">f4").tobytes()
+    got = whet.load(archive(a_tensor((4,), (1,)), ("data/0", raw), ("byteorder", "big")))
+    assert got.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_shortened_file_of_pytorch_is_an_error(name, tmp_path):
+    raw = (GOLDEN / name).read_bytes()
+    for n in range(60, len(raw) - 1, 97):
+        (tmp_path / "f").write_bytes(raw[:n])
+        with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+            whet.load(tmp_path / "f")

@@ -1,0 +1,46 @@
+"""What `load` may call where a file of PyTorch's names it, beside what it knows."""
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+
+_SAFE: list = []
+
+
+def add_safe_globals(safe_globals):
+    """Let `load` call these classes and functions where a file of PyTorch's names them: each is an
+    object, or a pair of one and the name that files have for it."""
+    _SAFE.extend(safe_globals)
+
+
+def get_safe_globals():
+    """What `add_safe_globals` added."""
+    return list(_SAFE)
+
+
+def clear_safe_globals():
+    """Forget what `add_safe_globals` added."""
+    _SAFE.clear()
+
+
+class safe_globals:
+    """`add_safe_globals` for the length of a `with`."""
+
+    def __init__(self, safe_globals):
+        self.added = safe_globals
+
+    def __enter__(self):
+        self.before = get_safe_globals()
+        add_safe_globals(self.added)
+
+    def __exit__(self, *error):
+        _SAFE[:] = self.before
+
+
+def by_name():
+    """What may be called, by the module and name under which a file has it."""
+    found = {}
+    for allowed in _SAFE:
+        made, name = allowed if isinstance(allowed, tuple) else (
+            allowed, f"{allowed.__module__}.{allowed.__qualname__}")
+        module, _, last = name.rpartition(".")
+        found[module, last] = made
+    return found
