@@ -7,12 +7,17 @@ from .dispatch.switch import disable
 from .errors import TraceError, TraceWarning
 from .guards.sizes import Dim
 from .scripting import (
+    Error,
+    ScriptFunction,
+    ScriptModule,
+    TracerWarning,
     _overload,
     _overload_method,
     annotate,
     ignore,
     is_scripting,
     is_tracing,
+    isinstance,
     script,
     script_if_tracing,
     unused,

@@ -2,14 +2,34 @@
 recorded, so marks for a script compiler change nothing, and `script` is another door to `trace`."""
 from __future__ import annotations
 
+import builtins
+import types
+import typing
 from typing import Any, TypeVar
 
 from .trace import trace
 
 F = TypeVar("F")
 
-__all__ = ["annotate", "ignore", "is_scripting", "is_tracing", "script", "script_if_tracing",
-           "unused"]
+__all__ = ["Error", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "ignore",
+           "isinstance", "is_scripting", "is_tracing",
+           "script", "script_if_tracing", "unused"]
+
+
+class ScriptModule:
+    """The type of no module: none is scripted."""
+
+
+class ScriptFunction:
+    """The type of no function: none is scripted."""
+
+
+class Error(RuntimeError):
+    """What no scripted code raises: there is none."""
+
+
+class TracerWarning(Warning):
+    """What PyTorch's tracer says: it is never given here. `TraceWarning` is."""
 
 
 def script(obj: Any = None, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None,
@@ -24,7 +44,7 @@ def script(obj: Any = None, optimize: Any = None, _frames_up: int = 0, _rcb: Any
     >>> f(whet.ones(2))
     tensor([2., 2.])
     """
-    return obj if isinstance(obj, type) else trace(obj)
+    return obj if builtins.isinstance(obj, type) else trace(obj)
 
 
 def script_if_tracing(fn: F) -> F:
@@ -52,6 +72,30 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 def unused(fn: F) -> F:
     """A mark for a script compiler: the function itself."""
     return fn
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Is this an object of a type, or of one of several? What is in containers is looked at, as in
+    `list[int]`.
+
+    >>> import whet
+    >>> whet.jit.isinstance([1, 2], list[int]), whet.jit.isinstance({"a": 1}, dict[str, str])
+    (True, False)
+    """
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, t) for t in target_type)
+    origin, parts = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin in (typing.Union, types.UnionType):
+        return any(isinstance(obj, t) for t in parts)
+    if origin is None:
+        return obj is None if target_type is None else builtins.isinstance(obj, target_type)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is dict:
+        return all(isinstance(k, parts[0]) and isinstance(v, parts[1]) for k, v in obj.items())
+    if origin is tuple:
+        return len(obj) == len(parts) and all(map(isinstance, obj, parts))
+    return all(isinstance(x, parts[0]) for x in obj)
 
 
 _overload = _overload_method = unused       # of one signature among several: densenets have them

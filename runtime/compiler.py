@@ -2,7 +2,8 @@
 `whet.jit.trace`."""
 from .autograd import modes
 
-__all__ = ["compile", "disable", "is_compiling", "reset"]
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
+           "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "reset"]
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None,
@@ -35,6 +36,26 @@ def disable(fn=None, recursive=True, *, reason=None):
     return fn if fn is not None else lambda f: f
 
 
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting():
+    """False: what is exported is a recording of a plain run."""
+    return False
+
+
+def allow_in_graph(fn):
+    """A mark for a compiler: the function itself."""
+    return fn
+
+
+assume_constant_result = allow_in_graph
+
+
+def cudagraph_mark_step_begin():
+    """Nothing: launches are recorded without graphs of CUDA's."""
+
+
 def reset():
     """Forget what was compiled: recordings go with their functions, so there is nothing to do."""
 
@@ -43,3 +64,58 @@ def _assert(condition, message):
     """`assert`, as programs write it where PyTorch's tracer is to see it."""
     if not condition:
         raise AssertionError(message)
+
+
+# ---- checks --------------------------------------------------------------------------------------
+def _check_with(error, condition, message=None):
+    """Raise an error where a condition does not hold; `message` is called for its words."""
+    if not condition:
+        raise error("Expected cond to be True, but got False. (Could this error message be "
+                    "improved?  If so, please report an enhancement request to whet.)"
+                    if message is None else str(message()))
+
+
+def _check(cond, message=None):
+    """RuntimeError where a condition does not hold."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_index(cond, message=None):
+    """IndexError where a condition does not hold."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond, message=None):
+    """ValueError where a condition does not hold."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond, message=None):
+    """TypeError where a condition does not hold."""
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond, message=None):
+    """NotImplementedError where a condition does not hold."""
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_is_size(i, message=None, *, max=None):
+    """RuntimeError where a number is no size."""
+    _check(i >= 0 and (max is None or i <= max), message)
+
+
+def _check_tensor_all_with(error, cond, message=None):
+    """Raise an error where a condition does not hold for all elements."""
+    _check_with(error, cond.all().item(), message)
+
+
+def _check_tensor_all(cond, message=None):
+    """RuntimeError where a condition does not hold for all elements."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):
+    """RuntimeError where a tensor of one element is zero."""
+    if not input.item():
+        raise RuntimeError(assert_msg)

@@ -33,10 +33,20 @@ RESULTS = {
     "biject_to": "Transform",
     "summary": "Any",
     "transform_to": "Transform",
+    "ConstraintRegistry.register": "Any",
+    "Future.wait": "Any",
+    "Future.value": "Any",
+    "Future.then": "Future",
+    "collect_all": "Future",
+    "wait_all": "list[Any]",
+    "untyped": "UntypedStorage",
+    "bytes": "Any",
     # whole numbers, truth values, text, nothing
     **_each(
         "bool",
-        """allclose equal is_complex is_conj is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg
+        """done is_dynamo_compiling is_exporting is_in_onnx_export
+        is_deterministic_algorithms_warn_only_enabled
+        allclose equal is_complex is_conj is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg
         is_nonzero is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled is_contiguous is_pinned
         is_shared is_autocast_enabled is_autocast_available isdtype is_available is_bf16_supported is_initialized is_compiling
         is_scripting is_tracing is_lazy
@@ -44,12 +54,16 @@ RESULTS = {
     ),
     **_each(
         "int",
-        """numel nelement dim ndimension data_ptr const_data_ptr element_size get_device storage_offset get_num_threads
+        """nbytes TypedStorage.size UntypedStorage.size numel
+        nelement dim ndimension data_ptr const_data_ptr element_size get_device
+        storage_offset get_num_threads
         initial_seed seed current_device device_count Size.numel""",
     ),
     **_each(
         "None",
-        """set_num_threads set_printoptions set_default_dtype set_default_device use_deterministic_algorithms
+        """set_result set_exception add_done_callback cudagraph_mark_step_begin
+        set_num_threads set_printoptions set_default_dtype set_default_device
+        use_deterministic_algorithms
         set_float32_matmul_precision set_rng_state save manual_seed_all set_device synchronize empty_cache assert_close backward
         retain_grad reset_parameters reset_running_stats flatten_parameters add_param_group zero_grad load_state_dict set_epoch
         update_parameters update_bn clip_grad_value_ clip_grads_with_norm_ vector_to_parameters add_module register_buffer
@@ -269,6 +283,12 @@ RESULTS = {
         make_tensor check scale_tril array_api.linalg.matrix_norm""",
     ),
     "register_kl": "Callable[[F], F]",
+    "allow_in_graph": "Any",
+    "assume_constant_result": "Any",
+    "sym_int": "int",
+    "sym_not": "bool",
+    "sym_ite": "Any",
+    **_each("float", "sym_float sym_max sym_min sym_sum"),
     **_each(
         "Constraint",
         """dependent greater_than greater_than_eq half_open_interval integer_interval interval less_than

@@ -63,7 +63,7 @@ from .transformed import (
     TransformedDistribution,
     Weibull,
 )
-from .transforms import biject_to, transform_to
+from .transforms import ConstraintRegistry, biject_to, transform_to
 from .univariate import (
     Beta,
     Cauchy,

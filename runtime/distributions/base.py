@@ -46,6 +46,14 @@ def sum_rightmost(value, dims):
     return value if dims == 0 else value.reshape(*value.shape[:value.ndim - dims], -1).sum(-1)
 
 
+_sum_rightmost = sum_rightmost
+
+
+def _standard_normal(shape, dtype, device):
+    """Numbers that are normally distributed around 0, with deviation 1."""
+    return whet.randn(shape, dtype=dtype, device=device)
+
+
 class lazy_property:
     """An attribute that is worked out when it is first asked for."""
 

@@ -44,13 +44,18 @@ class PowerTransform(Transform):
         return (self.exponent * y / x).abs().log()
 
 
+def _clipped_sigmoid(x):
+    """1 / (1 + exp(-x)), neither 0 nor 1."""
+    info = whet.finfo(x.dtype)
+    return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+
+
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x))"""
     codomain, bijective = c.unit_interval, True
 
     def _call(self, x):
-        info = whet.finfo(x.dtype)
-        return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         info = whet.finfo(y.dtype)

@@ -44,7 +44,7 @@ class Transform:
     @property
     def inv(self):
         """The inverse, a transform as well."""
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def with_cache(self, cache_size=1):
         """The same with another cache."""
@@ -84,7 +84,7 @@ class Transform:
         return type(self).__name__ + "()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     def __init__(self, transform):
         super().__init__()
         self._inv = transform

@@ -1,5 +1,6 @@
 """Transforms, the distributions that they make of others, and the transform that belongs to a
 constraint."""
+from ..autograd import modes
 from . import constraints as c
 from .standard_transforms import (  # noqa: F401
     AbsTransform,
@@ -17,8 +18,16 @@ from .standard_transforms import (  # noqa: F401
     StackTransform,
     StickBreakingTransform,
     TanhTransform,
+    _clipped_sigmoid,
 )
-from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform  # noqa: F401
+from .transform import (  # noqa: F401
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    _InverseTransform,
+    identity_transform,
+)
 from .transformed import (  # noqa: F401
     HalfCauchy,
     HalfNormal,
@@ -34,13 +43,44 @@ from .transformed import (  # noqa: F401
 )
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
-    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform",
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "ConstraintRegistry",
+    "CorrCholeskyTransform", "CumulativeDistributionTransform", "ExpTransform",
+    "IndependentTransform",
     "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
     "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
     "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform"]
 
 
+class ConstraintRegistry:
+    """The transform that belongs to a constraint: that of a function registered for it, or else
+    that of `otherwise`."""
+
+    def __init__(self, otherwise):
+        self._otherwise, self._registry = otherwise, {}
+        self.__doc__ = otherwise.__doc__
+
+    def register(self, constraint, factory=None):
+        """Let `factory(constraint)` make the transform for a class of constraints, or for one
+        constraint; without `factory` a decorator."""
+        if factory is None:
+            return lambda factory: self.register(constraint, factory)
+        if not (isinstance(constraint, c.Constraint) or isinstance(constraint, type)
+                and issubclass(constraint, c.Constraint)):
+            raise TypeError("Expected constraint to be either a Constraint subclass or instance, "
+                            f"but got {constraint}")
+        modes.beyond("it registers a transform")
+        self._registry[constraint] = factory
+        return factory
+
+    def __call__(self, constraint):
+        return modes.read(lambda: self._factory(constraint))(constraint)
+
+    def _factory(self, constraint):
+        registry = self._registry
+        return registry.get(constraint) or registry.get(type(constraint)) or self._otherwise
+
+
+@ConstraintRegistry
 def transform_to(constraint):
     """A transform from all real numbers (or vectors) to a region."""
     if isinstance(constraint, c.independent):
@@ -68,6 +108,7 @@ def transform_to(constraint):
     return ExpTransform() if plain else ComposeTransform([ExpTransform(), AffineTransform(low, 1)])
 
 
+@ConstraintRegistry
 def biject_to(constraint):
     """The same, the transform being one to one."""
     if constraint is c.simplex:

@@ -1,5 +1,6 @@
 """Modules over several devices: `whet.nn.parallel`."""
 import contextlib
+import sys
 
 from .. import distributed
 from .containers import DataParallel
@@ -12,6 +13,7 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
     """`module(*inputs)`, the batch split over the devices given: there is one."""
     inputs = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
     return DataParallel(module, device_ids, output_device, dim)(*inputs, **(module_kwargs or {}))
+
 
 class DistributedDataParallel(Module):
     """A module that each process of a group has, with gradients that are averaged over them. In a
@@ -52,3 +54,8 @@ class DistributedDataParallel(Module):
              throw_on_early_termination=False):
         """Inside, members may have unequal numbers of batches."""
         return contextlib.nullcontext()
+
+
+# where PyTorch keeps them
+for _name in ("data_parallel", "distributed"):
+    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]

@@ -15,6 +15,11 @@ _FROM = {
     "TrainingMode": "torch_arguments"}
 
 
+def is_in_onnx_export() -> bool:
+    """False: what is exported is a recording of a plain run, which need not know of it."""
+    return False
+
+
 def __getattr__(name: str) -> Any:
     if name in _FROM:
         return getattr(importlib.import_module("." + _FROM[name], __name__), name)

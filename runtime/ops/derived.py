@@ -352,6 +352,12 @@ def are_deterministic_algorithms_enabled():
     return read(lambda: _deterministic[0])
 
 
+@function(method=False)
+def is_deterministic_algorithms_warn_only_enabled():
+    """Was `use_deterministic_algorithms(True, warn_only=True)` called?"""
+    return read(lambda: _deterministic[1])
+
+
 _precision = ["highest"]
 
 

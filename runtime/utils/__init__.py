@@ -1,7 +1,8 @@
 """Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.tensorboard`, ..."""
 import importlib
 
-_PARTS = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "tensorboard")
+_PARTS = ("_foreach_utils", "_pytree", "checkpoint", "data", "dlpack", "hooks",
+          "model_zoo", "tensorboard")
 
 
 def __getattr__(name):

@@ -6,9 +6,16 @@ from typing import Any, Callable, Literal, ParamSpec, TypeVar, overload
 from whet.nn.module import Module
 from whet.return_types import Histogram, HistogramDD, aminmax_result, frexp_result, geqrf_result, kthvalue_result, max_result, median_result, mode_result, nanmedian_result, qr_result, slogdet_result, sort_result, svd_of_old_result, topk_result, triangular_solve_result, unique_all_result, unique_counts_result, unique_inverse_result
 from whet.types import Device, Dims, Ints, Layout, MemoryFormat, Number, Scalar, Shape
+from whet.futures import Future as Future
 from whet.random import Generator as Generator
+from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
 from whet.tensor import Size as Size
+from whet.symbolic import SymBool as SymBool
+from whet.symbolic import SymFloat as SymFloat
+from whet.symbolic import SymInt as SymInt
 from whet.tensor import Tensor as Tensor
+from whet.ops.storage import TypedStorage as TypedStorage
+from whet.ops.storage import UntypedStorage as UntypedStorage
 from whet.amp import autocast as autocast
 from whet.devices import device as device
 from whet.dtypes import dtype as dtype
@@ -402,6 +409,7 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inver
 def is_autocast_enabled(device_type: str = 'cpu') -> _bool: """Are products made in a smaller type, on this thread?"""
 def is_complex(input: Tensor) -> _bool: """Is the element type complex?"""
 def is_conj(input: Tensor) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
+def is_deterministic_algorithms_warn_only_enabled() -> _bool: """Was `use_deterministic_algorithms(True, warn_only=True)` called?"""
 def is_floating_point(input: Tensor) -> _bool: """Is the element type a floating point type?"""
 def is_grad_enabled() -> _bool: """Is gradient recording on, on this thread?"""
 def is_inference(input: Tensor) -> _bool: """Was this tensor made in inference mode?"""
@@ -442,7 +450,7 @@ def less_equal(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Te
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise lgamma. See also the method of the same name."""
 def lgamma_(self: Tensor) -> Tensor: """`lgamma`, in place."""
 def linspace(start: Number | Tensor, end: Number | Tensor, steps: _int, *, out: Tensor | None = None, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, requires_grad: _bool = False, endpoint: _bool = True) -> Tensor: """`steps` numbers evenly spaced from start to end (without the end itself, if `endpoint=False`)."""
-def load(f: str | PathLike[str] | Any, map_location: Any = None, pickle_module: Any = ..., *, weights_only: _bool = True, mmap: _bool | None = None, **pickle_load_args: Any) -> Any: """Read what `save` wrote, or a plain safetensors file (as a dict), from a path or a binary file."""
+def load(f: str | PathLike[str] | Any, map_location: Any = None, pickle_module: Any = ..., *, weights_only: _bool = True, mmap: _bool | None = None, **pickle_load_args: Any) -> Any: ...
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log. See also the method of the same name."""
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise log10. See also the method of the same name."""
 def log10_(self: Tensor) -> Tensor: """`log10`, in place."""
@@ -725,6 +733,13 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Ten
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor: ...
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
+def sym_float(a: _float) -> _float: """A number as a `float`."""
+def sym_int(a: _float) -> _int: """A number without its fraction."""
+def sym_ite(b: Tensor, t: Any, f: Any) -> Any: """`t if b else f`."""
+def sym_max(a: _float, b: Tensor) -> _float: """The larger number; a `float` where one is."""
+def sym_min(a: _float, b: Tensor) -> _float: """The smaller number; a `float` where one is."""
+def sym_not(a: _float) -> _bool: """`not a`."""
+def sym_sum(args: Any) -> _float: """The sum of numbers."""
 def t(input: Tensor) -> Tensor: """A matrix transposed."""
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`t`, in memory of its own."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor: """Elements at places of the flattened tensor."""

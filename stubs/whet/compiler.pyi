@@ -3,10 +3,15 @@ from typing import Any, Callable, ParamSpec, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+def allow_in_graph(fn: Callable[..., Any]) -> Any: """A mark for a compiler: the function itself."""
+def assume_constant_result(fn: Callable[..., Any]) -> Any: """A mark for a compiler: the function itself."""
 @overload
 def compile(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> F: """`whet.jit.trace` of a function or module."""
 @overload
 def compile(model: None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | Callable[..., Any] = 'inductor', mode: str | None = None, options: Any = None, disable: bool = False) -> Callable[[F], F]: """`whet.jit.trace` of a function or module."""
+def cudagraph_mark_step_begin() -> None: """Nothing: launches are recorded without graphs of CUDA's."""
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any: """A function that is not recorded: here any may be, so it is the function itself."""
 def is_compiling() -> bool: """Is this run being recorded?"""
+def is_dynamo_compiling() -> bool: """Is this run being recorded?"""
+def is_exporting() -> bool: """False: what is exported is a recording of a plain run."""
 def reset() -> None: """Forget what was compiled: recordings go with their functions, so there is nothing to do."""

@@ -1,4 +1,6 @@
 """Datasets, samplers and loaders: `whet.utils.data`."""
+import sys as _sys
+
 from .collate import default_collate, default_collate_fn_map, default_convert
 from .dataset import (
     ChainDataset,
@@ -21,6 +23,9 @@ from .sampler import (
     WeightedRandomSampler,
 )
 from .worker_info import WorkerInfo, get_worker_info
+
+# PyTorch's place
+_sys.modules[f"{__name__}.distributed"] = _sys.modules[f"{__name__}.sampler"]
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",

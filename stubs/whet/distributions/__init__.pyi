@@ -1,6 +1,5 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from typing import Any, Callable, ParamSpec, TypeVar
-from whet.distributions.constraints import Constraint
 from whet.tensor import Tensor
 from whet.distributions.standard_transforms import AbsTransform as AbsTransform
 from whet.distributions.standard_transforms import AffineTransform as AffineTransform
@@ -12,6 +11,7 @@ from whet.distributions.discrete import Categorical as Categorical
 from whet.distributions.univariate import Cauchy as Cauchy
 from whet.distributions.univariate import Chi2 as Chi2
 from whet.distributions.transform import ComposeTransform as ComposeTransform
+from whet.distributions.transforms import ConstraintRegistry as ConstraintRegistry
 from whet.distributions.univariate import ContinuousBernoulli as ContinuousBernoulli
 from whet.distributions.standard_transforms import CorrCholeskyTransform as CorrCholeskyTransform
 from whet.distributions.standard_transforms import CumulativeDistributionTransform as CumulativeDistributionTransform
@@ -68,8 +68,8 @@ from whet.distributions import constraints as constraints
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+biject_to: ConstraintRegistry
 identity_transform: Transform
-def biject_to(constraint: Constraint) -> Transform: """The same, the transform being one to one."""
+transform_to: ConstraintRegistry
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor: """How far p is from q: the mean under p of log p(x) - log q(x)."""
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable[[F], F]: """A decorator for the function of (p, q) that computes the divergence of these types."""
-def transform_to(constraint: Constraint) -> Transform: """A transform from all real numbers (or vectors) to a region."""

@@ -1,0 +1,166 @@
+"""What packages written for PyTorch import from it: files by URL, futures, marks for its compiler,
+inner places of distributions and loaders."""
+import math
+import threading
+
+import pytest
+import whet
+from whet import nn
+
+
+# ---- hub -----------------------------------------------------------------------------------------
+def test_weights_are_downloaded_once(tmp_path):
+    weights = {"w": whet.arange(3)}
+    whet.save(weights, tmp_path / "weights.pt")
+    url = (tmp_path / "weights.pt").as_uri()
+    folder = tmp_path / "cache"
+    assert whet.hub.load_state_dict_from_url(url, folder)["w"].tolist() == [0, 1, 2]
+    (tmp_path / "weights.pt").unlink()
+    assert whet.hub.load_state_dict_from_url(url, folder)["w"].tolist() == [0, 1, 2]
+
+
+def test_a_download_of_another_hash_leaves_no_file(tmp_path):
+    (tmp_path / "given").write_bytes(b"text")
+    with pytest.raises(RuntimeError, match="invalid hash value"):
+        whet.hub.download_url_to_file((tmp_path / "given").as_uri(), tmp_path / "got", "0000")
+    assert [p.name for p in tmp_path.iterdir()] == ["given"]
+
+
+def test_models_of_a_folder(tmp_path):
+    (tmp_path / "hubconf.py").write_text(
+        "import whet\n_hidden = print\n\ndef line(n):\n    'One layer.'\n"
+        "    return whet.nn.Linear(n, 1)\n")
+    assert whet.hub.list(tmp_path) == ["line"]
+    assert whet.hub.help(tmp_path, "line") == "One layer."
+    assert whet.hub.load(tmp_path, "line", 3, source="local").in_features == 3
+    with pytest.raises(RuntimeError, match="Cannot find callable other"):
+        whet.hub.load(tmp_path, "other", source="local")
+    with pytest.raises(ValueError, match="source='local'"):
+        whet.hub.load("owner/name", "line")
+
+
+def test_the_folder_of_downloads(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    assert whet.hub.get_dir() == str(tmp_path / "hub")
+
+
+# ---- futures -------------------------------------------------------------------------------------
+def test_a_future_is_set_by_another_thread():
+    future = whet.futures.Future()
+    doubled = future.then(lambda f: f.value() * 2)
+    failed = future.then(lambda f: f.value() / 0)
+    threading.Thread(target=future.set_result, args=(3,)).start()
+    assert future.wait() == 3 and doubled.wait() == 6 and future.done()
+    with pytest.raises(ZeroDivisionError):
+        failed.wait()
+    with pytest.raises(RuntimeError, match="only be set once"):
+        future.set_result(4)
+    with pytest.raises(RuntimeError, match="no value yet"):
+        whet.futures.Future().value()
+
+
+def test_futures_are_waited_for_together():
+    some = [whet.futures.Future() for _ in range(3)]
+    together = whet.futures.collect_all(some)
+    for i, f in enumerate(some):
+        assert not together.done()
+        f.set_result(i)
+    assert [f.value() for f in together.wait()] == whet.futures.wait_all(some) == [0, 1, 2]
+
+
+# ---- marks, checks and types ---------------------------------------------------------------------
+def test_marks_for_the_compiler_change_nothing():
+    from whet._dynamo import allow_in_graph, mark_dynamic
+    f = allow_in_graph(math.sqrt)
+    mark_dynamic(whet.ones(2), 0)
+    assert f is math.sqrt and whet._C._get_tracing_state() is None
+    assert not whet.onnx.is_in_onnx_export() and not whet.compiler.is_exporting()
+    assert not isinstance(whet.jit.script(nn.Linear(1, 1)), whet.jit.ScriptModule)
+
+
+@pytest.mark.parametrize("check,error", [
+    (whet._check, RuntimeError), (whet._check_index, IndexError),
+    (whet._check_value, ValueError), (whet._check_type, TypeError),
+    (whet._check_not_implemented, NotImplementedError)])
+def test_checks(check, error):
+    check(True, lambda: "never said")
+    with pytest.raises(error, match="two is odd"):
+        check(False, lambda: "two is odd")
+
+
+def test_checks_of_tensors():
+    whet._check_tensor_all(whet.tensor([True, True]))
+    with pytest.raises(RuntimeError, match="some"):
+        whet._check_tensor_all(whet.tensor([True, False]), lambda: "some")
+    with pytest.raises(RuntimeError, match="zero"):
+        whet._assert_async(whet.tensor(0))
+
+
+def test_symbolic_numbers_are_numbers():
+    assert whet.sym_max(1, 2.0) == 2.0 and type(whet.sym_max(3, 2.0)) is float
+    assert whet.sym_int(-2.5) == -2 and whet.sym_ite(False, 1, 2) == 2
+    assert not isinstance(3, whet.SymInt)
+
+
+@pytest.mark.parametrize("obj,kind,is_one", [
+    ([1], list[int], True), ([1, "a"], list[int], False), ((1, "a"), tuple[int, str], True),
+    ({"a": [1]}, dict[str, list[int]], True), (None, int | None, True), (1.5, int | None, False),
+    (1, (str, int), True)])
+def test_isinstance_of_containers(obj, kind, is_one):
+    assert whet.jit.isinstance(obj, kind) is is_one
+
+
+# ---- inner places --------------------------------------------------------------------------------
+def test_transforms_are_registered_for_constraints():
+    d = whet.distributions
+
+    class Odd(d.constraints.Constraint):
+        pass
+    d.transform_to.register(Odd, lambda constraint: d.ExpTransform())
+    d.biject_to.register(Odd)(lambda constraint: d.AffineTransform(0.0, 2.0))
+    assert isinstance(d.transform_to(Odd()), d.ExpTransform)
+    assert isinstance(d.biject_to(Odd()), d.AffineTransform)
+    assert isinstance(d.transform_to(d.constraints.positive), d.ExpTransform)
+    with pytest.raises(TypeError):
+        d.transform_to.register(3, lambda c: c)
+
+
+def test_a_traced_function_sees_a_transform_that_is_registered_later():
+    d = whet.distributions
+    odd = type("Odd", (d.constraints.Constraint,), {})()
+
+    @whet.jit.trace
+    def f(x):
+        return d.transform_to(odd)(x)
+    x = whet.ones(2)
+    for scale in (2.0, 3.0):
+        d.transform_to.register(odd, lambda constraint, s=scale: d.AffineTransform(0.0, s))
+        for _ in range(4):
+            assert f(x).tolist() == [scale, scale]
+
+
+def test_tensors_are_grouped_by_type():
+    from whet.utils._foreach_utils import _group_tensors_by_device_and_dtype as grouped
+    a, b, c = whet.ones(1), whet.ones(1, dtype=whet.float64), whet.zeros(1)
+    groups = grouped([[a, b, c], [1, 2, 3]], with_indices=True)
+    key = whet.device("cpu"), whet.float32
+    assert groups[key] == ([[a, c], [1, 3]], [0, 2]) and len(groups) == 2
+
+
+def test_places_of_pytorch():
+    from whet.distributions.transforms import _clipped_sigmoid, _InverseTransform
+    from whet.distributions.utils import _standard_normal, _sum_rightmost
+    from whet.nn.parallel.distributed import DistributedDataParallel
+    from whet.utils.data.distributed import DistributedSampler
+    from whet.utils.dlpack import from_dlpack, to_dlpack
+    x = whet.ones(3)
+    y = from_dlpack(to_dlpack(x))
+    x[0] = 5
+    assert y[0] == 5 and _sum_rightmost(x, 1) == 7
+    assert DistributedDataParallel is nn.parallel.DistributedDataParallel
+    assert DistributedSampler is whet.utils.data.DistributedSampler
+    assert isinstance(whet.distributions.ExpTransform().inv, _InverseTransform)
+    assert _clipped_sigmoid(whet.tensor([99.0])) < 1
+    assert _standard_normal((2, 3), whet.float64, "cpu").shape == (2, 3)
+    assert isinstance(x.untyped_storage(), whet.UntypedStorage)
+    assert "NumPy" in whet.__config__.show() and "threads" in whet.__config__.parallel_info()
