@@ -28,9 +28,10 @@ from ..ops.activation import (
     softshrink,
     threshold,
 )
-from ..ops.contract import bilinear, linear
+from ..ops.contract import linear
 from ..ops.ctc import ctc_loss
 from ..ops.distances import pdist
+from ..ops.einsum import bilinear
 from ..ops.embedding import embedding, embedding_bag, one_hot
 from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
 from ..ops.grouped import grouped_mm

@@ -1,6 +1,5 @@
 """Contractions: matmul and everything that is one. Sums run in the canonical order of
 `cpu.gemm`."""
-import functools
 import math
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from ..autograd import modes
 from ..cpu import gemm
 from ..cpu.rows import contiguous
-from ..dtypes import BOOL, COMPLEX, INT, promote_types
+from ..dtypes import BOOL, COMPLEX, INT
 from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim
 from .pointwise_family import NO_ATTRS
@@ -361,13 +360,6 @@ def linear(input, weight, bias=None):
     return apply(linear_op, (input, weight, bias) if bias is not None else (input, weight), {})
 
 
-@function(method=False)
-def bilinear(input1, input2, weight, bias=None):
-    """sum over i, j of input1[i] * weight[k, i, j] * input2[j]"""
-    r = einsum("...i,kij,...j->...k", input1, weight, input2)
-    return r if bias is None else r + bias
-
-
 @function(method=False, out=True)
 def tensordot(a, b, dims=2):
     """Sum products over pairs of dimensions: the last `dims` of a with the first of b, or two
@@ -414,177 +406,6 @@ def chain_matmul(*matrices, out=None):
     for m in matrices[1:]:
         r = mm(r, m)
     return r if out is None else give_out("chain_matmul", r, out)
-
-
-# ---- einsum --------------------------------------------------------------------------------------
-@functools.lru_cache(1024)
-def _parse(equation, ndims):
-    """Index lists of the operands, which have so many dimensions, and of the result; letters are
-    characters, the ellipsis' dimensions are negative ints."""
-    equation = equation.replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(ndims):
-        raise RuntimeError(
-            f"einsum(): {'fewer' if len(ndims) < len(terms) else 'more'} operands were "
-            f"provided than specified in the equation {equation!r}")
-    width = 0
-    inputs = []
-    for k, (t, ndim) in enumerate(zip(terms, ndims)):
-        before, dots, after = t.partition("...")
-        if not (before + after).isalpha() and before + after:
-            raise ValueError(
-                f"einsum(): invalid subscript given in {t!r}, subscripts must be in [a-zA-Z]")
-        extra = ndim - len(before) - len(after)
-        if extra < 0 or (extra and not dots):
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(before + after)}) does "
-                f"not match the number of dimensions ({ndim}) for operand {k}")
-        width = max(width, extra)
-        inputs.append((before, extra, after))
-    lists = [[*b, *range(-n, 0), *a] for b, n, a in inputs]
-    if arrow:
-        before, dots, after = right.partition("...")
-        out = [*before, *(range(-width, 0) if dots else ()), *after]
-        known = {i for q in lists for i in q}
-        for i in out:
-            if i not in known:
-                raise RuntimeError(
-                    f"einsum(): output subscript {i} does not appear in the equation for any "
-                    "input operand")
-            if out.count(i) > 1:
-                raise RuntimeError(
-                    f"einsum(): output subscript {i} appears more than once in the output")
-    else:
-        flat = [i for q in lists for i in q]
-        out = [
-            *range(-width, 0),
-            *sorted(i for i in set(flat) if isinstance(i, str) and flat.count(i) == 1)]
-    return lists, out
-
-
-def _diagonals(x, idx):
-    """Repeated letters within one operand become a diagonal."""
-    idx = list(idx)
-    k = 0
-    while k < len(idx):
-        if idx[k] in idx[:k]:
-            first = idx.index(idx[k])
-            if x.shape[first] != x.shape[k]:
-                raise RuntimeError(
-                    f"einsum(): subscript {idx[k]} is repeated for one operand but the sizes "
-                    f"don't match, {x.shape[k]} != {x.shape[first]}")
-            x = x.diagonal(0, first, k)
-            if first < x.ndim - 1:
-                x = x.movedim(-1, first)
-            del idx[k]
-        else:
-            k += 1
-    return x, idx
-
-
-def _pair(a, ia, b, ib, keep):
-    """Contract two operands, keeping the indices in `keep`."""
-    for x_idx in ia:
-        if x_idx in ib:
-            m, n = a.shape[ia.index(x_idx)], b.shape[ib.index(x_idx)]
-            if m != n and 1 not in (m, n):
-                raise RuntimeError(
-                    f"einsum(): operands do not broadcast: subscript {x_idx} has sizes {m} and {n}")
-
-    def size(i):
-        return max((x.shape[q.index(i)] for x, q in ((a, ia), (b, ib)) if i in q),
-                   key=lambda s: (s != 1, s))
-    shared = [i for i in ia if i in ib]
-    batch = [i for i in shared if i in keep]
-    summed = [i for i in shared if i not in keep]
-    only_a, only_b = [i for i in ia if i not in ib], [i for i in ib if i not in ia]
-    for i in [q for q in only_a if q not in keep]:
-        a = a.sum(ia.index(i))
-        ia = [q for q in ia if q != i]
-    for i in [q for q in only_b if q not in keep]:
-        b = b.sum(ib.index(i))
-        ib = [q for q in ib if q != i]
-    only_a, only_b = [i for i in only_a if i in keep], [i for i in only_b if i in keep]
-    out = batch + only_a + only_b
-    if not summed:
-        return _ordered(a, ia, out) * _ordered(b, ib, out), out
-
-    def arrange(x, idx, order, groups):
-        x = _permuted(x, [idx.index(i) for i in order])
-        full = [size(i) if i in shared else x.shape[k] for k, i in enumerate(order)]
-        if tuple(full) != tuple(x.shape):
-            x = x.expand(full)
-        if all(len(g) == 1 for g in groups):
-            return x
-        return x.reshape([math.prod(full[order.index(i)] for i in g) for g in groups])
-    groups = (batch,) if batch else ()
-    left = arrange(a, ia, batch + only_a + summed, (*groups, only_a, summed))
-    right = arrange(b, ib, batch + summed + only_b, (*groups, summed, only_b))
-    r = bmm(left, right) if batch else mm(left, right)
-    if all(len(g) == 1 for g in (*groups, only_a, only_b)):
-        return r, out
-    shape = ([size(i) for i in batch] + [a.shape[ia.index(i)]
-                                         for i in only_a] + [b.shape[ib.index(i)] for i in only_b])
-    return r.reshape(shape), out
-
-
-def _permuted(x, axes):
-    return x if all(k == d for k, d in enumerate(axes)) else x.permute(axes)
-
-
-def _ordered(x, idx, order):
-    """An operand with its dimensions in this order, and those of size 1 for indices that it
-    lacks."""
-    x = _permuted(x, [idx.index(i) for i in order if i in idx])
-    if len(idx) == len(order):
-        return x
-    sizes = iter(x.shape)
-    return x.reshape([next(sizes) if i in idx else 1 for i in order])
-
-
-@function(method=False)
-def einsum(equation, *operands):
-    """Sums of products written with index letters.
-
-    >>> import whet
-    >>> whet.einsum("ij,jk->ik", whet.ones(2, 3), whet.ones(3, 2))
-    tensor([[3., 3.],
-            [3., 3.]])
-    """
-    # einsum(x, [0, 1], y, [1, 2], [0, 2])
-    if not isinstance(equation, str):
-        args = equation, *operands
-        operands, lists = args[0:len(args) - len(args) % 2:2], args[1::2]
-
-        def letters(q):
-            return "".join("..." if i is Ellipsis else chr(97 + i) if i < 26 else chr(39 + i)
-                           for i in q)
-
-        equation = (",".join(letters(q) for q in lists) +
-                    ("->" + letters(args[-1]) if len(args) % 2 else ""))
-    elif len(operands) == 1 and isinstance(operands[0], list | tuple):
-        operands = tuple(operands[0])
-    if not operands:
-        raise ValueError("einsum(): must provide at least one operand")
-    for x in operands:
-        if not is_tensor(x):
-            raise TypeError(f"einsum(): operands must be Tensors, got {type(x).__name__}")
-    t = operands[0].dtype
-    for x in operands[1:]:
-        t = promote_types(t, x.dtype)
-    lists, out = _parse(equation, tuple([x.ndim for x in operands]))
-    terms = [_diagonals(x.to(t), idx) for x, idx in zip(operands, lists)]
-    x, idx = terms[0]
-    for k in range(1, len(terms)):
-        rest = {i for _, q in terms[k + 1:] for i in q}
-        y, jdx = terms[k]
-        x, idx = _pair(x, idx, y, jdx, rest | set(out))
-    for i in [i for i in idx if i not in out]:
-        x = x.sum(idx.index(i))
-        idx = [q for q in idx if q != i]
-    order = [idx.index(i) for i in out]
-    return x.permute(order) if x is operands[0] else _permuted(x, order)
 
 
 # ---- operators -----------------------------------------------------------------------------------
