@@ -11,7 +11,7 @@ import threading
 import numpy as np
 
 from . import memory, native, pool, taped_launches
-from .depthwise_plan import band_run, depthwise_band, few_run, plane_line, planes_plan
+from .depthwise_plan import band_run, depthwise_band, few_run, filled, plane_line, planes_plan
 from .window import out_sizes
 from .window_parts import (
     Gathered,
@@ -274,7 +274,7 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
     units = others * bands * row_blocks
     band = -(-oh // bands)
     band_rows, vectors = (band - 1) * sh + max(height) - top + 1, -(-ow // lanes)
-    fill = -(-(ow + (max(width) - left) // sw) // lanes)
+    fill = filled(vectors, (max(width) - left) // sw, lanes)
     layout = scratch_layout(in_at=r.channels * band_rows * sw * line * size, out_at=3 * 8 *
                      (band * vectors + across), y_at=rows * tile.panel * size)
     fields = dict(images=r.images, oh=oh, ow=ow, h=h, w=w, sh=sh, left=left, top=top, xn=xn,

@@ -94,6 +94,13 @@ def plane_line(ow, left, right, across, lanes):
     return (vectors | 1) * lanes
 
 
+def filled(vectors, span, lanes):
+    """Vectors of a row that hold pixels or zeros: all that windows so wide read, also those of the
+    last vector's lanes beyond the outputs. What a thread's memory held before may be numbers with
+    which arithmetic takes fifty times as long."""
+    return vectors + -(-span // lanes)
+
+
 def planes_plan(r, lanes, threads, epilogue, out_shape):
     """The plan with a vector of neighbouring outputs of a row; None where that does not fit."""
     from whet.passes.lower_llvm.windows import depthwise_planes, few_channels, window_tiles
@@ -116,7 +123,7 @@ def planes_plan(r, lanes, threads, epilogue, out_shape):
                   wg=r.w_strides[0], wo=r.w_strides[1], rows=r.rows,
                   steps=taps.rows * taps.columns, channels=1, band=band, bands=bands,
                   band_rows=band_rows, line=line, vectors=vectors,
-                  fill=-(-(ow + (max(width) - left) // taps.across) // lanes), **pieces)
+                  fill=filled(vectors, (max(width) - left) // taps.across, lanes), **pieces)
     places = r.taps_at or range(fields["steps"])
     numbers = [*(fields.get(name, 0) for name in few_channels.FIELDS), *[0] * fields["steps"],
                *places]

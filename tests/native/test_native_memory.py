@@ -1,4 +1,5 @@
 """Large arrays from the caching allocator: layouts, reuse, counters, lifetimes, refusals."""
+import ctypes as C
 import gc
 import mmap
 import os
@@ -9,6 +10,8 @@ import weakref
 
 import numpy as np
 import pytest
+import whet
+import whet.nn.functional as F
 from whet.cpu import heap, memory, native
 
 F4 = np.dtype("f4")
@@ -266,3 +269,37 @@ def test_the_default_limit_is_a_part_of_what_the_process_may_have(monkeypatch):
     assert heap.available() == 8_000_000
     monkeypatch.setattr(pool, "control_group", lambda *names: iter([["max"]]))
     assert heap.available() > 8_000_000
+
+
+CONVOLUTIONS = {"few channels": ((3, 1, 28, 28), (8, 1, 5, 5), {}),
+                "panels": ((2, 20, 11, 11), (7, 20, 5, 5), {}),
+                "a row": ((4, 1, 800), (64, 1, 32), {"stride": 16}),
+                "groups": ((2, 32, 14, 14), (64, 8, 3, 3), {"padding": 1, "groups": 4}),
+                "one channel each": ((2, 4, 50, 50), (4, 1, 3, 3), {"padding": 1, "groups": 4})}
+
+
+@pytest.mark.skipif(not native.enabled() or sys.platform != "linux",
+                    reason="asks the processor's flags")
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_do_not_compute_with_what_their_memory_held(name, monkeypatch):
+    size, weight, attrs = CONVOLUTIONS[name]
+    x, w = whet.randn(*size), whet.randn(*weight)
+    conv = F.conv1d if len(size) == 3 else F.conv2d
+    flags, invalid, given = C.CDLL(None), 1, memory.scratch
+
+    def signalling(*args):
+        room = given(*args)
+        room[:room.size // 4 * 4].view("u4")[...] = 0x7fa00000
+        return room
+    before = whet.get_num_threads()
+    whet.set_num_threads(1)
+    try:
+        y = conv(x, w, **attrs)
+        monkeypatch.setattr(memory, "scratch", signalling)
+        flags.feclearexcept(invalid)
+        again = conv(x, w, **attrs)
+        assert not flags.fetestexcept(invalid)
+    finally:
+        flags.feclearexcept(invalid)
+        whet.set_num_threads(before)
+    assert again.numpy().tobytes() == y.numpy().tobytes()

@@ -118,7 +118,9 @@ class Runs:
 
     def build(self, panel0: Val, panel1: Val, pixels: Val) -> None:
         """Cut the pixels of panels panel0..panel1 (up to pixel number `pixels`) into runs."""
-        self.walk(panel0 * self.panel, self.f.imin(panel1 * self.panel, pixels))
+        start, end = panel0 * self.panel, self.f.imin(panel1 * self.panel, pixels)
+        self.pixels = end - start
+        self.walk(start, end)
 
     def walk(self, start: Val, end: Val) -> None:
         """Cut pixels start..end into runs; panels begin at `start`.
@@ -235,7 +237,17 @@ class Runs:
 
         Run by run and tap by tap, so that a run's lanes are worked out once for all channels.
         """
+        self.f.if_(self.f.cmp("sgt", (j + 1) * self.panel, self.pixels),
+                   lambda: self._blank((k1 - k0) * self.panel, out))
         Fill(self, j, src, k0, k1, out).emit()
+
+    def _blank(self, size: Val, out: Val) -> None:
+        """Zeros in a panel that has fewer pixels than places. What is computed of the others is
+        dropped, but of what the memory held before it may take ten times as long."""
+        f, t = self.f, self.t
+        zero = f.const(t.vec, 0.0 if t.elem in ("float", "double") else 0)
+        f.loop(0, size, t.lanes,
+               lambda i: f.put(f.lanes_below(size - i, t.lanes), (zero, f.at(out, i, t.elem))))
 
     def clear(self, e: Val) -> Val:
         """Do all lanes of run e lie inside the image under every tap?"""
