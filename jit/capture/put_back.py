@@ -10,7 +10,6 @@ from typing import Any
 
 from whet.tensor import Size
 
-from ..guards.cpython_layouts import namespace
 from .containers import elements, fill, kind_of, values
 from .varying_numbers import NUMBERS, value_of
 
@@ -111,7 +110,8 @@ def _class_with(d: dict[Any, Any]) -> type | None:
     hold no reference."""
     if "__module__" not in d or "__doc__" not in d:
         return None
-    return next((t for t in gc.get_referrers(d) if isinstance(t, type) and namespace(t) is d), None)
+    return next((t for t in gc.get_referrers(d) if isinstance(t, type)
+                 and len(vars(t)) == len(d) and all(vars(t)[k] is x for k, x in d.items())), None)
 
 
 def _anew(holder: Any, settled: Callable[[Any], Any]) -> Any:

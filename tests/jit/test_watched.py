@@ -349,19 +349,25 @@ def a_generator_is_in_reach():
     return f, calls
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda r: r.random(), lambda r: r.uniform(0, 1), lambda r: next(iter(r.random, None)),
-        lambda r: next(map(r.getrandbits, [30])), lambda r: next(itertools.starmap(r.random, [
-            ()])), lambda r: r.getstate()[1][5], lambda r: r.gauss(0, 1),
-        lambda r: sorted([1, 2], key=lambda _: r.random())[0]])
+@pytest.mark.parametrize("draw", [
+    lambda r: r.random(), lambda r: r.uniform(0, 1), lambda r: next(iter(r.random, None)),
+    lambda r: next(map(r.getrandbits, [30])), lambda r: next(itertools.starmap(r.random, [()])),
+    lambda r: r.gauss(0, 1), lambda r: sorted([1, 2], key=lambda _: r.random())[0]])
 def test_numbers_of_a_generator_are_drawn_anew(draw):
     ours, theirs = random.Random(5), random.Random(5)
     f = whet.jit.trace(lambda x: x * draw(ours))
+    for _ in range(6):
+        assert f(whet.ones(1)).item() == (whet.ones(1) * draw(theirs)).item()
+    assert ours.getstate() == theirs.getstate()
+
+
+def test_the_state_of_a_generator_is_asked_eagerly():
+    ours = random.Random(5)
+    f = whet.jit.trace(lambda x: x * ours.getstate()[1][5])
     with pytest.warns(whet.jit.TraceWarning):
         for _ in range(6):
-            assert f(whet.ones(1)).item() == (whet.ones(1) * draw(theirs)).item()
+            assert f(whet.ones(1)).item() == np.float32(ours.getstate()[1][5])
+            ours.random()
 
 
 # what has no replay, as nobody's step needs it: it runs eagerly, and says why
