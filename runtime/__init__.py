@@ -55,6 +55,11 @@ from .tensor import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 
@@ -74,7 +79,7 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "profiler": ".profiler", "models": ".models", "datasets": ".datasets", "train": ".train",
          "version": ".version", "hub": ".hub", "futures": ".futures",
          "storage": ".ops.storage", "serialization": ".serialization", "_dynamo": "._dynamo",
-         "_C": "._C", "__config__": ".__config__",
+         "_C": "._C", "__config__": ".__config__", "sparse": ".sparse",
          "xpu": ".absent", "mps": ".absent"}
 _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export",
          "summary": "model_summary",
@@ -89,6 +94,9 @@ _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export
                           "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
                           "_check_type", "_check_value", "_check_with"), "compiler"),
          "is_autocast_enabled": "amp", "get_autocast_dtype": "amp",
+         **dict.fromkeys(("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor",
+                          "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor"),
+                         "sparse.make"),
          **dict.fromkeys(("astype", "isdtype", "bitwise_invert", "vecdot", "expand_dims", "repeat",
                           "cumulative_sum", "cumulative_prod", "__array_api_version__",
                           "__array_namespace_info__"), "array_api")}

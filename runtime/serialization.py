@@ -25,6 +25,7 @@ import numpy as np
 
 from . import dtypes
 from .autograd.modes import beyond
+from .composite import Composite
 from .devices import as_device, device
 from .ir.spans import address
 from .nn.parameter import Buffer, Parameter
@@ -35,6 +36,7 @@ from .safe_globals import (
     safe_globals,
 )
 from .safetensors import TYPES, check_header, spelled
+from .stored_memory import extent, layout_of, memory_of, order_of, sharing, view_of
 from .tensor import Size, Tensor, shown, wrap
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals",
@@ -169,6 +171,10 @@ class _Writer:
             return x
         if type(x) is float:
             return x if math.isfinite(x) else {"float": repr(x)}
+        if isinstance(x, Composite):
+            return {"sparse": str(x.layout).partition(".")[2],
+                    "fields": [[name, self.node(y, f"{path}.{name}" if path else name)]
+                               for name, y in vars(x).items() if name != "layout"]}
         if isinstance(x, Tensor):
             return {"tensor": self.tensor(x, path)}
         if id(x) in self.inside:
@@ -254,20 +260,20 @@ class _Writer:
             entries.append((name, array))
             return name
         arrays = [t.detach().cpu()._array for t in self.tensors]
-        for group in _sharing(arrays):
+        for group in sharing(arrays):
             first = arrays[group[0]]
-            same = all(_where(arrays[i]) == _where(first) for i in group)
-            low, high = _extent(first)
+            same = all(layout_of(arrays[i]) == layout_of(first) for i in group)
+            low, high = extent(first)
             if same and first.nbytes <= high - low:
-                order = _order(first)
+                order = order_of(first)
                 name = add(self.paths[group[0]],
                            first if first.flags.c_contiguous else first.copy())
                 for i in group:
                     refs[i] = {"entry": name, **({"order": order} if order else {})}
                 continue
-            low, high = (min(_extent(arrays[i])[0]
-                             for i in group), max(_extent(arrays[i])[1] for i in group))
-            name = add(self.paths[group[0]] + ".storage", _memory(arrays, group, low, high))
+            low = min(extent(arrays[i])[0] for i in group)
+            high = max(extent(arrays[i])[1] for i in group)
+            name = add(self.paths[group[0]] + ".storage", memory_of(arrays, group, low, high))
             for i in group:
                 a = arrays[i]
                 refs[i] = {"entry": name,
@@ -295,75 +301,6 @@ def _canonical(header):
     return json.dumps(
         {k: [v["dtype"], v["shape"], v["data_offsets"]] for k, v in sorted(header.items())},
         separators=(",", ":"))
-
-
-def _where(a):
-    return address(a), a.dtype, a.shape, a.strides
-
-
-def _extent(a):
-    """The first address of an array's elements, and the one after the last."""
-    at = address(a)
-    if not a.size:
-        return at, at
-    steps = [(n - 1) * s for n, s in zip(a.shape, a.strides)]
-    return at + sum(s for s in steps if s < 0), at + sum(s for s in steps if s > 0) + a.itemsize
-
-
-def _sharing(arrays):
-    """The indices of arrays in groups whose memory overlaps."""
-    spans = sorted((*_extent(a), i) for i, a in enumerate(arrays))
-    groups, end = [], None
-    for low, high, i in spans:
-        if low < high and groups and end is not None and low < end:
-            groups[-1].append(i)
-            end = max(end, high)
-        else:
-            groups.append([i])
-            end = high if low < high else None
-    return sorted((sorted(g) for g in groups), key=lambda g: g[0])
-
-
-def _memory(arrays, group, low, high):
-    """The bytes low..high, of which the arrays of the group see parts (what none of them sees is
-    zero)."""
-    out = np.zeros(high - low, np.uint8)
-    for i in group:
-        a = arrays[i]
-        # an element that is repeated is written once
-        a = a[tuple(
-            slice(0, 1) if s == 0 and n > 1 else slice(None) for n, s in zip(a.shape, a.strides))]
-        _view(out, dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
-              address(a) - low)[...] = a
-    return out
-
-
-def _view(memory, dtype, shape, strides, at):
-    """An array over some bytes of a one-dimensional array, if they are all inside of it."""
-    dtype = dtypes.ALL[dtype].np
-    if not (memory.ndim == 1 and memory.dtype == np.uint8 and len(shape) == len(strides) <= 64
-            and type(at) is int
-            and all(type(x) is int for x in (*shape, *strides))
-            and all(0 <= n < 2**48 for n in shape)):
-        raise ValueError("bad view")
-    steps = [(n - 1) * s for n, s in zip(shape, strides)] if 0 not in shape else []
-    low, high = (at + sum(s for s in steps if s < 0),
-                 at + sum(s for s in steps if s > 0) + dtype.itemsize)
-    if 0 in shape:
-        return np.empty(shape, dtype)
-    if low < 0 or high > memory.size:
-        raise ValueError("a view reaches out of its memory")
-    a = np.ndarray(shape, dtype, memory, at, strides)
-    return a if a.flags.aligned else a.copy()
-
-
-def _order(a):
-    """The dimensions from the outermost in memory, for an array that is dense in another order
-    than row-major; else None."""
-    if a.flags.c_contiguous:
-        return None
-    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
-    return order if a.transpose(order).flags.c_contiguous else None
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -516,6 +453,9 @@ class _Reader:
             for k, v in inner:
                 out[self.value(k)] = self.value(v)
             return out
+        if kind == "sparse":
+            from .sparse.make import restored
+            return restored(inner, {k: self.value(v) for k, v in node["fields"]})
         if kind == "float":
             return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner]
         if kind == "complex":
@@ -542,7 +482,7 @@ class _Reader:
             ref = self.refs[i]
             a = self.entries[ref["entry"]]
             if "view" in ref:
-                a = _view(a, *ref["view"])
+                a = view_of(a, *ref["view"])
             elif ref.get("complex"):
                 a = a.view(np.complex128).reshape(a.shape[:-1])
             if "order" in ref:

@@ -200,7 +200,7 @@ class Tensor:
             if g.dtype is not self.dtype:
                 raise RuntimeError(
                     f"assigned grad has data type {g.dtype}, but the tensor's is {self.dtype}")
-            if g._array.shape != self._array.shape:
+            if tuple(g.shape) != self._array.shape:
                 raise RuntimeError(
                     f"attempting to assign a gradient of size {list(g.shape)} to a tensor of size "
                     f"{list(self.shape)}. Please ensure that the gradient and the tensor are the "
@@ -427,7 +427,7 @@ class Tensor:
 
     is_neg = is_conj
 
-    is_sparse, is_quantized, is_meta, is_mps, is_nested, is_xpu = [False] * 6
+    is_sparse, is_sparse_csr, is_quantized, is_meta, is_mps, is_nested, is_xpu = [False] * 7
 
     @property
     def is_cuda(self):
@@ -574,7 +574,7 @@ class _Named:
 
 
 class layout(_Named):
-    """How the memory of a tensor is organised: `strided`."""
+    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
     __slots__ = ()
 
 
@@ -584,6 +584,8 @@ class memory_format(_Named):
 
 
 strided = layout("whet.strided")
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
+    layout(f"whet.sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc"))
 contiguous_format, preserve_format = (memory_format("whet.contiguous_format"),
                                       memory_format("whet.preserve_format"))
 channels_last, channels_last_3d = (memory_format("whet.channels_last"),

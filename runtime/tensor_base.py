@@ -65,6 +65,13 @@ else:
     native_apply = native_wrap = set_native_flags = native_view_of = native_write = None
     next_number = itertools.count().__next__
 
+
+def is_strided(x):
+    """Is it a tensor with memory of its own? What is made of tensors passes for one, and is none
+    (see `composite.py`)."""
+    return issubclass(type(x), Base)
+
+
 # an instance with empty fields, of any subclass
 new = PyBase.__new__ if Base is PyBase else object.__new__
 

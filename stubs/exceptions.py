@@ -17,6 +17,14 @@ EXACT = {
     "exponential.tau": "float",
     "general_cosine.a": "Sequence[float]",
     # tensors and their making
+    **{f"sparse_{kind}_tensor.{name}": "Any" for kind in "compressed csr csc bsr bsc".split()
+       for name in ("compressed_indices", "plain_indices", "values")},
+    "sparse_coo_tensor.indices": "Any",
+    "sparse_coo_tensor.values": "Any",
+    "sparse_coo_tensor.is_coalesced": "bool | None",
+    **{f"sparse_{kind}_tensor.check_invariants": "bool | None" for kind in ("coo", "compressed")},
+    **{f"to_sparse_{kind}.blocksize": "tuple[int, int]" for kind in ("bsr", "bsc")},
+    "to_sparse.blocksize": "tuple[int, int] | None",
     "Tensor.new_full.size": "Ints",
     "full.size": "Ints",
     "randint.size": "Ints",

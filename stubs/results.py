@@ -55,8 +55,8 @@ RESULTS = {
     **_each(
         "int",
         """nbytes TypedStorage.size UntypedStorage.size numel
-        nelement dim ndimension data_ptr const_data_ptr element_size get_device
-        storage_offset get_num_threads
+        nelement dim ndimension sparse_dim dense_dim data_ptr const_data_ptr element_size
+        get_device storage_offset get_num_threads
         initial_seed seed current_device device_count Size.numel""",
     ),
     **_each(

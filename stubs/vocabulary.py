@@ -30,7 +30,7 @@ _BY_TYPE = {
         weight_decay""",
     "int": """
         N T_0 T_max axis0 axis1 batch_size bins chunk_size chunks col count d_model decimals diagonal dim0
-        dim1 dim2 dimension divisor_override downscale_factor embed_dim embedding_dim end_dim epoch epochs
+        dense_dim dim1 dim2 dimension sparse_dim divisor_override downscale_factor embed_dim embedding_dim end_dim epoch epochs
         groups hidden_size hop_length ignore_index in1_features in2_features in_channels in_features
         input_size k kdim length m max_eval max_iter n n_classes n_cols n_fft n_rows nhead niter num
         num_channels num_chunks num_classes num_embeddings num_features num_groups num_heads num_layers

@@ -51,6 +51,20 @@ class Fault:
 GENERATORS = "passes/lower_llvm/"
 FAULTS = [
     Fault(
+        "the end of a row's entries is looked for behind the last",
+        GENERATORS + "products/sparse.py",
+        "f.imin(k, self.last)",
+        "f.imin(k, self.count)",
+        "Sparse",
+    ),
+    Fault(
+        "the last columns of a row of a product have no mask",
+        GENERATORS + "products/sparse.py",
+        "work(at, 1, f.lanes_below(end - at, n))",
+        "work(at, 1, f.lanes_below(end - at + 1, n))",
+        "Sparse",
+    ),
+    Fault(
         "a place one after the last is read",
         GENERATORS + "elements/sample.py",
         'f.cmp("ult", place, most), mask)',

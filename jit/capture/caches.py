@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.tensor import Size
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..guards.origin import users
 from ..report.reasons import Caches
@@ -43,7 +43,7 @@ def entries_of(function: Any) -> list[tuple[Any, Any]]:
 
 def is_data(x: Any, depth: int = DEPTH) -> bool:
     """Is this a constant, a tensor, or a container or instance of the user's that holds such?"""
-    if type(x) in FIXED or isinstance(x, Base):
+    if type(x) in FIXED or is_strided(x):
         return True
     if depth == 0:
         return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whet.autograd import modes
 from whet.dtypes import dtype
 from whet.tensor import Tensor
-from whet.tensor_base import Base
+from whet.tensor_base import Base, is_strided
 
 from .varying_numbers import NUMBERS
 from .varying_texts import Text
@@ -50,7 +50,7 @@ def passed(x: Any) -> Any:
     if type(x) in FIXED or type(x) in NUMBERS or type(x) is Text:
         return x
     # (of a tensor that is refused)
-    return x if isinstance(x, Base) and bare(x) else str(x)
+    return x if is_strided(x) and bare(x) else str(x)
 
 
 def bare(t: Base) -> bool:
@@ -71,4 +71,4 @@ def kept(x: Any) -> Any:
 def fits(x: object, way: str) -> bool:
     """Does something become text in a certain way as what a replay has in its place does?"""
     return (type(x) in FIXED or type(x) in NUMBERS or way == "s"
-            or isinstance(x, Base) and (way in NUMERALS or bare(x)))
+            or is_strided(x) and (way in NUMERALS or bare(x)))

@@ -25,7 +25,7 @@ import numpy as np
 from whet.autograd import modes
 from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
-from whet.tensor_base import Base
+from whet.tensor_base import Base, is_strided
 
 from ..guards.origin import ours
 from ..report.reasons import Inspects, Prints
@@ -302,7 +302,7 @@ class Outward:
         text, *values = self.texts([msg, *args])
         given = [
             passed(text),
-            *(x.detach() if isinstance(x, Base) and way in NUMERALS else passed(x)
+            *(x.detach() if is_strided(x) and way in NUMERALS else passed(x)
               for x, way in zip(values, ways))]
         self.do(functools.partial(log_at, logger, level, where), given, {}, None,
                 lambda: all(is_pythons_own(h) for h in handlers_of(logger)))
@@ -333,7 +333,7 @@ class Outward:
     def overtaken(self) -> bool:
         """Is a tensor written to after it was printed?"""
         return any(
-            isinstance(x, Base) and self.changes(x, c.after) for c in self.rec.acts for x in c.args)
+            is_strided(x) and self.changes(x, c.after) for c in self.rec.acts for x in c.args)
 
     def changes(self, t: Base, after: int) -> bool:
         rec = self.rec

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
@@ -124,7 +124,7 @@ class Learned:
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:
-    if varies(now) or isinstance(now, Base | np.ndarray):
+    if varies(now) or (is_strided(now) or isinstance(now, np.ndarray)):
         # (sums begin as 0, or as None)
         return type(before) is type(now) or before is None or varies(before)
     return several(before) and several(now) and [*map(type, before)] == [*map(type, now)]

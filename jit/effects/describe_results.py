@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from whet.tensor import Tensor
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..capture.containers import elements, values
 from ..capture.numpy_stand_in import Array, real_of, tensor_of
@@ -63,7 +63,7 @@ class Results:
 
     def describe(self, x: Any) -> Recipe:
         """The recipe of an object."""
-        if isinstance(x, Base):
+        if is_strided(x):
             return self.tensor(x)
         there = self.known.get(id(x))
         if there is not None:
@@ -153,9 +153,9 @@ class Results:
             return self.several(elements(x))
         # Who took a number's hash went on from its value.
         keys = [value_of(k) if type(k) in NUMBERS else k for k in elements(x)]
-        if not all(type(k) in PLAIN or id(k) in self.guarded or isinstance(k, Base) for k in keys):
+        if not all(type(k) in PLAIN or id(k) in self.guarded or is_strided(k) for k in keys):
             raise Refused(Returns(f"{thing(type(x))} of objects"))
-        has_tensors = any(isinstance(k, Base) for k in keys)
+        has_tensors = any(is_strided(k) for k in keys)
         if isinstance(x, set):
             return (self.several(sorted(keys, key=self.order)) if has_tensors else Constant(
                 tuple(keys)))
@@ -171,7 +171,7 @@ class Results:
 
     def order(self, k: Any) -> Any:
         """Where an element of a set comes, whatever the addresses of tensors are."""
-        if not isinstance(k, Base):
+        if not is_strided(k):
             return 0, 0, repr(k)
         source = self.source_of(k)
         if source is None:
@@ -180,6 +180,8 @@ class Results:
 
     def tensor(self, x: Any) -> Recipe:
         """The recipe of a tensor."""
+        if not is_strided(x):
+            raise Refused(Returns("a sparse gradient"))
         there = self.known.get(id(x))
         if there is not None:
             if isinstance(there, MadeTensor):

@@ -11,7 +11,7 @@ from typing import Any
 from whet import dtypes
 from whet.devices import device
 from whet.tensor import Size, contiguous_format, wrap
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..effects import made_objects
 from ..effects.recipes import Constant, Found, GivenArray, MadeArray, Number, Recipe
@@ -58,7 +58,7 @@ class Arguments:
     def part(self, x: Any, name: str) -> tuple[Part, Any]:
         """The part for an argument, and the argument that the recorded call gets."""
         kind = type(x)
-        if isinstance(x, Base):
+        if is_strided(x):
             return self.tensor(x, name)
         if kind in PLAIN:
             return FixedPart(name, x), x

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from whet.ir.notation import value_text
 from whet.tensor import wrap
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..guards.immutable_types import equal
 from .errors import PreconditionError
@@ -59,7 +59,7 @@ class TensorPart(Part):
         self.index = index
 
     def gather(self, x: Any, found: list[Any]) -> None:
-        if isinstance(x, Base):
+        if is_strided(x):
             found.append(x)
         elif isinstance(x, np.ndarray):
             found.append(wrap(x))
@@ -226,7 +226,7 @@ def record(title: str, fields: Sequence[str], is_tuple: bool) -> Callable[[list[
 
 def shown(x: Any) -> str:
     """An argument in a few words."""
-    if isinstance(x, Base):
+    if is_strided(x):
         return f"a tensor {x._array.dtype}{list(x._array.shape)}"
     if isinstance(x, tuple | list | dict):
         return f"a {type(x).__name__} of {len(x)}"

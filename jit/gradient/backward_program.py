@@ -9,7 +9,7 @@ import numpy as np
 from whet.ir.graph import Draw, Guard, Node, OpNode, Ref, Type, Write
 from whet.ops.registry import REGISTRY
 from whet.passes.partition import Partition
-from whet.tensor_base import Base, wrap
+from whet.tensor_base import is_strided, wrap
 
 from ..capture.refused import Refused, Wrong
 from ..program import builder
@@ -57,7 +57,7 @@ class BackwardRun:
             groups.setdefault(id(edges[k]), []).append(k)
         for first, *others in groups.values():
             arrays, leaf = [made[self.values[k]] for k in (first, *others)], edges[first]
-            wanted = leaf._array.dtype if isinstance(leaf, Base) else arrays[0].dtype
+            wanted = leaf._array.dtype if is_strided(leaf) else arrays[0].dtype
             if any(a.dtype != wanted or a.shape != arrays[0].shape for a in arrays):
                 continue                     # (the engine casts what a leaf gets)
             for k in others:

@@ -28,7 +28,7 @@ from whet.autograd.node import (
     with_history,
 )
 from whet.tensor import wrap
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..capture.refused import Refused
 from ..report.reasons import PythonBackward
@@ -138,10 +138,10 @@ class History:
         for k, v in s.attrs.items():
             if isinstance(v, Node):
                 s.inner, s.attrs[k] = k, self.spec(rec, i, v, n)
-            elif isinstance(v, Base):
+            elif is_strided(v):
                 raise Refused(PythonBackward(f"{n.op.name} keeps a tensor of its own"))
         s.inputs = [
-            self.saved(rec, i, x, edges[k]) if isinstance(x, Base) else x
+            self.saved(rec, i, x, edges[k]) if is_strided(x) else x
             for k, x in enumerate(n.inputs)]
         s.outputs = [
             x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index),
@@ -251,7 +251,7 @@ def walk(order: Sequence[Any], grads: dict[Any, Any], ran: list[int]) -> Found:
             if r is None or e is None:
                 continue
             if e not in number:
-                if isinstance(e, Base) and e._array.dtype is not r._array.dtype:
+                if is_strided(e) and e._array.dtype is not r._array.dtype:
                     r = engine.cast_gradient(r, e)
                 out.append(((i, k), r))
             else:
@@ -295,9 +295,9 @@ def leaves_of(roots: Iterable[Any], start: int) -> dict[int, int]:
     they are held so."""
     nodes = inside(roots, start)
     held = collections.Counter(
-        id(e) for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base))
+        id(e) for n in nodes for v in (n, *_inner(n)) for e in v.edges if is_strided(e))
     leaves = {
-        id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if isinstance(e, Base)}
+        id(e): e for n in nodes for v in (n, *_inner(n)) for e in v.edges if is_strided(e)}
     held.update([id(e._grad) for e in leaves.values() if e._grad is not None])
     return held
 
@@ -309,7 +309,7 @@ def inside(roots: Iterable[Any], start: int) -> list[Any]:
     while stack:
         n = stack.pop()
         for e in (*n.edges, *(e for v in _inner(n) for e in v.edges)):
-            if e is not None and not isinstance(e, Base) and e.seq >= start and e not in seen:
+            if e is not None and not is_strided(e) and e.seq >= start and e not in seen:
                 seen.add(e)
                 stack.append(e)
     return sorted(seen, key=lambda n: n.seq)
@@ -324,5 +324,5 @@ def saved_by(roots: Iterable[Any], start: int) -> list[Any]:
     """The tensors that the recorded graph holds, and those that they are views of."""
     nodes = [n for n in inside(roots, start) if type(n) is not OutputOf and not n.released]
     nodes += [v for n in nodes for v in _inner(n)]
-    held = [x for n in nodes for x in n.inputs if isinstance(x, Base)]
+    held = [x for n in nodes for x in n.inputs if is_strided(x)]
     return held + [x._base for x in held if x._base is not None]

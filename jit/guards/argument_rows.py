@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from whet import dtypes
 from whet.tensor import Tensor
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from . import number_paths
 from .native_entry import L
@@ -75,7 +75,7 @@ class ArgumentRows:
             self.todo.append((len(args), kwargs, ()))
         self.todo.extend([(i, x, (i,)) for i, x in enumerate(args)])
         for i, x, path in self.todo:         # it grows meanwhile
-            if isinstance(x, Base):
+            if is_strided(x):
                 self.tensors.append((i, x))
             elif path in given.numbers:
                 self.any_number(i, x, given.numbers[path])

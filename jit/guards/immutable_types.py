@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from whet import devices, dtypes
-from whet.tensor import Size
-from whet.tensor_base import Base
+from whet.composite import Composite
+from whet.tensor import Size, layout
+from whet.tensor_base import is_strided
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented))
-CONSTANT = (np.dtype, dtypes.dtype, devices.device, slice, range, np.generic, Size,
+CONSTANT = (np.dtype, dtypes.dtype, devices.device, layout, slice, range, np.generic, Size,
             types.MethodDescriptorType, types.WrapperDescriptorType,
             types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
             np.ufunc, types.GenericAlias, types.UnionType, types.CodeType, type(np.sum),
@@ -72,4 +73,6 @@ def same_key(a: Any, b: Any) -> bool:
     """Are two keys of dicts the same? Tensors are the same by identity only."""
     if a is b or type(a) is not type(b):
         return a is b
-    return equal(a, b) if type(a) in (*PLAIN, tuple) else not isinstance(a, Base) and bool(a == b)
+    if type(a) in (*PLAIN, tuple):
+        return equal(a, b)
+    return not (is_strided(a) or issubclass(type(a), Composite)) and bool(a == b)

@@ -13,6 +13,8 @@ import types
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
+from whet.composite import Composite
+
 from ..capture.varying_numbers import varies
 from .immutable_types import PLAIN
 from .instances import attributes, not_of_c
@@ -41,7 +43,7 @@ def of_all(path: Path) -> Path:
 def is_record(x: Any) -> bool:
     """Is this an object that holds nothing but data, and is compared by it?"""
     t = type(x)
-    return t.__hash__ is None and (
+    return issubclass(t, Composite) or t.__hash__ is None and (
         t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))
 
 

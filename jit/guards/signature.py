@@ -12,7 +12,7 @@ from whet import random
 from whet.autograd import modes
 from whet.cpu import haste
 from whet.tensor import Size, Tensor, wrap
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..capture.array_parts import takes
 from ..capture.noted_call import Call
@@ -62,7 +62,7 @@ class Given:
         """A hashable description of an argument, or of a part of one. `branch`: what of it varies,
         None where nothing does, `path`: where it is."""
         t = type(x)
-        if isinstance(x, Base):
+        if is_strided(x):
             i = self.met.get(id(x))
             if i is not None:
                 return i

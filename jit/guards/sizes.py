@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from whet.passes.resized import alike
 from whet.tensor import Size
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..capture.numpy_stand_in import Array
 from ..capture.tensor_sources import Argument
@@ -121,7 +121,7 @@ def may_differ(allowed: Mapping[Any, Mapping[int, Dim]], before: Sequence[Sequen
     expected? `before`: the shapes that they had."""
     by = {}
     for place, x in (*enumerate(args), *kwargs.items()):
-        if isinstance(x, Base) and place in allowed:
+        if is_strided(x) and place in allowed:
             by[id(x)] = allowed[place]
     for t, shape in zip(leaves, before):
         now = t._array.shape
@@ -192,7 +192,7 @@ def same_way(r: Recording, program: Program) -> bool:
 def tells(x: Any) -> bool:
     """Can something that the framework gives to the user's code be another where sizes are?"""
     # What is done with a number that varies is recorded, and so it is of what stands for an array.
-    if x is None or isinstance(x, Base) or type(x) in NUMBERS or type(x) is Array:
+    if x is None or is_strided(x) or type(x) in NUMBERS or type(x) is Array:
         return False
     if type(x) is Size:
         return not all([type(n) in NUMBERS for n in x])
@@ -205,7 +205,7 @@ def tells(x: Any) -> bool:
 
 def informs(x: Any) -> bool:
     """Is it anything but a tensor?"""
-    return x is not None and not isinstance(x, Base) and (
+    return x is not None and not is_strided(x) and (
         type(x) in NUMBERS or type(x) is Array or type(x) is Size or tells(x))
 
 

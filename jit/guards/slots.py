@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from whet.tensor import wrap
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..capture import array_parts
 from ..capture.varying_numbers import tensor_of, varies
@@ -23,14 +23,14 @@ class Slot:
         if item is not None:
             self.size, value = len(value), value[item]
         self.type, self.is_array = type(value), type(value) is np.ndarray
-        self.is_number = not (self.is_array or isinstance(value, Base))
+        self.is_number = not (self.is_array or is_strided(value))
         self.look = array_parts.layout(value) if self.is_array else \
             None if self.is_number else look(value)
 
     @staticmethod
     def takes(value: Any) -> bool:
         """Can such a value come from a slot, or from several?"""
-        if isinstance(value, Base):
+        if is_strided(value):
             return not value._extra and (value._node is None or spent(value._node))
         return varies(value) or array_parts.takes(value) or several(value)
 
@@ -85,5 +85,5 @@ class Slot:
 def several(value: Any) -> bool:
     """Is this a tuple of numbers and tensors, each of which may be another at each call?"""
     return type(value) is tuple and len(value) > 0 \
-        and all([varies(x) or isinstance(x, Base) and Slot.takes(x) for x in value]) \
+        and all([varies(x) or is_strided(x) and Slot.takes(x) for x in value]) \
         and len(set(map(id, value))) == len(value)

@@ -3,7 +3,7 @@ import collections
 import types
 from typing import Any
 
-from whet.tensor_base import Base
+from whet.tensor_base import Base, is_strided
 
 from ..capture.containers import elements
 from ..report.reasons import Reaches
@@ -33,6 +33,8 @@ def tensor(walk: Any, t: Any) -> None:
     if t._extra:                             # hooks
         walk.stack.append(t._extra)
     if t._grad is not None:
+        if not is_strided(t._grad):
+            raise Unwatchable(Reaches("a sparse gradient", t, walk, Reaches.OF_GRADIENTS))
         walk.grads.append(t._grad)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whet.cpu.memory import taken
 from whet.ir import cost
 from whet.ir.graph import Ask, Graph, Guard, Input
-from whet.tensor_base import Base
+from whet.tensor_base import is_strided
 
 from ..capture.tensor_sources import Outside
 from ..effects.recipes import Constant, MadeArray, Number
@@ -125,7 +125,7 @@ def guarded(traced: Traced, key: Key, r: Recording) -> list[dict[str, str]]:
         if not place.is_shown(names):
             continue
         for what, x in place.inside(names):
-            tensor = isinstance(x, Base)
+            tensor = is_strided(x)
             what = names.found.get(id(x), what) if tensor else what
             if (tensor or type(x) in PLAIN) and "._" not in what and what not in done:
                 done.add(what)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from whet import dtypes
 from whet.ir.graph import Type
-from whet.tensor_base import Base
+from whet.tensor_base import Base, is_strided
 
 from ..capture.varying_numbers import DTYPES
 from ..guards import lengths
@@ -172,7 +172,7 @@ class Names:
         self.cells = {id(c): name for x in functions
                       for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
         held = [x for x in met if type(x) is not type
-                and (named(x) if isinstance(x, Base) else hasattr(x, "__dict__"))]
+                and (named(x) if is_strided(x) else hasattr(x, "__dict__"))]
         self.attributes = {id(vars(x)): id(x) for x in held if type(vars(x)) is dict}
         # a plainer name of an owner gives what is in it one, too
         for _ in range(4):
@@ -241,7 +241,7 @@ SHORT = 40                               # letters of a value that a sentence ho
 
 def value(x: Any) -> str:
     """A value in a few words, without an address."""
-    if isinstance(x, Base):
+    if is_strided(x):
         return type_of(x)
     if isinstance(x, np.ndarray):
         return f"{x.dtype}{list(x.shape)} of NumPy"

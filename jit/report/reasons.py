@@ -282,6 +282,7 @@ class Reaches(Reason):
         "an argument.")
     OF_SETS = "Use a dict or a list, which have an order."
     OF_ARRAYS = "Make it a tensor: whet.from_numpy(...)."
+    OF_GRADIENTS = "Leave sparse=True out: a replayed step is quicker with dense gradients."
     OF_ITERATORS = "Call next() outside of the traced function, and pass what it gives."
 
     def __init__(self, what: str, x: Any = None, world: Found | None = None,

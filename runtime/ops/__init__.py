@@ -9,10 +9,10 @@ declarations.only_computes(globals())
 for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences", "convert",
                 "questions", "storage", "pickling", "view", "parts", "split", "strided",
                 "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
-                "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce", "moments",
-                "softmax", "vector_norm", "scan", "sort", "contract", "einsum", "distances",
-                "random",
-                "python", "numpy_calls", "window", "quantised", "norm", "activation", "recurrent", "loss", "ctc",
+                "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce",
+                "moments", "softmax", "vector_norm", "scan", "sort", "contract", "einsum",
+                "distances", "sparse_products", "sparse_names", "random", "python", "numpy_calls",
+                "window", "quantised", "norm", "activation", "recurrent", "loss", "ctc",
                 "embedding", "sampling", "vision", "host", "fourier", "interop", "derived",
                 "control", "special", "operators", "toplevel", "copies"):
     __import__(f"{__name__}.{_family}")

@@ -3,11 +3,12 @@ numbers."""
 import math
 import operator
 
+from .. import overrides
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from . import pointwise as p
 from .pointwise_family import inplace, write_out
 from .registry import apply, ask, has_zero, is_tensor
-from .surface import FUNCTIONS, METHODS, function, method
+from .surface import ELEMENTWISE, FUNCTIONS, METHODS, function, method
 
 NO_ATTRS: dict = {}
 
@@ -46,7 +47,7 @@ def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_fo
         "    return inplace(op, self, xs[1:]) if xs[0] is self else self.copy_(run(op, xs))\n", env)
     m.__doc__, i.__doc__ = f"See `whet.{name}`.", f"`{name}`, in place."
     for n in (name, *aliases):
-        FUNCTIONS[n] = fn
+        FUNCTIONS[n], ELEMENTWISE[n] = fn, choose
         if method_form:
             METHODS[n] = m
         if inplace_form:
@@ -322,7 +323,7 @@ METHODS["where"] = lambda self, condition, other: where(condition, self, other)
 def _foreign(x):
     """An operand that is neither a tensor nor a number: NotImplemented unless it converts."""
     return (not (is_tensor(x) or isinstance(x, int | float | complex) or hasattr(x, "__array__")
-                 or hasattr(x, "dtype")))
+                 or hasattr(x, "dtype") or overrides.has_own(x)))
 
 
 def operator_method(choose, *, reflected=False, write=False):
@@ -357,6 +358,8 @@ def as_operand(x):
     if isinstance(x, int | float | complex):
         return (operator.index(x)
                 if isinstance(x, int) else complex(x) if isinstance(x, complex) else float(x))
+    if overrides.has_own(x):
+        raise TypeError(f"an operand is a {type(x).__name__}")
     from .from_data import as_tensor
     return as_tensor(x)
 

@@ -6,7 +6,7 @@ them: they take every call that the entry does not know.
 """
 from .. import tensor_base
 from ..cpu import entries
-from . import contract, pointwise, reduce
+from . import contract, pointwise, reduce, surface
 from .pointwise_family import PointwiseOp
 from .registry import REGISTRY
 from .surface import FUNCTIONS, METHODS, signature
@@ -48,8 +48,12 @@ def install():
     base, at = tensor_base.Base, tensor_base.addresses
     for slot, (op, name) in OPERATORS.items():
         unary = slot in entries.L.UNARY
-        entries.operator(slot, op, 1 if unary else 2, METHODS.pop(f"__{name}__"),
-                         None if unary else METHODS.pop(f"__r{name}__"))
+        slow = surface.overridable(METHODS.pop(f"__{name}__"))
+        reflected = None if unary else surface.overridable(METHODS.pop(f"__r{name}__"))
+        entries.operator(slot, op, 1 if unary else 2, slow, reflected)
+        for each, fn in ((f"__{name}__", slow), (f"__r{name}__", reflected)):
+            if fn is not None:
+                surface.PUBLIC[fn] = getattr(base, each)
     entries.views(METHODS.pop("__getitem__"), METHODS["reshape"])
     METHODS["reshape"] = entries.plain_method(base, at["reshape"], "reshape",
                                               _doc(METHODS["reshape"], "reshape"))
@@ -61,9 +65,10 @@ def install():
     for name, (op, attrs, count) in PLAIN.items():
         _enter(entered, name, op, attrs, count, FUNCTIONS[name])
     for name, op in INPLACE.items():
-        slow = METHODS[name]
-        METHODS[name] = entries.method(base, at, op, None, op.nin, slow, name, _doc(slow, name),
-                                       writer=f"{op.name}_")
+        written = METHODS[name]
+        slow = surface.overridable(written)
+        METHODS[name] = surface.PUBLIC[slow] = entries.method(
+            base, at, op, None, op.nin, slow, name, _doc(written, name), writer=f"{op.name}_")
 
 
 def _doc(fn, name=None):
@@ -78,12 +83,15 @@ def _doc(fn, name=None):
 def _enter(entered, name, op, attrs, count, fn):
     """A native function and (where there is a method) a native method in front of the Python
     ones."""
+    at = tensor_base.addresses
     if fn not in entered:
-        entered[fn] = entries.function(tensor_base.addresses, op, attrs, count, fn, _doc(fn))
+        slow = surface.overridable(fn)
+        entered[fn] = surface.PUBLIC[slow] = entries.function(at, op, attrs, count, slow, _doc(fn))
     FUNCTIONS[name] = entered[fn]
-    slow = METHODS.get(name)
-    if slow is not None:
-        if slow not in entered:
-            entered[slow] = entries.method(tensor_base.Base, tensor_base.addresses, op, attrs,
-                                           count, slow, slow.__name__, _doc(slow))
-        METHODS[name] = entered[slow]
+    method = METHODS.get(name)
+    if method is not None:
+        if method not in entered:
+            slow = surface.overridable(method)
+            entered[method] = surface.PUBLIC[slow] = entries.method(
+                tensor_base.Base, at, op, attrs, count, slow, method.__name__, _doc(method))
+        METHODS[name] = entered[method]

@@ -1,8 +1,9 @@
 """Rows of a table by index, and sums of them."""
 from ..autograd import modes
 from ..dtypes import INT, int64
+from .index_slices import index_select_op
 from .pointwise_family import PointwiseOp
-from .registry import ask, asked, check_tensors, settled
+from .registry import Op, apply, ask, asked, check_tensors, settled
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -11,6 +12,21 @@ from .surface import function
 scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input,
                                 samples=(reals(-3, 3), reals(1, 1, grad=False)),
                                 vjp=lambda g, y, x, k: [g * k, None])
+
+
+def _sparsely_vjp(g, _y, _weight, index, dim, padding):
+    """The gradient of a table as a sparse tensor: of the rows that were read."""
+    from ..sparse.tensor import CooTensor
+    if padding is not None:
+        kept = (index != padding).nonzero().reshape(-1)
+        index, g = index.index_select(0, kept), g.index_select(0, kept)
+    return [CooTensor(index.unsqueeze(0), g, tuple(_weight.shape)), None]
+
+
+sparsely_op = Op("index_select_sparsely",
+                 lambda a, index, dim, padding: index_select_op.forward(a, index, dim),
+                 _sparsely_vjp, inner=True)
+sparsely_op.any_sizes = sparsely_op.memo = True
 
 
 def _indices(name, input):
@@ -61,6 +77,12 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
     flat = input.reshape(-1).to(int64)
     if max_norm is not None:
         _renorm(weight, flat, max_norm, norm_type)
+    if sparse:
+        if scale_grad_by_freq:
+            raise RuntimeError(
+                "embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        rows = apply(sparsely_op, (weight, flat), {"dim": 0, "padding": padding_idx})
+        return rows.reshape(*input.shape, weight.shape[1])
     rows = F["index_select"](weight, 0, flat)
     if rows.requires_grad and (padding_idx is not None or scale_grad_by_freq):
         factor = F["ones"](flat.shape[0], 1, dtype=rows.dtype, device=rows.device)
@@ -168,7 +190,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             f"it must have the same shape as the input ({input.shape})")
     bags = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
-    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else (flat != padding_idx % weight.shape[0]).unsqueeze(1)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)

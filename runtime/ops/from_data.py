@@ -6,7 +6,7 @@ import numbers
 
 import numpy as np
 
-from .. import devices, dtypes
+from .. import devices, dtypes, overrides
 from ..autograd import modes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..tensor import Size, Tensor, contiguous_format, shown, wrap
@@ -47,7 +47,7 @@ def _is_sequence(x):
     if isinstance(x, list | tuple):
         return True
     return (hasattr(x, "__len__") and hasattr(x, "__getitem__")
-            and not isinstance(x, str | bytes | dict | np.generic))
+            and not isinstance(x, str | bytes | dict | np.generic) and not overrides.has_own(x))
 
 
 def _leaf_dtype(x):

@@ -9,12 +9,16 @@ import inspect
 
 import numpy as np
 
-from .. import declarations
+from .. import declarations, overrides
 from . import pointwise_family, registry
 from .pointwise_family import PointwiseOp
 
 FUNCTIONS: dict = {}
 METHODS: dict = {}
+# name of a function of single elements -> (op, operands) of its arguments
+ELEMENTWISE: dict = {}
+# a function of Python's behind an entry of machine code -> that entry
+PUBLIC: dict = {}
 
 
 def _doc(name, op):
@@ -28,10 +32,42 @@ def _compiled(source):
 
 def compile_function(name, source, env):
     """A function from a line of source: called as directly as a hand-written one. (Most ops
-    share their lines: compiled once.)"""
-    fn = declarations.run(_compiled(source.replace(f"def {name}(", "def _f(", 1)), dict(env))["_f"]
+    share their lines: compiled once.) What it cannot take it hands over to operands that can."""
+    source = _with_overrides(source.replace(f"def {name}(", "def _f(", 1))
+    names = {**env, "given": _given, "hand_over": _hand_over}
+    fn = names["me"] = declarations.run(_compiled(source), names)["_f"]
     fn.__module__, fn.__name__, fn.__qualname__ = "whet", name, name
     return fn
+
+
+def _with_overrides(source):
+    head, body = source.split("):", 1)
+    lines = [f"        {line.strip()}" for line in body.strip().splitlines()]
+    return "\n".join([f"{head}):", "    try:", *lines, "    except Exception:",
+                      "        operands = given(me, locals())", "        if not operands: raise",
+                      "    return hand_over(me, *operands)", ""])
+
+
+def _given(fn, names):
+    """What a call of a compiled function was given, by its local names; None where no operand
+    brings its own functions."""
+    code, n = fn.__code__, fn.__code__.co_argcount
+    by_position = [names[k] for k in code.co_varnames[:n]]
+    defaults = (fn.__defaults__ or ())
+    while defaults and by_position[-1] is defaults[-1]:
+        by_position.pop()
+        defaults = defaults[:-1]
+    by_name = {k: names[k] for k in code.co_varnames[n:n + code.co_kwonlyargcount]
+               if names[k] is not (fn.__kwdefaults__ or {}).get(k, by_position)}
+    return ((tuple(by_position), by_name) if overrides.operands(by_position, by_name) else None)
+
+
+def _hand_over(fn, args, kwargs):
+    """What the operands of a call say that a function is of them: the public one, in front of which
+    there may be machine code."""
+    while fn in PUBLIC:
+        fn = PUBLIC[fn]
+    return overrides.hand_over(fn, args, kwargs)
 
 
 def signature(fn):
@@ -76,8 +112,10 @@ def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
                             f"    return write_out(op, ({names},), out)\n", env)
     call.__doc__ = _doc(name, op)
     call.op = op
+    chosen = functools.partial(_operands, op)
     for n in (name, *alias):
         FUNCTIONS[n] = call
+        ELEMENTWISE[n] = chosen
     if method:
         rest = ", ".join(["self", *head[1:]])
         m_names = ", ".join(["self", *(p.name for p in ps[1:])])
@@ -96,6 +134,13 @@ def pointwise_function(name, fn, *, alias=(), method=True, inplace=True, **kw):
             (METHODS if method else FUNCTIONS)[f"{n}_"] = m
         FUNCTIONS.setdefault(f"{name}_", m)
     return call
+
+
+def _operands(op, *args, **kwargs):
+    """The op, and its operands of the arguments of a call."""
+    found = inspect.Signature(op.params).bind(*args, **kwargs)
+    found.apply_defaults()
+    return op, tuple(found.arguments.values())
 
 
 def function(*names, method=True, out=False, out_casts=True):
@@ -188,19 +233,28 @@ def guard(fn):
     def call(*args, **kwargs):
         try:
             return fn(*args, **kwargs)
-        except AttributeError as e:
-            name_argument(fn, e, args, kwargs)
-            raise
-        except KeyError as e:
-            _name_dtype(fn, e)
-            raise
-        except TypeError:
-            renamed = _by_our_names(fn, kwargs)
-            if renamed is None:
-                raise
+        except Exception as e:
+            if not overrides.operands(args, kwargs):
+                renamed = _renamed_after(fn, e, args, kwargs)
+                if renamed is None:
+                    raise
+        if overrides.operands(args, kwargs):
+            return _hand_over(call, args, kwargs)
         return fn(*args, **renamed)
     call.guarded = True
     return call
+
+
+def _renamed_after(fn, e, args, kwargs):
+    """The arguments by our names, where an error came of those by NumPy's; None where it is another
+    one. Raises a better one where it can."""
+    if isinstance(e, AttributeError):
+        name_argument(fn, e, args, kwargs)
+    elif isinstance(e, KeyError):
+        _name_dtype(fn, e)
+    elif isinstance(e, TypeError):
+        return _by_our_names(fn, kwargs)
+    return None
 
 
 NUMPY_NAMES = {"axis": ("dim", "dims"), "axes": ("dim", "dims"), "keepdims": ("keepdim",),
@@ -229,6 +283,12 @@ OPERANDS = frozenset("""other mat1 mat2 mat vec vec1 vec2 tensor tensor1 tensor2
                         mask x y q weight weights bias bins target min max end batch1 batch2 input2 input3""".split())
 
 
+def overridable(fn):
+    """A function that hands over to its operands what it cannot take."""
+    ready = hasattr(fn, "guarded") or fn.__code__.co_filename == "<whet>"
+    return fn if ready else guard(fn)
+
+
 def needs_guard(fn):
     """Is it a hand-written method with arguments to name, of a dimension or of another tensor?"""
     if not inspect.isfunction(fn) or hasattr(fn, "guarded"):
@@ -251,6 +311,7 @@ def with_out(fn, name=None, casts=True):
             check_out_types(r, out)
         return give_out(name, r, out)
     call.guarded = True
+    PUBLIC[inner] = call
     return declare(call, fn, and_keyword("out"))
 
 

@@ -10,6 +10,7 @@ class SGD(Elementwise):
     """Stochastic gradient descent, with momentum if asked for."""
     counts = False
     first_differs = True         # the momentum buffer begins as the first gradient, undampened
+    fills_sparse = True
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  maximize=False, foreach=None, differentiable=False, fused=None):

@@ -17,6 +17,7 @@ from ..dtypes import bfloat16, float16
 from ..ops import registry
 from .formula_ops import Formulas, formulas
 from .optimizer import Optimizer, reevaluate
+from .sparse_gradients import is_sparse, leaves_alone, refused, update_rows
 
 _FLOATS = {
     np.dtype(np.float32): "f32",
@@ -42,6 +43,8 @@ class Elementwise(Optimizer):
     counts = True
     # does the first update have another form? (`kind` then ends in "first")
     first_differs = False
+    # may a sparse gradient be filled with zeros, where rows without one are updated, too?
+    fills_sparse = False
     # names of 0-d state tensors; their values follow the hyper parameters
     scalars: tuple = ()
 
@@ -77,6 +80,15 @@ class Elementwise(Optimizer):
                     *_parts(group), *(x for p in live for x in self.state.get(p, {}).values()))
             registry.carry_out(lambda: self._step_by_ops(group, live, kind), used)
             return
+        try:
+            self._step_by_plan(group, live, kind)
+        except AttributeError:               # before anything was written
+            if not any(is_sparse(p._grad) for p in live):
+                raise
+            self._step_by_ops(group, live, kind)
+
+    def _step_by_plan(self, group, live, kind):
+        """An update by the kernels of a plan."""
         plans = self.__dict__.setdefault("_plans", {})
         plan = plans.get(id(group))
         if plan is None or plan.kind != kind or not self._run(plan, group, live):
@@ -180,6 +192,11 @@ class Elementwise(Optimizer):
         """The same with tensors."""
         with whet.enable_grad() if group.get("differentiable") else whet.no_grad():
             state, g = self.state.get(p, {}), p.grad
+            by_rows = is_sparse(g) and leaves_alone(type(self), kind)  # type: ignore[arg-type]
+            if is_sparse(g) and not by_rows:
+                if not self.fills_sparse:
+                    raise refused(self)
+                g = g.to_dense()
             step = None
             if self.counts:
                 state["step"] += 1
@@ -190,6 +207,10 @@ class Elementwise(Optimizer):
             form: Formulas = formulas(type(self), kind)
             numbers = [formula((step, *hypers)) for formula in form.numbers]
             held = [p, *(state[name] for name in self.states(kind))]
+            if by_rows:
+                update_rows(form, p, held[1:], [
+                    n.to(p.dtype) if isinstance(n, whet.Tensor) else n for n in numbers], g)
+                return
             values = [held[0], g, *held[1:]]
             if p.is_complex():
                 values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))

@@ -2,11 +2,23 @@
 import whet
 
 from .optimizer import ByParameter, check
+from .sparse_gradients import is_sparse
+
+
+def _touched(g):
+    """Which rows have a gradient, and that."""
+    if is_sparse(g):
+        g = g.coalesce()
+        return g.indices()[0], g.values()
+    if not g.ndim:
+        return ..., g
+    rows = (g.reshape(g.shape[0], -1) != 0).any(1).nonzero().squeeze(1)
+    return rows, g[rows]
 
 
 class SparseAdam(ByParameter):
-    """Adam that leaves rows without a gradient, and their moments, as they are. Gradients are dense
-    here: a row (along the first dimension) whose gradient is all zero counts as untouched."""
+    """Adam that leaves rows without a gradient, and their moments, as they are. Where a gradient is
+    dense, a row (along the first dimension) of which all is zero counts as one without."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check(float(lr) > 0, "learning rate", lr)
@@ -26,13 +38,11 @@ class SparseAdam(ByParameter):
         if not state:
             state.update(step=0, exp_avg=whet.zeros_like(p), exp_avg_sq=whet.zeros_like(p))
         state["step"] += 1
-        g = -p.grad if group["maximize"] else p.grad
-        rows = (g.reshape(g.shape[0], -1) != 0).any(1).nonzero().squeeze(1) if g.ndim else None
-        if rows is not None and not rows.numel():
+        at, g = _touched(-p.grad if group["maximize"] else p.grad)
+        if not g.numel():
             return
-        at = ... if rows is None else rows
         beta1, beta2 = group["betas"]
-        g, m, v = g[at], state["exp_avg"][at], state["exp_avg_sq"][at]
+        m, v = state["exp_avg"][at], state["exp_avg_sq"][at]
         m = m + (g - m) * (1 - beta1)
         v = v + (g * g - v) * (1 - beta2)
         state["exp_avg"][at], state["exp_avg_sq"][at] = m, v

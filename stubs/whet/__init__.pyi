@@ -82,6 +82,11 @@ newaxis: None
 pi: _float
 preserve_format: MemoryFormat
 short: dtype
+sparse_bsc: layout
+sparse_bsr: layout
+sparse_coo: layout
+sparse_csc: layout
+sparse_csr: layout
 strided: Layout
 uint16: dtype
 uint32: dtype
@@ -387,6 +392,7 @@ def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, 
 def histogram(input: Tensor, bins: _int | Tensor, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None) -> Histogram: ...
 def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> HistogramDD: """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
 def hsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as the rows that have entries."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined side by side."""
 def hypot(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise hypot. See also the method of the same name."""
 def hypot_(self: Tensor, other: Scalar) -> Tensor: """`hypot`, in place."""
@@ -684,10 +690,17 @@ def sinh_(self: Tensor) -> Tensor: """`sinh`, in place."""
 def slice_inverse(input: Tensor, src: Tensor, dim: Dims = 0, start: Number | None = None, end: Number | None = None, step: Number = 1) -> Tensor: """`src`, of which `input` is a slice: a view of it."""
 def slice_scatter(input: Tensor, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
 def slogdet(A: Tensor) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
+def smm(input: Tensor, mat: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as a sparse one."""
 def softmax(input: Tensor, dim: Dims | None = None, _stacklevel: _int = 3, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
 def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor: """Elementwise softshrink. See also the method of the same name."""
 def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise softsign. See also the method of the same name."""
 def sort(input: Tensor, dim: Dims = -1, descending: _bool | None = None, *, axis: Dims | None = None, stable: _bool = True, out: Tensor | None = None) -> sort_result: """(values, indices): the elements in order along a dimension, and where each was."""
+def sparse_bsc_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Shape | None = None, **kwargs: Any) -> Tensor: """`sparse_compressed_tensor` of layout whet.sparse_bsc."""
+def sparse_bsr_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Shape | None = None, **kwargs: Any) -> Tensor: """`sparse_compressed_tensor` of layout whet.sparse_bsr."""
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Shape | None = None, *, dtype: dtype | None = None, layout: Layout | None = None, device: Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor: ...
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Shape | None = None, *, dtype: dtype | None = None, device: Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor: """A sparse tensor of the values at some places, (sparse dims, entries) of them; zero elsewhere."""
+def sparse_csc_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Shape | None = None, **kwargs: Any) -> Tensor: """`sparse_compressed_tensor` of layout whet.sparse_csc."""
+def sparse_csr_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Shape | None = None, **kwargs: Any) -> Tensor: """`sparse_compressed_tensor` of layout whet.sparse_csr."""
 def special_airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Airy function Ai."""
 def special_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Bessel function of the first kind of order 0."""
 def special_bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The Bessel function of the first kind of order 1."""
@@ -712,12 +725,14 @@ def split(tensor: Tensor, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[
 def split_copy(tensor: Tensor, split_size_or_sections: Ints, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """`split`, in memory of its own."""
 def split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces of the given sizes."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Shape, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """`split_with_sizes`, in memory of its own."""
+def spmm(input: Tensor, mat2: Tensor) -> Tensor: """The product of a sparse matrix and a dense one."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise sqrt. See also the method of the same name."""
 def sqrt_(self: Tensor) -> Tensor: """`sqrt`, in place."""
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise square. See also the method of the same name."""
 def square_(self: Tensor) -> Tensor: """`square`, in place."""
 def squeeze(input: Tensor, dim: Dims | None = None) -> Tensor: """Without the dimensions of size one: all of them, or those among `dim`."""
 def squeeze_copy(input: Tensor, dim: Dims | None = None, *, out: Tensor | None = None) -> Tensor: """`squeeze`, in memory of its own."""
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta times a sparse matrix and alpha times a product, as a sparse one."""
 def stack(tensors: Sequence[Tensor], dim: Dims = 0, *, axis: Dims | None = None, out: Tensor | None = None) -> Tensor: """Tensors of one shape joined along a new dimension."""
 def std(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor: """The standard deviation."""
 def std_mean(input: Tensor, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> tuple[Tensor, Tensor]: """(standard deviation, mean)"""

@@ -161,6 +161,7 @@ class Tensor:
     def data_ptr(self) -> _int: """The address of the first element."""
     def deg2rad(self) -> Tensor: ...
     def deg2rad_(self) -> Self: """`deg2rad`, in place."""
+    def dense_dim(self) -> _int: """How many dense dimensions there are: all."""
     def det(self) -> Tensor: """The determinant of a square matrix, or of each of a batch."""
     def detach(self) -> Tensor: """The same memory without history. Writes are seen by both, and by version checks."""
     def detach_(self) -> Self: """Forget the history of this tensor, in place."""
@@ -303,6 +304,7 @@ class Tensor:
     def is_shared(self) -> _bool: """Is the memory one that processes share? See `share_memory_`."""
     def is_signed(self) -> _bool: """Can elements be negative?"""
     is_sparse: _bool
+    is_sparse_csr: _bool
     is_xpu: _bool
     def isclose(self, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor: """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves only."""
     def isfinite(self) -> Tensor: ...
@@ -556,8 +558,11 @@ class Tensor:
     def slice_inverse(self, src: Tensor, dim: Dims = 0, start: Number | None = None, end: Number | None = None, step: Number = 1) -> Tensor: """`src`, of which `input` is a slice: a view of it."""
     def slice_scatter(self, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
     def slogdet(self) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
+    def smm(self, mat: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as a sparse one."""
     def softmax(self, dim: Dims | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
     def sort(self, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True) -> sort_result: ...
+    def sparse_dim(self) -> _int: """How many sparse dimensions there are: none."""
+    def sparse_mask(self, mask: Tensor) -> Tensor: """The elements at the places of a sparse tensor."""
     def split(self, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[Tensor, ...]: """Views of pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
     def split_with_sizes(self, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces of the given sizes."""
     def sqrt(self) -> Tensor: ...
@@ -566,6 +571,7 @@ class Tensor:
     def square_(self) -> Self: """`square`, in place."""
     def squeeze(self, dim: Dims | None = None) -> Tensor: """Without the dimensions of size one: all of them, or those among `dim`."""
     def squeeze_(self, dim: Dims | None = None) -> Self: """`squeeze`, in place."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """beta times a sparse matrix and alpha times a product, as a sparse one."""
     def std(self, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor: """The standard deviation."""
     def std_mean(self, dim: Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _float | None = None) -> tuple[Tensor, Tensor]: """(standard deviation, mean)"""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor: ...
@@ -604,6 +610,12 @@ class Tensor:
     def to(self, other: Tensor, /, non_blocking: _bool = False, copy: _bool = False, *, memory_format: MemoryFormat = ...) -> Tensor: ...
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor: """The tensor itself: all tensors are dense."""
     def to_device(self, device: Device, /, *, stream: Any = None) -> Tensor: """The tensor on another device, as the array API standard has it."""
+    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Layout | None = None, blocksize: tuple[_int, _int] | None = None, dense_dim: _int | None = None) -> Tensor: """The same as a sparse tensor: of so many sparse dimensions, or of a layout."""
+    def to_sparse_bsc(self, blocksize: tuple[_int, _int], dense_dim: _int | None = None) -> Tensor: """The blocks that are not zero, column by column."""
+    def to_sparse_bsr(self, blocksize: tuple[_int, _int], dense_dim: _int | None = None) -> Tensor: """The blocks that are not zero, row by row."""
+    def to_sparse_coo(self) -> Tensor: """The elements that are not zero, with their places."""
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor: """The elements that are not zero, column by column."""
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor: """The elements that are not zero, row by row."""
     def tolist(self) -> Any: """Nested lists of Python numbers."""
     def topk(self, k: _int | Tensor, dim: Dims = -1, largest: _bool = True, sorted: _bool = True) -> topk_result: """(values, indices): the k largest (or smallest) elements along a dimension, in order."""
     def trace(self) -> Tensor: """The sum of the diagonal of a matrix."""
@@ -738,7 +750,7 @@ class Size(tuple[int, ...]):
     def __getitem__(self, index: slice) -> Size: ...
 
 class layout:
-    """How the memory of a tensor is organised: `strided`."""
+    """How a tensor's elements are held: `strided` in memory, or as those that are not zero."""
 
 class memory_format:
     """How the dimensions of a tensor follow each other in memory."""

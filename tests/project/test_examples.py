@@ -338,6 +338,7 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 SHORT = {
     "cartpole": {"episodes": 4}, "char_gpt": {"steps": 4}, "dcgan_digits": {"epochs": 1},
     "diffusion_points": {"epochs": 2}, "gaussian_process": {"steps": 5},
+    "graph_network": {"people": 200, "epochs": 4},
     "hogwild_digits": {"epochs": 1, "processes": 1}, "maml_sines": {"steps": 5},
     "matrix_factorisation": {"epochs": 1}, "neural_ode": {"steps": 5},
     "physics_informed": {"steps": 5}, "residual_digits": {"epochs": 1},

@@ -146,10 +146,24 @@ def emit_bounds(module: Module, symbol: str) -> None:
     args, begin, end, _ = f.args
     index, added, limit, bad = (f.load(ty, f.at(args, k, "i64"), 8)
                                 for k, ty in enumerate(("ptr", "i64", "i64", "ptr")))
-    worst, = f.loop(begin, end, 1,
+    lanes = targets.current().lanes(8)
+    step = UNROLL * lanes
+
+    def several(i: Val, *worst: Val) -> list[Val]:
+        found = []
+        for u, w in enumerate(worst):
+            some = f.load(vec("i64", lanes), f.at(index, i + u * lanes, "i64"))
+            found.append(f.intr("umax", w, some + added))
+        return found
+    whole = begin + ((end - begin) & -step)
+    found = f.loop(begin, whole, step, several, [f.const(vec("i64", lanes), 0)] * UNROLL)
+    worst = f.as_val(0, "i64")
+    for w in found:
+        worst = f.intr("umax", worst, f.call(f"llvm.vector.reduce.umax.v{lanes}i64", "i64", w))
+    worst, = f.loop(whole, end, 1,
                     lambda i, w: [f.intr("umax", w,
                                          f.load("i64", f.at(index, i, "i64")) + added)],
-                    [f.as_val(0, "i64")])
+                    [worst])
     _report(f, worst, limit, bad)
 
 

@@ -1,0 +1,449 @@
+"""Sparse tensors: index tensors and a tensor of values, which stand for a tensor that is zero
+elsewhere.
+
+A sparse tensor has no memory, no history and no gradient of its own: all are those of its values.
+What can be done with one is in the tables of `rules.py`.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from ..composite import Composite
+from ..ops.surface import FUNCTIONS as F
+from ..tensor import Size, Tensor, layout
+from ..tensor import sparse_bsc as sparse_bsc
+from ..tensor import sparse_bsr as sparse_bsr
+from ..tensor import sparse_coo as sparse_coo
+from ..tensor import sparse_csc as sparse_csc
+from ..tensor import sparse_csr as sparse_csr
+
+
+def refusal(name: str, what: str) -> NotImplementedError:
+    """The error of an op that there is not for a layout."""
+    return NotImplementedError(
+        f"Could not run '{name}' with arguments of layout {what}: there is no such op for sparse "
+        "tensors. Use to_dense() first where the tensor fits into memory.")
+
+
+class SparseTensor(Composite):
+    """What all layouts have in common. It passes for an instance of `Tensor`."""
+    __slots__ = ()
+    __class__ = property(lambda self: Tensor)           # type: ignore[assignment]
+    __array_ufunc__ = None
+    __hash__ = object.__hash__
+
+    # what the layouts say
+    _held: Any
+    _sizes: tuple[int, ...]
+    layout: layout
+
+    # the rule of a function of single elements, by its name: `pointwise.py` brings it
+    _function_of_values: ClassVar[Any]
+
+    def _with(self, values: Any) -> Any:
+        """The same places with other values."""
+        raise NotImplementedError
+
+    def _as_coo(self) -> Any:
+        """The same as a `CooTensor`."""
+        raise NotImplementedError
+
+    def _back(self, coo: Any) -> Any:
+        """A `CooTensor` in this layout."""
+        raise NotImplementedError
+
+    def _entries(self) -> tuple[Any, Any, Any, bool]:
+        """Of a matrix the entries' rows, columns and values, and do the rows never go down?"""
+        raise NotImplementedError
+
+    def _parts(self) -> list[tuple[str, Any]]:
+        """Names and tensors, for texts."""
+        raise NotImplementedError
+
+    # ---- what it is ----
+    @property
+    def shape(self) -> Any:
+        """The sizes."""
+        return Size(self._sizes)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes, or the size of one dimension."""
+        return self.shape if dim is None else self._sizes[self._dim(dim)]
+
+    def _dim(self, dim: int) -> int:
+        n = len(self._sizes)
+        if not -n <= dim < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
+                             f"but got {dim})")
+        return dim % n
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._sizes)
+
+    ndimension = dim
+    ndim = property(dim)
+
+    def numel(self) -> int:
+        """The number of elements, those that are zero included."""
+        return math.prod(self._sizes)
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        return self._sizes[0]
+
+    dtype = property(lambda self: self._held.dtype)
+    device = property(lambda self: self._held.device)
+    is_sparse = property(lambda self: self.layout is sparse_coo)
+    is_sparse_csr = property(lambda self: self.layout is sparse_csr)
+    is_cuda, is_cpu = property(lambda self: False), property(lambda self: True)
+    _version = property(lambda self: self._held._version)
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """A sparse tensor's elements do not lie row by row."""
+        return False
+
+    def is_floating_point(self) -> bool:
+        """Is the element type a floating point type?"""
+        return bool(self._held.is_floating_point())
+
+    def is_complex(self) -> bool:
+        """Is the element type complex?"""
+        return bool(self._held.is_complex())
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return int(self._held.element_size())
+
+    def _nnz(self) -> int:
+        """How many entries there are."""
+        return int(self._held.shape[0])
+
+    def values(self) -> Any:
+        """The values."""
+        return self._held
+
+    # ---- gradients ----
+    @property
+    def requires_grad(self) -> bool:
+        """Is a gradient wanted?"""
+        return bool(self._held.requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._held.requires_grad = value
+
+    grad_fn = property(lambda self: self._held.grad_fn)
+    is_leaf = property(lambda self: self._held.is_leaf)
+    retains_grad = property(lambda self: self._held.retains_grad)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Ask for a gradient of this leaf (or stop asking)."""
+        self._held.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that `backward()` accumulated, at the places of the tensor, or None."""
+        g = self._held.grad
+        return None if g is None else self._with(g)
+
+    @grad.setter
+    def grad(self, g: Any) -> None:
+        self._held.grad = None if g is None else g.sparse_mask(self)._held
+
+    @property
+    def data(self) -> Any:
+        """The same memory without history."""
+        return self._with(self._held.data)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf in `.grad`."""
+        self._held.retain_grad()
+
+    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
+                 inputs: Any = None) -> None:
+        """Accumulate d self / d leaf into every leaf's `.grad`."""
+        if gradient is not None:
+            gradient = gradient.sparse_mask(self)._held
+        self._held.backward(gradient, retain_graph, create_graph, inputs)
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook(grad)` when the gradient is known; what it returns replaces it."""
+        def of_values(g: Any) -> Any:
+            r = hook(self._with(g))
+            return None if r is None else r.sparse_mask(self)._held
+        return self._held.register_hook(of_values)
+
+    # ---- what there is not ----
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(Tensor, name):
+            raise AttributeError(f"'SparseTensor' object has no attribute '{name}'")
+        there = getattr(Tensor, name)
+        if isinstance(there, bool):
+            return there
+        if isinstance(there, property):
+            raise AttributeError(f"{name}: sparse tensors have none")
+        function = self._function_of_values(name)
+        if function is not None:
+            return partial(function, self)
+
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            raise refusal(name, str(self.layout))
+        return refuse
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """There is no array of a sparse tensor."""
+        raise TypeError(f"can't convert {self.layout} tensor to numpy. Use Tensor.to_dense() "
+                        "first.")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.numpy()
+
+    def item(self) -> Any:
+        """The single element as a Python number."""
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return self._as_coo().to_dense().item()
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def stride(self, dim: int | None = None) -> Any:
+        """There are no steps in memory."""
+        raise RuntimeError("Sparse tensors do not have strides")
+
+    def data_ptr(self) -> int:
+        """There is no storage."""
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    # ---- texts and copies ----
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        texts = [f"{name}={_indented(repr(t), 7 + len(name) + 1)}"
+                 for name, t in self._parts()]
+        facts = [f"size={tuple(self._sizes)}", f"nnz={self._nnz()}", f"layout={self.layout}"]
+        node = self.grad_fn
+        if node is not None:
+            facts.append(f"grad_fn=<{node.name()}>")
+        elif self.requires_grad:
+            facts.append("requires_grad=True")
+        return "tensor(" + (",\n" + " " * 7).join([*texts, ", ".join(facts)]) + ")"
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.")
+        if id(self) not in memo:
+            new = self.clone().detach()
+            memo[id(self)] = new.requires_grad_() if self.requires_grad else new
+        return memo[id(self)]
+
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), tuple(vars(self).values())
+
+
+def _indented(text: str, by: int) -> str:
+    return text.replace("\n", "\n" + " " * by)
+
+
+@dataclass(eq=False, repr=False)
+class CooTensor(SparseTensor):
+    """Entries in any order: (sparse dims, entries) places, (entries, ...) values. Values at equal
+    places are summed."""
+    _places: Any
+    _held: Any
+    _sizes: tuple[int, ...]
+    _is_coalesced: bool = False
+    layout = sparse_coo
+
+    def _with(self, values: Any) -> CooTensor:
+        return CooTensor(self._places, values, self._sizes, self._is_coalesced)
+
+    def _as_coo(self) -> CooTensor:
+        return self
+
+    def _back(self, coo: CooTensor) -> CooTensor:
+        return coo
+
+    def _entries(self) -> tuple[Any, Any, Any, bool]:
+        return self._places[0], self._places[1], self._held, self._is_coalesced
+
+    def _parts(self) -> list[tuple[str, Any]]:
+        return [("indices", self._places), ("values", self._held.detach())]
+
+    def sparse_dim(self) -> int:
+        """How many dimensions have places."""
+        return int(self._places.shape[0])
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return len(self._sizes) - self.sparse_dim()
+
+    def is_coalesced(self) -> bool:
+        """Are the places in order, and different?"""
+        return self._is_coalesced
+
+    def indices(self) -> Any:
+        """The places."""
+        self._needs_order("indices")
+        return self._places
+
+    def values(self) -> Any:
+        """The values."""
+        self._needs_order("values")
+        return self._held
+
+    def _needs_order(self, what: str) -> None:
+        if not self._is_coalesced:
+            raise RuntimeError(
+                f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
+
+    def _indices(self) -> Any:
+        """The places, in whatever order."""
+        return self._places
+
+    def _values(self) -> Any:
+        """The values, in whatever order, without history."""
+        return self._held.detach()
+
+    def _coalesced_(self, coalesced: bool) -> CooTensor:
+        """Say whether the places are in order, and different."""
+        self._is_coalesced = coalesced
+        return self
+
+    def coalesce(self) -> CooTensor:
+        """The places in order, values at equal places summed."""
+        if self._is_coalesced:
+            return self
+        n, places = self.sparse_dim(), self._places
+        flat = flat_places(places, self._sizes[:n])
+        if _ascends(flat):
+            return CooTensor(places, self._held, self._sizes, True)
+        flat, which = F["unique"](flat, return_inverse=True)
+        held = self._held
+        zero = F["zeros"](flat.shape[0], *held.shape[1:], dtype=held.dtype, device=held.device)
+        return CooTensor(places_of(flat, self._sizes[:n]), zero.index_add(0, which, held),
+                         self._sizes, True)
+
+
+COMPRESSED_NAMES = {
+    sparse_csr: ("crow_indices", "col_indices"), sparse_bsr: ("crow_indices", "col_indices"),
+    sparse_csc: ("ccol_indices", "row_indices"), sparse_bsc: ("ccol_indices", "row_indices")}
+
+
+@dataclass(eq=False, repr=False)
+class CompressedTensor(SparseTensor):
+    """Entries (or blocks) row by row, or column by column: where each row begins among them, which
+    column each has, and its value."""
+    _pointers: Any
+    _places: Any
+    _held: Any
+    _sizes: tuple[int, ...]
+    layout: layout
+
+    @property
+    def _by_rows(self) -> bool:
+        return self.layout in (sparse_csr, sparse_bsr)
+
+    @property
+    def _has_blocks(self) -> bool:
+        return self.layout in (sparse_bsr, sparse_bsc)
+
+    def _with(self, values: Any) -> CompressedTensor:
+        return CompressedTensor(self._pointers, self._places, values, self._sizes, self.layout)
+
+    # a matrix of entries in a layout: `convert.py` brings it
+    _compressed: ClassVar[Any]
+
+    def _back(self, coo: CooTensor) -> Any:
+        block = tuple(self._held.shape[1:3]) if self._has_blocks else None
+        return self._compressed(coo, self.layout, block)
+
+    def _entries(self) -> tuple[Any, Any, Any, bool]:
+        from ..ops.sparse_products import rows_of
+        along = rows_of(self._pointers.long(), self._places.shape[0])
+        across, held = self._places.long(), self._held
+        if self._has_blocks:
+            rows, columns = (along, across) if self._by_rows else (across, along)
+            _, r, c = held.shape[:3]
+            rows = rows[:, None, None] * r + F["arange"](r)[None, :, None]
+            columns = columns[:, None, None] * c + F["arange"](c)[None, None, :]
+            shape = held.shape[:3]
+            held = held.reshape(-1, *held.shape[3:])
+            return rows.expand(shape).reshape(-1), columns.expand(shape).reshape(-1), held, False
+        return (along, across, held, True) if self._by_rows else (across, along, held, False)
+
+    def _as_coo(self) -> CooTensor:
+        rows, columns, held, in_order = self._entries()
+        return CooTensor(F["stack"]([rows, columns]), held, self._sizes, in_order)
+
+    def _parts(self) -> list[tuple[str, Any]]:
+        pointers, places = COMPRESSED_NAMES[self.layout]
+        return [(pointers, self._pointers), (places, self._places),
+                ("values", self._held.detach())]
+
+    def sparse_dim(self) -> int:
+        """How many dimensions have places."""
+        return 2
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return len(self._sizes) - 2
+
+    def _index(self, name: str, which: int) -> Any:
+        if COMPRESSED_NAMES[self.layout][which] != name:
+            raise RuntimeError(
+                f"{name} expected sparse {'row' if which != (name[0] == 'c') else 'column'} "
+                f"compressed tensor layout but got {self.layout}")
+        return self._places if which else self._pointers
+
+    def crow_indices(self) -> Any:
+        """Where each row begins among the entries."""
+        return self._index("crow_indices", 0)
+
+    def col_indices(self) -> Any:
+        """The column of each entry."""
+        return self._index("col_indices", 1)
+
+    def ccol_indices(self) -> Any:
+        """Where each column begins among the entries."""
+        return self._index("ccol_indices", 0)
+
+    def row_indices(self) -> Any:
+        """The row of each entry."""
+        return self._index("row_indices", 1)
+
+
+def flat_places(places: Any, sizes: tuple[int, ...]) -> Any:
+    """Places as numbers, row by row."""
+    flat = places[0] if len(sizes) else F["zeros"](places.shape[1], dtype=places.dtype)
+    for d in range(1, len(sizes)):
+        flat = flat * sizes[d] + places[d]
+    return flat
+
+
+def places_of(flat: Any, sizes: tuple[int, ...]) -> Any:
+    """The other way: (dims, entries)."""
+    rows = []
+    for n in reversed(sizes):
+        rows.append(flat % n)
+        flat = flat // n
+    return F["stack"](rows[::-1]) if rows else F["zeros"](0, flat.shape[0], dtype=flat.dtype)
+
+
+def _ascends(flat: Any) -> bool:
+    """Does each number come after the one before it?"""
+    return bool((flat[1:] > flat[:-1]).all())
+
