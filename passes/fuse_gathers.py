@@ -143,22 +143,9 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
         inner = arrays[m.outs[0]].ndim - (0 if each else a.ndim - end)
         found_at: list[Expr] = []
         for k in m.ins[1:]:
-            index = known.get(k)
-            if index is None:
-                i = (
-                    arrays[k]
-                    if each
-                    else arrays[k].reshape(
-                        (1,) * (inner - arrays[k].ndim) + arrays[k].shape + (1,) * (a.ndim - end)
-                    )
-                )
-                if not np.may_share_memory(i, arrays[k]):
-                    return "its index would have to be copied"
-                index = kernel.argument(k, np.broadcast_to(i, shape))
-            elif arrays[k].shape != shape:
-                return "places that the kernel computes are for whole slices"
-            if index is None or S.typeof(index, kernel.types) != "i64":
-                return "an operand has a type that no kernel reads"
+            index = _index(k, kernel, known, arrays, shape, None if each else (inner, a.ndim - end))
+            if isinstance(index, str):
+                return index
             found_at.append(index)
         strides = list(a.strides)
         strides[d:end] = [0] if each else [0] * (inner - d)
@@ -174,6 +161,43 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
         )
         found.append(known[m.outs[0]])
     roots = tuple([known[o] for o in outs])
+    refusal = _refusal(found, roots, kernel)
+    if refusal is not None:
+        return refusal
+    part = Part(
+        kernel.box,
+        tuple([S.substitute(e, {-1: S.arg(len(kernel.types))}) for e in roots]),
+        tuple(kernel.operands),
+    )
+    node = Picks(tuple(ins), list(outs), members[-1].line, members, (part,))
+    return node if _walked(node, arrays, outs) else "its slices are too short"
+
+
+def _index(k: Ref, kernel: fuse_moves.Kernel, known: dict[int, Expr], arrays: Arrays,
+           shape: tuple[int, ...], slices: tuple[int, int] | None) -> str | Expr:
+    """The places that index k names, as the kernel reads or computes them; a text where it cannot:
+    why. `slices`: (where its dimensions end, how many follow), None where each element has its own
+    place."""
+    index = known.get(k)
+    if index is None:
+        a = arrays[k]
+        if slices is None:
+            i = a
+        else:
+            inner, after = slices
+            i = a.reshape((1,) * (inner - a.ndim) + a.shape + (1,) * after)
+        if not np.may_share_memory(i, a):
+            return "its index would have to be copied"
+        index = kernel.argument(k, np.broadcast_to(i, shape))
+    elif arrays[k].shape != shape:
+        return "places that the kernel computes are for whole slices"
+    if index is None or S.typeof(index, kernel.types) != "i64":
+        return "an operand has a type that no kernel reads"
+    return index
+
+
+def _refusal(found: Sequence[Expr], roots: Sequence[Expr], kernel: fuse_moves.Kernel) -> str | None:
+    """Why one kernel does not make these roots, of what it gathers; None if it does."""
     if not {id(e) for e in found} <= {id(e) for e in S.walk(*roots)}:
         return "what is gathered is not used"
     if len(found) > MOST:
@@ -182,13 +206,7 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
         return "a kernel would not keep the bits of what it gathers"
     if len(kernel.types) + len(roots) >= fuse_moves.MOST:
         return f"a kernel would have more than {fuse_moves.MOST} operands"
-    part = Part(
-        kernel.box,
-        tuple([S.substitute(e, {-1: S.arg(len(kernel.types))}) for e in roots]),
-        tuple(kernel.operands),
-    )
-    node = Picks(tuple(ins), list(outs), members[-1].line, members, (part,))
-    return node if _walked(node, arrays, outs) else "its slices are too short"
+    return None
 
 
 def _number(kernel: fuse_moves.Kernel, n: int) -> Expr:

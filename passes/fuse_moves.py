@@ -136,59 +136,64 @@ def _around(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: 
     """The places of a group around node i: moves that it reads (or itself), what computes what they
     move alone (`again`: for several of them, each time, where that is cheap), and what else reads
     them."""
-    node = nodes[i]
-    shape = arrays[node.outs[0]].shape
-    movers = (
-        [i]
-        if moving(node, arrays)
-        else sorted(
-            {
-                k
-                for k in map(uses.maker.get, node.refs())
-                if k is not None
-                and k not in taken
-                and moving(nodes[k], arrays)
-                and arrays[nodes[k].outs[0]].shape == shape
-            }
-        )
-    )
-    moved = {x for k in movers for x in nodes[k].refs()}
-    # (what is moved once more is made before)
-    movers = [k for k in movers if nodes[k].outs[0] not in moved]
+    movers = _moves_for(i, nodes, uses, arrays, taken)
     # (a stack may be of tens of thousands, each to be looked for)
     if any(len(nodes[k].ins) > MOST_PARTS for k in movers):
         return None
-
-    def fits(k: int, together: set[int]) -> bool:
-        """May node k be done where the last of these is?"""
-        last = max(together)
-        return uses.later(k, last) and not uses.needed(k, last, together)
     while True:
-        stay = [k for k in movers if fits(k, {i, *movers})]
+        stay = [k for k in movers if _fits(k, {i, *movers}, uses)]
         if len(stay) == len(movers):
             break
         movers = stay
     at = {i, *movers}
-    for u in (
-        sorted(
-            {
-                u
-                for k in movers
-                for u in uses.users.get(nodes[k].outs[0], ())
-                if u not in at and u not in taken
-            }
-        )
-        if i not in movers
-        else ()
-    ):
+    if i not in movers:
+        at = _with_readers(at, movers, nodes, uses, arrays, taken)
+    readers = len(at) - len(movers)
+    _add_makers(at, movers, nodes, uses, arrays, visible, taken, again)
+    return sorted(at) if movers and len(at) > 1 and (readers or i in movers) else None
+
+
+def _moves_for(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays,
+               taken: Set[int]) -> list[int]:
+    """Node i if it moves elements, or else the moves of its shape that it reads."""
+    node = nodes[i]
+    if moving(node, arrays):
+        movers = [i]
+    else:
+        shape = arrays[node.outs[0]].shape
+        movers = sorted({
+            k for k in map(uses.maker.get, node.refs())
+            if k is not None and k not in taken and moving(nodes[k], arrays)
+            and arrays[nodes[k].outs[0]].shape == shape})
+    moved = {x for k in movers for x in nodes[k].refs()}
+    # (what is moved once more is made before)
+    return [k for k in movers if nodes[k].outs[0] not in moved]
+
+
+def _fits(k: int, together: set[int], uses: Uses) -> bool:
+    """May node k be done where the last of these is?"""
+    last = max(together)
+    return uses.later(k, last) and not uses.needed(k, last, together)
+
+
+def _with_readers(at: set[int], movers: Sequence[int], nodes: Sequence[Node], uses: Uses,
+                  arrays: Arrays, taken: Set[int]) -> set[int]:
+    """A group and what else reads its moves, as far as all of it can be done in one place."""
+    shape = arrays[nodes[movers[0]].outs[0]].shape if movers else ()
+    others = {u for k in movers for u in uses.users.get(nodes[k].outs[0], ())
+              if u not in at and u not in taken}
+    for u in sorted(others):
         more = {*at, u}
-        if (
-            computing(nodes[u], arrays)
-            and arrays[nodes[u].outs[0]].shape == shape
-            and all(fits(k, more) for k in more)
-        ):
+        if (computing(nodes[u], arrays) and arrays[nodes[u].outs[0]].shape == shape
+                and all(_fits(k, more, uses) for k in more)):
             at = more
-    readers, last = len(at) - len(movers), max(at)
+    return at
+
+
+def _add_makers(at: set[int], movers: Sequence[int], nodes: Sequence[Node], uses: Uses,
+                arrays: Arrays, visible: Set[int], taken: Set[int], again: bool) -> None:
+    """What computes what the moves alone read joins the group."""
+    last = max(at)
     for k in movers:
         for x in dict.fromkeys(nodes[k].refs()):
             p = uses.maker.get(x)
@@ -209,7 +214,6 @@ def _around(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: 
                 continue
             if len(users) == 1 or again and cheap(kernel(nodes[p], arrays), arrays):
                 at.add(p)
-    return sorted(at) if movers and len(at) > 1 and (readers or i in movers) else None
 
 
 def wanted(at: Sequence[int], uses: Uses, visible: Set[int]) -> list[int]:

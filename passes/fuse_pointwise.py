@@ -95,19 +95,12 @@ def write_through(g: Listing) -> Listing:
         k = uses.maker.get(x)
         if k is None or root[x] != x or uses.users[x] != [i] or x in visible:
             continue
-        views, base = [], place
-        while uses.maker.get(base, -1) >= k and is_view(nodes[uses.maker[base]]):
-            views.append(uses.maker[base])
-            base = nodes[views[-1]].ins[0]
+        views, base = _views_since(k, place, uses)
         # the place is not there yet
         if max(uses.maker.get(base, -1), uses.maker.get(root[place], -1)) >= k:
             continue
         a, b, before = arrays[place], arrays[x], out[k]
-        if (
-            a.dtype != b.dtype
-            or a.shape != b.shape
-            or not (in_order(a) and b.flags.c_contiguous and a.flags.aligned)
-        ):
+        if not _takes(a, b):
             continue
         kernels = isinstance(before, Fused) or type(before) is Parts
         if (
@@ -117,11 +110,7 @@ def write_through(g: Listing) -> Listing:
             or following(readers.users[root[place]], k) < i
         ):
             continue
-        # (element lies on element)
-        if any(
-            root[r] == root[place] and (r != place or type(before) is Parts)
-            for r in touched(before)
-        ):
+        if _reads_beside(before, place, root):
             continue
         group = alone(before, arrays) if isinstance(before, OpNode) else before
         assert isinstance(group, Fused | Parts)
@@ -133,17 +122,40 @@ def write_through(g: Listing) -> Listing:
             at.remove(i)                     # (it is written to there now)
             insort(at, k)
             early.update((v, min(k, early.get(v, k))) for v in views)
+    return g.of(_with_early(out, gone, early, nodes))
+
+
+def _views_since(k: int, place: Ref, uses: Uses) -> tuple[list[int], Ref]:
+    """The views from node k on that lead to a place, last first, and what the first is of."""
+    views, base = [], place
+    while uses.maker.get(base, -1) >= k and is_view(uses.nodes[uses.maker[base]]):
+        views.append(uses.maker[base])
+        base = uses.nodes[views[-1]].ins[0]
+    return views, base
+
+
+def _takes(place: Array, value: Array) -> bool:
+    """May a kernel that writes the value write to the place instead?"""
+    return (place.dtype == value.dtype and place.shape == value.shape and in_order(place)
+            and value.flags.c_contiguous and place.flags.aligned)
+
+
+def _reads_beside(node: Node, place: Ref, root: Mapping[int, int]) -> bool:
+    """Does a node touch the place's memory but as the place, where element lies on element?"""
+    return any(root[r] == root[place] and (r != place or type(node) is Parts)
+               for r in touched(node))
+
+
+def _with_early(out: Sequence[Node], gone: set[int], early: dict[int, int],
+                nodes: Sequence[Node]) -> list[Node]:
+    """The nodes but those that are gone, with the views that are made `early`: each before the
+    kernel that writes to it."""
     first: dict[int, list[Node]] = {}
     for v in sorted(early):
         first.setdefault(early[v], []).append(nodes[v])
     gone.update(early)
-    return g.of(
-        [
-            n
-            for i, node in enumerate(out)
-            for n in (*first.get(i, ()), *([] if i in gone else [node]))
-        ]
-    )
+    return [n for i, node in enumerate(out)
+            for n in (*first.get(i, ()), *([] if i in gone else [node]))]
 
 
 def fusible(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:

@@ -13,7 +13,7 @@ from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, thre
 from .pointwise import Pointwise
 from .rows import contiguous
 from .sized_plans import by_sizes
-from .window_parts import GRAIN, Plan, shares
+from .window_parts import GRAIN, Plan, scratch_layout, shares
 
 INDEXED = 1 << 31              # a plane with more pixels than this has indices beyond the kernel's
 
@@ -70,28 +70,15 @@ def _plan(x, windows, kind, divisors):
     blocks = -(-planes // lanes) * od
     rows = max(1, min(rows, -(-oh // max(1, -(-threads * 2 // blocks)))))
     row_blocks, col_blocks = -(-oh // rows), -(-ow // cols)
-    layout, at = {}, 0
-    for name, n in (("planes_at", 8 * lanes), ("in_at",
-                                               (chunk_rows * chunk_cols + lanes) * lanes * size),
-                    ("out_at", (rows * cols + lanes) * lanes * size),
-                    ("index_at", (rows * cols + lanes) * lanes * 4)):
-        layout[name] = at
-        at += -(-n // 64) * 64
-    tables, starts = [], {}
-    for name, columns in zip(("z_table", "y_table", "x_table"), _bounds(axes)):
-        starts[name] = len(lower_pool.FIELDS) + sum(map(len, tables))
-        tables += columns
-    first, last = tables[-2:]
-    # outputs whose windows may touch each chunk of columns
-    edges = np.arange(0, max(w, 1), chunk_cols)
-    tables.append(
-        np.stack([
-            np.searchsorted(last, edges, "right"),
-            np.searchsorted(first, edges + chunk_cols, "left")], 1).ravel())
+    layout = scratch_layout(planes_at=8 * lanes,
+                            in_at=(chunk_rows * chunk_cols + lanes) * lanes * size,
+                            out_at=(rows * cols + lanes) * lanes * size,
+                            index_at=(rows * cols + lanes) * lanes * 4)
+    tables, starts = _tables(axes, w, chunk_cols)
     fields = dict(planes=planes, channels=x.shape[1], xn=xs[0], xc=xs[1], xd=xd, xh=xh, xw=xw, d=d,
                   h=h, w=w, od=od, oh=oh, ow=ow, step_d=axes[0][1][2], step_h=axes[1][1][2],
                   step_w=axes[2][1][2], rows=rows, cols=cols, row_blocks=row_blocks,
-                  col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols, scratch=at,
+                  col_blocks=col_blocks, chunk_rows=chunk_rows, chunk_cols=chunk_cols,
                   **layout, **starts)
     geometry = np.concatenate([np.array([fields[name] for name in lower_pool.FIELDS], np.int64)]
                               + tables).astype(np.int64)
@@ -102,7 +89,22 @@ def _plan(x, windows, kind, divisors):
                            lambda m, symbol: lower_pool.emit(m, symbol, tile, kind, near))
     work = (x.size + 8 * planes * math.prod(out)) / units
     grain, parts = shares(int(GRAIN * lanes / max(work, 1) / 4), units, threads)
-    return Plan(kernel, units, grain, geometry, at * parts, shape, divisors=by)
+    return Plan(kernel, units, grain, geometry, layout["scratch"] * parts, shape, divisors=by)
+
+
+def _tables(axes, w, chunk_cols):
+    """The bounds of all windows and, last, which outputs have windows that may touch each chunk of
+    columns; and where the tables of the axes begin, after the fields."""
+    from whet.passes.lower_llvm.windows.pool import FIELDS
+    tables, starts = [], {}
+    for name, columns in zip(("z_table", "y_table", "x_table"), _bounds(axes)):
+        starts[name] = len(FIELDS) + sum(map(len, tables))
+        tables += columns
+    first, last = tables[-2:]
+    edges = np.arange(0, max(w, 1), chunk_cols)
+    touched = np.stack([np.searchsorted(last, edges, "right"),
+                        np.searchsorted(first, edges + chunk_cols, "left")], 1)
+    return [*tables, touched.ravel()], starts
 
 
 def _even(windows):
