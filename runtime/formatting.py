@@ -159,24 +159,47 @@ def tensor_str(t):
     a, indent, suffixes = devices.on_host(t._array), len(prefix), []
     if a is not t._array:
         suffixes.append(f"device='{t.device}'")
-    default = dtypes.get_default_dtype()
-    obvious = t.dtype in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
     if not a.size:
         if a.ndim != 1:
             suffixes.append(f"size={a.shape}")
-        if t.dtype is not default:
+        if t.dtype is not dtypes.get_default_dtype():
             suffixes.append(f"dtype={t.dtype}")
     else:
         if not OPTIONS.edgeitems:
             suffixes.append(f"size={a.shape}")
-        if not obvious:
+        if not _obvious(t.dtype):
             suffixes.append(f"dtype={t.dtype}")
+    return _with_suffixes(prefix + _numbers(a, indent), [*suffixes, *_history(t)], indent)
+
+
+def sparse_str(t, parts):
+    """The text of a sparse tensor: its parts, each with its name, then what is not obvious."""
+    indent, texts = len("tensor("), []
+    for name, x in parts:
+        prefix = f"{name}=tensor("
+        text = prefix + _numbers(devices.on_host(x._array), indent + len(prefix))
+        texts.append(text + ("" if x.numel() else f", size={tuple(x.shape)}") + ")")
+    suffixes = [f"size={tuple(t.shape)}", f"nnz={t._nnz()}"]
+    if not _obvious(t.dtype):
+        suffixes.append(f"dtype={t.dtype}")
+    suffixes += [f"layout={t.layout}", *_history(t)]
+    if t.is_sparse:                                       # on a line of their own, as PyTorch's
+        texts.append(suffixes.pop(0))
+    return _with_suffixes("tensor(" + (",\n" + " " * indent).join(texts), suffixes, indent)
+
+
+def _obvious(dtype):
+    """Do the numbers say of which type they are?"""
+    default = dtypes.get_default_dtype()
+    return dtype in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
+
+
+def _history(t):
+    """What a text says of a tensor's history."""
     node = t.grad_fn
     if node is not None:
-        suffixes.append(f"grad_fn=<{node.name()}>")
-    elif t.requires_grad:
-        suffixes.append("requires_grad=True")
-    return _with_suffixes(prefix + _numbers(a, indent), suffixes, indent)
+        return [f"grad_fn=<{node.name()}>"]
+    return ["requires_grad=True"] if t.requires_grad else []
 
 
 def _with_suffixes(text, suffixes, indent):

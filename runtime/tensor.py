@@ -9,6 +9,7 @@ import numpy as np
 
 from . import declarations, devices, dtypes
 from .autograd import modes
+from .composite import Composite
 from .dtypes import FROM_NUMPY
 from .ir.spans import address
 from .tensor_base import Cell, extend, new, wrap
@@ -75,6 +76,9 @@ class Tensor:
     @staticmethod
     def _make_subclass(cls, data, require_grad=False):
         """A tensor of class `cls` over the memory of `data`."""
+        if isinstance(data, Composite):
+            raise TypeError(f"{cls.__name__}: a tensor of layout {data.layout} has no memory of its "
+                            "own; its values can be one (`nn.Parameter(s.values())`)")
         t = new(cls)
         t._array = data._array
         t._cell = data._shared()

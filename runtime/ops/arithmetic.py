@@ -1,5 +1,7 @@
 """Functions whose signature is more than their formula: they choose a pointwise op, or bind its
 numbers."""
+import functools
+import inspect
 import math
 import operator
 
@@ -47,13 +49,20 @@ def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_fo
         "    return inplace(op, self, xs[1:]) if xs[0] is self else self.copy_(run(op, xs))\n", env)
     m.__doc__, i.__doc__ = f"See `whet.{name}`.", f"`{name}`, in place."
     for n in (name, *aliases):
-        FUNCTIONS[n], ELEMENTWISE[n] = fn, choose
+        FUNCTIONS[n], ELEMENTWISE[n] = fn, functools.partial(_chosen, fn, choose)
         if method_form:
             METHODS[n] = m
         if inplace_form:
             METHODS[n + "_"] = i
             FUNCTIONS.setdefault(n + "_", i)
     return fn
+
+
+def _chosen(fn, choose, *args, **kwargs):
+    """What `choose` makes of the arguments of a call, those that are left out included."""
+    found = inspect.signature(fn).bind(*args, **kwargs)
+    found.apply_defaults()
+    return choose(*[x for name, x in found.arguments.items() if name != "out"])
 
 
 def _check_alpha(name, input, other, alpha):

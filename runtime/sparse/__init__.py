@@ -20,10 +20,22 @@ from .rules import RULES as RULES
 from .scipy import from_scipy, to_scipy
 from .sums import log_softmax, softmax
 from .tensor import SparseTensor
+from .typed import (
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 
 __all__ = [
-    "SparseTensor", "addmm", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm",
-    "sampled_addmm", "softmax", "spdiags", "spsolve", "sum", "to_scipy"]
+    "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+    "LongTensor", "ShortTensor", "SparseTensor", "addmm", "check_sparse_tensor_invariants",
+    "from_scipy", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "spsolve", "sum",
+    "to_scipy"]
 
 MAKERS = (sparse_coo_tensor, sparse_compressed_tensor, sparse_csr_tensor, sparse_csc_tensor,
           sparse_bsr_tensor, sparse_bsc_tensor)

@@ -125,11 +125,10 @@ def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksiz
         sparse_dim, layout = None, sparse_dim
     if layout is strided:
         return to_dense(self)
-    if layout is None and is_sparse(self):
-        layout = self.layout
+    layout = sparse_coo if layout is None else layout
     if is_sparse(self) and layout is self.layout:
         return self
-    if layout in (None, sparse_coo):
+    if layout is sparse_coo:
         return self._as_coo().coalesce() if is_sparse(self) else coo_of(self, sparse_dim)
     if layout not in COMPRESSED_NAMES:
         raise RuntimeError(f"to_sparse: unknown layout {layout}")

@@ -227,6 +227,19 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return input._with(F["div"](input._held, other, rounding_mode=rounding_mode))
 
 
+@rule("floor_divide", "__floordiv__")
+def floor_divide(input: Any, other: Any) -> Any:
+    """The quotient of a sparse tensor and a number, rounded down."""
+    return div(input, other, rounding_mode="floor")
+
+
+@rule("result_type")
+def result_type(tensor: Any, other: Any) -> Any:
+    """The type that an operation of two gives."""
+    return F["result_type"](*(F["empty"](x._sizes[:1], dtype=x.dtype) if is_sparse(x) else x
+                              for x in (tensor, other)))
+
+
 @rule("mul_", "__imul__")
 def mul_(self: Any, other: Any) -> Any:
     """The product, in place."""

@@ -89,6 +89,9 @@ def matmul(input: Any, other: Any) -> Any:
         return mv(input, other)
     if input.ndim == 1 and other.ndim == 2:
         return mm(input.unsqueeze(0), other).squeeze(0)
+    if not is_sparse(input) and input.ndim > 2 and other.ndim == 2:
+        found = mm(input.reshape(-1, input.shape[-1]), other)
+        return found.reshape(*input.shape[:-1], other.shape[1])
     if input.ndim == 3 or other.ndim == 3:
         return bmm(input, other)
     return mm(input, other)

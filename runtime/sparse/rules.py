@@ -34,7 +34,7 @@ def call(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     name = func.__name__
     fn = RULES.get(name)
     if fn is None:
-        fn = SparseTensor._function_of_values(name)
+        fn = vars(SparseTensor).get(name) or SparseTensor._function_of_values(name)
     if fn is None:
         layouts = sorted({str(x.layout) for x in _operands(args, kwargs)})
         raise refusal(name, " and ".join(layouts))

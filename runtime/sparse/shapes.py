@@ -42,6 +42,8 @@ def t(input: Any) -> Any:
 
 SparseTensor.T = SparseTensor.mT = property(       # type: ignore[attr-defined]
     lambda self: transpose(self, -2, -1))
+SparseTensor.H = SparseTensor.mH = property(       # type: ignore[attr-defined]
+    lambda self: transpose(self.conj(), -2, -1))
 
 
 @rule("permute")
@@ -115,7 +117,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     return CooTensor(places, held, sizes, coo._is_coalesced)
 
 
-@rule("narrow")
+@rule("narrow", "narrow_copy")
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """Some slices of a dimension that follow each other."""
     d, start = input._dim(dim), operator.index(start)
@@ -186,13 +188,23 @@ def getitem(self: Any, key: Any) -> Any:
             self, d = unsqueeze(self, d), d + 1
         elif isinstance(k, slice):
             self, d = _sliced(self, d, k), d + 1
-        elif is_tensor(k) and k.ndim == 1 and k.dtype.kind != 0:
-            self, d = index_select(self, d, k), d + 1
+        elif is_tensor(k) and k.ndim == 1:
+            self, d = index_select(self, d, _numbers_of(k, self.shape[d])), d + 1
         elif hasattr(k, "__index__") and not isinstance(k, bool):
             self = select(self, d, operator.index(k))
         else:
             raise refusal("index", str(getattr(self, "layout", "sparse")))
     return self
+
+
+def _numbers_of(index: Any, size: int) -> Any:
+    """The slices that an index names: it says their numbers, or of each whether it is wanted."""
+    if index.dtype.kind:
+        return index
+    if index.shape[0] != size:
+        raise IndexError(f"The shape of the mask {list(index.shape)} does not match a dimension of "
+                         f"size {size}")
+    return index.nonzero().reshape(-1)
 
 
 def _sliced(x: Any, d: int, k: slice) -> Any:
@@ -245,6 +257,18 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     return first._back(CooTensor(F["cat"](places, 1), held, sizes, in_order))
 
 
+@rule("hstack")
+def hstack(tensors: Any) -> Any:
+    """Tensors beside each other."""
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
+
+
+@rule("vstack", "row_stack")
+def vstack(tensors: Any) -> Any:
+    """Tensors below each other."""
+    return cat([unsqueeze(x, 0) if x.ndim == 1 else x for x in tensors])
+
+
 @rule("stack")
 def stack(tensors: Any, dim: int = 0) -> Any:
     """Tensors along a new dimension."""
@@ -295,7 +319,7 @@ def _converting(name: str) -> None:
 
 
 for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool",
-              "cfloat", "cdouble", "type", "type_as", "cpu", "cuda", "pin_memory", "contiguous",
+              "cfloat", "cdouble", "type_as", "cpu", "cuda", "pin_memory", "contiguous",
               "real", "imag", "conj"):
     _converting(_name)
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from ..autograd import modes
 from ..composite import Composite
+from ..formatting import sparse_str
 from ..ops.surface import FUNCTIONS as F
 from ..tensor import Size, Tensor, layout
 from ..tensor import sparse_bsc as sparse_bsc
@@ -115,9 +117,31 @@ class SparseTensor(Composite):
         """Is the element type complex?"""
         return bool(self._held.is_complex())
 
+    def is_signed(self) -> bool:
+        """Has the element type negative numbers?"""
+        return bool(self._held.is_signed())
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Does it lie in memory that a GPU may read?"""
+        return bool(self._held.is_pinned(device))
+
+    def get_device(self) -> int:
+        """The number of its GPU; -1 in the memory of the machine."""
+        return int(self._held.get_device())
+
     def element_size(self) -> int:
         """Bytes of an element."""
         return int(self._held.element_size())
+
+    itemsize = property(element_size)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the type of tensor, or the values in another type."""
+        if dtype is None:
+            kind = "sparse" if self.layout is sparse_coo else f"{self.layout}".partition(".")[2]
+            return f"whet.{kind}.{self.dtype.letter}Tensor"
+        held = self._held.type(dtype)
+        return self if held is self._held else self._with(held)
 
     def _nnz(self) -> int:
         """How many entries there are."""
@@ -211,6 +235,15 @@ class SparseTensor(Composite):
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
         return self._as_coo().to_dense().item()
 
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
     def __bool__(self) -> bool:
         if self.numel() != 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
@@ -226,15 +259,11 @@ class SparseTensor(Composite):
 
     # ---- texts and copies ----
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        texts = [f"{name}={_indented(repr(t), 7 + len(name) + 1)}"
-                 for name, t in self._parts()]
-        facts = [f"size={tuple(self._sizes)}", f"nnz={self._nnz()}", f"layout={self.layout}"]
-        node = self.grad_fn
-        if node is not None:
-            facts.append(f"grad_fn=<{node.name()}>")
-        elif self.requires_grad:
-            facts.append("requires_grad=True")
-        return "tensor(" + (",\n" + " " * 7).join([*texts, ", ".join(facts)]) + ")"
+        parts = self._parts()
+        for _, x in parts:
+            if modes.state.observers:
+                modes.state.observers[-1].shown(x)
+        return sparse_str(self, parts)
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
@@ -249,13 +278,8 @@ class SparseTensor(Composite):
             memo[id(self)] = new.requires_grad_() if self.requires_grad else new
         return memo[id(self)]
 
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         return type(self), tuple(vars(self).values())
-
-
-def _indented(text: str, by: int) -> str:
-    return text.replace("\n", "\n" + " " * by)
 
 
 @dataclass(eq=False, repr=False)
@@ -401,6 +425,24 @@ class CompressedTensor(SparseTensor):
     def dense_dim(self) -> int:
         """How many dimensions each value has."""
         return len(self._sizes) - 2
+
+    def _not_coordinates(self, name: str) -> RuntimeError:
+        return RuntimeError(
+            f"{name} expected sparse coordinate tensor layout but got {self.layout}")
+
+    def indices(self) -> Any:
+        """Only tensors of layout `sparse_coo` have them."""
+        raise self._not_coordinates("indices")
+
+    _indices = indices
+
+    def coalesce(self) -> Any:
+        """Only tensors of layout `sparse_coo` can be in any order."""
+        raise self._not_coordinates("coalesce")
+
+    def is_coalesced(self) -> bool:
+        """Only tensors of layout `sparse_coo` can be in any order."""
+        raise self._not_coordinates("is_coalesced")
 
     def _index(self, name: str, which: int) -> Any:
         if COMPRESSED_NAMES[self.layout][which] != name:

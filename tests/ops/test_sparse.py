@@ -53,6 +53,44 @@ def test_parts_of_a_coo_tensor():
        size=(2, 3), nnz=3, layout=whet.sparse_coo)"""
 
 
+def test_its_text_says_what_its_numbers_do_not():
+    s = sparse(matrix(0, 2, 2))
+    assert repr(s[0:0]) == """tensor(indices=tensor([], size=(2, 0)),
+       values=tensor([], size=(0,)),
+       size=(0, 2), nnz=0, dtype=whet.float64, layout=whet.sparse_coo)"""
+    r = whet.sparse_csr_tensor([0, 2, 4], [0, 1, 0, 1], whet.arange(4.0), requires_grad=True)
+    assert repr(r) == """tensor(crow_indices=tensor([0, 2, 4]),
+       col_indices=tensor([0, 1, 0, 1]),
+       values=tensor([0., 1., 2., 3.]), size=(2, 2), nnz=4,
+       layout=whet.sparse_csr, requires_grad=True)"""
+    long = whet.sparse_coo_tensor([range(30)], whet.arange(30.0) / 7, (30,))
+    assert all(len(line) <= 80 for line in repr(long).splitlines())
+
+
+def test_what_is_asked_of_one():
+    s = sparse(matrix(dtype="f4"))
+    assert s.is_signed() and not s.is_pinned() and s.get_device() == -1 and s.itemsize == 4
+    assert whet.is_floating_point(s) and whet.numel(s) == 30
+    assert whet.result_type(s, whet.ones(1, dtype=whet.float64)) is whet.float64
+    assert s.type() == "whet.sparse.FloatTensor" and s.type(whet.float64).dtype is whet.float64
+    one = whet.sparse_coo_tensor([[0]], [2.5], (1,))
+    assert (float(one), int(one), complex(one)) == (2.5, 2, 2.5)
+    with pytest.raises(RuntimeError, match="30 elements"):
+        float(s)
+
+
+def test_names_of_types():
+    """Programs of PyTorch's first years make them so."""
+    places = whet.LongTensor([[0, 1], [1, 0]])
+    s = whet.sparse.FloatTensor(places, whet.FloatTensor([1, 2]), whet.Size([2, 2]))
+    assert s.to_dense().tolist() == [[0, 1], [2, 0]]
+    assert isinstance(s, whet.sparse.FloatTensor) and not isinstance(s, whet.sparse.LongTensor)
+    assert not isinstance(s.to_dense(), whet.sparse.FloatTensor)
+    assert whet.sparse.DoubleTensor(2, 3).to_dense().tolist() == [[0] * 3] * 2
+    with pytest.raises(TypeError, match="values of whet.int64"):
+        whet.sparse.LongTensor(places, whet.ones(2))
+
+
 def test_parts_of_compressed_tensors():
     a = matrix()
     r, c = sparse(a, whet.sparse_csr), sparse(a, whet.sparse_csc)
@@ -72,6 +110,7 @@ def test_from_one_layout_to_another(layout, other):
     assert s.layout is other
     near(s, a)
     near(s.t(), a.T)
+    assert sparse(a, layout).to_sparse().layout is whet.sparse_coo
 
 
 def test_blocks():
@@ -156,6 +195,11 @@ def test_what_there_is_not_says_so():
     with pytest.raises(RuntimeError, match="scalar or zero-dim"):
         s / s
     assert not hasattr(s, "no_such_name")
+    for ask in ("indices", "coalesce", "is_coalesced"):
+        with pytest.raises(RuntimeError, match=f"{ask} expected sparse coordinate tensor layout"):
+            getattr(sparse(matrix(), whet.sparse_csr), ask)()
+    with pytest.raises(TypeError, match="Parameter: a tensor of layout whet.sparse_coo"):
+        nn.Parameter(s)
 
 
 # ---- what is done with them, with gradients ------------------------------------------------------
@@ -180,6 +224,13 @@ CASES = {
     "sine": (lambda s: s.sin(), np.sin),
     "tangent": (lambda s: whet.tanh(s), np.tanh),
     "rectified": (lambda s: F.relu(s), lambda a: a.clip(0)),
+    "of a dense batch": (lambda s: whet.tensor(np.stack([D.T, -D.T])) @ s.t(),
+                         lambda a: np.stack([D.T @ a.T, -D.T @ a.T])),
+    "not below zero": (lambda s: s.clamp(min=0), lambda a: a.clip(0)),
+    "finite": (lambda s: whet.nan_to_num(s), lambda a: a),
+    "beside itself": (lambda s: whet.hstack([s, s]), lambda a: np.hstack([a, a])),
+    "below itself": (lambda s: whet.vstack([s, s]), lambda a: np.vstack([a, a])),
+    "some rows": (lambda s: s[whet.tensor([True, False] * 3)], lambda a: a[::2]),
     "negative": (lambda s: -s, lambda a: -a),
     "absolute": (lambda s: abs(s), abs),
     "norm": (lambda s: s.norm(), np.linalg.norm)}
