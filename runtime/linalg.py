@@ -2,6 +2,7 @@
 import math
 from typing import NamedTuple
 
+from . import dtypes
 from .dtypes import int64 as _int64
 from .ops.contract import matmul
 from .ops.host import (
@@ -205,8 +206,9 @@ def matrix_exp(A):
         raise RuntimeError(
             "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
             f"{A.dtype.letter}")
-    if A.dtype.itemsize == 2:
-        return matrix_exp(A.float()).to(A.dtype)
+    wide = dtypes.complex128 if A.dtype.kind == dtypes.COMPLEX else dtypes.float64
+    if A.dtype is not wide:         # each squaring doubles the relative error
+        return matrix_exp(A.to(wide)).to(A.dtype)
     k = _ask(_halvings, A)
     a = A / 2 ** k
     eye = _F["eye"](A.shape[-1], dtype=A.dtype)

@@ -82,7 +82,7 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     dims = sorted((d % _b.max(x.ndim, 1) for d in _dims(x, dim)), reverse=True)
     for d in dims:
         x = x.prod(d, keepdim)
-    return x
+    return x if dims or dtype is not None or x.dtype.kind >= _FLOAT else x.to(_int64)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -114,7 +114,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     squares = squares.real if x.is_complex() else squares
     count = _count(x, dims, keepdim, mask)
     freedom = (count - correction).clamp(min=0)
-    return squares.sum(dims, keepdim) / freedom.to(squares.dtype)
+    return (squares.sum(dims, keepdim) / freedom.to(squares.dtype)).to(x.dtype)
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
@@ -152,25 +152,25 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The place of the largest of the elements for which the mask holds.
+    """The place of the largest of the elements for which the mask holds, in the type of the input.
 
     >>> import whet
-    >>> whet.masked.argmax(whet.tensor([1., 5., 3.]), mask=whet.tensor([True, False, True]))
+    >>> whet.masked.argmax(whet.tensor([1, 5, 3]), mask=whet.tensor([True, False, True]))
     tensor(2)
     """
     x = _typed(input, dtype)
-    return _only(x, mask, _least(x)).argmax(dim, keepdim)
+    return _only(x, mask, _least(x)).argmax(dim, keepdim).to(x.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The place of the smallest of the elements for which the mask holds.
+    """The place of the smallest of the elements for which the mask holds, in the type of the input.
 
     >>> import whet
-    >>> whet.masked.argmin(whet.tensor([3., 1., 5.]), mask=whet.tensor([True, False, True]))
+    >>> whet.masked.argmin(whet.tensor([3, 1, 5]), mask=whet.tensor([True, False, True]))
     tensor(0)
     """
     x = _typed(input, dtype)
-    return _only(x, mask, _most(x)).argmin(dim, keepdim)
+    return _only(x, mask, _most(x)).argmin(dim, keepdim).to(x.dtype)
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):

@@ -105,10 +105,24 @@ def reference(kind, x, axis, out):
                      else np.cumprod)(x.astype(acc, copy=False), axis).astype(out, copy=False)]
         wide = x.astype("f4") if x.dtype == BF16 or x.dtype == np.float16 else x
         if kind == "logsumexp":
-            return [np.logaddexp.accumulate(wide, axis).astype(out, copy=False)]
+            return [_running_logsumexp(wide, axis).astype(out, copy=False)]
         values = (np.maximum if kind == "max" else np.minimum).accumulate(wide, axis)
         shape = [1] * x.ndim
         shape[axis] = -1
         own = np.arange(x.shape[axis]).reshape(shape)
         hit = (wide == values) | (wide != wide)
         return [values.astype(out, copy=False), np.maximum.accumulate(np.where(hit, own, 0), axis)]
+
+
+def _running_logsumexp(x, axis):
+    """log(cumsum(exp(x))) without overflow; NumPy has none of complex numbers."""
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis)
+    y = np.moveaxis(x, axis, 0).copy()
+    for k in range(1, len(y)):
+        before, now = y[k - 1], y[k]
+        larger = before.real > now.real
+        top, low = np.where(larger, before, now), np.where(larger, now, before)
+        apart = top.real > -np.inf          # else both are the logarithm of zero
+        y[k] = np.where(apart, top + np.log1p(np.exp(np.where(apart, low - top, 0))), low)
+    return np.moveaxis(y, 0, axis)

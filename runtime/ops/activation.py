@@ -229,6 +229,11 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             raise RuntimeError(
                 "Expected query, key, and value to have the same dtype, but got query.dtype: "
                 f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead.")
+    if query.dtype.itemsize == 2 and modes.state.autocast is None:
+        # scores and weights as halves would lose what the exponential makes much of
+        y = scaled_dot_product_attention(query.float(), key.float(), value.float(), attn_mask,
+                                         dropout_p, is_causal, scale, enable_gqa)
+        return y.to(query.dtype)
     if enable_gqa:
         n = query.shape[-3]
         key, value = (key.repeat_interleave(n // key.shape[-3],

@@ -290,6 +290,9 @@ def _affine(name, product):
             raise RuntimeError(
                 f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the "
                 f"product's {tuple(r.shape)}")
+        if r.dtype.kind == BOOL:        # "or" is the sum of truths
+            r = r & bool(alpha)
+            return r | input if beta else r
         # the factors become whole numbers, as the operands are
         if r.dtype.kind == INT:
             alpha, beta = int(alpha), int(beta)

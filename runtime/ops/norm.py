@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from ..autograd import modes
-from ..dtypes import float32
+from ..dtypes import COMPLEX, float32
 from ..ir import rowops
 from ..ir import scalar as s
 from . import dims
@@ -12,7 +12,7 @@ from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim, repeated
 from .decompose import by_decomposition
 from .pointwise_family import PointwiseOp
-from .registry import apply, is_tensor
+from .registry import apply, check_tensors, is_tensor
 from .rows_family import RowsOp
 from .samples import Sample, reals
 from .surface import FUNCTIONS, function
@@ -210,11 +210,16 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 @function(method=False)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Root mean square 1 over the last dimensions, then weight."""
-    _float_input("rms_norm", input)
+    check_tensors("rms_norm", input=input)
+    if input.dtype.kind != COMPLEX:
+        _float_input("rms_norm", input)
     dim, n = _normalized_axes("rms_norm", input, normalized_shape, weight)
     if eps is None:
         from ..dtypes import finfo, float32
         eps = finfo(float32 if input.dtype.itemsize < 4 else input.dtype).eps
+    if input.dtype.kind == COMPLEX:     # the squares of the numbers, not of their absolute values
+        y = input * ((input * input).mean(dim, keepdim=True) + eps).rsqrt()
+        return y if weight is None else y * weight
     y = apply(rms_op, (input, float(eps), n), {"dim": dim})[0]
     return y if weight is None else y * weight
 

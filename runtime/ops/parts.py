@@ -10,7 +10,7 @@ from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
 from ..indexing import sizes
 from .batching import broadcast, native
 from .creation import finish
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, check_tensors, is_tensor
 from .samples import Sample
 from .strided import _block, as_strided_op, element_strides, extent, strided_sum_op
 from .surface import FUNCTIONS, METHODS, check_out_types, function, method
@@ -209,6 +209,7 @@ def complex(real, imag, *, out=None):
 @function(method=False)
 def polar(abs, angle, *, out=None):
     """The complex numbers of the given absolute values and angles."""
+    check_tensors("polar", abs=abs, angle=angle)
     return finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, False)
 
 

@@ -226,7 +226,7 @@ def _logaddexp(a, b, exp, scale=1.0):
     return where(isnan(d) & eq(a, b), a, m + log1p(exp(d)) * scale)     # equal infinities
 
 
-logaddexp = f("logaddexp", lambda input, other: _logaddexp(input, other, exp), kinds="f",
+logaddexp = f("logaddexp", lambda input, other: _logaddexp(input, other, exp), kinds="fc",
               inplace=False, samples=PAIR, wide=True,
               vjp=lambda g, y, a, b: [g * sigmoid(a - b), g * sigmoid(b - a)])
 logaddexp2 = f(

@@ -482,4 +482,4 @@ def _sum_to_size(self, *size):
     if lead < 0 or builtins.any(n not in (1, h) for n, h in zip(size, self.shape[lead:])):
         raise RuntimeError(
             f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
-    return sum_to_size(self, size)
+    return sum_to_size(self, size) if size else self.sum()

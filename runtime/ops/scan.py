@@ -1,5 +1,7 @@
 """Scans: running sums, products and extrema; differences and the trapezoidal rule."""
 
+import math
+
 import numpy as np
 
 from .. import devices, dtypes
@@ -86,6 +88,8 @@ cummin_op = ScanOp(
 
 
 def _logcumsumexp_vjp(g, y, x, *, dim):
+    if x.dtype.kind == COMPLEX:
+        return [_complex_logcumsumexp_gradient(g, y.conj(), x.conj(), dim)]
     n = y.shape[dim] if y.ndim else 0
     last = (y.narrow(dim, n - 1, 1) if n else y).detach()
     plain = (x - last).exp() * _flip_cumsum(g * (last - y).exp(), dim)
@@ -100,6 +104,12 @@ def _logcumsumexp_vjp(g, y, x, *, dim):
     return [FUN("where")(plain.isfinite(), plain, positive(g) - positive(-g))]
 
 
+def _complex_logcumsumexp_gradient(g, y, x, dim):
+    """The sum over k >= i of g_k * exp(x_i - y_k), by the logarithms of its terms."""
+    logs = FUN("where")(g == 0, -math.inf, FUN("where")(g == 0, 1, g).log() - y)
+    return (logcumsumexp(logs.flip(dim), dim).flip(dim) + x).exp()
+
+
 logcumsumexp_op = ScanOp("logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum))
 # (the gradient of products goes in steps, as many as the size has bits)
 for _op in (cumsum_op, cummax_op, cummin_op, logcumsumexp_op):
@@ -112,7 +122,7 @@ def _scan(op, input, dim, dtype=None):
     elif input.dtype.kind < FLOAT and op in (cumsum_op, cumprod_op):
         input = input.to(dtypes.int64)
     d = dims.one(dim, _tensor(op.name, input).ndim, op.name)
-    if op is logcumsumexp_op and input.dtype.kind != FLOAT:
+    if op is logcumsumexp_op and input.dtype.kind < FLOAT:
         raise NotImplementedError(f"\"logcumsumexp\" not implemented for '{input.dtype.letter}'")
     if not input.ndim:
         if op in (cummax_op, cummin_op):

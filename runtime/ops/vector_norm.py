@@ -51,13 +51,22 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     else:
         # powers of halves overflow where the norm does not
         wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)
-        wide = _power(wide.abs(), ord) if 0 < ord < 1 else wide.abs() ** ord
-        r = wide.sum(dim=None if d is None else list(d), keepdim=keepdim)
-        r = (_power(r, 1.0 / ord) if ord > 1 else r ** (1.0 / ord)).to(x.dtype)
+        r = _by_powers(wide.abs(), ord, None if d is None else list(d), keepdim).to(x.dtype)
     if out is not None:
         from .surface import give_out
         return give_out("vector_norm", r, out)
     return r
+
+
+def _by_powers(x, ord, dim, keepdim):
+    """(sum x^ord)^(1/ord) of numbers that are not negative, with no gradient where it is zero."""
+    if ord < 0:
+        none = x == 0
+        total = (FUN("where")(none, 1.0, x) ** ord).sum(dim=dim, keepdim=keepdim)
+        some = none.any(keepdim=keepdim) if dim is None else none.any(dim, keepdim)
+        return FUN("where")(some, 0.0, total ** (1.0 / ord))
+    total = (_power(x, ord) if ord < 1 else x ** ord).sum(dim=dim, keepdim=keepdim)
+    return _power(total, 1.0 / ord) if ord > 1 else total ** (1.0 / ord)
 
 
 def _power(x, p):

@@ -1,5 +1,6 @@
 """Optimizer: parameters in groups, state per parameter, and the doors that every optimizer has."""
 import functools
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
@@ -118,7 +119,9 @@ class Optimizer:
             if not self.defaults.get("differentiable", None) and not p.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len({id(p) for p in params}) != len(params):
-            raise ValueError("some parameters appear more than once in one parameter group")
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters: each is changed "
+                "once for each time that it is listed", stacklevel=3)
         if (not {id(p) for p in params}.isdisjoint(
                 id(p) for group in self.param_groups for p in group["params"])):
             raise ValueError("some parameters appear in more than one parameter group")

@@ -295,11 +295,19 @@ def test_loading_checks_and_converts():
         opt.load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]})
 
 
+def test_a_parameter_that_is_listed_twice_is_changed_twice():
+    p = whet.ones(1, requires_grad=True)
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        opt = optim.SGD([p, p], lr=0.25)
+    p.grad = whet.ones(1)
+    opt.step()
+    assert p.item() == 0.5
+
+
 def test_construction_is_checked():
     p = whet.ones(1, requires_grad=True)
     for bad, text in ((lambda: optim.SGD([]), "empty parameter list"),
                       (lambda: optim.SGD(p), "should be an iterable"),
-                      (lambda: optim.SGD([p, p]), "appear more than once"),
                       (lambda: optim.SparseAdam([whet.zeros(2, dtype=whet.complex64)]),
                        "does not support complex"),
                       (lambda: optim.SGD([("a", p), p]), "Some param names are missing"),

@@ -123,3 +123,66 @@ INDEX = whet.zeros(2, 2, dtype=whet.int64)
 def test_what_cannot_be_computed_is_refused(error, match, call):
     with pytest.raises(error, match=match):
         call()
+
+
+def test_a_matrix_exponential_of_large_norm_has_the_precision_of_its_type():
+    x = (whet.arange(25.0).reshape(5, 5) * 1.7).sin() * 9
+    wanted = whet.linalg.matrix_exp(x.double())
+    assert ((whet.linalg.matrix_exp(x).double() - wanted).abs() <= 1e-6 * wanted.abs().max()).all()
+
+
+@pytest.mark.parametrize("ord", [-2, -0.5, 0.5, 1.5, 2, 3])
+@pytest.mark.parametrize("dtype", [whet.float64, whet.complex128])
+def test_norms_have_no_gradient_at_zero(ord, dtype):
+    x = whet.zeros(5, dtype=dtype, requires_grad=True)
+    whet.linalg.norm(x, ord).backward()
+    assert x.grad.tolist() == [0] * 5
+
+
+def test_a_norm_of_negative_order_with_a_zero_is_zero_and_flat():
+    x = whet.tensor([[0.0, 2.0], [1.0, 2.0]], requires_grad=True)
+    y = whet.linalg.vector_norm(x, -1, dim=1)
+    y.sum().backward()
+    assert y.tolist() == pytest.approx([0, 1 / 1.5])
+    assert x.grad.flatten().tolist() == pytest.approx([0, 0, 4 / 9, 1 / 9])
+
+
+def complex_numbers():
+    at = whet.arange(5, dtype=whet.float64)
+    return whet.complex((at * 2).sin() * 3, (at * 0.7).cos() * 2).requires_grad_()
+
+
+def test_logarithms_of_sums_of_exponentials_are_there_for_complex_numbers():
+    x = complex_numbers()
+    whet.testing.assert_close(whet.logaddexp(x, x.flip(0)).exp(), x.exp() + x.flip(0).exp())
+    whet.testing.assert_close(whet.logcumsumexp(x, 0).exp(), x.exp().cumsum(0))
+    for f in (lambda x: whet.logcumsumexp(x, 0), lambda x: whet.logaddexp(x, x.flip(0))):
+        assert whet.autograd.gradcheck(f, (x,))
+
+
+def test_a_root_mean_square_of_complex_numbers_is_of_their_squares():
+    x = complex_numbers()
+    y = F.rms_norm(x, (5,), eps=0.5)
+    whet.testing.assert_close(y, x / ((x * x).mean() + 0.5).sqrt())
+    assert whet.autograd.gradcheck(lambda x: F.rms_norm(x, (5,), eps=0.5), (x,))
+
+
+@pytest.mark.parametrize("dtype, bound", [(whet.float16, 0.004), (whet.bfloat16, 0.03)])
+def test_attention_of_halves_keeps_its_scores_in_full(dtype, bound):
+    q, k, v = (((whet.arange(96.0).reshape(4, 3, 8) * a).sin() * 8).to(dtype) for a in (1, 3, 5))
+    got = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    wanted = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=True)
+    assert got.dtype is dtype
+    assert ((got.double() - wanted).abs() < bound).all()
+
+
+def test_types_of_results_that_are_not_those_of_sums():
+    true = whet.tensor([True, False])
+    assert whet.addr(whet.ones(2, 2, dtype=whet.bool), true, true, beta=0, alpha=2).tolist() == [
+        [True, False], [False, False]]
+    assert true.sum_to_size(()).dtype is whet.int64 and true.sum_to_size((2,)).dtype is whet.bool
+    assert whet.masked.prod(whet.tensor(True)).dtype is whet.int64
+    assert whet.masked.argmax(whet.ones(3), 0).dtype is whet.float32
+    assert whet.masked.std(complex_numbers().detach(), 0).dtype is whet.complex128
+    with pytest.raises(TypeError, match="polar.*'abs'.*must be Tensor, not int"):
+        whet.polar(2, whet.ones(1))
