@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whet.autograd import modes
-from whet.cpu import haste
+from whet.cpu import haste, native
 
-from ..guards import native_entry, sizes
+from ..guards import native_entry
 from ..guards.native_entry import MISSED
 from ..policy import doubts, timing
 from ..policy.account import Policy
@@ -128,20 +128,20 @@ class Calls:
 
     # ---- calls of sizes that none had ------------------------------------------------------------
     def unseen(self, call: Invocation) -> Any:
-        """The result of a call of sizes that were never seen, without a run: by a table for all
-        sizes that is told of them, or by a recording for them; or MISSED."""
-        start, key = timing.busy(), call.key
-        if (
-            not self.recordings.models
-            or key in self.recordings.by_key
-            or key in self.refusals.by_key
-            or key in self.recordings.watched
-        ):
+        """The result of a call of sizes that were never seen, or not on the way that it goes,
+        without a run: by a table for all sizes that is told of them, or by a recording for them;
+        or MISSED."""
+        start, key, recordings = timing.busy(), call.key, self.recordings
+        if not recordings.models or key in self.refusals.by_key or key in recordings.watched:
             return MISSED
+        plans = recordings.plans
+        if not plans or call.kind.tried == plans and not self.policy.may_plan(call.kind):
+            return MISSED
+        call.kind.tried, is_new = plans, key not in recordings.by_key
         taken = False
         try:
             taken = self.attempts.lock.acquire(False)
-            table = self.knowing(call) if taken else None
+            table = self.knowing(call) if taken and is_new else None
             if not taken or table is None and not self.made(call):
                 return MISSED
         finally:
@@ -182,19 +182,18 @@ class Calls:
     def made(self, call: Invocation) -> bool:
         """Make a recording for the sizes of a call, without a run. True where there is one."""
         recordings, key = self.recordings, call.key
-        _, found = recordings.fitting(call.args, call.kwargs, call.given)
-        models = [m for m in found if families.serves(m) and sizes.serves_others(m)]
+        models = recordings.untried(call)
         due = [t for t in self.policy.sized if t.is_due]
         if not models or not (self.policy.makes(call.kind) or due):
             return False
         for may_plan in (False, True):
             for model in models:
-                if not may_plan or self.policy.may_plan:
+                if not may_plan or self.policy.may_plan(call.kind):
                     r = self.planned(model, call, may_plan)
                     if r is not None:
                         r.kind, r.key = call.kind, key
                         r.checks = self.checks(model, r.program.sheet.sized)
-                        recordings.begin(key, call.given.others).append(r)
+                        recordings.begin(key, call.given.others).insert(0, r)
                         recordings.take_in(r)
                         return True
         return False
@@ -232,12 +231,16 @@ class Calls:
             return "compiling"
         known = bool(self.recordings.of(call.key))
 
+        def model() -> Recording | None:
+            return None if known else self.recordings.model(
+                call.args, call.kwargs, call.given)[1]
+
         def has_model() -> bool:
-            return (
-                not known
-                and self.recordings.model(call.args, call.kwargs, call.given)[1] is not None
-            )
-        why: str | None = self.policy.against(call.kind, known, has_model,
+            return model() is not None
+
+        def grows() -> bool:
+            return families.may_begin(model())
+        why: str | None = self.policy.against(call.kind, known, has_model, grows,
                                               bool(self.recordings.free))
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
                 call.args, call.kwargs, call.given):
@@ -251,15 +254,17 @@ class Calls:
         if self.learned.learn(before, is_new, call.args, call.kwargs):
             call.key, call.given = self.learned.key(call.args, call.kwargs)
             call.kind = self.policy.kind(call.key, call.given.others)
+        compiled = native.compiling_seconds()
         out, attempt = self.attempts.first(call)
-        took = timing.busy() - start
+        took, kernels = timing.busy() - start, native.compiling_seconds() - compiled
         if attempt.only_set_up:
             self.policy.set_up(took, attempt.run_seconds)
         else:
             self.policy.compiled(attempt.new_kernels, for_eager=True)
             self.policy.recorded(call.kind, took - attempt.new_kernels,
                                  attempt.run_seconds - attempt.new_kernels,
-                                 attempt.has_model and attempt.became != "recorded", attempt.became)
+                                 attempt.has_model and attempt.became != "recorded", attempt.became,
+                                 kernels - attempt.new_kernels)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         else:

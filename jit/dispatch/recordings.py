@@ -9,6 +9,7 @@ from whet.cpu import estimates
 
 from ..guards import sizes
 from ..policy.account import Policy
+from ..replay import families
 from .known_objects import KnownObjects
 from .learned import Learned
 from .refusals import Refusals
@@ -109,6 +110,20 @@ class Recordings:
             self.free is None
             or sizes.may_differ(self.free, r.shapes, args, kwargs, given.leaves)))
         return kind, found
+
+    def untried(self, call: Invocation) -> list[Recording]:
+        """The recordings that give others without a run, for sizes like those of a call, and have
+        not given one for its key."""
+        _, found = self.fitting(call.args, call.kwargs, call.given)
+        ways = [r.program.plan for r in self.of(call.key)]
+        return [m for m in found if families.serves(m) and sizes.serves_others(m)
+                and not any(m.program.plan is way for way in ways)]
+
+    @property
+    def plans(self) -> int:
+        """How many plans for ranges of sizes there are."""
+        return sum(len(m.family.sheets) for models in self.models.values() for m in models
+                   if families.serves(m))
 
     def had_better_wait(self, args: Args, kwargs: Kwargs, given: Given) -> bool:
         """Is a call that is like none so far, but for its sizes, a poor one to make others like,

@@ -19,8 +19,7 @@ comes again.
   shrinks while recordings cost more than they bring in.
 - Kernels are compiled by rules of their own: see `compiling.py`.
 - A recording that has not fitted for long is asked rarely whether it does: see `luck.py`.
-- A plan for a range of sizes is made while the last one took no more than PLANS of what can be
-  spent. Sizes of ranges that have a plan are served by it all the same.
+- What many sizes are worth, and plans for all of them: see `many_sizes.py`.
 - Where nothing can be spent, or less than what was last wanted, a call is not even asked what kind
   it is, if asking takes a noticeable part of its time.
 
@@ -40,6 +39,7 @@ from . import memory
 from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .compiling import Compiling
 from .ledger import Cost, Kind, Ledger, average
+from .many_sizes import ManySizes
 
 if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
@@ -61,10 +61,8 @@ RISK = 0.01
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 # seconds that recordings take, until one was made: in full, like one, without a run
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
-LIKE = 0.25                      # of one in full: one like another, until such a one was made
+LIKE = 0.75                      # of one in full: one like another, until such a one was made
 TELLING = 0.0001                 # seconds that it takes to tell a table for all sizes of new ones
-PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
-SOUNDING = 32                    # one in so many calls is eager that need no run to be recorded
 # of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
 # next recording takes; and what it takes then, as that has to be saved up
 ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
@@ -73,19 +71,22 @@ PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 
 
-class Policy(CallsOfMachineCode, Compiling):
+class Policy(CallsOfMachineCode, Compiling, ManySizes):
     """The account of one traced function. `made`: attempts to record, `held`: recordings in use."""
 
     def __init__(self) -> None:
         self.ledger, self.lock = Ledger(), threading.Lock()
         self.kinds: dict[Hashable, Kind] = {}
         self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
+        self.without_kernels = 0.0           # what the last one in full cost, but for new kernels
         self.telling = TELLING
         # of the recorded runs that came before any eager call: what is not known to be eager's time
         self.unpriced: list[float] = []
         # seconds that the last plan for a range of sizes took, and that planning took in this call
         self.last_plan = self.planning = 0.0
         self.family_seconds = 0.0            # that the last plan for all sizes took
+        # what replays would have brought in of calls of any kind, since such a plan was last made
+        self.unserved = 0.0
         self.asked = 0                       # how often a recording was to be made without a run
         self.made = self.bytes = 0
         self.improving = 0.0                 # seconds that compiling kernels well took
@@ -138,13 +139,14 @@ class Policy(CallsOfMachineCode, Compiling):
         self.typical = min(self.typical, seconds) if self.first_calls else average(
             self.typical, seconds)
         self.first_calls = max(self.first_calls - 1, 0)
-        asking = max(asked - seconds, 0.0)   # (now and then Python looks for garbage meanwhile)
-        self.asking = average(self.asking, min(asking, 2 * self.asking)) if self.asking else asking
+        # now and then Python looks for garbage meanwhile, or another process has the processor
+        asking = min(max(asked - seconds, 0.0), 2 * self.asking or math.inf)
+        self.asking = average(self.asking, asking) if self.asking else asking
         self.count(why)
-        self.ledger.spent += asked
+        self.ledger.spent += seconds + asking
         self.ledger.eager += seconds
         self.idle += 1
-        self.wasted = (self.wasted if self.idle > 1 else 0.0) + asked - seconds
+        self.wasted = (self.wasted if self.idle > 1 else 0.0) + asking
         in_vain = self.idle >= PATIENCE or self.wasted > WASTED
         nothing = why == "compiling" or self.balance < max(RESERVE, self.wanted)
         if in_vain and nothing and self.asking > ASKING * self.typical:
@@ -208,11 +210,13 @@ class Policy(CallsOfMachineCode, Compiling):
         return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
 
     def against(self, kind: Kind, known: bool, like: Callable[[], bool],
-                declared: bool) -> str | None:
+                grows: Callable[[], bool], declared: bool) -> str | None:
         """Why a call is not to be recorded, as a field of the ledger; None where it is. `known`: do
         calls of this kind have recordings? `like()`: is there a recording of other sizes?
-        `declared`: does the user expect other sizes?"""
+        `grows()`: one with which this one would give a plan for all sizes? `declared`: does the
+        user expect other sizes?"""
         kind.missed += kind.weight
+        self.unserved += kind.weight * self.gain(kind)
         # (that a call sets up state is no reason to record calls of other sizes)
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
@@ -225,12 +229,16 @@ class Policy(CallsOfMachineCode, Compiling):
             return "new"
         if not next(self.turn) % HARVEST:
             self.harvest()
-        eager, balance = self.eager_seconds(kind), self.balance
+        eager = self.eager_seconds(kind)
         resized, full = self.resized(eager), self.full.of(eager)
         self.wanted = min(resized, full)
-        if self.wanted > balance:
+        if self.wanted > self.balance:
             return "costly"
-        if not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
+        if self.is_one_of_many(kind) and grows():
+            self.wanted = self.saving(resized)
+            if self.wanted > min(self.unserved, self.balance):
+                return "costly"
+        elif not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
             self.wanted = full
             return "costly"
         size = self.bytes // max(len(self.held), 1)
@@ -241,62 +249,7 @@ class Policy(CallsOfMachineCode, Compiling):
         """What a recording like one of other sizes will cost, where an eager call takes
         `eager`."""
         cost = self.like.of(eager)
-        if self.like.is_known or not self.full.is_known:
-            return cost
-        return max(cost, LIKE * self.full.of(eager))
-
-    def affords_family(self, seconds: float) -> bool:
-        """May a plan for all sizes be made, with a recording that has taken so many seconds so far?
-        It takes about as long again, where none was made yet."""
-        return max(seconds, self.family_seconds) <= PLANS * (self.balance - seconds)
-
-    def grown(self, seconds: float) -> None:
-        """A plan for all sizes was made, or tried in vain, in so many seconds."""
-        self.family_seconds = seconds
-
-    def makes(self, kind: Kind) -> bool:
-        """May a recording for a kind of other sizes be made without a run? Yes where that takes no
-        longer than eager mode, to which sizes are new as well. (Now and then no, to see how long
-        that is.)"""
-        self.asked += 1
-        return (self.asked % SOUNDING != 1
-                and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds)))
-
-    @property
-    def may_plan(self) -> bool:
-        """May a plan for a range of sizes be made, if none of those that are there fits?"""
-        return self.last_plan <= PLANS * self.balance
-
-    def planned(self, seconds: float) -> None:
-        """A plan for a range of sizes was made, or tried in vain, in so many seconds."""
-        self.last_plan = self.planning = seconds
-
-    def tells(self, kind: Kind) -> bool:
-        """May a table for all sizes be told of new ones?"""
-        return self.telling <= self.first or self.affords(kind, self.telling)
-
-    def told(self, kind: Kind, seconds: float) -> None:
-        """A table for all sizes was told of a call's, which it made, in so many seconds. (Those of
-        the replay are counted with the table's.)"""
-        self.count("unseen")
-        beyond = max(seconds - self.replay_seconds, 0.0)
-        self.telling = average(self.telling, min(beyond, 2 * self.telling))
-        self.ledger.recording += beyond
-        self.ledger.spent += beyond
-        # (what eager mode takes longer, too, where sizes are new)
-        if self.typical < self.first < math.inf:
-            self.ledger.eager += min(self.first - self.typical, beyond)
-
-    def unrun(self, kind: Kind, seconds: float) -> None:
-        """A recording was made without a run, and a call by it, in so many seconds."""
-        self.count("unseen")
-        eager = min(self.eager_seconds(kind), seconds)
-        # (some bring kernels that eager mode needs, too)
-        made, self.planning = seconds - self.planning, 0.0
-        self.bare.seconds = average(self.bare.seconds, min(made, 2 * self.bare.seconds))
-        self.ledger.recording += seconds - eager
-        self.ledger.spent += seconds
-        self.ledger.eager += min(self.first, seconds)
+        return cost if self.like.was_made else max(cost, LIKE * self.without_kernels)
 
     def affords(self, kind: Kind, cost: float) -> bool:
         """May a recording of a kind take so many seconds?"""
@@ -320,9 +273,10 @@ class Policy(CallsOfMachineCode, Compiling):
         served?"""
         return kind.missed * self.gain(kind) * kind.returns(cost) >= cost
 
-    def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: str) -> None:
+    def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: str,
+                 kernels: float = 0.0) -> None:
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
-        `run`; `what`: a field of the ledger."""
+        `run`, and new kernels took so many; `what`: a field of the ledger."""
         self.made += what != "ordered"       # (the same call's recording is still to come)
         kind.missed = 0
         worth = min(self.eager_seconds(kind), run)
@@ -334,7 +288,10 @@ class Policy(CallsOfMachineCode, Compiling):
         self.strayed = like and what == "failed"
         self.ledger.recording += seconds - worth
         kind.spent += seconds - worth
-        (self.like if like else self.full).note(seconds - worth, worth)
+        alone, self.planning = seconds - self.planning, 0.0
+        (self.like if like else self.full).note(alone - worth, worth)
+        if not like:
+            self.without_kernels = seconds - worth - kernels
         self.ledger.spent += seconds
         self.ledger.eager += worth
         self.idle = 0

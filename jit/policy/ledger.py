@@ -70,14 +70,16 @@ class Kind:
     when they began, in seconds of eager calls. `weight`: the calls that the last one stands for,
     `missed`: those that no recording served since one was last made, `timed`: replays that `replay`
     is of; `hasty`: the shortest replay, those included whose kernels are not compiled well yet.
-    `spent` on recordings, `saved` by replays: seconds."""
+    `spent` on recordings, `saved` by replays: seconds. `tried`: the plans for ranges of sizes that
+    there were when it was last asked whether one has a recording for it."""
     __slots__ = ("calls", "eager", "hasty", "met", "missed", "replay", "saved", "since", "spent",
-                 "timed", "weight")
+                 "timed", "tried", "weight")
 
     def __init__(self, since: float, objects: Iterable[Any]) -> None:
         self.calls, self.since = 0, since
         self.eager = self.replay = self.hasty = math.inf
         self.weight, self.missed, self.timed, self.spent, self.saved = 1, 0, 0, 0.0, 0.0
+        self.tried = 0
         # what the key knows by its address only
         self.met = [_reference(x) for x in objects]
 
@@ -101,24 +103,25 @@ class Kind:
 class Cost:
     """What recordings of one sort cost beyond an eager call: on average, and in eager calls.
     (More operations take longer both ways.)"""
-    __slots__ = ("seconds", "calls")
+    __slots__ = ("seconds", "calls", "was_made")
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.calls = seconds, 0.0
+        self.was_made = False
 
     @property
     def is_known(self) -> bool:
-        """Was one made?"""
+        """Was one made since an eager call was timed?"""
         return self.calls > 0
 
     def note(self, seconds: float, eager: float) -> None:
         """One took so long, where an eager call takes `eager`."""
-        known = self.is_known
+        known, self.was_made = self.was_made, True
         # (now and then Python looks for garbage meanwhile, or a kernel is new)
         seconds = min(seconds, 2 * self.seconds) if known else seconds
         self.seconds = average(self.seconds, seconds) if known else seconds
         if 0 < eager < math.inf:
-            self.calls = average(self.calls, seconds / eager) if known else seconds / eager
+            self.calls = average(self.calls, seconds / eager) if self.calls else seconds / eager
 
     def of(self, eager: float) -> float:
         """What the next one will cost, where an eager call takes `eager`."""

@@ -23,7 +23,7 @@ from whet.ir.graph import Node, Ref
 from whet.ops.registry import REGISTRY, Op
 from whet.passes.fold_constants import MOST
 from whet.random import Position
-from whet.tensor import Size
+from whet.tensor import Size, memory_format
 
 from ..guards.origin import origin_of
 
@@ -135,7 +135,7 @@ def _value(x: Any) -> Any:
         # (passes look into no larger ones)
         return ("array", t.__name__, FROM_NUMPY[x.dtype].short, x.shape, x.strides,
                 x.tobytes() if x.size <= MOST else None)
-    if t is dtype or t is device:
+    if t is dtype or t is device or t is memory_format:
         return t.__name__, str(x)
     if t is slice:
         return "slice", _value((x.start, x.stop, x.step))

@@ -165,9 +165,14 @@ class Family:
         return r
 
 
+def may_begin(first: Recording | None) -> bool:
+    """Could a family be made of a recording, which was not tried yet?"""
+    return first is not None and first.family is None and first.backward is None
+
+
 def may_grow(first: Recording | None, other: Program) -> bool:
     """Is a program, made like that of a recording, one that a family could be made of?"""
-    return first is not None and first.family is None and other.plan is first.program.plan
+    return may_begin(first) and first is not None and other.plan is first.program.plan
 
 
 def grow(first: Recording, other: Program, types: Sequence[Type], shapes: Shapes,

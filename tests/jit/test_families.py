@@ -8,7 +8,7 @@ import whet
 import whet.nn.functional as F
 from whet import jit
 from whet.jit.guards import sized_table
-from whet.jit.policy import account
+from whet.jit.policy import account, many_sizes
 from whet.jit.program import sheets
 from whet.jit.replay import families
 
@@ -17,7 +17,7 @@ from whet.jit.replay import families
 def form(request, monkeypatch):
     """All recordings are worth while; the two forms in which sizes that no run had are served."""
     monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(account, "SOUNDING", 1 << 30)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
     if request.param == "a table for each size":
         monkeypatch.setattr(sized_table, "sized", lambda *_: None)
     return request.param

@@ -8,7 +8,7 @@ import whet
 import whet.nn.functional as F
 from whet import jit
 from whet.jit.guards import native_table
-from whet.jit.policy import account
+from whet.jit.policy import account, many_sizes
 
 from tests import fuzz_harness, fuzz_sizes
 
@@ -19,7 +19,7 @@ SIZES = [20, 31, 40, 33, 16, 15, 17, 64, 65, 127, 3, 255, 257, 2, 1, 40, 300]
 def generous(monkeypatch):
     """All recordings are worth while."""
     monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(account, "SOUNDING", 1 << 30)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
 
 
 def bits(*tensors):
@@ -117,6 +117,33 @@ def test_a_step_of_a_language_model_with_a_schedule():
     for n in SIZES[:12]:
         step(whet.randint(32, (3, n + 1)))
     assert step.unseen > 4
+
+
+def phases():
+    """A step that goes another way from its 25th call on, as a schedule of phases does."""
+    layer = whet.nn.Linear(8, 8)
+    optimizer = whet.optim.SGD(layer.parameters(), lr=1e-3)
+    calls = 0
+
+    def fn(x):
+        nonlocal calls
+        calls += 1
+        y = layer(x)
+        loss = (y.tanh() if calls < 25 else y * y).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+    return fn, list(layer.parameters())
+
+
+def test_another_way_of_sizes_that_are_known_is_recorded_once_for_all():
+    step = Twice(phases)
+    for _ in range(4):
+        for n in range(20, 30):
+            step(whet.randn(n, 8))
+    book = step.traced._calls.policy.summary()
+    assert book.recorded + book.resized <= 7 and book.unseen >= 12
 
 
 def test_a_step_over_padded_batches():

@@ -5,7 +5,7 @@ import pytest
 import whet
 from whet import jit, nn
 from whet.jit.guards.native_entry import enter
-from whet.jit.policy import account
+from whet.jit.policy import many_sizes
 
 W = whet.linspace(-1, 1, 48).reshape(8, 6)
 LATE = 16                        # of the last 20 calls: others are eager, to see what that takes
@@ -14,7 +14,7 @@ LATE = 16                        # of the last 20 calls: others are eager, to se
 @pytest.fixture(autouse=True)
 def unsounded(monkeypatch):
     """No call is eager to see how long that takes."""
-    monkeypatch.setattr(account, "SOUNDING", 1 << 30)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
 
 
 class Cached(nn.Module):

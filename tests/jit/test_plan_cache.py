@@ -105,7 +105,21 @@ def cells():
     return run
 
 
-@pytest.mark.parametrize("step", [step, cells])
+def layer():
+    """The same of a transformer's layer: gradients and the optimizer's state are laid out anew."""
+    layer = whet.nn.TransformerEncoderLayer(12, 2, 8, dropout=0.0, batch_first=True)
+    opt = whet.optim.AdamW(layer.parameters(), lr=0.01)
+
+    def run(x):
+        loss = layer(x[None]).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss, *[p.detach().clone() for p in layer.parameters()]
+    return run
+
+
+@pytest.mark.parametrize("step", [step, cells, layer])
 def test_a_training_step_is_found(disk, no_passes, step):
     runs = []
     for how in "eager", "passes", "found":

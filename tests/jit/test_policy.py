@@ -10,7 +10,7 @@ import pytest
 import whet
 from whet import jit
 from whet.jit.guards import native_entry, sized_table, table_index
-from whet.jit.policy import account, memory, timing
+from whet.jit.policy import account, many_sizes, memory, timing
 from whet.jit.policy.account import Policy
 from whet.jit.policy.doubts import doubts
 
@@ -39,6 +39,8 @@ class Simulated:
     `eager`: the true seconds."""
     # seconds to ask, and to record; a replay by an eager call
     asks, full, like, replay = 2e-5, 8e-3, 2e-3, 0.3
+    # seconds that a plan for all sizes takes, where there can be one
+    grows, has_plan = None, False
 
     def __init__(self, seconds, **costs):
         self.seconds, self.policy, self.recordings = seconds, Policy(), {}
@@ -67,11 +69,16 @@ class Simulated:
             p.pay(kind, self.asks + self.replay * worth)
             return self.asks + self.replay * worth
         like = bool(self.recordings)
-        why = p.against(kind, False, lambda: like, False)
+        grows = like and self.grows is not None and not self.has_plan
+        why = p.against(kind, False, lambda: like, lambda: grows, False)
         if why is not None:
             p.ran(kind, worth, self.asks + worth, why)
             return self.asks + worth
         took = self.asks + worth + (self.like if like else self.full)
+        if grows and p.affords_family(took):
+            self.has_plan = True
+            p.grown(self.grows)
+            took += self.grows
         p.recorded(kind, took, 3 * worth, like, "resized" if like else "recorded")
         r = self.recordings[key] = Recorded(kind, 1 << 16)
         for other in p.room(kind, r.size, [r], made=True):
@@ -115,11 +122,11 @@ def test_what_it_spends_beyond_the_opening_is_within_the_bound():
     f = Simulated(lambda n: 1e-3, full=0.3, like=0.1)
     f.call(0)
     kind = f.policy.kind(0, ())
-    assert f.policy.against(kind, True, lambda: False, False) is None
+    assert f.policy.against(kind, True, lambda: False, lambda: False, False) is None
     for n in 1, 2:
         f.call(n)
     assert len(f.recordings) == 1 and f.worst > 0
-    assert f.policy.against(kind, True, lambda: False, False) == "costly"
+    assert f.policy.against(kind, True, lambda: False, lambda: False, False) == "costly"
     behind = f.spent - f.eager
     for n in range(3, 2000):
         f.call(n)
@@ -383,12 +390,35 @@ def test_why_it_does_not_pay(made, book, words):
 
 def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
     policy = Policy()
-    assert policy.may_plan
+    kind = policy.kind(0, ())
+    assert policy.may_plan(kind)
     policy.planned(10 * account.GRACE)
-    assert not policy.may_plan
-    earned = 20 * account.GRACE / account.PLANS
+    assert not policy.may_plan(kind)
+    earned = 20 * account.GRACE / many_sizes.PLANS
     policy.ledger.eager = policy.ledger.spent = earned / account.ALLOWANCE
-    assert policy.may_plan
+    assert policy.may_plan(kind)
+
+
+@pytest.mark.parametrize("seconds, full", [(1e-3, 60e-3), (5e-3, 0.2), (1e-4, 10e-3)])
+def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, full):
+    """No recording of one size eats up what the plan takes, and once that has paid it is made."""
+    rng = random.Random(0)
+    f = Simulated(lambda n: seconds, full=full, like=full)
+    f.grows = 0.8 * full
+    for _ in range(12000):
+        f.call(rng.randrange(1000))
+        if f.has_plan:
+            break
+    assert f.has_plan and len(f.recordings) <= 4 and f.worst <= full
+    assert f.eager < 8 * full / account.ALLOWANCE
+
+
+def test_two_sizes_in_turn_are_recorded_one_by_one():
+    f = Simulated(lambda n: 1e-3)
+    f.grows = 2e-3
+    for n in range(50):
+        f.call(n % 2)
+    assert len(f.recordings) == 2 and f.spent < 0.7 * f.eager
 
 
 def test_a_run_that_sets_something_up_makes_no_recording():

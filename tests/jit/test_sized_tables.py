@@ -12,7 +12,7 @@ from whet.ir.extent import Facts, Real, at_least, at_most, chosen
 from whet.ir.spans import address
 from whet.jit.guards import native_entry, native_table
 from whet.jit.guards.native_entry import L, enter
-from whet.jit.policy import account
+from whet.jit.policy import account, many_sizes
 from whet.jit.program.size_code import Uncoded, coded
 from whet.tensor import Tensor
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(enter is None, reason="there is no machine code 
 def generous(monkeypatch):
     """All recordings are worth while."""
     monkeypatch.setattr(account, "GRACE", math.inf)
-    monkeypatch.setattr(account, "SOUNDING", 1 << 30)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
 
 
 W, B = whet.linspace(-1, 1, 24 * 16).reshape(24, 16), whet.linspace(0, 1, 24)

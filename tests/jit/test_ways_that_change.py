@@ -162,7 +162,7 @@ class Changing:
             p.rested(1)
             return self.worth
         kind = p.kind("key", ())
-        why = p.against(kind, bool(self.known), lambda: False, False)
+        why = p.against(kind, bool(self.known), lambda: False, lambda: False, False)
         if why is not None:
             p.ran(kind, self.worth, self.asks + self.worth, why)
             return self.asks + self.worth

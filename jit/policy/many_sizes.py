@@ -1,0 +1,131 @@
+"""What may be spent on calls of many sizes: recordings that are made without a run, by plans for
+ranges of sizes.
+
+- A recording of other sizes than one that there is lets a plan for all sizes be made. Where many
+  kinds come it is made once both can be spent, and would have paid, had they been there for the
+  calls of any kind that none served; until then nothing is spent on one kind.
+- A plan for a range of sizes is made while the last one took no more than PLANS of what can be
+  spent, or where it would have paid for the kind that wants it. Sizes of ranges that have a plan
+  are served by it all the same.
+"""
+from __future__ import annotations
+
+import abc
+import math
+
+from .ledger import Cost, Kind, Ledger, average
+
+MARGIN = 1.25                    # of what a recording and a plan for all sizes took so far
+PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
+SOUNDING = 32                    # one in so many calls is eager that need no run to be recorded
+
+
+class ManySizes:
+    """The part of a policy that decides about them."""
+    # see `Policy`
+    ledger: Ledger
+    bare: Cost
+    typical: float
+    first: float
+    telling: float
+    asked: int
+    last_plan: float
+    planning: float
+    family_seconds: float
+    unserved: float
+
+    @property
+    @abc.abstractmethod
+    def balance(self) -> float:
+        """The seconds that may be lost from here on."""
+
+    @property
+    @abc.abstractmethod
+    def replay_seconds(self) -> float:
+        """What a replay takes, about."""
+
+    @abc.abstractmethod
+    def gain(self, kind: Kind) -> float:
+        """What a replay of a kind brings in."""
+
+    @abc.abstractmethod
+    def affords(self, kind: Kind, cost: float) -> bool:
+        """May a recording of a kind take so many seconds?"""
+
+    @abc.abstractmethod
+    def count(self, what: str, n: int = 1) -> None:
+        """So many calls more of a field of the ledger."""
+
+    @abc.abstractmethod
+    def eager_seconds(self, kind: Kind) -> float:
+        """What an eager call of a kind takes, as far as it is known."""
+
+    def is_one_of_many(self, kind: Kind) -> bool:
+        """Are most calls that no recording serves of other kinds?"""
+        return self.unserved > 2 * kind.missed * self.gain(kind)
+
+    def for_all(self, seconds: float) -> float:
+        """What a recording that takes so many seconds takes with a plan for all sizes: about as
+        long again, where none was made yet."""
+        return seconds + max(seconds, self.family_seconds)
+
+    def saving(self, seconds: float) -> float:
+        """What is saved up for the two: one that takes longer than those before it had better not
+        be made in vain."""
+        return MARGIN * self.for_all(seconds)
+
+    def affords_family(self, seconds: float) -> bool:
+        """May a plan for all sizes be made now, with a recording that has taken so many seconds so
+        far?"""
+        share = 1.0 if self.for_all(seconds) <= self.unserved else PLANS
+        return max(seconds, self.family_seconds) <= share * (self.balance - seconds)
+
+    def grown(self, seconds: float) -> None:
+        """A plan for all sizes was made, or tried in vain, in so many seconds."""
+        self.family_seconds, self.unserved = seconds, 0.0
+        self.planning = seconds
+
+    def makes(self, kind: Kind) -> bool:
+        """May a recording for a kind of other sizes be made without a run? Yes where that takes no
+        longer than eager mode, to which sizes are new as well. (Now and then no, to see how long
+        that is.)"""
+        self.asked += 1
+        return (self.asked % SOUNDING != 1
+                and (self.bare.seconds <= self.first or self.affords(kind, self.bare.seconds)))
+
+    def may_plan(self, kind: Kind) -> bool:
+        """May a plan for a range of sizes be made for a kind, if none of those that are there
+        fits?"""
+        return (self.last_plan <= PLANS * self.balance
+                or kind.calls > 1 and self.affords(kind, self.last_plan))
+
+    def planned(self, seconds: float) -> None:
+        """A plan for a range of sizes was made, or tried in vain, in so many seconds."""
+        self.last_plan = self.planning = seconds
+
+    def tells(self, kind: Kind) -> bool:
+        """May a table for all sizes be told of new ones?"""
+        return self.telling <= self.first or self.affords(kind, self.telling)
+
+    def told(self, kind: Kind, seconds: float) -> None:
+        """A table for all sizes was told of a call's, which it made, in so many seconds. (Those of
+        the replay are counted with the table's.)"""
+        self.count("unseen")
+        beyond = max(seconds - self.replay_seconds, 0.0)
+        self.telling = average(self.telling, min(beyond, 2 * self.telling))
+        self.ledger.recording += beyond
+        self.ledger.spent += beyond
+        # (what eager mode takes longer, too, where sizes are new)
+        if self.typical < self.first < math.inf:
+            self.ledger.eager += min(self.first - self.typical, beyond)
+
+    def unrun(self, kind: Kind, seconds: float) -> None:
+        """A recording was made without a run, and a call by it, in so many seconds."""
+        self.count("unseen")
+        eager = min(self.eager_seconds(kind), seconds)
+        # (some bring kernels that eager mode needs, too)
+        made, self.planning = seconds - self.planning, 0.0
+        self.bare.seconds = average(self.bare.seconds, min(made, 2 * self.bare.seconds))
+        self.ledger.recording += seconds - eager
+        self.ledger.spent += seconds
+        self.ledger.eager += min(self.first, seconds)
