@@ -22,7 +22,7 @@ class TensorType(type):
         return FUNCTIONS["empty"](*(args or (0,)), dtype=cls.dtype)
 
     def __instancecheck__(cls, x):
-        return isinstance(x, Tensor) and x.dtype is cls.dtype
+        return issubclass(type(x), Tensor) and x.dtype is cls.dtype
 
     def __repr__(cls):
         return f"<class 'whet.{cls.__name__}'>"

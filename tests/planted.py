@@ -58,6 +58,13 @@ FAULTS = [
         "Sparse",
     ),
     Fault(
+        "a row of entries has one more than its pointers say",
+        GENERATORS + "products/sparse.py",
+        "return f.sel(strange, 0, first), f.sel(strange, 0, last), strange",
+        "return f.sel(strange, 0, first), f.sel(strange, 0, last + 1), strange",
+        "Sparse",
+    ),
+    Fault(
         "the last columns of a row of a product have no mask",
         GENERATORS + "products/sparse.py",
         "work(at, 1, f.lanes_below(end - at, n))",

@@ -49,8 +49,8 @@ class Tables:
         with self.lock:
             self.latest = [r, *(x for x in self.latest if x is not r)][:LATEST]
             self.lay()
-            if native_entry.enter is not None and args and isinstance(args[0], Base) \
-                    and all(r.slow for r in self.policy.held):
+            if native_entry.enter is not None and args \
+                    and issubclass(type(args[0]), Base) and all(r.slow for r in self.policy.held):
                 self.publish(r.bypass(self.subject.fn, args[0]))
 
     def put(self, r: Recording) -> None:

@@ -43,6 +43,25 @@ def row_sums(values, to, come, dense, rows, in_order):
     return out.astype(values.dtype)
 
 
+def pointed_sums(values, pointers, come, dense):
+    """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
+    rows, width, count = len(pointers) - 1, dense.shape[1], values.size
+    if _fits(values, dense) and rows > 0:
+        come = contiguous(come)
+        if places.within(come, dense.shape[0]):
+            elem, bad = ELEMENTS[values.dtype], np.zeros(1, np.int64)
+            out = memory.empty((rows, width), values.dtype)
+            taped_launches.verdict(bad)
+            kernel = native.kernel(f"sparse/sums/{elem}/pointers",
+                                   partial(kernels.pointed_sums, elem=elem))
+            native.launch(kernel, rows, max(1, UNIT_STEPS * rows // (count * width + out.size)),
+                          contiguous(values), contiguous(pointers), come, contiguous(dense), out,
+                          bad, count, width, rows)
+            if not bad[0]:
+                return out
+    return row_sums(values, rows_of(pointers, count), come, dense, rows, True)
+
+
 def _within(index, size, in_order):
     """Is an index in range? One that never goes down is where its ends are."""
     if in_order:

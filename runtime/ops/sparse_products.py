@@ -16,6 +16,12 @@ def _sums_vjp(g, _y, values, to, come, dense, rows, in_order, needs):
         if needs[3] else None]
 
 
+def _pointed_vjp(g, _y, values, pointers, come, dense, needs):
+    to = rows_of(pointers, values.shape[0])
+    return [row_dots(to, come, g, dense) if needs[0] else None, None, None,
+            row_sums(values, come, to, g, dense.shape[0]) if needs[3] else None]
+
+
 def _dots_vjp(g, _y, of_x, of_y, x, y, needs):
     return [
         None, None,
@@ -31,6 +37,12 @@ def _sums_samples(make):
     yield Sample(make(4), longs([2, 0, 2, 1]), longs([0, 3, 1, 1]), make(4, 17), rows=3,
                  in_order=False)
     yield Sample(make(0), longs([]), longs([]), make(2, 3), rows=2, in_order=True)
+
+
+def _pointed_samples(make):
+    yield Sample(make(5), longs([0, 2, 3, 3, 5]), longs([1, 0, 1, 0, 1]), make(2, 3))
+    yield Sample(make(4), longs([0, 4]), longs([0, 3, 1, 1]), make(4, 17))
+    yield Sample(make(0), longs([0, 0, 0]), longs([]), make(2, 3))
 
 
 def _dots_samples(make):
@@ -53,6 +65,13 @@ def _sums_each(op, n, inputs, batched, attrs):
     return sums.reshape(n, rows, width)
 
 
+def _pointed_each(op, n, inputs, batched, attrs):
+    values, pointers, come, dense = all_batched(n, inputs, batched)
+    to = _rows_of_each(rows_of_op, n, (pointers,), (True,), {"count": values.shape[1]})
+    return _sums_each(row_sums_op, n, (values, to, come, dense), (True,) * 4,
+                      {"rows": pointers.shape[1] - 1, "in_order": True})
+
+
 def _dots_each(op, n, inputs, batched, attrs):
     of_x, of_y, x, y = all_batched(n, inputs, batched)
     dots = apply(op, (_below_each_other(of_x, x.shape[1]), _below_each_other(of_y, y.shape[1]),
@@ -70,10 +89,12 @@ def _rows_of_each(op, n, inputs, batched, attrs):
 
 
 row_sums_op = Op("sparse_row_sums", sparse.row_sums, _sums_vjp, samples=_sums_samples, batch=_sums_each)
+pointed_sums_op = Op("sparse_pointed_sums", sparse.pointed_sums, _pointed_vjp,
+                     samples=_pointed_samples, batch=_pointed_each)
 row_dots_op = Op("sparse_row_dots", sparse.dots, _dots_vjp, samples=_dots_samples, batch=_dots_each)
 rows_of_op = Op("sparse_rows_of", sparse.rows_of, batch=_rows_of_each,
                 samples=lambda make: [Sample(longs([0, 2, 2, 3]), count=3)])
-for _o in (row_sums_op, row_dots_op, rows_of_op):
+for _o in (row_sums_op, pointed_sums_op, row_dots_op, rows_of_op):
     _o.launches = _o.any_sizes = True
 row_sums_op.size_attrs = frozenset()
 
@@ -82,6 +103,11 @@ def row_sums(values, to, come, dense, rows, in_order=False):
     """(rows, width): each entry's value times row `come` of `dense`, added to row `to`, in the
     order of the entries. `in_order`: `to` never goes down."""
     return apply(row_sums_op, (values, to, come, dense), {"rows": rows, "in_order": in_order})
+
+
+def pointed_sums(values, pointers, come, dense):
+    """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
+    return apply(pointed_sums_op, (values, pointers, come, dense), {})
 
 
 def row_dots(of_x, of_y, x, y):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops.registry import is_tensor
-from ..ops.sparse_products import row_dots, row_sums
+from ..ops.sparse_products import pointed_sums, row_dots, row_sums
 from ..ops.surface import FUNCTIONS as F
 from .convert import compressed, is_sparse
 from .rules import rule
@@ -31,9 +31,11 @@ def _matrices(name: str, a: Any, b: Any) -> None:
 
 def _times_dense(a: Any, b: Any) -> Any:
     """A sparse matrix times a dense one."""
-    rows, columns, held, in_order = a._entries()
-    if held.ndim != 1:
+    if a.dense_dim():
         raise RuntimeError("mm: sparse matrices of values that have dimensions are not supported")
+    if a.layout is sparse_csr:
+        return pointed_sums(a._held, a._pointers.long(), a._places.long(), b)
+    rows, columns, held, in_order = a._entries()
     return row_sums(held, rows, columns, b, a._sizes[0], in_order)
 
 

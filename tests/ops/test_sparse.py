@@ -86,6 +86,7 @@ def test_names_of_types():
     assert s.to_dense().tolist() == [[0, 1], [2, 0]]
     assert isinstance(s, whet.sparse.FloatTensor) and not isinstance(s, whet.sparse.LongTensor)
     assert not isinstance(s.to_dense(), whet.sparse.FloatTensor)
+    assert not isinstance(s, whet.FloatTensor)
     assert whet.sparse.DoubleTensor(2, 3).to_dense().tolist() == [[0] * 3] * 2
     with pytest.raises(TypeError, match="values of whet.int64"):
         whet.sparse.LongTensor(places, whet.ones(2))

@@ -13,11 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .. import targets
-from ..builder import BYTES, Module, Val, vec
+from ..builder import BYTES, Fn, Module, Val, vec
 
 CHAINS = 16
 BLOCK = 8               # vectors of a row that are summed at a time
 AHEAD = 12              # entries ahead of which a row is fetched
+
+
+def pointed_sums(m: Module, symbol: str, elem: str) -> None:
+    """The kernel of sums of rows whose entries are named by where each row begins among them.
+    Arguments: values, where each row begins and the last ends, the row of the dense matrix of each
+    entry, the dense matrix (.., width), the result (.., width), bad (one i64, set to 1 where the
+    rows are not all the entries, one after the other); how many entries, the width, how many rows
+    the result has. Units are rows of the result."""
+    PointedSums(m, symbol, elem)
 
 
 def sums(m: Module, symbol: str, elem: str, in_order: bool) -> None:
@@ -25,61 +34,78 @@ def sums(m: Module, symbol: str, elem: str, in_order: bool) -> None:
     matrix of each entry, the dense matrix (.., width), the result (.., width); how many entries,
     the width, how many rows the result has. `in_order`: the entries' rows of the result never go
     down, and units are rows of the result; else units are columns."""
-    Sums(m, symbol, elem, in_order)
+    work = Sums(m, symbol, elem)
+    if in_order:
+        work.each_row()
+    else:
+        work.each_entry()
 
 
 class Sums:
     """A kernel of `sums` under construction."""
 
-    def __init__(self, m: Module, symbol: str, elem: str, in_order: bool) -> None:
+    def __init__(self, m: Module, symbol: str, elem: str, pointers: int = 5) -> None:
         self.f = f = m.fn(symbol, [("ptr", "args"), ("i64", "begin"), ("i64", "end"),
                                    ("i64", "worker")])
         self.elem, self.lanes = elem, targets.current().lanes(BYTES[elem])
-        args, begin, end, _ = f.args
-        self.values, self.to, self.come, self.dense, self.out = (
-            f.load("ptr", f.at(args, i, "i64"), 8) for i in range(5))
-        self.count, self.width, rows = (f.load("i64", f.at(args, i, "i64"), 8)
-                                        for i in range(5, 8))
+        args, self.begin, self.end, _ = f.args
+        self.values, self.to, self.come, self.dense, self.out, *self.more = (
+            f.load("ptr", f.at(args, i, "i64"), 8) for i in range(pointers))
+        self.count, self.width, self.rows = (f.load("i64", f.at(args, i, "i64"), 8)
+                                             for i in range(pointers, pointers + 3))
         self.last = self.count - 1
-        if in_order:
-            self.each_row(begin, end)
-        else:
-            self.each_entry(begin, end, rows)
 
     # ---- entries in the order of the result's rows -----------------------------------------------
-    def each_row(self, begin: Val, end: Val) -> None:
+    def each_row(self) -> None:
         """Rows of the result, each with the entries that follow each other."""
+        first = self.first_of(self.begin)
+        self.by_width(lambda: self.wide_rows(first), lambda lanes: self.narrow_rows(first, lanes))
+
+    def by_width(self, wide: Callable[[], None], narrow: Callable[[int], None]) -> None:
+        """Rows of one element (0 lanes), or of no more than a vector has, or wider ones."""
+        f = self.f
+        f.if_(f.cmp("sle", self.width, self.lanes),
+              lambda: f.if_(f.cmp("eq", self.width, 1), lambda: narrow(0),
+                            lambda: narrow(self.lanes)), wide)
+
+    def wide_rows(self, first: Val) -> None:
+        """Rows of many elements: the entries of each are counted, and then met block by block."""
         def row(r: Val, first: Val) -> list[Val]:
             last = self.past(first, r)
-
-            def sums(c: Val, vectors: int, mask: Val | None) -> None:
-                self.row_sums(first, last, r, c, vectors, mask)
-            self.blocks(self.f.as_val(0, "i64"), self.width, sums)
+            self.wide_row(r, first, last)
             return [last]
-        f, first = self.f, self.first_of(begin)
+        self.f.loop(self.begin, self.end, 1, row, [first])
 
-        def narrow() -> None:
-            f.if_(f.cmp("eq", self.width, 1), lambda: self.narrow_rows(begin, end, first, 0),
-                  lambda: self.narrow_rows(begin, end, first, self.lanes))
-        f.if_(f.cmp("sle", self.width, self.lanes), narrow,
-              lambda: f.loop(begin, end, 1, row, [first]) and None)
+    def wide_row(self, r: Val, first: Val, last: Val) -> None:
+        """A row of many elements, of these entries."""
+        def sums(c: Val, vectors: int, mask: Val | None) -> None:
+            self.row_sums(first, last, r, c, vectors, mask)
+        self.blocks(self.f.as_val(0, "i64"), self.width, sums)
 
-    def narrow_rows(self, begin: Val, end: Val, first: Val, lanes: int) -> None:
-        """Rows of one element, or of no more than a vector has. Where they end is found on the
-        way."""
-        f, ty = self.f, vec(self.elem, lanes)
-        mask = f.lanes_below(self.width, lanes) if lanes else None
+    def narrow_rows(self, first: Val, lanes: int) -> None:
+        """Rows of few elements. Where they end is found on the way."""
+        f, mask = self.f, self.narrow_mask(lanes)
 
         def row(r: Val, first: Val) -> list[Val]:
-            def entry(k: Val, total: Val) -> list[Val]:
-                p = self.place(k, f.as_val(0, "i64"))
-                x = f.load(ty, p) if mask is None else f.mload(ty, p, mask)
-                value = f.splat(f.load(self.elem, f.at(self.values, k, self.elem)), lanes)
-                return [k + 1, f.fma(value, x, total)]
-            last, total = f.while_(lambda k, _: self.belongs(k, r), entry, [first, f.const(ty, 0)])
+            last, total = f.while_(
+                lambda k, _: self.belongs(k, r),
+                lambda k, total: [k + 1, self.narrow_added(k, total, lanes, mask)],
+                [first, f.const(vec(self.elem, lanes), 0)])
             self.put([total], f.at(self.out, r * self.width, self.elem), mask)
             return [last]
-        f.loop(begin, end, 1, row, [first])
+        f.loop(self.begin, self.end, 1, row, [first])
+
+    def narrow_mask(self, lanes: int) -> Val | None:
+        """The lanes that a row of few elements has."""
+        return self.f.lanes_below(self.width, lanes) if lanes else None
+
+    def narrow_added(self, k: Val, total: Val, lanes: int, mask: Val | None) -> Val:
+        """The sums of a row of few elements with one entry more."""
+        f, ty = self.f, vec(self.elem, lanes)
+        p = self.place(k, f.as_val(0, "i64"))
+        x = f.load(ty, p) if mask is None else f.mload(ty, p, mask)
+        value = f.splat(f.load(self.elem, f.at(self.values, k, self.elem)), lanes)
+        return f.fma(value, x, total)
 
     def first_of(self, row: Val) -> Val:
         """The first entry whose row is not before this one."""
@@ -122,9 +148,9 @@ class Sums:
             f.prefetch(f.bytes_at(p, at))
 
     # ---- entries in any order --------------------------------------------------------------------
-    def each_entry(self, begin: Val, end: Val, rows: Val) -> None:
+    def each_entry(self) -> None:
         """Some columns of all rows, to which entry after entry is added."""
-        f = self.f
+        f, begin, end = self.f, self.begin, self.end
 
         def clear(r: Val) -> None:
             at = r * self.width
@@ -142,7 +168,7 @@ class Sums:
                 there = self.read(p, vectors, mask)
                 self.put(self.added(k, c, vectors, mask, there), p, mask)
             self.blocks(begin, end, add)
-        f.loop(0, rows, 1, clear)
+        f.loop(0, self.rows, 1, clear)
         f.loop(0, self.count, 1, entry)
 
     # ---- both ------------------------------------------------------------------------------------
@@ -188,6 +214,47 @@ class Sums:
             return
         for v, x in enumerate(made):
             f.store(x, f.at(p, v * self.lanes, self.elem))
+
+
+class PointedSums(Sums):
+    """A kernel of `pointed_sums`: in place of the entries' rows there is where each begins."""
+
+    def __init__(self, m: Module, symbol: str, elem: str) -> None:
+        super().__init__(m, symbol, elem, 6)
+        self.by_width(lambda: self.rows_by(self.wide_row), self.rows_of_lanes)
+
+    def rows_of_lanes(self, lanes: int) -> None:
+        """Rows of few elements."""
+        f, mask = self.f, self.narrow_mask(lanes)
+
+        def work(r: Val, first: Val, last: Val) -> None:
+            found = f.loop(first, last, 1,
+                           lambda k, total: [self.narrow_added(k, total, lanes, mask)],
+                           [f.const(vec(self.elem, lanes), 0)])
+            self.put(found, f.at(self.out, r * self.width, self.elem), mask)
+        self.rows_by(work)
+
+    def rows_by(self, work: Callable[[Val, Val, Val], None]) -> None:
+        """work(row, its first entry, the one after its last) for all rows."""
+        f = self.f
+
+        def row(r: Val, wrong: Val) -> list[Val]:
+            first, last, strange = entries_of(f, self.to, r, self.rows, self.count)
+            work(r, first, last)
+            return [wrong | strange]
+        wrong, = f.loop(self.begin, self.end, 1, row, [f.as_val(0, "i1")])
+        f.if_(wrong, lambda: f.store(f.as_val(1, "i64"), self.more[0]))
+
+
+def entries_of(f: Fn, pointers: Val, r: Val, rows: Val, count: Val) -> tuple[Val, Val, Val]:
+    """The first entry of a row, the one after its last, and is what the pointers say impossible?
+    Then the row has none."""
+    first = f.load("i64", f.at(pointers, r, "i64"))
+    last = f.load("i64", f.at(pointers, r + 1, "i64"))
+    begins = f.sel(f.cmp("eq", r, 0), f.cmp("ne", first, 0), f.cmp("slt", first, 0))
+    ends = f.sel(f.cmp("eq", r, rows - 1), f.cmp("ne", last, count), f.cmp("sgt", last, count))
+    strange = begins | ends | f.cmp("sgt", first, last)
+    return f.sel(strange, 0, first), f.sel(strange, 0, last), strange
 
 
 def dots(m: Module, symbol: str, elem: str) -> None:
@@ -249,13 +316,8 @@ def spread(m: Module, symbol: str) -> None:
     rows, count = (f.load("i64", f.at(args, i, "i64"), 8) for i in (3, 4))
 
     def row(r: Val, wrong: Val) -> list[Val]:
-        first = f.load("i64", f.at(pointers, r, "i64"))
-        last = f.load("i64", f.at(pointers, r + 1, "i64"))
-        begins = f.sel(f.cmp("eq", r, 0), f.cmp("ne", first, 0), f.cmp("slt", first, 0))
-        ends = f.sel(f.cmp("eq", r, rows - 1), f.cmp("ne", last, count), f.cmp("sgt", last, count))
-        strange = begins | ends | f.cmp("sgt", first, last)
-        f.loop(f.sel(strange, 0, first), f.sel(strange, 0, last), 1,
-               lambda k: f.store(r, f.at(out, k, "i64")))
+        first, last, strange = entries_of(f, pointers, r, rows, count)
+        f.loop(first, last, 1, lambda k: f.store(r, f.at(out, k, "i64")))
         return [wrong | strange]
     wrong, = f.loop(begin, end, 1, row, [f.as_val(0, "i1")])
     f.if_(wrong, lambda: f.store(f.as_val(1, "i64"), bad))
