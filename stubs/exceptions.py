@@ -27,6 +27,8 @@ EXACT = {
     "to_sparse.blocksize": "tuple[int, int] | None",
     "Tensor.new_full.size": "Ints",
     "full.size": "Ints",
+    "constant_pad_nd.pad": "Ints",
+    **{f"grid_sampler{n}.padding_mode": "int" for n in ("", "_2d", "_3d")},
     "randint.size": "Ints",
     "randint_like.low": "float",
     "normal.mean": "Tensor | float",

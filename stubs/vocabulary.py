@@ -14,6 +14,7 @@ _BY_TYPE = {
         offsets original out per_sample_weights permutation pivots pos_weight positive precision_matrix
         prepend query real scale_tril self sorted_sequence sorter source src src_key_padding_mask src_mask
         target targets tau tensor tensor1 tensor2 tgt tgt_key_padding_mask tgt_mask theta total_norm vec vec1
+        linear_bias linear_weight
         vec2 weight weights window x x1 x2 y mat_a mat_b offs out_proj_weight""",
     "Tensor | None": """
         bias_k bias_v in_proj_bias in_proj_weight k_proj_weight out_proj_bias q_proj_weight
@@ -37,6 +38,7 @@ _BY_TYPE = {
         num_parameters num_replicas num_samples num_workers offset out_channels out_features padding_idx quant_max quant_min
         prefetch_factor proj_size q rank reinterpreted_batch_ndims row seed segments start_dim step_size
         step_size_down step_size_up steps steps_per_epoch sz total_iters total_length total_steps
+        interpolation_mode
         upscale_factor vdim win_length window_length embed_dim_to_check split_size""",
     "bool": """
         align_corners align_to_window cache_enabled copy descending drop_last foreach fused is_causal keepdims

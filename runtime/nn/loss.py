@@ -288,12 +288,14 @@ class LinearCrossEntropyLoss(Module):
             raise ValueError(
                 f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
                 f"({target.shape[0]}).")
-        logits = self.linear(input)
-        logits = logits.reshape(*logits.shape[:-1], self.num_classes, *self.out_features)
-        return F.cross_entropy(
-            logits, target, self.weight,
-            ignore_index=-100 if self.ignore_index is None else self.ignore_index,
-            reduction=self.reduction, label_smoothing=self.label_smoothing)
+        classes, linear = (self.num_classes, *self.out_features), self.linear
+        bias: Any = linear.bias
+        weight: Any = linear.weight
+        return F.linear_cross_entropy(
+            input, weight.unflatten(0, classes), target,
+            linear_bias=None if bias is None else bias.unflatten(0, classes),
+            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing)
 
     def extra_repr(self):
         return (

@@ -4,6 +4,10 @@ import functools
 from .surface import FUNCTIONS, METHODS, with_out
 
 
+def alias(input):
+    return METHODS["view"](input, input.shape)
+
+
 def expand(input, size):
     return METHODS["expand"](input, size)
 
@@ -16,7 +20,7 @@ def view(input, size):
     return METHODS["view"](input, size)
 
 
-VIEWS = {"expand": expand, "permute": permute, "view": view, **{
+VIEWS = {"alias": alias, "expand": expand, "permute": permute, "view": view, **{
     name: FUNCTIONS.get(name) or METHODS[name]
     for name in ("as_strided detach diagonal select split split_with_sizes squeeze t transpose "
                  "unbind unfold unsqueeze view_as_complex view_as_real").split()}}

@@ -10,6 +10,7 @@ from ..indexing import sizes
 from . import onnx_shapes as in_onnx
 from .registry import MoveOp, Op, apply, check_tensors
 from .samples import Sample
+from .surface import function
 from .view import numpy_index
 
 
@@ -243,3 +244,12 @@ def pad_to(x, shape):
     return apply(
         pad_op, (x,), {"pads": tuple([(0, n - m) for n, m in zip(shape, x.shape)]), "value": 0}
     )
+
+
+_pad = pad
+
+
+@function(method=False)
+def constant_pad_nd(input, pad, value=0):
+    """`nn.functional.pad` with a constant."""
+    return _pad(input, pad, "constant", value)

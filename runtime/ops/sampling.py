@@ -10,6 +10,7 @@ from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
 from .samples import Sample, integers, reals
 from .surface import FUNCTIONS as F
+from .surface import function
 
 
 # ---- sums over taps ------------------------------------------------------------------------------
@@ -224,3 +225,15 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     places, weights = _taps(axes)
     out = sums_op(input.flatten(2), *places, *weights, taps=len(places))
     return out.reshape(*input.shape[:2], *grid.shape[1:-1])
+
+
+@function("grid_sampler_2d", "grid_sampler_3d", method=False)
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`nn.functional.grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0
+    zeros, 1 border, 2 reflection."""
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    at = interpolation_mode, padding_mode
+    if not all(i in range(3) for i in at):
+        raise RuntimeError(f"grid_sampler(): modes are numbers from 0 to 2, got {at}")
+    return grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode],
+                       align_corners)

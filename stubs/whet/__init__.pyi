@@ -119,6 +119,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
 def addmv_(self: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: ...
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor: """beta * input + alpha * (outer of vec1 and vec2)."""
 def adjoint(input: Tensor) -> Tensor: """Matrices transposed and conjugated."""
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor: """`alias`, in memory of its own."""
 def all(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor: """Are all elements true (not zero)?"""
 def allclose(input: Tensor, other: Scalar, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool: """Are all elements close (see `isclose`)?"""
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: """Dropout that keeps mean and variance of self-normalising networks."""
@@ -250,6 +251,7 @@ def cond(pred: Tensor | _bool, true_fn: Callable[..., Any], false_fn: Callable[.
 def conj(input: Tensor) -> Tensor: """The complex conjugate; a real tensor itself."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def conj_physical_(self: Tensor) -> Tensor: """`conj_physical`, in place."""
+def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor: """`nn.functional.pad` with a constant."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 1-d convolution (cross-correlation) of an input with a weight."""
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 2-d convolution (cross-correlation) of an input with a weight."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0, dilation: Ints = 1, groups: _int = 1) -> Tensor: """The 3-d convolution (cross-correlation) of an input with a weight."""
@@ -373,6 +375,9 @@ def get_rng_state() -> Tensor: """The default generator's position."""
 def gradient(input: Tensor, *, spacing: Number | Sequence[Number] | Sequence[Tensor] = 1, dim: Dims | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]: """The derivatives of samples along each dimension, by central differences."""
 def greater(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise gt. See also the method of the same name."""
 def greater_equal(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ge. See also the method of the same name."""
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor: ...
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor: """Normalise groups of channels of each sample, then weight and bias per channel."""
 def gt(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise gt. See also the method of the same name."""
 def gt_(self: Tensor, other: Scalar) -> Tensor: """`gt`, in place."""

@@ -25,6 +25,7 @@ from .findings import (
 from .translate import back, function, value
 
 SECONDS = 30
+DRAWS = 8
 # how much further from the exact result than torch's largest error an element may be
 FACTOR = 4
 
@@ -151,6 +152,8 @@ def outcome(part, name, what, call, check=same, alike=None):
     try:
         check(theirs, mine)
     except Differs as e:
+        if hasattr(call.fn, "is_at_fault") and call.fn.is_at_fault(theirs, call):
+            return Finding(part, name, what, SKIPPED, "torch's own two results differ")
         if e.kind == VALUE:
             reason = excused(call, theirs, mine, check, alike)
             if reason:
@@ -171,8 +174,11 @@ def excused(call, theirs, mine, check, alike):
     with limited():
         # (some samples set a seed themselves)
         with mock.patch("torch.manual_seed"):
-            if not holds_in_torch(theirs, call.theirs(seed=None)[0]):
-                return "random"
+            # (another draw of few numbers may be the same, and some samples put the state back)
+            for seed in range(DRAWS):
+                torch.default_generator.manual_seed(seed)
+                if not holds_in_torch(theirs, call.theirs(seed=None)[0]):
+                    return "random"
         try:
             exact = call.in_double().theirs()[0]
             if holds(narrowed(exact, theirs), mine) or is_as_near(exact, theirs, mine):

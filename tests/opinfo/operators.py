@@ -6,7 +6,7 @@ import torch
 import whet
 from torch.testing._internal.common_methods_invocations import op_db
 
-from .calls import Call, error_outcome, outcome
+from .calls import Call, error_outcome, holds_in_torch, outcome
 from .compare import same
 from .findings import MISSING, SKIPPED, Finding, Missing
 from .translate import function
@@ -153,6 +153,11 @@ class WithOut:
         is_out = all(a is b for a, b in zip(returned, out)) if several else returned is out
         # in the type that was computed in: another one has bounds of its own
         return ([a.to(b.dtype) for a, b in zip(out, y)] if several else out.to(y.dtype)), is_out
+
+    def is_at_fault(self, theirs, call):
+        """Is what torch itself writes there not what it returns without?"""
+        plain = Call(self.fn, call.args, call.kwargs).theirs()[0]
+        return not holds_in_torch(list(plain) if isinstance(plain, tuple) else plain, theirs[0])
 
     def translated(self):
         return WithOut(function(self.fn), self.form)

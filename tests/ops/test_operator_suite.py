@@ -186,3 +186,36 @@ def test_types_of_results_that_are_not_those_of_sums():
     assert whet.masked.std(complex_numbers().detach(), 0).dtype is whet.complex128
     with pytest.raises(TypeError, match="polar.*'abs'.*must be Tensor, not int"):
         whet.polar(2, whet.ones(1))
+
+
+def test_the_cross_entropy_of_a_linear_layer_is_that_of_its_results():
+    x, w, b = whet.randn(4, 5), whet.randn(3, 2, 5), whet.randn(3, 2)
+    t = whet.tensor([[0, 2], [1, 1], [-100, 0], [2, 2]])
+    logits = F.linear(x, w.reshape(6, 5), b.reshape(6)).reshape(4, 3, 2)
+    whet.testing.assert_close(F.linear_cross_entropy(x, w, t, linear_bias=b),
+                              F.cross_entropy(logits, t))
+    got = F.linear_cross_entropy(x[0], w[:, 0], t[0, 0], ignore_index=0, reduction="sum")
+    assert got.item() == 0
+    for bad, said in (((x, w[0, 0], t), "linear_weight"), ((x, w[..., :3], t), "features"),
+                      ((x[0], w, t[0]), "wants a batch")):
+        with pytest.raises(RuntimeError, match=f"linear_cross_entropy: .*{said}"):
+            F.linear_cross_entropy(*bad)
+    with pytest.raises(RuntimeError, match="ignore_index cannot be specified"):
+        F.linear_cross_entropy(x, w, whet.ones(4, 3, 2), ignore_index=1)
+    with pytest.raises(RuntimeError, match="linear_bias shape"):
+        F.linear_cross_entropy(x, w, t, linear_bias=b[0])
+
+
+def test_older_names_of_padding_and_sampling():
+    x = whet.arange(6.0).reshape(1, 1, 2, 3)
+    whet.testing.assert_close(whet.constant_pad_nd(x, (1, 0), 7.0), F.pad(x, (1, 0), value=7.0))
+    grid = whet.linspace(-1.2, 1.2, 8).reshape(1, 2, 2, 2)
+    for mode, padding in ((0, 0), (1, 1), (2, 2)):
+        got = whet.grid_sampler_2d(x, grid, mode, padding, True)
+        wanted = F.grid_sample(x, grid, ("bilinear", "nearest", "bicubic")[mode],
+                               ("zeros", "border", "reflection")[padding], True)
+        whet.testing.assert_close(got, wanted)
+    with pytest.raises(RuntimeError, match="grid_sampler.*modes"):
+        whet.grid_sampler(x, grid, 3, 0, False)
+    with pytest.raises(ValueError, match="one-dimensional"):
+        F.multi_margin_loss(whet.ones(2, 3), whet.tensor([0, 1]), weight=whet.tensor(1.0))
