@@ -87,6 +87,7 @@ class FirstRecording(Session):
             attempts.recordings,
         )
         self.became, self.run_seconds, self.new_kernels = "refused", math.inf, 0.0
+        self.watching = math.inf             # seconds that it took at most to watch the run
         self.recording: Recording | None = None
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
         self.model_key: Key = ()             # of the call, without its sizes
@@ -197,6 +198,7 @@ class FirstRecording(Session):
         """Make the recording, and keep it if numbers that vary were only computed with."""
         self.run_seconds = timing.busy() - self.began
         self.new_kernels = native.compiling_seconds() - self.compiled
+        self.watching = recheck.NODE * len(self.rec.nodes)
         if self.rec.followed.lengths and not self.numbers_become_sizes():
             self.became = "set_up"
             return

@@ -264,7 +264,8 @@ class Calls:
             self.policy.recorded(call.kind, took - attempt.new_kernels,
                                  attempt.run_seconds - attempt.new_kernels,
                                  attempt.has_model and attempt.became != "recorded", attempt.became,
-                                 kernels - attempt.new_kernels)
+                                 kernels - attempt.new_kernels,
+                                 attempt.watching)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
         else:

@@ -81,7 +81,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.without_kernels = 0.0           # what the last one in full cost, but for new kernels
         self.telling = TELLING
         # of the recorded runs that came before any eager call: what is not known to be eager's time
-        self.unpriced: list[float] = []
+        self.unpriced: list[tuple[float, float]] = []
         # seconds that the last plan for a range of sizes took, and that planning took in this call
         self.last_plan = self.planning = 0.0
         self.family_seconds = 0.0            # that the last plan for all sizes took
@@ -131,7 +131,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         """A call ran eagerly in so many seconds, and took `asked` in all; `why`: a field of the
         ledger."""
         kind.eager = min(kind.eager, seconds)
-        self.ledger.eager += sum(min(run, seconds) for run in self.unpriced)
+        self.ledger.eager += sum(max(min(run, seconds), alone) for run, alone in self.unpriced)
         self.unpriced = []
         if kind.calls == 1:
             self.first = seconds if self.first == math.inf else average(self.first, seconds)
@@ -216,7 +216,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         `grows()`: one with which this one would give a plan for all sizes? `declared`: does the
         user expect other sizes?"""
         kind.missed += kind.weight
-        self.unserved += kind.weight * self.gain(kind)
+        self.unserved += kind.weight * max(self.gain(kind), 0.0)
         # (that a call sets up state is no reason to record calls of other sizes)
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
@@ -253,6 +253,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
 
     def affords(self, kind: Kind, cost: float) -> bool:
         """May a recording of a kind take so many seconds?"""
+        if cost <= 0:
+            return True
         if cost > self.share(kind, cost) * self.balance:
             return False
         book = self.ledger
@@ -274,15 +276,16 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         return kind.missed * self.gain(kind) * kind.returns(cost) >= cost
 
     def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: str,
-                 kernels: float = 0.0) -> None:
+                 kernels: float = 0.0, watching: float = math.inf) -> None:
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
-        `run`, and new kernels took so many; `what`: a field of the ledger."""
+        `run`, and new kernels took so many; `what`: a field of the ledger. `watching`: what it
+        takes at most to watch as many operations."""
         self.made += what != "ordered"       # (the same call's recording is still to come)
         kind.missed = 0
         worth = min(self.eager_seconds(kind), run)
         # (watched, it may take many times as long)
         if self.typical == math.inf:
-            self.unpriced.append(run)
+            self.unpriced.append((run, run - watching))
             worth = 0.0
         self.count(what)
         self.strayed = like and what == "failed"

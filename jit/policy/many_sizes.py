@@ -96,8 +96,8 @@ class ManySizes:
     def may_plan(self, kind: Kind) -> bool:
         """May a plan for a range of sizes be made for a kind, if none of those that are there
         fits?"""
-        return (self.last_plan <= PLANS * self.balance
-                or kind.calls > 1 and self.affords(kind, self.last_plan))
+        cost = self.last_plan or self.family_seconds
+        return cost <= PLANS * self.balance or kind.calls > 1 and self.affords(kind, cost)
 
     def planned(self, seconds: float) -> None:
         """A plan for a range of sizes was made, or tried in vain, in so many seconds."""

@@ -400,6 +400,16 @@ def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
 
 
 @pytest.mark.parametrize("seconds, full", [(1e-3, 60e-3), (5e-3, 0.2), (1e-4, 10e-3)])
+def test_nothing_is_known_of_plans_before_one_was_made():
+    policy = Policy()
+    kind = policy.kind(0, ())
+    kind.calls, kind.missed, kind.eager, policy.ratio = 2, 3, 1e-3, 2.0
+    policy.ledger.spent = 1.0                # There is nothing to spend, nor to bring in.
+    assert policy.may_plan(kind)
+    policy.grown(0.1)
+    assert not policy.may_plan(kind)
+
+
 def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, full):
     """No recording of one size eats up what the plan takes, and once that has paid it is made."""
     rng = random.Random(0)
@@ -411,6 +421,16 @@ def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, f
             break
     assert f.has_plan and len(f.recordings) <= 4 and f.worst <= full
     assert f.eager < 8 * full / account.ALLOWANCE
+
+
+def test_what_a_first_run_loads_eager_mode_would_have_loaded_too():
+    """A run takes longer than the eager calls after it: a part of that is for watching it, the rest
+    for kernels and modules that are new to the process."""
+    policy = Policy()
+    kind = policy.kind(0, ())
+    policy.recorded(kind, 0.06, 0.05, False, "recorded", watching=0.008)
+    policy.ran(kind, 2e-4, 2e-4, "costly")
+    assert policy.ledger.eager == pytest.approx(0.042 + 2e-4)
 
 
 def test_two_sizes_in_turn_are_recorded_one_by_one():
