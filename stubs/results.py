@@ -216,7 +216,7 @@ RESULTS = {
         """register_forward_hook register_forward_pre_hook register_full_backward_hook
         register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
         register_state_dict_post_hook register_state_dict_pre_hook register_step_post_hook register_step_pre_hook register_hook
-        register_prehook""",
+        register_prehook register_backward_hook""",
     ),
     "fuse_conv_bn_eval": "Module",
     "fuse_linear_bn_eval": "Module",

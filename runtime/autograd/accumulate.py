@@ -1,5 +1,5 @@
 """The end of a gradient's way: a leaf's `.grad`."""
-from .hooks import add_hook
+from .hooks import Hooks
 
 
 class LeafHooks:
@@ -7,7 +7,7 @@ class LeafHooks:
     __slots__ = ("pre_hooks", "post_hooks")
 
     def __init__(self):
-        self.pre_hooks, self.post_hooks = {}, {}
+        self.pre_hooks, self.post_hooks = Hooks(), Hooks()
 
 
 class AccumulateGrad:
@@ -32,7 +32,7 @@ class AccumulateGrad:
 
     def register_hook(self, fn):
         """Call `fn((), grad_outputs)` after the leaf's gradient was accumulated."""
-        return add_hook(self._hooks().post_hooks, fn)
+        return self._hooks().post_hooks.add(fn)
 
     def register_prehook(self, fn):
         """Call `fn(grad_outputs)` before the leaf's gradient is accumulated; what it returns
@@ -40,7 +40,7 @@ class AccumulateGrad:
         def hook(g):
             r = fn((g,))
             return r[0] if isinstance(r, tuple) else r
-        return add_hook(self._hooks().pre_hooks, hook)
+        return self._hooks().pre_hooks.add(hook)
 
     def __eq__(self, other):
         return type(other) is AccumulateGrad and other.variable is self.variable

@@ -16,7 +16,7 @@ from .. import devices, overrides
 from ..composite import Composite
 from ..tensor_base import Base, wrap
 from . import modes
-from .hooks import add_hook, retain_at
+from .hooks import Hooks, retain_at
 from .inplace import edge_of
 from .node import Node, OutputOf, Shortcut, in_full
 
@@ -457,11 +457,11 @@ def register_tensor_hook(t, hook):
     if isinstance(e, Base):
         if t._extra is None:
             t._extra = {}
-        return add_hook(t._extra.setdefault("hooks", {}), checked)
+        return t._extra.setdefault("hooks", Hooks()).add(checked)
     in_full(e)
     if e.pre_hooks is None:
-        e.pre_hooks = {}
-    return add_hook(e.pre_hooks, checked)
+        e.pre_hooks = Hooks()
+    return e.pre_hooks.add(checked)
 
 
 def register_post_accumulate_hook(t, hook):
@@ -471,7 +471,7 @@ def register_post_accumulate_hook(t, hook):
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if t._extra is None:
         t._extra = {}
-    return add_hook(t._extra.setdefault("post_accumulate", {}), hook)
+    return t._extra.setdefault("post_accumulate", Hooks()).add(hook)
 
 
 def retain_grad(t):

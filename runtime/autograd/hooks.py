@@ -1,34 +1,9 @@
-"""Handles of registered hooks, and the hook that retains a gradient."""
-import itertools
+"""Hooks of tensors and nodes, and the one that retains a gradient."""
 import weakref
 
-_ids = itertools.count()
+from ..utils.hooks import Hooks, RemovableHandle
 
-
-class RemovableHandle:
-    """What a `register_..._hook` returns: `handle.remove()` takes the hook away (also as a
-    context manager)."""
-    __slots__ = ("hooks", "id", "__weakref__")
-
-    def __init__(self, hooks):
-        self.hooks, self.id = hooks, next(_ids)
-
-    def remove(self):
-        """Take the hook away (a second call does nothing)."""
-        self.hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
-
-
-def add_hook(hooks, fn):
-    """Put `fn` into a dict of hooks; the handle that removes it."""
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = fn
-    return handle
+__all__ = ["Hooks", "KeepGradient", "RemovableHandle", "move_retained", "retain_at"]
 
 
 class KeepGradient:
@@ -48,8 +23,8 @@ class KeepGradient:
 def retain_at(t, edge):
     """Let `t` keep the gradient that comes to the edge."""
     if edge.pre_hooks is None:
-        edge.pre_hooks = {}
-    add_hook(edge.pre_hooks, KeepGradient(t))
+        edge.pre_hooks = Hooks()
+    edge.pre_hooks.add(KeepGradient(t))
 
 
 def move_retained(t, before, after):

@@ -154,23 +154,23 @@ class Node:
     def register_hook(self, fn):
         """Call `fn(grad_inputs, grad_outputs)` after this node ran; what it returns replaces
         grad_inputs."""
-        from .hooks import add_hook
+        from .hooks import Hooks
         if self.post_hooks is None:
-            self.post_hooks = {}
-        return add_hook(self.post_hooks, fn)
+            self.post_hooks = Hooks()
+        return self.post_hooks.add(fn)
 
     def register_prehook(self, fn):
         """Call `fn(grad_outputs)` before this node runs; what it returns replaces grad_outputs."""
-        from .hooks import add_hook
+        from .hooks import Hooks
         if self.pre_hooks is None:
-            self.pre_hooks = {}
+            self.pre_hooks = Hooks()
 
         def hook(g):
             r = fn(tuple(g) if isinstance(g, list) else (g,))
             return (r if r is None or not isinstance(r, tuple | list) else
                     list(r) if isinstance(g, list) else r[0])
         hook.turn = 2
-        return add_hook(self.pre_hooks, hook)
+        return self.pre_hooks.add(hook)
 
     def save(self, inputs, result, op):
         """Keep what the op's backward to its edges reads: tensors with their versions, metadata of

@@ -1,4 +1,7 @@
 """Hooks of modules: where they are kept, and how those of the backward pass see its gradients."""
+import functools
+import weakref
+
 import whet
 
 from ..autograd import Function
@@ -7,10 +10,11 @@ from ..utils.hooks import Hooks
 
 
 class ModuleHooks:
-    """All hooks of one module; made when the first is registered, so that a call without hooks
-    checks one word."""
-    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "with_kwargs", "always",
-                 "state_dict_pre", "state_dict", "load_pre", "load_post")
+    """All hooks of one module; made when the first is registered or asked for, so that a call
+    without hooks checks one word."""
+    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "forward_pre_with_kwargs",
+                 "forward_with_kwargs", "forward_always_called", "state_dict_pre", "state_dict",
+                 "load_pre", "load_post")
 
     def __init__(self):
         for name in self.__slots__:
@@ -28,13 +32,131 @@ def register(lists, kind, hook, prepend=False, with_kwargs=False, always=False):
     """Add a hook to one of the lists, with what else is to be known of it; returns its handle."""
     also = []
     if with_kwargs:
-        also.append(lists.with_kwargs)
+        also.append(getattr(lists, f"{kind}_with_kwargs"))
     if always:
-        also.append(lists.always)
+        also.append(getattr(lists, f"{kind}_always_called"))
     handle = getattr(lists, kind).add(hook, *also, prepend=prepend)
     for facts in also:
         facts[handle.id] = True
     return handle
+
+
+def _list(kind):
+    """The attribute of a module by which PyTorch's libraries find its hooks of a kind."""
+    def get(module):
+        return getattr(module._hook_lists(), kind)
+
+    def put(module, hooks):
+        setattr(module._hook_lists(), kind, hooks if type(hooks) is Hooks else Hooks(hooks))
+    return property(get, put)
+
+
+class Hooked:
+    """The part of Module that registers hooks and shows them: each attribute is the dict, by
+    handle id, that calls go through."""
+    _is_full_backward_hook = None       # whether those of the backward pass are full ones
+    _forward_pre_hooks = _list("forward_pre")
+    _forward_hooks = _list("forward")
+    _backward_pre_hooks = _list("backward_pre")
+    _backward_hooks = _list("backward")
+    _forward_pre_hooks_with_kwargs = _list("forward_pre_with_kwargs")
+    _forward_hooks_with_kwargs = _list("forward_with_kwargs")
+    _forward_hooks_always_called = _list("forward_always_called")
+    _state_dict_pre_hooks = _list("state_dict_pre")
+    _state_dict_hooks = _list("state_dict")
+    _load_state_dict_pre_hooks = _list("load_pre")
+    _load_state_dict_post_hooks = _list("load_post")
+
+    def _hook_lists(self):
+        if not isinstance(self.__dict__.get("_hooks"), ModuleHooks):
+            self.__dict__["_hooks"] = ModuleHooks()
+        return self.__dict__["_hooks"]
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Call `hook(module, args)` before every `forward`; it may return new arguments."""
+        return register(self._hook_lists(), "forward_pre", hook, prepend, with_kwargs)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Call `hook(module, args, output)` after every `forward`; it may return a new output."""
+        return register(self._hook_lists(), "forward", hook, prepend, with_kwargs, always_call)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_output)` before the module's gradients are computed; it may
+        return new ones."""
+        return register(self._hook_lists(), "backward_pre", hook, prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known;
+        it may return new ones."""
+        self._agree_on_backward_hooks(True)
+        return register(self._hook_lists(), "backward", hook, prepend)
+
+    def register_backward_hook(self, hook):
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the last operation of
+        the module, as programs did before there was `register_full_backward_hook`."""
+        self._agree_on_backward_hooks(False)
+        return register(self._hook_lists(), "backward", hook)
+
+    def _agree_on_backward_hooks(self, full):
+        if self._is_full_backward_hook not in (None, full):
+            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on "
+                               "a single Module. Please use only one of them.")
+        self._is_full_backward_hook = full
+
+    def register_state_dict_pre_hook(self, hook):
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` is filled."""
+        return register(self._hook_lists(), "state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is filled
+        (changes it in place)."""
+        return register(self._hook_lists(), "state_dict", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)` first."""
+        return self._register_load_state_dict_pre_hook(
+            functools.partial(_call_with_module, hook, weakref.ref(self)))
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        return (self.register_load_state_dict_pre_hook(hook) if with_module
+                else register(self._hook_lists(), "load_pre", hook))
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Call `hook(module, incompatible_keys)` after a state dict was loaded into the module; it
+        may change the lists."""
+        return register(self._hook_lists(), "load_post", hook)
+
+
+def _call_with_module(hook, module, *args):
+    return hook(module(), *args)
+
+
+def of_backward(module, mine):
+    """What a call's backward hooks become: those for the node of its result, and the full ones
+    (None where there are none)."""
+    after, of_nodes = list(mine.backward.values()), []
+    if module._is_full_backward_hook is False:
+        after, of_nodes = of_nodes, after
+    before = [*for_all.backward_pre.values(), *mine.backward_pre.values()]
+    after = [*for_all.backward.values(), *after]
+    return of_nodes, BackwardHooks(module, before, after) if before or after else None
+
+
+def register_at_node(module, after, result):
+    """Let hooks see the gradients of the operation that made a result, or the first of many."""
+    while not isinstance(result, Tensor):
+        if isinstance(result, dict):
+            result = next((v for v in result.values() if isinstance(v, Tensor)), None)
+        elif isinstance(result, tuple | list) and result:
+            result = result[0]
+        else:
+            return
+    if result.grad_fn is not None:
+        for hook in after:
+            result.grad_fn.register_hook(functools.partial(hook, module))
 
 
 class _Tap(Function):

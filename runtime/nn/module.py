@@ -1,8 +1,5 @@
 """Module: a function with state. Parameters, buffers and submodules are ordinary instance attributes (so that reading one costs
 an attribute lookup and no more); three ordered sets of names say which attributes are which."""
-import functools
-import weakref
-
 import whet
 
 from ..ops.surface import guard, name_argument
@@ -17,7 +14,7 @@ __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pr
            "register_module_full_backward_pre_hook"]
 
 
-class Module(Stateful):
+class Module(hooks.Hooked, Stateful):
     """Base class of all layers and models: assign Parameters, buffers and Modules as attributes, and define `forward`."""
 
     training: bool
@@ -64,7 +61,7 @@ class Module(Stateful):
         result, done = None, set()
         try:
             for i, hook in [*hooks.for_all.forward_pre.items(), *mine.forward_pre.items()]:
-                if i in mine.with_kwargs:
+                if i in mine.forward_pre_with_kwargs:
                     changed = hook(self, args, kwargs)
                     if changed is not None:
                         if not (isinstance(changed, tuple) and len(changed) == 2):
@@ -75,71 +72,28 @@ class Module(Stateful):
                     changed = hook(self, args)
                     if changed is not None:
                         args = changed if isinstance(changed, tuple) else (changed,)
-            backward = None
-            if mine.backward or mine.backward_pre or hooks.for_all.backward or hooks.for_all.backward_pre:
-                backward = hooks.BackwardHooks(self, [*hooks.for_all.backward_pre.values(), *mine.backward_pre.values()],
-                                          [*hooks.for_all.backward.values(), *mine.backward.values()])
+            of_nodes, backward = hooks.of_backward(self, mine)
+            if backward is not None:
                 args = backward.inputs(args)
             result = self.forward(*args, **kwargs)
             for i, hook in [*hooks.for_all.forward.items(), *mine.forward.items()]:
                 done.add(i)
                 result = self._run_forward_hook(hook, i, mine, args, kwargs, result)
+            if of_nodes:
+                hooks.register_at_node(self, of_nodes, result)
             return result if backward is None else backward.outputs(result)
         except BaseException:
             for i, hook in [*hooks.for_all.forward.items(), *mine.forward.items()]:
-                if i not in done and (i in mine.always or i in hooks.for_all.always):
+                if i not in done and (i in mine.forward_always_called or i in hooks.for_all.forward_always_called):
                     self._run_forward_hook(hook, i, mine, args, kwargs, result)
             raise
 
     def _run_forward_hook(self, hook, i, mine, args, kwargs, result):
-        if i in mine.with_kwargs or i in hooks.for_all.with_kwargs:
+        if i in mine.forward_with_kwargs or i in hooks.for_all.forward_with_kwargs:
             changed = hook(self, args, kwargs, result)
         else:
             changed = hook(self, args, result)
         return result if changed is None else changed
-
-    # ---- hooks ---------------------------------------------------------------------------------------------------------------
-    def _hook_lists(self):
-        if not isinstance(self.__dict__.get("_hooks"), hooks.ModuleHooks):
-            self.__dict__["_hooks"] = hooks.ModuleHooks()
-        return self.__dict__["_hooks"]
-
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Call `hook(module, args)` before every `forward`; it may return new arguments."""
-        return hooks.register(self._hook_lists(), "forward_pre", hook, prepend, with_kwargs)
-
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
-        """Call `hook(module, args, output)` after every `forward`; it may return a new output."""
-        return hooks.register(self._hook_lists(), "forward", hook, prepend, with_kwargs, always_call)
-
-    def register_full_backward_pre_hook(self, hook, prepend=False):
-        """Call `hook(module, grad_output)` before the module's gradients are computed; it may return new ones."""
-        return hooks.register(self._hook_lists(), "backward_pre", hook, prepend)
-
-    def register_full_backward_hook(self, hook, prepend=False):
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known; it may return new ones."""
-        return hooks.register(self._hook_lists(), "backward", hook, prepend)
-
-    def register_state_dict_pre_hook(self, hook):
-        """Call `hook(module, prefix, keep_vars)` before `state_dict` is filled."""
-        return self._hook_lists().state_dict_pre.add(hook)
-
-    def register_state_dict_post_hook(self, hook):
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is filled (changes it in place)."""
-        return self._hook_lists().state_dict.add(hook)
-
-    _register_state_dict_hook = register_state_dict_post_hook
-
-    def register_load_state_dict_pre_hook(self, hook):
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` first."""
-        return self._hook_lists().load_pre.add(functools.partial(_call_with_module, hook, weakref.ref(self)))
-
-    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return self.register_load_state_dict_pre_hook(hook) if with_module else self._hook_lists().load_pre.add(hook)
-
-    def register_load_state_dict_post_hook(self, hook):
-        """Call `hook(module, incompatible_keys)` after a state dict was loaded into the module; it may change the lists."""
-        return self._hook_lists().load_post.add(hook)
 
     # ---- attributes ----------------------------------------------------------------------------------------------------------
     @property
@@ -547,13 +501,9 @@ def _indent(text):
     return "\n".join([first, *("  " + line for line in rest)])
 
 
-def _call_with_module(hook, module, *args):
-    return hook(module(), *args)
-
-
 def _register_global(kind, hook, with_kwargs=False, always=False):
     Module._hooks = hooks.none       # seen by every module that has none of its own: calls then look at the global hooks too
-    return hooks.register(hooks.for_all, kind, hook, False, with_kwargs, always)
+    return hooks.register(hooks.for_all, kind, hook, with_kwargs=with_kwargs, always=always)
 
 
 def register_module_forward_pre_hook(hook) -> RemovableHandle:

@@ -22,6 +22,11 @@ class _Required:
 required = _Required()
 
 
+def _hooks_at(door):
+    """The attribute of an optimizer by which PyTorch's libraries find its hooks of a kind."""
+    return property(lambda self: self._hooks_of(door))
+
+
 class Optimizer:
     """Base class: a subclass gives `defaults` and a `step`.
 
@@ -31,6 +36,12 @@ class Optimizer:
     _unwatched = frozenset(("_plans",))     # what a trace need not compare: caches
     scheduled = ("lr",)         # options that are likely to be others at later steps
     _hooks = None               # name of the door -> Hooks, made when first needed
+    _optimizer_step_pre_hooks = _hooks_at("step_pre")
+    _optimizer_step_post_hooks = _hooks_at("step_post")
+    _optimizer_state_dict_pre_hooks = _hooks_at("state_dict_pre")
+    _optimizer_state_dict_post_hooks = _hooks_at("state_dict_post")
+    _optimizer_load_state_dict_pre_hooks = _hooks_at("load_pre")
+    _optimizer_load_state_dict_post_hooks = _hooks_at("load_post")
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -221,10 +232,13 @@ class Optimizer:
     def _run_list(self, door):
         return list(self._hooks[door].values()) if self._hooks and door in self._hooks else ()
 
-    def _add_hook(self, door, hook, prepend=False):
+    def _hooks_of(self, door):
         if self._hooks is None:
             self._hooks = {}
-        return self._hooks.setdefault(door, Hooks()).add(hook, prepend=prepend)
+        return self._hooks.setdefault(door, Hooks())
+
+    def _add_hook(self, door, hook, prepend=False):
+        return self._hooks_of(door).add(hook, prepend=prepend)
 
     def register_step_pre_hook(self, hook):
         """Call `hook(optimizer, args, kwargs)` before each step; it may return new (args,

@@ -34,6 +34,7 @@ class Module:
     def named_modules(self, memo: set[Module] | None = None, prefix: str = '', remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]: """Pairs of (dotted name, module), this module first."""
     def named_parameters(self, prefix: str = '', recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]: """Pairs of (dotted name, parameter)."""
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]: """The parameters, each once."""
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle: ...
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None: """Add a tensor that is state but not trained; `persistent=False` keeps it out of the state_dict."""
     def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle: """Call `hook(module, args, output)` after every `forward`; it may return a new output."""
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle: """Call `hook(module, args)` before every `forward`; it may return new arguments."""
