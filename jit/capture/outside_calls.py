@@ -27,8 +27,8 @@ from whet.ops.python import CLOCKS, NUMERIC, clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base, is_strided
 
-from ..guards.origin import ours
-from ..report.reasons import Inspects, Prints
+from ..guards.origin import is_compiled_function, ours
+from ..report.reasons import Calls, Inspects, Prints
 from ..report.type_names import thing
 from .array_parts import takes
 from .caches import CACHED, Cache
@@ -95,7 +95,7 @@ def stands(x: Any) -> bool:
     if t is types.FunctionType:
         return x in MODULE or x is logging.getLogger or x in MAKERS
     return t not in NEVER and (isinstance(x, io.IOBase | logging.Logger | CACHED)
-                               or is_generator(t))
+                               or is_generator(t) or is_compiled_function(t))
 
 
 # during a run that name leads to a stand-in
@@ -145,6 +145,8 @@ class Outward:
             return Function(x, self, lambda v: bool(ASKED[x](v)) if type(v) in NUMBERS else x(v))
         if x in TIMES:
             return Function(x, self, lambda: self.time(x))
+        if is_compiled_function(type(x)):
+            return Function(x, self, functools.partial(self.unseen, x))
         if x is logging.getLogger:
             return Function(x, self, lambda *name: self.stand_in(x(*name)))
         if type(x) is types.FunctionType:
@@ -173,6 +175,11 @@ class Outward:
     def drawn(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A generator that is not ours is drawn from."""
         return self.rec.outside_draws.draw(self.rec, method, args, kwargs)
+
+    def unseen(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """A compiled function is called, which could do anything."""
+        self.rec.refuse(Calls(f"{function.__module__}.{function.__name__}"))
+        return function(*args, **kwargs)
 
     @staticmethod
     def number(kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -353,7 +353,9 @@ class Recorder(Writes):
         """We warn: a replay does so again."""
         frame: FrameType | None = sys._getframe(2)
         for _ in range(stacklevel - 1):
-            frame = frame and frame.f_back
+            if frame is None or frame.f_code is self.runner:
+                break
+            frame = frame.f_back
         if frame is None or frame.f_code is self.runner:
             self.refuse(Prints("whet warns of the line that calls the traced function"))
             return False

@@ -198,6 +198,13 @@ def is_as_it_was_made(v: Any) -> bool:
         and (isinstance(f, type) or origin_of_class(type(f)) is not None)
 
 
+def is_compiled_function(t: type) -> bool:
+    """Is this the type of functions that a compiler for Python (Cython) has made? They name their
+    globals as Python's functions do, and nobody sees them called."""
+    return t is not types.FunctionType and bool(t.__flags__ & IMMUTABLE) \
+        and "__globals__" in t.__dict__
+
+
 def calls_only_ours(x: Any) -> bool:
     """Is an object of a class that runs no code of the user's, whichever of its methods is
     called?"""

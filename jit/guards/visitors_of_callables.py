@@ -20,7 +20,7 @@ from .asking_code import asks_what_others_say
 from .given_numbers import constructor_wants_numbers
 from .names_in_code import EXACT, could_give_a_number
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
-from .origin import Origin, foreign, origin_of_what, users
+from .origin import Origin, foreign, is_compiled_function, origin_of_what, users
 from .unnamed_methods import hold_back, may_be_held_back
 from .visitors import Unwatchable, Visitors
 
@@ -119,6 +119,12 @@ def wrapped(fn: types.FunctionType) -> list[Any]:
         except ValueError:
             continue
     return [x for x in found if isinstance(x, WRAPPED)]
+
+
+@CALLABLES.where(is_compiled_function)
+def compiled_function(walk: Any, x: Any) -> None:
+    """Where a stand-in can lie, that sees it called."""
+    raise Unwatchable(Calls(f"{x.__module__}.{x.__name__}", holds=True))
 
 
 @CALLABLES.of_just(types.MethodType)

@@ -1,5 +1,6 @@
 """Gradient modes: what is recorded now, on this thread."""
 import functools
+import sys
 import threading
 import warnings
 from typing import Any
@@ -77,9 +78,26 @@ def beyond(what):
 
 
 def warn(message, category=UserWarning, stacklevel=1):
-    """`warnings.warn`, of which whoever records is told."""
+    """`warnings.warn`, of which whoever records is told. The line is one of the user's: he can mend
+    that, and Python shows a warning once a line."""
+    stacklevel = _level_of_the_user(stacklevel)
     if not state.observers or not state.observers[-1].warns(message, category, stacklevel):
         warnings.warn(message, category, stacklevel + 1)
+
+
+def _level_of_the_user(level):
+    """This level, seen from whoever warns, or the next one above it that is no code of ours; this
+    one where there is none."""
+    found, above = sys._getframe(level + 1), level
+    while found is not None and _is_ours(found.f_globals):
+        found, above = found.f_back, above + 1
+    return level if found is None else above
+
+
+def _is_ours(names):
+    """Are these the globals of code of ours?"""
+    return id(names) in declarations.GENERATED \
+        or str(names.get("__name__")).partition(".")[0] == "whet"
 
 
 def read(setting):

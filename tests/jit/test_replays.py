@@ -196,6 +196,17 @@ def _draws():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("a buffer of NumPy arrays that is drawn from by a method called as a function of theirs is")
+def _buffer():
+    class Buffer:
+        def __init__(self): self.rows, self.seed = np.ones((9, 3), "f4"), 3
+        def sample(self):
+            return whet.as_tensor(self.rows[np.random.randint(0, 9, size=4)]) * self.seed
+    kept = Buffer()
+    def f(x): return kept.sample() + x
+    return f, lambda i: (whet.ones(3) * i,)
+
+
 @row("what these choose among objects: `random.sample`, `shuffle`",
      refused="it calls Random.sample")
 def _samples():

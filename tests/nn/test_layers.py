@@ -441,3 +441,20 @@ def test_one_size_of_a_variance_may_be_stretched(shape):
     wide = (var.unsqueeze(1) if len(shape) == 1 else var).expand(4, 3)
     loss = nn.GaussianNLLLoss()
     assert loss(x, y, var).tolist() == loss(x, y, wide).tolist()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: F.mse_loss(whet.ones(3, 1), whet.ones(3)),
+    lambda: nn.MSELoss()(whet.ones(3, 1), whet.ones(3)),
+    lambda: nn.HuberLoss()(whet.ones(3, 1), whet.ones(3)),
+    lambda: F.l1_loss(whet.ones(3), whet.ones(3), size_average=False),
+    lambda: whet.func.vmap(F.mse_loss)(whet.ones(2, 3, 1), whet.ones(2, 3)),
+    lambda: whet.tensor(whet.ones(3))])
+def test_a_warning_is_of_a_line_of_the_users(call):
+    # (a line of ours is one for all programs, and Python shows a warning once a line)
+    traced = whet.jit.trace(call)
+    for f in call, traced, traced, traced:
+        with pytest.warns(UserWarning) as shown:
+            f()
+        assert {(w.filename, w.lineno) for w in shown} == {
+            (__file__, call.__code__.co_firstlineno)}

@@ -280,3 +280,26 @@ def how_much_numpy_works_at_a_time():
             yield f(ramp(3))
         np.setbufsize(before)
     return f, calls
+
+
+@trap
+def functions_that_cython_compiled():
+    """No watch sees them called: by their name, from a list, through map, partial and an alias."""
+    kept, alias = [np.random.sample], np.random.ranf
+    bound = functools.partial(np.random.sample, 2)
+    def f(x, way):
+        if way == 0:
+            return x * np.random.sample()
+        if way == 1:
+            return x * kept[0]() + float(bound()[0])
+        if way == 2:
+            return x * sum(map(alias, [None]))
+        np.random.seed(way)
+        return x * np.random.rand()
+    def calls(f):
+        for way in range(4):
+            np.random.seed(0)
+            for _ in range(4):
+                yield f(ramp(2), way)
+            yield np.random.rand()
+    return f, calls
