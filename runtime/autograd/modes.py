@@ -88,7 +88,8 @@ def warn(message, category=UserWarning, stacklevel=1):
 def _level_of_the_user(level):
     """This level, seen from whoever warns, or the next one above it that is no code of ours; this
     one where there is none."""
-    found, above = sys._getframe(level + 1), level
+    found: Any = sys._getframe(level + 1)
+    above = level
     while found is not None and _is_ours(found.f_globals):
         found, above = found.f_back, above + 1
     return level if found is None else above
