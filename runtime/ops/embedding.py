@@ -1,9 +1,19 @@
 """Rows of a table by index, and sums of them."""
 from ..autograd import modes
 from ..dtypes import INT, int64
+from ..ir import scalar
 from .index_slices import index_select_op
 from .pointwise_family import PointwiseOp
-from .registry import Op, apply, ask, asked, check_tensors, settled
+from .registry import (
+    Op,
+    about_numbers,
+    apply,
+    ask,
+    asked,
+    check_tensors,
+    has_negative,
+    settled,
+)
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -116,13 +126,16 @@ class EqualBags:
 
 
 class UnequalBags:
-    """Bags that begin at given places."""
+    """Bags of `n` rows that begin at given places: where each begins, and where the last ends, are
+    numbers of a tensor, which Python does not go on from."""
 
-    def __init__(self, lengths, device):
-        self.count, self._lengths = len(lengths), lengths
-        self.owner = F["repeat_interleave"](
-            F["arange"](self.count, device=device),
-            F["tensor"](lengths, dtype=int64, device=device))
+    def __init__(self, starts, ends, n):
+        self.count, self._lengths = starts.shape[0], ends - starts
+        if ask(has_negative, self._lengths):
+            raise about_numbers(RuntimeError("embedding_bag: offsets must not decrease, nor lie "
+                                             "behind the end of the input"))
+        places = F["arange"](n, device=starts.device)
+        self.owner = F["searchsorted"](starts, places, right=True) - 1
 
     def sum(self, rows):
         return F["zeros"](self.count, *rows.shape[1:], dtype=rows.dtype,
@@ -134,8 +147,12 @@ class UnequalBags:
                          device=rows.device).scatter_reduce(0, index, rows, "amax")
 
     def lengths(self, like):
-        return F["tensor"]([max(n, 1) for n in self._lengths], dtype=like.dtype,
-                           device=like.device).unsqueeze(1)
+        return self._lengths.clamp_min(1).to(like.dtype).unsqueeze(1)
+
+
+@asked(lambda x, _: ~scalar.eq(x, 0))
+def _has_another_than_zero(a):
+    return bool((a != 0).any())
 
 
 def _bags(input, offsets, include_last_offset):
@@ -152,14 +169,18 @@ def _bags(input, offsets, include_last_offset):
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    ends = offsets.tolist()
-    if ends and ends[0] != 0:
-        raise ValueError(
+    n, offsets = input.shape[0], offsets.to(int64)
+    if ask(_has_another_than_zero, offsets[:1]):
+        raise about_numbers(RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-            f"from position 0. However, got {ends[0]}")
+            f"from position 0. However, got {offsets[0].item()}"))
     if not include_last_offset:
-        ends = [*ends, input.shape[0]]
-    return UnequalBags([b - a for a, b in zip(ends, ends[1:])], input.device)
+        last = F["full"]((1,), n, dtype=int64, device=offsets.device)
+        return UnequalBags(offsets, F["cat"]([offsets[1:], last]), n)
+    if ask(_has_another_than_zero, offsets[-1:] - n):
+        raise about_numbers(RuntimeError(
+            f"embedding_bag: the last offset has to be the number of indices, {n}"))
+    return UnequalBags(offsets[:-1], offsets[1:], n)
 
 
 def _largest_of_bags(bags, rows, keep):

@@ -207,6 +207,13 @@ def _buffer():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("`nn.EmbeddingBag` over bags that begin at other places each time")
+def _bags():
+    table = nn.EmbeddingBag(20, 4)
+    def f(words, offsets): return table(words, offsets)
+    return f, lambda i: (whet.arange(9) + i % 7, whet.tensor([0, i % 3, 3 + i % 5]))
+
+
 @row("what these choose among objects: `random.sample`, `shuffle`",
      refused="it calls Random.sample")
 def _samples():

@@ -458,3 +458,12 @@ def test_a_warning_is_of_a_line_of_the_users(call):
             f()
         assert {(w.filename, w.lineno) for w in shown} == {
             (__file__, call.__code__.co_firstlineno)}
+
+
+@pytest.mark.parametrize("offsets, last, error", [
+    ([1, 2], False, "offsets\\[0\\] has to be 0"), ([0, 5], False, "behind the end"),
+    ([0, 3, 1], False, "must not decrease"), ([0, 3], True, "number of indices, 4")])
+def test_bags_lie_one_after_the_other(offsets, last, error):
+    with pytest.raises(RuntimeError, match=error):
+        F.embedding_bag(whet.arange(4), whet.ones(4, 2), whet.tensor(offsets),
+                        include_last_offset=last)
