@@ -399,7 +399,6 @@ def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
     assert policy.may_plan(kind)
 
 
-@pytest.mark.parametrize("seconds, full", [(1e-3, 60e-3), (5e-3, 0.2), (1e-4, 10e-3)])
 def test_nothing_is_known_of_plans_before_one_was_made():
     policy = Policy()
     kind = policy.kind(0, ())
@@ -410,6 +409,7 @@ def test_nothing_is_known_of_plans_before_one_was_made():
     assert not policy.may_plan(kind)
 
 
+@pytest.mark.parametrize("seconds, full", [(1e-3, 60e-3), (5e-3, 0.2), (1e-4, 10e-3)])
 def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, full):
     """No recording of one size eats up what the plan takes, and once that has paid it is made."""
     rng = random.Random(0)
