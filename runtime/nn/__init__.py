@@ -1,10 +1,9 @@
 """Layers, losses and models: `whet.nn`."""
 # ruff: noqa: F401, F403
 from .. import declarations
-from . import functional, grad, init, modules, parallel, utils
+from . import attention, functional, grad, init, modules, parallel, utils
 from .activation import *
 from .adaptive import *
-from .attention import *
 from .containers import *
 from .conv import *
 from .dropout import *
@@ -18,5 +17,6 @@ from .pooling import *
 from .rnn import *
 from .shape import *
 from .sparse import *
+from .transformer import *
 
 declarations.only_computes(globals())

@@ -8,10 +8,10 @@ _PLACES = {
     "container": "containers", "conv": "conv", "distance": "shape", "dropout": "dropout",
     "flatten": "shape", "fold": "shape", "instancenorm": "norm", "linear": "linear", "loss": "loss",
     "module": "module", "normalization": "norm", "padding": "padding", "pixelshuffle": "shape",
-    "pooling": "pooling", "rnn": "rnn", "sparse": "sparse", "transformer": "attention",
+    "pooling": "pooling", "rnn": "rnn", "sparse": "sparse", "transformer": "transformer",
     "upsampling": "shape", "utils": "tuples"}
 
-# What PyTorch has beside its activations, and whet beside attention.
+# What PyTorch has beside its activations, and whet beside the transformer.
 _ALSO = {"activation": ("MultiheadAttention",)}
 
 __path__: list = []                     # lets the places be imported as submodules

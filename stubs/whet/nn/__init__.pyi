@@ -107,7 +107,7 @@ from whet.nn.containers import ModuleList as ModuleList
 from whet.nn.loss import MultiLabelMarginLoss as MultiLabelMarginLoss
 from whet.nn.loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
 from whet.nn.loss import MultiMarginLoss as MultiMarginLoss
-from whet.nn.attention import MultiheadAttention as MultiheadAttention
+from whet.nn.transformer import MultiheadAttention as MultiheadAttention
 from whet.nn.loss import NLLLoss as NLLLoss
 from whet.nn.loss import NLLLoss2d as NLLLoss2d
 from whet.nn.activation import PReLU as PReLU
@@ -148,11 +148,11 @@ from whet.nn.norm import SyncBatchNorm as SyncBatchNorm
 from whet.nn.activation import Tanh as Tanh
 from whet.nn.activation import Tanhshrink as Tanhshrink
 from whet.nn.activation import Threshold as Threshold
-from whet.nn.attention import Transformer as Transformer
-from whet.nn.attention import TransformerDecoder as TransformerDecoder
-from whet.nn.attention import TransformerDecoderLayer as TransformerDecoderLayer
-from whet.nn.attention import TransformerEncoder as TransformerEncoder
-from whet.nn.attention import TransformerEncoderLayer as TransformerEncoderLayer
+from whet.nn.transformer import Transformer as Transformer
+from whet.nn.transformer import TransformerDecoder as TransformerDecoder
+from whet.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from whet.nn.transformer import TransformerEncoder as TransformerEncoder
+from whet.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from whet.nn.loss import TripletMarginLoss as TripletMarginLoss
 from whet.nn.loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from whet.nn.shape import Unflatten as Unflatten

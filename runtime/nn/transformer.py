@@ -8,7 +8,6 @@ from ..cpu import heap
 from . import functional as F
 from . import init
 from .attention_heads import Attention, Projections
-from .attention_kernels import SDPBackend, sdpa_kernel  # noqa: F401  (`nn.attention` offers them)
 from .containers import ModuleList
 from .dropout import Dropout
 from .linear import Linear
