@@ -417,6 +417,60 @@ def primitive(f: Operations, op: str, t: str, *xs: Val) -> Val:
     return found
 
 
+class _Values:
+    """The values of expressions, each of operands that are `done`. `known` has the types; a number
+    alone has none, and takes that of what it meets."""
+
+    def __init__(self, f: Operations, known: dict[int, str | None], lanes: int, primitive: Emit,
+                 convert: Callable[..., Any]) -> None:
+        self.f, self.known, self.lanes = f, known, lanes
+        self.primitive, self.convert = primitive, convert
+        self.done: dict[int, Val] = {}
+        self.numbers: dict[tuple[int, str], Val] = {}
+
+    def value(self, e: Expr, t: str) -> Any:
+        """The value of e, whose type is t."""
+        if e.op == "cast":
+            source, src = e.args[0], self.known[id(e.args[0])]
+            return (self.convert(self.f, self.done[id(source)], src, t) if src
+                    else self.operand(source, t))
+        if e.op == "select":
+            c, x, y = e.args
+            return self.f.sel(self.truth(c), self.operand(x, t), self.operand(y, t))
+        like = next((self.known[id(a)] for a in e.args if self.known[id(a)]), None)
+        if like is None:                                  # a comparison of numbers
+            return number(self.f, fold(e), "bool", self.lanes)
+        return self.primitive(self.f, e.op, like, *(self.operand(a, like) for a in e.args))
+
+    def operand(self, e: Expr, t: str) -> Val:
+        """The value of e, as type t."""
+        own = self.known[id(e)]
+        if own is None:
+            if (id(e), t) not in self.numbers:
+                self.numbers[id(e), t] = self.bare(e, t)
+            return self.numbers[id(e), t]
+        if own != t:
+            raise Unsupported(f"{e.op}: {own} where the other operand is {t}")
+        return self.done[id(e)]
+
+    def bare(self, e: Expr, t: str) -> Val:
+        """An expression over plain numbers: folded, unless it picks by a condition that is not a
+        number."""
+        if e.op == "select" and self.known[id(e.args[0])] is not None:
+            c = self.truth(e.args[0])
+            return self.f.sel(c, self.operand(e.args[1], t), self.operand(e.args[2], t))
+        if any(x.op in ("arg", "cast", "select") for x in S.walk(e)):
+            made: Val = self.primitive(self.f, e.op, t, *(self.operand(a, t) for a in e.args))
+            return made
+        return number(self.f, fold(e), t, self.lanes)
+
+    def truth(self, e: Expr) -> Any:
+        t = self.known[id(e)]
+        if t is None:
+            return number(self.f, fold(e), "bool", self.lanes)
+        return self.convert(self.f, self.done[id(e)], t, "bool")
+
+
 def compute(f: Operations, roots: Sequence[Expr], values: Sequence[Val | None],
             dtypes: Sequence[str], lanes: int, primitive: Emit = primitive,
             convert: Callable[..., Any] = convert,
@@ -428,34 +482,7 @@ def compute(f: Operations, roots: Sequence[Expr], values: Sequence[Val | None],
     `Unsupported`. Another target that is written through `f` brings its own `primitive` and
     `convert`. `pick(expression, its operands)`: what is gathered."""
     known = S.types(roots, dtypes)
-    done: dict[int, Val] = {}
-    typed: dict[tuple[int, str], Val] = {}
-
-    def operand(e: Expr, t: str) -> Val:
-        """e's value, as type t."""
-        if known[id(e)] is None:
-            if (id(e), t) not in typed:
-                typed[id(e), t] = bare(e, t)
-            return typed[id(e), t]
-        if known[id(e)] != t:
-            raise Unsupported(f"{e.op}: {known[id(e)]} where the other operand is {t}")
-        return done[id(e)]
-
-    def bare(e: Expr, t: str) -> Val:
-        """An expression over plain numbers: folded, unless it picks by a condition that is not a
-        number."""
-        if e.op == "select" and known[id(e.args[0])] is not None:
-            c = truth(e.args[0])
-            return f.sel(c, operand(e.args[1], t), operand(e.args[2], t))
-        if any(x.op in ("arg", "cast", "select") for x in S.walk(e)):
-            made: Val = primitive(f, e.op, t, *(operand(a, t) for a in e.args))
-            return made
-        return number(f, fold(e), t, lanes)
-
-    def truth(e: Expr) -> Val:
-        t = known[id(e)]
-        return convert(f, done[id(e)], t, "bool") if t else number(f, fold(e), "bool", lanes)
-
+    made = _Values(f, known, lanes, primitive, convert)
     for e in S.walk(*roots):
         t = known[id(e)]
         if t is None:
@@ -465,26 +492,17 @@ def compute(f: Operations, roots: Sequence[Expr], values: Sequence[Val | None],
         if e.op == "arg":
             v = values[e.value]
             v = f.as_val(v, vec(v.ty, lanes)) if lanes and not v.lanes else v
-        elif e.op == "cast":
-            src = known[id(e.args[0])]
-            v = convert(f, done[id(e.args[0])], src, t) if src else operand(e.args[0], t)
-        elif e.op == "select":
-            v = f.sel(truth(e.args[0]), operand(e.args[1], t), operand(e.args[2], t))
         elif e.op == "pick":
             if pick is None:
                 raise Unsupported("pick")
-            v = pick(e, [done[id(a)] for a in e.args])
+            v = pick(e, [made.done[id(a)] for a in e.args])
         else:
-            like = next((known[id(a)] for a in e.args if known[id(a)]), None)
-            if like is None:                                  # a comparison of numbers
-                v = number(f, fold(e), "bool", lanes)
-            else:
-                v = primitive(f, e.op, like, *(operand(a, like) for a in e.args))
-        done[id(e)] = v
+            v = made.value(e, t)
+        made.done[id(e)] = v
     result = [known[id(r)] for r in roots]
     if None in result:
         raise Unsupported("a bare number has no type")
-    return [done[id(r)] for r in roots], result
+    return [made.done[id(r)] for r in roots], result
 
 
 def fold(e: Expr) -> float:

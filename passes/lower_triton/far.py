@@ -16,6 +16,29 @@ if TYPE_CHECKING:
 WORDS = {"float": 3, "double": 17}          # how far into the table the largest exponent begins
 
 
+def _two_over_pi(f: Code, word: Val, shift: Val, words: int) -> list[Val]:
+    """Three words of 2/pi, from bit `shift` of word number `word` on, which is below `words`."""
+    ws = []
+    for i in range(4):
+        w: Val = f.const("i64", C.TWO_OVER_PI_WORDS[i])
+        for k in range(1, words):
+            w = f.sel(f.cmp("eq", word, k), C.TWO_OVER_PI_WORDS[k + i], w)
+        ws.append(w)
+    return [
+        (p << shift) | f.lshr(f.lshr(q, 1), 63 - shift) for p, q in zip(ws, ws[1:], strict=False)]
+
+
+def _without_zeros(f: Code, high: Val, low: Val) -> tuple[Val, Val, Val]:
+    """Two words moved left until a one is in front; by how many places, up to 126."""
+    zeros: Val = f.const("i64", 0)
+    for step in (32, 16, 8, 4, 2, 1, 32, 16, 8, 4, 2, 1):
+        empty = f.cmp("eq", f.lshr(high, 64 - step), 0)
+        high = f.sel(empty, (high << step) | f.lshr(low, 64 - step), high)
+        low = f.sel(empty, low << step, low)
+        zeros = f.sel(empty, zeros + step, zeros)
+    return high, low, zeros
+
+
 def reduce_far(f: Code, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     """(r, lo, u) as they are, but for elements beyond LIMIT: |x| = M 2^e; a window of 2/pi times
     M is |x| 2/pi mod 4."""
@@ -27,14 +50,7 @@ def reduce_far(f: Code, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     m = b & ((1 << 52) - 1) | 1 << 52
     start = e + 62
     word, shift = start >> 6, start & 63
-    ws = []
-    for i in range(4):
-        w: Val = f.const("i64", C.TWO_OVER_PI_WORDS[i])
-        for k in range(1, WORDS[elem]):
-            w = f.sel(f.cmp("eq", word, k), C.TWO_OVER_PI_WORDS[k + i], w)
-        ws.append(w)
-    window = [
-        (p << shift) | f.lshr(f.lshr(q, 1), 63 - shift) for p, q in zip(ws, ws[1:], strict=False)]
+    window = _two_over_pi(f, word, shift, WORDS[elem])
     low = m * window[1]
     more = f.high_product(m, window[2])
     low = low + more
@@ -45,12 +61,7 @@ def reduce_far(f: Code, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
     negative = f.cmp("slt", high, 0)
     high = f.sel(negative, ~high + f.conv("zext", f.cmp("eq", low, 0), "i64"), high)
     low = f.sel(negative, 0 - low, low)
-    zeros: Val = f.const("i64", 0)
-    for step in (32, 16, 8, 4, 2, 1, 32, 16, 8, 4, 2, 1):          # up to 126 zeros in front
-        empty = f.cmp("eq", f.lshr(high, 64 - step), 0)
-        high = f.sel(empty, (high << step) | f.lshr(low, 64 - step), high)
-        low = f.sel(empty, low << step, low)
-        zeros = f.sel(empty, zeros + step, zeros)
+    high, low, zeros = _without_zeros(f, high, low)
     upper, lower = f.lshr(high, 11), ((high << 42) | f.lshr(low, 22)) & ((1 << 53) - 1)
     scale = floating(f, (1023 - 51 - zeros) << 52)
     hi, rest = (f.conv("sitofp", upper, "double") * scale, f.conv("sitofp", lower, "double") *

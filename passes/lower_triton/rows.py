@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -165,46 +165,58 @@ class _Rows:
                     f.line(
                         f"tl.store(y{j}_row + {self.place(f'y{j}')}, "
                         f"{scalar.stored(x, program.outputs[j][1])}, {mask})")
-        several = len(summed) > 0 and t.chunks > 1
-        for k in reduced:
-            if not several or k not in summed:
-                reduced[k].start(shape)
+        for k, red in reduced.items():
+            if t.chunks == 1 or k not in summed:
+                red.start(shape)
         if summed:
-            f.line(
-                f"lane = tl.arange(0, {t.blocks})[None, :, None] * {BLOCK} + tl.arange(0, "
-                f"{LANES})[None, None, :]")
-            if several:
-                for red in summed.values():
-                    red.start_chunks()
-                f.line(f"chunks = tl.cdiv(n, {t.blocks * BLOCK})")
-                f.line("for chunk in range(0, chunks):")
-                f.depth += 1
-                for red in summed.values():
-                    red.start(shape)
-            f.line(f"for s in range(0, tl.minimum(tl.cdiv(n, {LANES}), {STEPS})):")
-            f.depth += 1
-            f.line(f"i = {f'chunk * {t.blocks * BLOCK} + ' if several else ''}s * {LANES} + lane")
-            f.line("here = live & (i < n)")
-            step("here")
-            f.depth -= 1
-            for red in summed.values():
-                red.fold()
-            if several:
-                for red in summed.values():
-                    red.put_chunk()
-                f.depth -= 1
-                for red in summed.values():
-                    red.fold_chunks()
+            self.in_lanes(step, [*summed.values()], shape)
         else:
-            f.line(f"for first in range(0, n, {t.width}):")
-            f.depth += 1
-            f.line(f"i = first + tl.arange(0, {t.width})[None, None, :]")
-            f.line("here = live & (i < n)")
-            step("here")
-            f.depth -= 1
+            self.side_by_side(step)
         for k, reduction in reduced.items():
             found = enumerate(reduction.end(shape), program.results[k])
             self.known |= {at: x for at, x in found if x is not None}
+
+    def in_lanes(self, step: Callable[[str], None], sums: Sequence[_Sum],
+                 shape: Sequence[int]) -> None:
+        """The elements of rows in the order in which they are summed: some blocks at a time, all
+        lanes of each at once; where there are more blocks, in chunks."""
+        f, t = self.f, self.tile
+        several = t.chunks > 1
+        f.line(
+            f"lane = tl.arange(0, {t.blocks})[None, :, None] * {BLOCK} + tl.arange(0, "
+            f"{LANES})[None, None, :]")
+        if several:
+            for red in sums:
+                red.start_chunks()
+            f.line(f"chunks = tl.cdiv(n, {t.blocks * BLOCK})")
+            f.line("for chunk in range(0, chunks):")
+            f.depth += 1
+            for red in sums:
+                red.start(shape)
+        f.line(f"for s in range(0, tl.minimum(tl.cdiv(n, {LANES}), {STEPS})):")
+        f.depth += 1
+        f.line(f"i = {f'chunk * {t.blocks * BLOCK} + ' if several else ''}s * {LANES} + lane")
+        f.line("here = live & (i < n)")
+        step("here")
+        f.depth -= 1
+        for red in sums:
+            red.fold()
+        if several:
+            for red in sums:
+                red.put_chunk()
+            f.depth -= 1
+            for red in sums:
+                red.fold_chunks()
+
+    def side_by_side(self, step: Callable[[str], None]) -> None:
+        """The elements of rows in the order in memory, where no order of sums asks for another."""
+        f, t = self.f, self.tile
+        f.line(f"for first in range(0, n, {t.width}):")
+        f.depth += 1
+        f.line(f"i = first + tl.arange(0, {t.width})[None, None, :]")
+        f.line("here = live & (i < n)")
+        step("here")
+        f.depth -= 1
 
     def place(self, name: str) -> str:
         """Where element i is, counted from the beginning of its row."""

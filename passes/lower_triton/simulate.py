@@ -115,77 +115,95 @@ def _to_bf16(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
                     near).astype(np.uint16).reshape(np.shape(x))
 
 
+def _rounding_cast(cast: Callable[..., Any]) -> Callable[..., Any]:
+    """A cast of the builder's, with halves rounded to nearest even."""
+    import triton.language as tl
+    from triton.runtime import interpreter as ti
+
+    def new(self: Any, src: Any, dst: Any, *rest: Any) -> Any:
+        s, d = src.dtype.scalar, dst.scalar
+        if s == tl.bfloat16 and d != tl.bfloat16:
+            return ti.TensorHandle(_to_f32(src.data).astype(ti._get_np_dtype(d)), d)
+        if d == tl.bfloat16 and s != tl.bfloat16:
+            return ti.TensorHandle(_to_bf16(src.data.astype(np.float32)), d)
+        if tl.float16 in (s, d) and s.is_floating() and d.is_floating():
+            return ti.TensorHandle(src.data.astype(ti._get_np_dtype(d)), d)
+        return cast(self, src, dst, *rest)
+    return new
+
+
+def _fused_dot(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
+    """A product of matrices as chains of fused multiply-adds, for a builder."""
+    import triton.language as tl
+    from triton.runtime import interpreter as ti
+    x, y = (_to_f32(h.data) if h.dtype.scalar == tl.bfloat16 else h.data.astype(d.data.dtype)
+            for h in (a, b))
+    acc, ty = d, d.dtype.scalar
+    for k in range(x.shape[-1]):
+        parts = np.broadcast_arrays(x[..., k:k + 1], y[..., k:k + 1, :])
+        factors = [ti.TensorHandle(np.ascontiguousarray(p), ty) for p in parts]
+        acc = self.create_fma(*factors, acc)
+    return acc
+
+
+def _splat(self: Any, ty: Any, x: Any) -> Any:
+    """A comparison of scalars says that it has the type of what is compared: the type wanted is
+    right."""
+    from triton.runtime import interpreter as ti
+    value = np.asarray(x.data).reshape(-1)[0]
+    return ti.TensorHandle(np.full(ty.shape, value, ti._get_np_dtype(ty.scalar)), ty.scalar)
+
+
+def _reduce_in_order(self: Any, input: Sequence[Any]) -> tuple[Any]:
+    """A reduction element by element along the axis, all rows at once."""
+    rows = [np.moveaxis(x.handle.data, self.axis, 0) for x in input]
+
+    def elements(i: int) -> tuple[Any, ...]:
+        return tuple(self.to_tensor(r[i], x.dtype) for r, x in zip(rows, input, strict=True))
+    acc = elements(0)
+    for i in range(1, len(rows[0])):
+        acc = self.combine_fn(*acc, *elements(i))
+        acc = acc if isinstance(acc, tuple) else (acc,)
+    return acc
+
+
+def _checked_access(access: Callable[..., Any], what: str, mask_at: int,
+                    check: Callable[..., Any]) -> Callable[..., Any]:
+    """A load or store of the builder's, with its addresses checked. `mask_at`: which argument
+    after the pointer is the mask."""
+    def new(self: Any, pointer: Any, *args: Any) -> Any:
+        check(what, pointer.data, args[mask_at].data,
+              max(1, pointer.get_element_ty().primitive_bitwidth // 8))
+        return access(self, pointer, *args)
+    return new
+
+
 @contextlib.contextmanager
 def _simulation(regions: Sequence[tuple[int, int]]) -> Iterator[Any]:
     """The interpreter with our patches, which are all taken back."""
-    import triton.compiler.code_generator  # noqa: F401  (it keeps what is patched below: it must be loaded before)
+    # it keeps what is patched below, so it must be loaded before
+    import triton.compiler.code_generator  # noqa: F401
     import triton.language as tl
     from triton import knobs
     from triton.runtime import interpreter as ti
     from triton.runtime.jit import JITFunction
-    B, H, undo = ti.InterpreterBuilder, ti.TensorHandle, []
+    B, undo = ti.InterpreterBuilder, []
 
     def put(obj: type[Any], name: str, value: Callable[..., Any]) -> None:
         undo.append((obj, name, vars(obj).get(name), name in vars(obj)))
         setattr(obj, name, value)
 
-    def cast(old: Callable[..., Any]) -> Callable[..., Any]:
-        def new(self: Any, src: Any, dst: Any, *rest: Any) -> Any:
-            s, d = src.dtype.scalar, dst.scalar
-            if s == tl.bfloat16 and d != tl.bfloat16:
-                return H(_to_f32(src.data).astype(ti._get_np_dtype(d)), d)
-            if d == tl.bfloat16 and s != tl.bfloat16:
-                return H(_to_bf16(src.data.astype(np.float32)), d)
-            if tl.float16 in (s, d) and s.is_floating() and d.is_floating():
-                return H(src.data.astype(ti._get_np_dtype(d)), d)
-            return old(self, src, dst, *rest)
-        return new
-
-    def dot(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
-        x, y = (_to_f32(h.data) if h.dtype.scalar == tl.bfloat16 else h.data.astype(d.data.dtype) for h in (a, b))
-        acc = d
-        for k in range(x.shape[-1]):
-            part = np.broadcast_arrays(x[..., k:k + 1], y[..., k:k + 1, :])
-            acc = B.create_fma(self, *(H(np.ascontiguousarray(p), d.dtype.scalar) for p in part), acc)
-        return acc
-
-    def splat(self: Any, ty: Any, x: Any) -> Any:
-        """A comparison of scalars says that it has the type of what is compared: the type wanted is
-        right."""
-        return H(np.full(ty.shape, np.asarray(x.data).reshape(-1)[0], ti._get_np_dtype(ty.scalar)), ty.scalar)
-
-    def reduce(self: Any, input: Sequence[Any]) -> tuple[Any]:
-        """Element by element along the axis, all rows at once."""
-        rows = [np.moveaxis(x.handle.data, self.axis, 0) for x in input]
-        acc = tuple(self.to_tensor(r[0], x.dtype) for r, x in zip(rows, input, strict=True))
-        for i in range(1, len(rows[0])):
-            acc = self.combine_fn(*acc,
-                                  *(self.to_tensor(r[i], x.dtype)
-                                    for r, x in zip(rows, input, strict=True)))
-            acc = acc if isinstance(acc, tuple) else (acc,)
-        return acc
-
     check = _checked(regions)
-
-    def checked(name: str, what: str) -> None:
-        old = getattr(B, name)
-
-        def new(self: Any, pointer: Any, *args: Any) -> Any:
-            mask = args[1 if name.endswith("store") else 0]
-            check(what, pointer.data, mask.data,
-                  max(1, pointer.get_element_ty().primitive_bitwidth // 8))
-            return old(self, pointer, *args)
-        put(B, name, new)
     knob = knobs.runtime.interpret
-    put(B, "cast_impl", cast(B.cast_impl))
-    put(B, "create_fp_to_fp", cast(B.create_fp_to_fp))
-    put(B, "create_dot", dot)
-    put(B, "create_splat", splat)
-    put(ti.ReduceOps, "generic_reduce", reduce)
+    put(B, "cast_impl", _rounding_cast(B.cast_impl))
+    put(B, "create_fp_to_fp", _rounding_cast(B.create_fp_to_fp))
+    put(B, "create_dot", _fused_dot)
+    put(B, "create_splat", _splat)
+    put(ti.ReduceOps, "generic_reduce", _reduce_in_order)
     put(JITFunction, "__call__", lambda self, *args, **kwargs: _rewritten(self.fn)(*args, **kwargs))
     put(B, "create_atomic_rmw", _checked_update(B.create_atomic_rmw, check))
-    checked("create_masked_load", "load")
-    checked("create_masked_store", "store")
+    put(B, "create_masked_load", _checked_access(B.create_masked_load, "load", 0, check))
+    put(B, "create_masked_store", _checked_access(B.create_masked_store, "store", 1, check))
     scope = ti._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     knobs.runtime.interpret = True
     try:

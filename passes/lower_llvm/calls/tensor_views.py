@@ -324,66 +324,95 @@ def _reshape(m: Module) -> None:
     """tensor.reshape(2, 3) of row-major memory to sizes that fit (one may be -1); anything else
     is the Python function's."""
     f = m.fn("reshape", [("ptr", "o"), ("ptr", "argv"), ("i64", "n"), ("ptr", "kw")], "ptr")
-    g = Glue(f)
-    o, argv, n, kw = f.args
-    dims, strides, box = f.alloca("i64", 32), f.alloca("i64", 32), f.alloca("i64", 34)
-    f.bail(f.cmp("ne", kw, 0), "slow")
-    f.bail(f.cmp("sgt", n, 32), "slow")
-    f.bail(f.cmp("slt", n, 1), "slow")
-    arr = f.call("unrecorded", "ptr", o)
-    f.bail(g.null(arr), "slow")
-    f.bail(f.cmp("eq", g.ld(arr, A["flags"], "i32") & 1, 0), "slow")
-    nd = f.conv("zext", g.ld(arr, A["nd"], "i32"), "i64")
-    adims = g.ld(arr, A["dims"])
+    reshape = Reshape(f)
+    reshape.sizes(reshape.elements())
+    reshape.row_major()
+    reshape.ways_out()
 
-    def word(p: Val, i: Val, ty: str = "i64") -> Val:
-        return f.load(ty, f.at(p, i, "i64"), 8)
 
-    total, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, word(adims, d))],
-                    [f.as_val(1, "i64")])
-    f.bail(f.cmp("eq", total, 0), "slow")
+class Reshape:
+    """Code of one call of `reshape`: from the sizes that were asked for to a view."""
 
-    def size(i: Val, product: Val, unknown: Val) -> list[Val]:
-        x = word(argv, i, "ptr")
-        f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
-        v = f.call("PyLong_AsSsize_t", "i64", x)
-        f.bail(f.cmp("slt", v, -1), "slow")
-        f.bail(f.cmp("eq", v, 0), "slow")
-        f.bail(f.cmp("sgt", v, total), "slow")
+    def __init__(self, f: Fn) -> None:
+        self.f, self.g = f, Glue(f)
+        self.tensor, self.argv, self.n, self.kw = f.args
+        self.dims, self.strides = f.alloca("i64", 32), f.alloca("i64", 32)
+        self.box = f.alloca("i64", 34)
+        f.bail(f.cmp("ne", self.kw, 0), "slow")
+        f.bail(f.cmp("sgt", self.n, 32), "slow")
+        f.bail(f.cmp("slt", self.n, 1), "slow")
+        self.array = f.call("unrecorded", "ptr", self.tensor)
+        f.bail(self.g.null(self.array), "slow")
 
-        def minus() -> list[Val]:
-            f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
-            f.bail(f.cmp("sge", unknown, 0), "slow")
-            return [product, i]
-        p, u = f.if_(f.cmp("eq", v, -1), minus, lambda: [f.binary("mul", product, v), unknown])
-        f.bail(f.cmp("sgt", p, total), "slow")
-        f.store(v, f.at(dims, i, "i64"), 8)
-        return [p, u]
-    product, unknown = f.loop(0, n, 1, size, [f.as_val(1, "i64"), f.as_val(-1, "i64")])
+    def word(self, p: Val, i: Val, ty: str = "i64") -> Val:
+        return self.f.load(ty, self.f.at(p, i, "i64"), 8)
 
-    def infer() -> None:
-        f.bail(f.cmp("ne", f.srem(total, product), 0), "slow")
-        f.store(f.sdiv(total, product), f.at(dims, unknown, "i64"), 8)
-    f.if_(f.cmp("sge", unknown, 0), infer, lambda: f.bail(f.cmp("ne", product, total), "slow"))
-    unit = g.ld(g.ld(arr, A["descr"]), DTYPE_SIZE, "i64")
+    def elements(self) -> Val:
+        """How many elements the array has, one or more."""
+        f, g = self.f, self.g
+        f.bail(f.cmp("eq", g.ld(self.array, A["flags"], "i32") & 1, 0), "slow")
+        nd = f.conv("zext", g.ld(self.array, A["nd"], "i32"), "i64")
+        dims = g.ld(self.array, A["dims"])
+        total, = f.loop(0, nd, 1, lambda d, s: [f.binary("mul", s, self.word(dims, d))],
+                        [f.as_val(1, "i64")])
+        f.bail(f.cmp("eq", total, 0), "slow")
+        return total
 
-    def stride(k: Val, step: Val) -> list[Val]:
-        i = n - 1 - k
-        f.store(step, f.at(strides, i, "i64"), 8)
-        return [f.binary("mul", step, word(dims, i))]
-    f.loop(0, n, 1, stride, [unit])
-    f.ret(f.call("part", "ptr", o, arr, n, dims, strides, f.as_val(0, "i64")))
-    f.label("unset")
-    f.call("PyErr_Clear", "void")
-    f.br("slow")
-    f.label("slow")
-    f.bail(f.cmp("sgt", n, 32), "many")
-    f.store(o, box, 8)
-    names, = f.if_(f.cmp("ne", kw, 0), lambda: [f.call("PyTuple_Size", "i64", kw)],
-                   lambda: [f.as_val(0, "i64")])
-    f.loop(0, n + names, 1, lambda i: f.store(word(argv, i, "ptr"), f.at(box, i + 1, "i64"), 8))
-    f.ret(f.call("PyObject_Vectorcall", "ptr", g.ctx("reshape"), box, n + 1, kw))
-    f.label("many")
-    f.call("PyErr_SetString", "void", f.load("ptr", _ptr(f, "PyExc_TypeError")),
-           Val(f, "@too_many", "ptr"))
-    f.ret(Val(f, "null", "ptr"))
+    def sizes(self, total: Val) -> None:
+        """The sizes as numbers, the one that is -1 by the others."""
+        f, g = self.f, self.g
+
+        def size(i: Val, product: Val, unknown: Val) -> list[Val]:
+            x = self.word(self.argv, i, "ptr")
+            f.bail(f.cmp("ne", g.type_of(x), _ptr(f, "PyLong_Type")), "slow")
+            v = f.call("PyLong_AsSsize_t", "i64", x)
+            f.bail(f.cmp("slt", v, -1), "slow")
+            f.bail(f.cmp("eq", v, 0), "slow")
+            f.bail(f.cmp("sgt", v, total), "slow")
+
+            def minus() -> list[Val]:
+                f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
+                f.bail(f.cmp("sge", unknown, 0), "slow")
+                return [product, i]
+            p, u = f.if_(f.cmp("eq", v, -1), minus, lambda: [f.binary("mul", product, v), unknown])
+            f.bail(f.cmp("sgt", p, total), "slow")
+            f.store(v, f.at(self.dims, i, "i64"), 8)
+            return [p, u]
+        product, unknown = f.loop(0, self.n, 1, size, [f.as_val(1, "i64"), f.as_val(-1, "i64")])
+
+        def infer() -> None:
+            f.bail(f.cmp("ne", f.srem(total, product), 0), "slow")
+            f.store(f.sdiv(total, product), f.at(self.dims, unknown, "i64"), 8)
+        f.if_(f.cmp("sge", unknown, 0), infer, lambda: f.bail(f.cmp("ne", product, total), "slow"))
+
+    def row_major(self) -> None:
+        """The view, with the strides of its sizes in C order."""
+        f, g = self.f, self.g
+        unit = g.ld(g.ld(self.array, A["descr"]), DTYPE_SIZE, "i64")
+
+        def stride(k: Val, step: Val) -> list[Val]:
+            i = self.n - 1 - k
+            f.store(step, f.at(self.strides, i, "i64"), 8)
+            return [f.binary("mul", step, self.word(self.dims, i))]
+        f.loop(0, self.n, 1, stride, [unit])
+        f.ret(f.call("part", "ptr", self.tensor, self.array, self.n, self.dims, self.strides,
+                     f.as_val(0, "i64")))
+
+    def ways_out(self) -> None:
+        """What is not known here is the Python function's."""
+        f, n = self.f, self.n
+        f.label("unset")
+        f.call("PyErr_Clear", "void")
+        f.br("slow")
+        f.label("slow")
+        f.bail(f.cmp("sgt", n, 32), "many")
+        f.store(self.tensor, self.box, 8)
+        names, = f.if_(f.cmp("ne", self.kw, 0), lambda: [f.call("PyTuple_Size", "i64", self.kw)],
+                       lambda: [f.as_val(0, "i64")])
+        f.loop(0, n + names, 1, lambda i: f.store(self.word(self.argv, i, "ptr"),
+                                                  f.at(self.box, i + 1, "i64"), 8))
+        f.ret(f.call("PyObject_Vectorcall", "ptr", self.g.ctx("reshape"), self.box, n + 1, self.kw))
+        f.label("many")
+        f.call("PyErr_SetString", "void", f.load("ptr", _ptr(f, "PyExc_TypeError")),
+               Val(f, "@too_many", "ptr"))
+        f.ret(Val(f, "null", "ptr"))

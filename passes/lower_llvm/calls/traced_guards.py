@@ -107,83 +107,120 @@ def _dict(m: Module, tags: bool) -> None:
 def _outside(m: Module, tags: bool) -> None:
     """outside(block): is what the function reaches from outside as it was?"""
     f = m.fn("outside", [("ptr", "block")], "i64", "internal")
-    g = Glue(f)
-    block, = f.args
+    outside = Outside(f, tags)
+    outside.words()
+    outside.held()
+    outside.dicts("always")
+    outside.lists()
+    f.ret(f.as_val(1, "i64"))
+    f.label("changed")                               # the next call must look again
+    n, at = outside.section("soft")
+    f.loop(0, f.imin(n, 1), 1, lambda i: _put(f, at, 1, ~_word(f, at, 1)))
+    f.br("no")
+    f.label("no")
+    f.ret(outside.zero)
 
-    def section(name: str) -> tuple[Val, Val]:
-        return g.ld(block, H[name], "i64"), f.bytes_at(block, g.ld(block, H[name + "_at"], "i64"))
-    zero = f.as_val(0, "i64")
 
-    def differs(i: Val, k: int, at: Val) -> Val:
-        return (f.load("i64", _word(f, at, (i + k) << 1, "ptr"), 8)
-                ^ _word(f, at, ((i + k) << 1) + 1))
+class Outside:
+    """Code that compares what the function reaches from outside, section by section of the
+    block."""
 
-    # addresses of zeros; addresses and what they hold: four at a time
-    def exact(bad: Val) -> Val:
-        n, at = section("zeros")
-        bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([f.load("i64", _word(f, at, i + k, "ptr"), 8) for k in range(4)])], [bad])
-        n, at = section("words")
-        return f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])], [bad])[0]
+    def __init__(self, f: Fn, tags: bool) -> None:
+        self.f, self.g, self.tags = f, Glue(f), tags
+        self.block, = f.args
+        self.zero = f.as_val(0, "i64")
 
-    def dicts(name: str) -> None:                    # rows of `dict`, one after the other
-        n, at = section(name)
+    def section(self, name: str) -> tuple[Val, Val]:
+        """How many entries a section has, and where they lie."""
+        n = self.g.ld(self.block, H[name], "i64")
+        return n, self.f.bytes_at(self.block, self.g.ld(self.block, H[name + "_at"], "i64"))
+
+    def words(self) -> None:
+        """Words that are as they were, or else differ only where the meaning is the same: versions
+        of dicts, gradients that are not there."""
+        f = self.f
+        n, at = self.section("soft")
+        bad = self.differing(n, at, self.exact_words())
+
+        def look() -> None:
+            f.bail(f.cmp("ne", self.exact_words(), 0), "no")
+            f.loop(0, n, 1, lambda i: _put(f, at, (i << 1) + 1, self.at_address(at, i << 1)))
+            f.bail(self.some("bare", lambda x: ~self.g.absent(x)), "changed")
+            self.dicts("dicts")
+        f.if_(f.cmp("ne", bad, 0), look)
+
+    def exact_words(self) -> Val:
+        """Bits of words that must be as they were: addresses of zeros, then addresses and what they
+        hold."""
+        n, at = self.section("zeros")
+        bad, = self.f.loop(
+            0, n, 4, lambda i, bad: [bad | _four(lambda k: self.at_address(at, i + k))],
+            [self.zero])
+        return self.differing(*self.section("words"), bad)
+
+    def differing(self, n: Val, at: Val, bad: Val) -> Val:
+        """`bad`, with the bits in which n words differ from what they were, four at a time."""
+        def differs(i: Val, k: int) -> Val:
+            return self.at_address(at, (i + k) << 1) ^ _word(self.f, at, ((i + k) << 1) + 1)
+        bad, = self.f.loop(
+            0, n, 4, lambda i, bad: [bad | _four(lambda k: differs(i, k))], [bad])
+        return bad
+
+    def at_address(self, at: Val, i: Val) -> Val:
+        """The word that lies where entry i says."""
+        return self.f.load("i64", _word(self.f, at, i, "ptr"), 8)
+
+    def some(self, name: str, test: Callable[[Val], Val]) -> Val:
+        """Does one of the objects that a section's entries lead to pass the test?"""
+        f = self.f
+        n, at = self.section(name)
+        some, = f.loop(
+            0, n, 1, lambda i, some: [some | test(f.load("ptr", _word(f, at, i, "ptr"), 8))],
+            [f.const("i1", 0)])
+        return some
+
+    def held(self) -> None:
+        """Gradients that were there are there."""
+        self.f.bail(self.some("held", self.g.absent), "no")
+
+    def dicts(self, name: str) -> None:
+        """Dicts hold what they held: rows of `dict`, one after the other."""
+        f = self.f
+        n, at = self.section(name)
 
         def one_dict(i: Val, row: Val) -> list[Val]:
             def compare() -> None:
                 f.bail(f.cmp("eq", f.call("dict", "i64", row), 0), "changed")
-            if tags:
-                f.if_(f.cmp("ne",
-                            f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), DICT_VERSION), 8),
-                            _word(f, row, 1)), compare)
+            if self.tags:
+                tag = f.load("i64", f.bytes_at(_word(f, row, 0, "ptr"), DICT_VERSION), 8)
+                f.if_(f.cmp("ne", tag, _word(f, row, 1)), compare)
             else:
                 compare()
             return [f.at(row, (_word(f, row, 3) << 1) + 4, "i64")]
         f.loop(0, n, 1, one_dict, [at])
-    # what may change though it means the same: versions of dicts, gradients that are not there
-    n, at = section("soft")
-    bad, = f.loop(0, n, 4, lambda i, bad: [bad | _either([differs(i, k, at) for k in range(4)])],
-                  [exact(zero)])
 
-    def look() -> None:
-        f.bail(f.cmp("ne", exact(zero), 0), "no")
-        f.loop(0, n, 1,
-               lambda i: _put(f, at, (i << 1) + 1, f.load("i64", _word(f, at, i << 1, "ptr"), 8)))
-        count, bare = section("bare")
-        some, = f.loop(0, count, 1,
-                       lambda i, some: [some
-                                        | ~g.absent(f.load("ptr", _word(f, bare, i, "ptr"), 8))],
-                       [f.const("i1", 0)])
-        f.bail(some, "changed")
-        dicts("dicts")
-    f.if_(f.cmp("ne", bad, 0), look)
-    count, held = section("held")
-    none, = f.loop(0, count, 1,
-                   lambda i, none: [none | g.absent(f.load("ptr", _word(f, held, i, "ptr"), 8))],
-                   [f.const("i1", 0)])
-    f.bail(none, "no")
-    dicts("always")
+    def lists(self) -> None:
+        """Lists hold what they held. A row has the list, how many items, the items."""
+        f = self.f
+        n, at = self.section("lists")
 
-    n, at = section("lists")                        # list, n, items
+        def one_list(i: Val, row: Val) -> list[Val]:
+            x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
+            f.bail(f.cmp("ne", self.g.ld(x, LENGTH, "i64"), size), "no")
+            items = self.g.ld(x, LIST_ITEMS)
 
-    def one_list(i: Val, row: Val) -> list[Val]:
-        x, size = _word(f, row, 0, "ptr"), _word(f, row, 1)
-        f.bail(f.cmp("ne", g.ld(x, LENGTH, "i64"), size), "no")
-        items = g.ld(x, LIST_ITEMS)
+            def item(k: Val, bad: Val) -> list[Val]:
+                want = _word(f, row, k + 2)
+                return [bad | f.cmp("ne", _word(f, items, k), want) & f.cmp("ne", want, ANY)]
+            bad, = f.loop(0, size, 1, item, [f.const("i1", 0)])
+            f.bail(bad, "no")
+            return [f.at(row, size + 2, "i64")]
+        f.loop(0, n, 1, one_list, [at])
 
-        def item(k: Val, bad: Val) -> list[Val]:
-            want = _word(f, row, k + 2)
-            return [bad | f.cmp("ne", _word(f, items, k), want) & f.cmp("ne", want, ANY)]
-        bad, = f.loop(0, size, 1, item, [f.const("i1", 0)])
-        f.bail(bad, "no")
-        return [f.at(row, size + 2, "i64")]
-    f.loop(0, n, 1, one_list, [at])
-    f.ret(f.as_val(1, "i64"))
-    f.label("changed")                               # the next call must look again
-    n, at = section("soft")
-    f.loop(0, f.imin(n, 1), 1, lambda i: _put(f, at, 1, ~_word(f, at, 1)))
-    f.br("no")
-    f.label("no")
-    f.ret(zero)
+
+def _four(word: Callable[[int], Val]) -> Val:
+    """All bits of words 0 to 3."""
+    return _either([word(k) for k in range(4)])
 
 
 def _either(xs: Sequence[Val]) -> Val:

@@ -179,6 +179,28 @@ class _Code:
             return scalar.widen(f, x, self.dtypes[k])
         return load
 
+    def stores(self, pointers: Sequence[Val], strides: Strides, access: str) -> Callable[..., None]:
+        """How to store to each operand at an element: a function of the operand, the element, the
+        value, the mask, and whether it goes past the cache."""
+        f, lanes = self.f, self.lanes
+
+        def store(k: int, i: Val, x: Val, mask: Val | None, stream: bool) -> None:
+            # (elsewhere masks are slow)
+            if access[k].isdigit() and mask is None and targets.current().name == "avx512":
+                store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
+            elif apart(access[k]) and mask is None:
+                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
+                    f.store(f.extract(x, lane), p)
+            elif apart(access[k]):
+                f.scatter(x, self.addresses(pointers, strides, k, i), mask)
+            else:
+                at = f.at(pointers[k], i, self.memory[k])
+                if mask is not None:
+                    f.put(mask, (x, at))
+                else:
+                    f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
+        return store
+
     def addresses(self, pointers: Sequence[Val], strides: Strides, k: int,
                   i: Val) -> Val:
         f, lanes = self.f, self.lanes
@@ -213,23 +235,8 @@ class _Code:
         f, lanes = self.f, self.lanes
         used = self.used(roots)
         load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
+        store = self.stores(pointers, strides, access)
         dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
-
-        def store(k: int, i: Val, x: Val, mask: Val | None, stream: bool) -> None:
-            # (elsewhere masks are slow)
-            if access[k].isdigit() and mask is None and targets.current().name == "avx512":
-                store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
-            elif apart(access[k]) and mask is None:
-                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
-                    f.store(f.extract(x, lane), p)
-            elif apart(access[k]):
-                f.scatter(x, self.addresses(pointers, strides, k, i), mask)
-            else:
-                at = f.at(pointers[k], i, self.memory[k])
-                if mask is not None:
-                    f.put(mask, (x, at))
-                else:
-                    f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
 
         def step(i: Val, mask: Val | None = None, stream: bool = False,
                  worst: Sequence[Val] = ()) -> list[Val]:
@@ -242,24 +249,9 @@ class _Code:
                 store(self.inputs + k, i, x, mask, stream)
             return list(found.values())
 
-        def several(i: Val, stream: bool, *worst: Val) -> list[Val]:
-            found: Sequence[Val] = worst
-            for u in range(self.unroll):
-                found = step(i + u * lanes, None, stream, found)
-            return list(found)
-
         def sweep(start: Val, stream: bool = False) -> list[Val]:
-            """From `start` to n: unrolled, vector by vector, and the rest of a vector."""
-            found = worst
-            if self.unroll > 1:
-                wide = self.unroll * lanes
-                stop = n - f.binary("and", n - start, wide - 1)
-                found = f.loop(start, stop, wide, lambda i, *worst: several(i, stream, *worst),
-                               found)
-                start = stop
-            return self.vectors(
-                start, n, lambda i, mask, *worst: step(i, mask, stream and mask is None, worst),
-                found)
+            return self.sweep(start, n, worst, lambda i, mask, worst: step(
+                i, mask, stream and mask is None, worst))
 
         def streamed() -> None:
             """Past the cache: whole aligned vectors, after a part of one."""
@@ -279,6 +271,25 @@ class _Code:
         for p in pointers[:self.inputs]:
             fits = fits & f.cmp("ne", p, pointers[-1])
         return f.if_(fits, streamed, lambda: sweep(f.const("i64", 0)) and None)
+
+    def sweep(self, start: Val, n: Val, worst: Sequence[Val],
+              step: Callable[[Val, Val | None, Sequence[Val]], list[Val]]) -> list[Val]:
+        """step(element, mask, state) from `start` to n, `worst` being the state at first: unrolled,
+        vector by vector, and the rest of a vector."""
+        f, lanes = self.f, self.lanes
+
+        def several(i: Val, *worst: Val) -> list[Val]:
+            found = list(worst)
+            for u in range(self.unroll):
+                found = step(i + u * lanes, None, found)
+            return found
+        found = worst
+        if self.unroll > 1:
+            wide = self.unroll * lanes
+            stop = n - f.binary("and", n - start, wide - 1)
+            found = f.loop(start, stop, wide, several, found)
+            start = stop
+        return self.vectors(start, n, lambda i, mask, *worst: step(i, mask, worst), found)
 
     def unread(self, k: int) -> Val:
         """Something for an argument whose elements nobody reads."""

@@ -51,9 +51,9 @@ def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
     """The kernel for elements of so many bytes; `flat`: I is 1; `wrap`: negative indices count from
     the end; `one_index`: the index is a vector, the same for every o (and I is 1)."""
     target = targets.current()
+    elem = WHERE[itemsize]
     # where gathers are quick
-    elem, lanes = (WHERE[itemsize],
-                   target.lanes(8) if target.name == "avx512" and itemsize >= 4 else 0)
+    lanes = target.lanes(8) if target.name == "avx512" and itemsize >= 4 else 0
     f, (x, index, out, bad), (_, n, along, inner), ((o0, o1), (j0, j1)) = _prologue(module, symbol)
 
     def one(row: Val, at: Val, column: Any, worst: Val, which: Val | None = None) -> Val:
@@ -79,10 +79,8 @@ def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
             out_worst = []
             for u, w in enumerate(worst):
                 at = start + j + u * lanes
-                place, k = _place(f,
-                                  f.load(vec("i64", lanes),
-                                         f.at(index, j + u * lanes if one_index else at, "i64")), n,
-                                         wrap)
+                which = f.at(index, j + u * lanes if one_index else at, "i64")
+                place, k = _place(f, f.load(vec("i64", lanes), which), n, wrap)
                 places = f.v(vec("ptr", lanes),
                              f"getelementptr {elem}, ptr {row.ref}, {place.ty} {place.ref}")
                 f.store(f.gather(vec(elem, lanes), places), f.at(out, at, elem))

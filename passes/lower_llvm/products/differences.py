@@ -62,60 +62,79 @@ def distances(m: Module, symbol: str, elem: str, triangle: bool) -> None:
     """Arguments: rows x (m, k) of each matrix, rows y (n, k), a place for each pair, scratch
     memory; m, n, k, how many rows a unit has, bytes of scratch memory of a thread. `triangle`: only
     the pairs of a row of x with later ones of y, one row's behind the other's."""
-    k_ = Kernel(m, symbol, elem, 4, 5)
-    copy = f"{symbol}.copy"
-    pack.copy_transposed(m, copy, SHORT[elem], SHORT[elem], k_.lanes)
-    f, s, lanes = k_.f, k_.s, k_.lanes
-    (xs, ys, out, scratch), (rows, columns, k, each, room) = k_.pointers, k_.numbers
-    panel = f.bytes_at(scratch, k_.worker * room)
-    blocks = f.sdiv(rows + each - 1, each)
-    high = tile_rows()
+    kernel = _Distances(m, symbol, elem, triangle)
+    kernel.f.loop(kernel.begin, kernel.end, 1, kernel.unit)
 
-    def row_of(z: Val, i: Val) -> Val:
-        """Where the place is of a row and column 0."""
-        if triangle:
-            before = f.sdiv(i * (columns * 2 - i - 1), 2)
-            return f.at(out, z * f.sdiv(columns * (columns - 1), 2) + before - i - 1, elem)
-        return f.at(out, (z * rows + i) * columns, elem)
 
-    def tile(z: Val, i: Val, j: Val) -> None:
-        numbers = k_.rows_from(i, rows, high)
-        x = [f.at(xs, (z * rows + r) * k, elem) for r in numbers]
+class _Distances(Kernel):
+    """The kernel of `distances`."""
+
+    def __init__(self, m: Module, symbol: str, elem: str, triangle: bool) -> None:
+        super().__init__(m, symbol, elem, 4, 5)
+        self.triangle, self.copy, self.high = triangle, f"{symbol}.copy", tile_rows()
+        pack.copy_transposed(m, self.copy, SHORT[elem], SHORT[elem], self.lanes)
+        self.xs, self.ys, self.out, scratch = self.pointers
+        self.rows, self.columns, self.k, self.each, room = self.numbers
+        self.panel = self.f.bytes_at(scratch, self.worker * room)
+        self.blocks = self.f.sdiv(self.rows + self.each - 1, self.each)
+
+    def unit(self, u: Val) -> None:
+        """All pairs of a unit's rows, panel by panel of the other matrix."""
+        f, s = self.f, self.s
+        z = f.sdiv(u, self.blocks)
+        i0 = f.srem(u, self.blocks) * self.each
+        i1 = f.imin(i0 + self.each, self.rows)
+
+        def columns_from(j: Val) -> None:
+            some = f.imin(self.columns - j, self.width)
+            start = f.at(self.ys, (z * self.columns + j) * self.k, self.elem)
+            f.call(self.copy, "void", start, self.k * s, f.as_val(s, "i64"), some, self.k,
+                   self.panel, f.as_val(self.width * s, "i64"))
+            end = f.imin(i1, j + some) if self.triangle else i1
+            f.loop(i0, end, self.high, lambda i: self.tile(z, i, j))
+        first = f.sdiv(i0, self.width) * self.width if self.triangle else 0
+        f.loop(first, self.columns, self.width, columns_from)
+
+    def tile(self, z: Val, i: Val, j: Val) -> None:
+        """The pairs of a tile's rows from i on with its columns from j on."""
+        f = self.f
+        numbers = self.rows_from(i, self.rows, self.high)
+        x = [f.at(self.xs, (z * self.rows + r) * self.k, self.elem) for r in numbers]
 
         def step(q: Val, acc: Sequence[Val]) -> list[Val]:
-            y = [f.load(k_.ty, f.at(panel, q * k_.width + v * lanes, elem)) for v in range(VECTORS)]
+            y = [f.load(self.ty, f.at(self.panel, q * self.width + v * self.lanes, self.elem))
+                 for v in range(VECTORS)]
             made = []
             for r, p in enumerate(x):
-                one = k_.splat(f.at(p, q, elem))
+                one = self.splat(f.at(p, q, self.elem))
                 for v in range(VECTORS):
                     d = one - y[v]
                     made.append(f.fma(d, d, acc[r * VECTORS + v]))
             return made
-        found = [f.sqrt(t) for t in k_.sums(k, high * VECTORS, step)]
+        found = [f.sqrt(t) for t in self.sums(self.k, self.high * VECTORS, step)]
         for r, number in enumerate(numbers):
-            def put(r: int = r, number: Val = number) -> None:
-                to = f.at(row_of(z, number), j, elem)
-                for v in range(VECTORS):
-                    mask = f.lanes_below(columns - j - v * lanes, lanes)
-                    if triangle:
-                        mask = mask & ~f.lanes_below(number + 1 - j - v * lanes, lanes)
-                    f.put(mask, (found[r * VECTORS + v], f.at(to, v * lanes, elem)))
-            f.if_(f.cmp("slt", i + r, rows), put)
+            row = found[r * VECTORS:(r + 1) * VECTORS]
+            f.if_(f.cmp("slt", i + r, self.rows),
+                  lambda row=row, number=number: self.put(row, z, number, j))
 
-    def unit(u: Val) -> None:
-        z = f.sdiv(u, blocks)
-        i0 = f.srem(u, blocks) * each
-        i1 = f.imin(i0 + each, rows)
+    def put(self, row: Sequence[Val], z: Val, number: Val, j: Val) -> None:
+        """The distances of one row, from column j on, where they are wanted."""
+        f, lanes = self.f, self.lanes
+        to = f.at(self.row_of(z, number), j, self.elem)
+        for v in range(VECTORS):
+            mask = f.lanes_below(self.columns - j - v * lanes, lanes)
+            if self.triangle:
+                mask = mask & ~f.lanes_below(number + 1 - j - v * lanes, lanes)
+            f.put(mask, (row[v], f.at(to, v * lanes, self.elem)))
 
-        def columns_from(j: Val) -> None:
-            some = f.imin(columns - j, k_.width)
-            start = f.at(ys, (z * columns + j) * k, elem)
-            f.call(copy, "void", start, k * s, f.as_val(s, "i64"), some, k, panel,
-                   f.as_val(k_.width * s, "i64"))
-            f.loop(i0, f.imin(i1, j + some) if triangle else i1, high, lambda i: tile(z, i, j))
-        first = f.sdiv(i0, k_.width) * k_.width if triangle else 0
-        f.loop(first, columns, k_.width, columns_from)
-    f.loop(k_.begin, k_.end, 1, unit)
+    def row_of(self, z: Val, i: Val) -> Val:
+        """Where the place is of a row and column 0."""
+        f, columns = self.f, self.columns
+        if self.triangle:
+            before = f.sdiv(i * (columns * 2 - i - 1), 2)
+            return f.at(self.out, z * f.sdiv(columns * (columns - 1), 2) + before - i - 1,
+                        self.elem)
+        return f.at(self.out, (z * self.rows + i) * columns, self.elem)
 
 
 def weighted(m: Module, symbol: str, elem: str) -> None:

@@ -199,65 +199,70 @@ class _FewCols(_Rows):
     def strip(self, a: Val, b: Val, c: Val, j: Val, groups: Val) -> None:
         """`groups` vectors of columns from j on; the last one of all starts so early that it is
         whole."""
-        f, d, lanes = self.f, self.d, self.lanes
+        f, lanes, n = self.f, self.lanes, self.d["n"]
 
         def each(body: Callable[..., Any]) -> None:
             """body(first column, where its chains are) for each group"""
-            f.loop(0, groups, 1, lambda g: body(f.imin(j + g * lanes, d["n"] - lanes), g * lanes))
-
-        def transposed(col: Val, k: Val, load: Callable[..., Any],
-                       fetch: bool = False) -> list[Val]:
-            rows, p = [], f.bytes_at(b, col * d["b_n"] + k * self.s)
-            for _ in range(lanes):
-                rows.append(widen(f, load(vec(self.e, lanes), p), self.dtype, self.wide))
-                if fetch:
-                    f.prefetch(f.bytes_at(p, self.ahead))
-                p = f.bytes_at(p, d["b_n"])
-            return pack.transpose(f, rows)
+            f.loop(0, groups, 1, lambda g: body(f.imin(j + g * lanes, n - lanes), g * lanes))
 
         def block(k0: Val, k1: Val, first: Val) -> None:
             whole = k0 if f.mod.brief else k0 + ((k1 - k0) & -lanes)
             each(lambda col, at: self.clear(at))
-
-            def square(k: Val) -> None:
-                def step(col: Val, at: Val) -> None:
-                    ys = transposed(col, k, f.load, fetch=True)
-                    for p, x in zip(self.chains, self.a_at(a, k), strict=True):
-                        acc: Val | None = None
-                        p = f.at(p, at, self.ty)
-                        for y in ys:
-                            acc = self.multiply_add(self.splat(x), y,
-                                                    f.load(self.t, p) if acc is None else acc)
-                            x = f.bytes_at(x, d["a_k"])
-                        assert acc is not None
-                        f.store(acc, p)
-                each(step)
             if not f.mod.brief:
-                f.loop(k0, whole, lanes, square)
+                f.loop(k0, whole, lanes,
+                       lambda k: each(lambda col, at: self.square_steps(a, b, k, col, at)))
 
             def rest(k: Val) -> None:
                 mask = f.lanes_below(k1 - k, lanes)
-
-                def step(col: Val, at: Val) -> None:
-                    for i, y in enumerate(transposed(col, k, lambda ty, p: f.mload(ty, p, mask))):
-                        f.store(y, f.at(self.square, i * lanes, self.ty))
-
-                    def one(i: Val, *acc: Val) -> list[Val]:
-                        y = f.load(self.t, f.at(self.square, i * lanes, self.ty))
-                        return [
-                            self.multiply_add(self.splat(x), y, z)
-                            for x, z in zip(self.a_at(a, k + i), acc, strict=True)]
-
-                    places, steps = ([f.at(p, at, self.ty)
-                                      for p in self.chains], f.imin(k1 - k, lanes))
-                    for z, p in zip(f.loop(0, steps, 1, one, [f.load(self.t, p) for p in places]),
-                                    places, strict=True):
-                        f.store(z, p)
-                each(step)
+                each(lambda col, at: self.last_steps(a, b, (k, k1, mask), col, at))
             f.loop(whole, k1, lanes, rest)
             each(lambda col, at: self.add_up(at, first))
         self.k_blocks(block)
         each(lambda col, at: self.put(c, col, at, f.const(vec("i1", lanes), True)))
+
+    def transposed(self, b: Val, col: Val, k: Val, load: Callable[..., Any],
+                   fetch: bool = False) -> list[Val]:
+        """A square of B from column `col` and row k on: a vector of columns for each row."""
+        f, d = self.f, self.d
+        rows, p = [], f.bytes_at(b, col * d["b_n"] + k * self.s)
+        for _ in range(self.lanes):
+            rows.append(widen(f, load(vec(self.e, self.lanes), p), self.dtype, self.wide))
+            if fetch:
+                f.prefetch(f.bytes_at(p, self.ahead))
+            p = f.bytes_at(p, d["b_n"])
+        return pack.transpose(f, rows)
+
+    def square_steps(self, a: Val, b: Val, k: Val, col: Val, at: Val) -> None:
+        """The chains of a vector of columns go on by the steps of a square, from k on."""
+        f = self.f
+        ys = self.transposed(b, col, k, f.load, fetch=True)
+        for p, x in zip(self.chains, self.a_at(a, k), strict=True):
+            acc: Val | None = None
+            p = f.at(p, at, self.ty)
+            for y in ys:
+                acc = self.multiply_add(self.splat(x), y, f.load(self.t, p) if acc is None else acc)
+                x = f.bytes_at(x, self.d["a_k"])
+            assert acc is not None
+            f.store(acc, p)
+
+    def last_steps(self, a: Val, b: Val, steps: tuple[Val, Val, Val], col: Val, at: Val) -> None:
+        """The chains of a vector of columns go on by fewer steps than a square has: `steps` are the
+        first, the end, and the mask of what is there."""
+        f, (k, end, mask), lanes = self.f, steps, self.lanes
+        rows = self.transposed(b, col, k, lambda ty, p: f.mload(ty, p, mask))
+        for i, y in enumerate(rows):
+            f.store(y, f.at(self.square, i * lanes, self.ty))
+
+        def one(i: Val, *acc: Val) -> list[Val]:
+            y = f.load(self.t, f.at(self.square, i * lanes, self.ty))
+            return [
+                self.multiply_add(self.splat(x), y, z)
+                for x, z in zip(self.a_at(a, k + i), acc, strict=True)]
+        places = [f.at(p, at, self.ty) for p in self.chains]
+        count = f.imin(end - k, lanes)
+        for z, p in zip(f.loop(0, count, 1, one, [f.load(self.t, p) for p in places]), places,
+                        strict=True):
+            f.store(z, p)
 
 
 def few_rows(mod: Module, symbol: str, dtype: str, m: int, dst: str | None = None,

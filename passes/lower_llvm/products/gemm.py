@@ -287,11 +287,15 @@ def _tile(mod: Module, dtype: str, rows: int, vectors: int) -> None:
     places = [
         f.bytes_at(f.bytes_at(c, c_m * i), j * step_bytes) for i in range(rows)
         for j in range(vectors)]
+    _store_or_add(f, acc, places, add)
 
-    def put(value: Callable[..., Any]) -> None:
-        for x, p in zip(acc, places, strict=True):
+
+def _store_or_add(f: Fn, sums: Sequence[Val], places: Sequence[Val], add: Val) -> None:
+    """The sums of a tile to their places in C, or to what is there."""
+    def put(value: Callable[[Val, Val], Val]) -> None:
+        for x, p in zip(sums, places, strict=True):
             f.store(value(x, p), p)
-    f.if_(add, lambda: put(lambda x, p: f.load(t, p) + x), lambda: put(lambda x, p: x))
+    f.if_(add, lambda: put(lambda x, p: f.load(x.ty, p) + x), lambda: put(lambda x, p: x))
 
 
 class _Gemm:

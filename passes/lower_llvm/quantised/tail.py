@@ -37,64 +37,75 @@ def tail(m: Module, name: str, bytes_out: bool, residual: bool) -> Val:
     """The address of a function that stores rows of 32 sums at y, of which so many columns are
     wanted; `row` elements lie between rows of y and of the residual, which is bytes."""
     f = m.fn(f"{name}_tail", SIGNATURE, linkage="internal", attrs="noinline")
-    c, rows, columns, scale, bias, added, y, row, low, high, zero, added_scale = f.args
-    elem = "i8" if bytes_out else "float"
-    scales, biases = (
-        [f.load("<16 x float>", f.at(p, j * PANEL)) for j in range(2)] for p in (scale, bias)
-    )
-    low, high, added_scale, to_zero = (
-        f.splat(x, PANEL) for x in (low, high, added_scale, zero - MAGIC_BITS)
-    )
+    rows = _Rows(f, bytes_out, residual)
+    f.if_(f.cmp("sge", rows.columns, WIDE), rows.whole, rows.partial)
+    return Val(f, f"@{name}_tail", "ptr")
 
-    def values(i: Val, more: list[Val]) -> Val:
-        found = []
+
+class _Rows:
+    """Code for the rows of one call, which are stored one by one."""
+
+    def __init__(self, f: Fn, bytes_out: bool, residual: bool) -> None:
+        self.f, self.bytes_out, self.residual = f, bytes_out, residual
+        self.elem = "i8" if bytes_out else "float"
+        self.c, self.count, self.columns, scale, bias, *rest = f.args
+        self.added, self.y, self.row, low, high, zero, added_scale = rest
+        self.scales, self.biases = (
+            [f.load("<16 x float>", f.at(p, j * PANEL)) for j in range(2)] for p in (scale, bias))
+        self.low, self.high, self.added_scale, self.to_zero = (
+            f.splat(x, PANEL) for x in (low, high, added_scale, zero - MAGIC_BITS))
+
+    def values(self, i: Val, more: list[Val]) -> Val:
+        """What becomes of the sums of row i, to which the bytes `more` are added."""
+        f, found = self.f, []
         for j in range(2):
-            total = f.load("<16 x i32>", f.at(f.at(c, i * WIDE, "i32"), j * PANEL, "i32"))
-            v = f.conv("sitofp", total, "float") * scales[j] + biases[j]
+            total = f.load("<16 x i32>", f.at(f.at(self.c, i * WIDE, "i32"), j * PANEL, "i32"))
+            v = f.conv("sitofp", total, "float") * self.scales[j] + self.biases[j]
             if more:
-                v = v + f.conv("sitofp", f.conv("zext", more[j], "i32"), "float") * added_scale
-            v = f.sel(f.cmp("olt", v, low), low, v)
-            v = f.sel(f.cmp("ogt", v, high), high, v)
-            if bytes_out:
-                v = f.bitcast(v + MAGIC, "<16 x i32>") + to_zero
+                v = v + f.conv("sitofp", f.conv("zext", more[j], "i32"), "float") * self.added_scale
+            v = f.sel(f.cmp("olt", v, self.low), self.low, v)
+            v = f.sel(f.cmp("ogt", v, self.high), self.high, v)
+            if self.bytes_out:
+                v = f.bitcast(v + MAGIC, "<16 x i32>") + self.to_zero
             found.append(v)
         both = f.shuffle(found[0], found[1], range(WIDE))
-        return f.conv("trunc", both, "i8") if bytes_out else both
+        return f.conv("trunc", both, "i8") if self.bytes_out else both
 
-    def whole(i: Val) -> None:
-        more = (
-            [f.load("<16 x i8>", f.bytes_at(added, i * row + j * PANEL)) for j in range(2)]
-            if residual
-            else []
-        )
-        f.store(values(i, more), f.at(y, i * row, elem))
-
-    def some() -> None:
-        here = f.alloca("i8", WIDE)
-        there = f.alloca(elem, WIDE)
+    def whole(self) -> None:
+        """Rows of which all columns are wanted."""
+        f = self.f
 
         def one(i: Val) -> None:
-            if residual and wide_masks():
-                mask = first_lanes(f, columns, WIDE)
-                f.store(f.mload(f"<{WIDE} x i8>", f.bytes_at(added, i * row), mask), here)
-            elif residual:
-                copy(f, here, f.bytes_at(added, i * row), columns, "i8")
-            more = (
-                [f.load("<16 x i8>", f.bytes_at(here, j * PANEL)) for j in range(2)]
-                if residual
-                else []
-            )
-            v = values(i, more)
-            if m.brief or wide_masks():
-                f.mstore(v, f.at(y, i * row, elem), first_lanes(f, columns, WIDE))
+            more = []
+            if self.residual:
+                more = [f.load("<16 x i8>", f.bytes_at(self.added, i * self.row + j * PANEL))
+                        for j in range(2)]
+            f.store(self.values(i, more), f.at(self.y, i * self.row, self.elem))
+        f.loop(0, self.count, 1, one)
+
+    def partial(self) -> None:
+        """Rows of which some columns are wanted."""
+        f, columns = self.f, self.columns
+        here = f.alloca("i8", WIDE)
+        there = f.alloca(self.elem, WIDE)
+
+        def one(i: Val) -> None:
+            more = []
+            if self.residual:
+                if wide_masks():
+                    mask = first_lanes(f, columns, WIDE)
+                    added = f.bytes_at(self.added, i * self.row)
+                    f.store(f.mload(f"<{WIDE} x i8>", added, mask), here)
+                else:
+                    copy(f, here, f.bytes_at(self.added, i * self.row), columns, "i8")
+                more = [f.load("<16 x i8>", f.bytes_at(here, j * PANEL)) for j in range(2)]
+            v = self.values(i, more)
+            if f.mod.brief or wide_masks():
+                f.mstore(v, f.at(self.y, i * self.row, self.elem), first_lanes(f, columns, WIDE))
             else:
                 f.store(v, there)
-                copy(f, f.at(y, i * row, elem), there, columns, elem)
-
-        f.loop(0, rows, 1, one)
-
-    f.if_(f.cmp("sge", columns, WIDE), lambda: f.loop(0, rows, 1, whole) and None, lambda: some())
-    return Val(f, f"@{name}_tail", "ptr")
+                copy(f, f.at(self.y, i * self.row, self.elem), there, columns, self.elem)
+        f.loop(0, self.count, 1, one)
 
 
 def wide_masks() -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whet.ir.rows import BLOCK, SUMS
 from whet.passes.lower_llvm import targets, vmath
@@ -99,36 +99,44 @@ class LogSumExp:
         return [(out, convert(f, state[0] + self.functions["log"](f, state[1]), self.acc, out))]
 
 
+Operator: TypeAlias = Best | LogSumExp | Plain
+
+
 def operator(kind: str, dtype: str, acc: str,
-             functions: Mapping[str, Callable[..., Val]] = vmath.FUNCTIONS
-             ) -> Best | LogSumExp | Plain:
+             functions: Mapping[str, Callable[..., Val]] = vmath.FUNCTIONS) -> Operator:
     """How elements are joined. `functions` has exp and log of the target's."""
     if kind in SUMS:
         return Plain(kind, dtype, acc)
     return LogSumExp(dtype, acc, functions) if kind == "logsumexp" else Best(kind, dtype)
 
 
-def emit_rows(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: str) -> None:
-    """Along contiguous rows. Slots: x (rows, n), the results likewise, n; a unit of work is a
-    row."""
-    f = mod.kernel(symbol)
-    args, begin, end, _ = f.args
-    count = RESULTS[kind]
+def _slots(f: Fn, kind: str, sizes: int) -> tuple[Val, list[Val], list[Val]]:
+    """What a kernel is given: where x lies, where the results lie, and so many sizes."""
+    args, count = f.args[0], RESULTS[kind]
     x, *outs = (f.load("ptr", f.at(args, i, "i64")) for i in range(1 + count))
-    n = f.load("i64", f.at(args, 1 + count, "i64"))
-    op = operator(kind, dtype, acc)
-    one = op.identity(f, GROUP)
+    return x, outs, [f.load("i64", f.at(args, 1 + count + j, "i64")) for j in range(sizes)]
 
-    def grown(state: Sequence[Val], d: int) -> list[Val]:
-        """Lanes from d on joined with the one d before them."""
+
+def _lanes_joined(f: Fn, op: Operator, state: Sequence[Val]) -> Sequence[Val]:
+    """The lanes of a group, each joined with those before it."""
+    for d in (1, 2, 4, 8):
         before = [f.shuffle(s, None, [(l - d) % GROUP for l in range(GROUP)]) for s in state]
         late = Val(f,
                    "<" + ", ".join(f"i1 {int(l >= d)}" for l in range(GROUP)) + ">",
                    vec("i1", GROUP))
-        return [f.sel(late, j, s) for j, s in zip(op.join(f, before, state), state, strict=True)]
+        joined = op.join(f, before, state)
+        state = [f.sel(late, j, s) for j, s in zip(joined, state, strict=True)]
+    return state
 
-    def last(state: Sequence[Val]) -> list[Val]:
-        return [f.shuffle(s, None, [GROUP - 1] * GROUP) for s in state]
+
+def emit_rows(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: str) -> None:
+    """Along contiguous rows. Slots: x (rows, n), the results likewise, n; a unit of work is a
+    row."""
+    f = mod.kernel(symbol)
+    _, begin, end, _ = f.args
+    x, outs, (n,) = _slots(f, kind, 1)
+    op = operator(kind, dtype, acc)
+    one = op.identity(f, GROUP)
 
     def row(r: Val) -> None:
         src = f.bytes_at(x, r * n * SIZE[dtype])
@@ -145,10 +153,11 @@ def emit_rows(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: st
                 if mask is not None:
                     state = [f.sel(mask, s, e) for s, e in zip(state, one, strict=True)]
 
-                def whole(state: Sequence[Val] = state) -> list[Val]:
-                    for d in (1, 2, 4, 8):
-                        state = grown(state, d)
-                    return [*op.join(f, carry, state), *op.join(f, carry, last(state))]
+                def whole() -> list[Val]:
+                    joined = _lanes_joined(f, op, state)
+                    local = op.join(f, carry, joined)
+                    last = [f.shuffle(s, None, [GROUP - 1] * GROUP) for s in joined]
+                    return [*local, *op.join(f, carry, last)]
                 if isinstance(op, Best):              # most groups hold nothing new
                     both = f.if_(f.any(op.later(f, carry, state)), whole, lambda: [*carry, *carry])
                 else:
@@ -166,35 +175,48 @@ def emit_rows(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: st
     f.loop(begin, end, 1, row)
 
 
+class _States:
+    """Memory for a state of each vector of a panel."""
+
+    def __init__(self, f: Fn, like: Sequence[Val], vectors: int) -> None:
+        self.f, self.types = f, [s.ty for s in like]
+        self.memory = [f.alloca(ty, vectors) for ty in self.types]
+
+    def get(self, v: Val) -> list[Val]:
+        f = self.f
+        return [f.load(ty, f.at(p, v, ty)) for p, ty in zip(self.memory, self.types, strict=True)]
+
+    def put(self, v: Val, state: Sequence[Val]) -> None:
+        for p, s in zip(self.memory, state, strict=True):
+            self.f.store(s, self.f.at(p, v, s.ty))
+
+
+def _states_joined(f: Fn, op: Operator, states: Sequence[list[Val]]) -> Sequence[list[Val]]:
+    """The elements of a group, each joined with those before it."""
+    for d in (1, 2, 4, 8):
+        states = [s if k < d else op.join(f, states[k - d], s) for k, s in enumerate(states)]
+    return states
+
+
 def emit_columns(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out: str,
                  vectors: int = 4) -> None:
     """Across memory. Slots: x (a, n, columns), the results likewise, n, columns; a unit of work
     is a panel of columns of one a."""
     f = mod.kernel(symbol)
-    args, begin, end, _ = f.args
-    count = RESULTS[kind]
-    x, *outs = (f.load("ptr", f.at(args, i, "i64")) for i in range(1 + count))
-    n, columns = (f.load("i64", f.at(args, 1 + count + j, "i64")) for j in range(2))
+    _, begin, end, _ = f.args
+    x, outs, (n, columns) = _slots(f, kind, 2)
     op = operator(kind, dtype, acc)
     W = panel_lanes()
     width = W * vectors
     one = op.identity(f, W)
-    carries = [f.alloca(s.ty, vectors) for s in one]
-    bases = [f.alloca(s.ty, vectors) for s in one]
+    carries, bases = _States(f, one, vectors), _States(f, one, vectors)
     panels = f.sdiv(columns + (width - 1), width)
-
-    def get(memory: Sequence[Val], v: Val) -> list[Val]:
-        return [f.load(s.ty, f.at(p, v, s.ty)) for p, s in zip(memory, one, strict=True)]
-
-    def put(memory: Sequence[Val], v: Val, state: Sequence[Val]) -> None:
-        for p, s in zip(memory, state, strict=True):
-            f.store(s, f.at(p, v, s.ty))
 
     def panel(u: Val) -> None:
         a = f.udiv(u, panels)
         c = (u - a * panels) * width
         used = f.sdiv(f.imin(columns - c, width) + (W - 1), W)
-        f.loop(0, used, 1, lambda v: put(bases, v, one))
+        f.loop(0, used, 1, lambda v: bases.put(v, one))
 
         def group(i: Val) -> None:
             """Elements i to i + 15 of all the panel's columns. Beyond the end the last one is read
@@ -211,22 +233,19 @@ def emit_columns(mod: Module, symbol: str, kind: str, dtype: str, acc: str, out:
                 def element(k: int) -> list[Val]:
                     x_k = load(f, dtype, f.bytes_at(x, place(k, dtype)), W, mask)
                     return op.element(f, x_k, f.splat(f.conv("trunc", i + k, "i32"), W))
-                carry, base = get(carries, v), get(bases, v)
-                states = [element(k) for k in range(GROUP)]
-                for d in (1, 2, 4, 8):
-                    states = [
-                        s if k < d else op.join(f, states[k - d], s) for k, s in enumerate(states)]
+                carry, base = carries.get(v), bases.get(v)
+                states = _states_joined(f, op, [element(k) for k in range(GROUP)])
                 for k in reversed(range(GROUP)):
                     state = op.join(f, base, op.join(f, carry, states[k]))
                     for (t, y), p in zip(op.results(f, state, out), outs, strict=True):
                         store(f, t, y, f.bytes_at(p, place(k, t)), mask)
-                put(carries, v, op.join(f, carry, states[-1]))
+                carries.put(v, op.join(f, carry, states[-1]))
             f.loop(0, used, 1, vector)
 
         def block(b: Val) -> None:
-            f.loop(0, used, 1, lambda v: put(carries, v, one))
+            f.loop(0, used, 1, lambda v: carries.put(v, one))
             f.loop(b, f.imin(b + BLOCK, n), GROUP, group)
-            f.loop(0, used, 1, lambda v: put(bases, v, op.join(f, get(bases, v), get(carries, v))))
+            f.loop(0, used, 1, lambda v: bases.put(v, op.join(f, bases.get(v), carries.get(v))))
         f.loop(0, n, BLOCK, block)
     f.loop(begin, end, 1, panel)
 

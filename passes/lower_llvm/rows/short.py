@@ -289,11 +289,8 @@ class ShortKernel(Kernel):
             return
         roots, self.uniform, self.dtypes = self.plan.roots(stages)
         kinds = [v[1] for v in program.values]
-        W = self.W = lanes_for(types_in(roots, self.dtypes))
-        count = -(-self.vectors * self.least // W)
-        self.masks: list[Val | None] = [None] * count
-        if not self.whole:
-            self.masks[-1] = f.lanes_below(self.n - (count - 1) * W, W)
+        self.cut(roots)
+        W = self.W
         reds = {k: reduction(s.kind, program.values[program.results[k]][0])
                 for k in stages if isinstance(s := program.stages[k], Reduce)}
         used = sc.uses(*roots)
@@ -331,13 +328,27 @@ class ShortKernel(Kernel):
                         store(f, dtype, found[q], f.bytes_at(p, c * W * SIZE[dtype]), mask)
         self.each_row(places, row)
         for k, red in reds.items():
-            states = fold(f, red, functools.partial(self.state, k), self.together, W)
-            value = self.joined(("result", k), [red.end(f, s) for s in states],
-                                program.values[program.results[k] + red.parts - 1][0])
-            if isinstance(red, Position):
-                self.define_position(k, value, roots[stages.index(k)], rooms)
-            else:
-                self.known[program.results[k]] = value
+            self.define(k, red, roots[stages.index(k)], rooms)
+
+    def cut(self, roots: Sequence[Expr]) -> None:
+        """How the rows of a walk are cut into vectors: their lanes, and the mask of each vector."""
+        W = self.W = lanes_for(types_in(roots, self.dtypes))
+        count = -(-self.vectors * self.least // W)
+        self.masks: list[Val | None] = [None] * count
+        if not self.whole:
+            self.masks[-1] = self.f.lanes_below(self.n - (count - 1) * W, W)
+
+    def define(self, k: int, red: Total | Ranked, root: Expr,
+               rooms: dict[int, Val | OfRows]) -> None:
+        """What the rows' states of a reduction come to."""
+        f, program = self.f, self.program
+        states = fold(f, red, functools.partial(self.state, k), self.together, self.W)
+        value = self.joined(("result", k), [red.end(f, s) for s in states],
+                            program.values[program.results[k] + red.parts - 1][0])
+        if isinstance(red, Position):
+            self.define_position(k, value, root, rooms)
+        else:
+            self.known[program.results[k]] = value
 
     def kept_at(self, a: int, r: Val, c: int) -> Val:
         """Where a kept value of row r lies, vector c of it: rows have room for whole vectors."""

@@ -116,6 +116,19 @@ def emit_unpack(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
     f.loop(begin, end, 1, row)
 
 
+def _insert(f: Fn, numbers: Val, p: Val, count: Val) -> None:
+    """p goes among `count` numbers in order; all that are greater move up."""
+    def goes_up(j: Val) -> Val:
+        before = f.load("i64", f.at(numbers, f.imax(j - 1, 0), "i64"))
+        return f.cmp("sgt", j, 0) & f.cmp("ugt", before, p)
+
+    def up(j: Val) -> list[Val]:
+        f.store(f.load("i64", f.at(numbers, j - 1, "i64")), f.at(numbers, j, "i64"))
+        return [j - 1]
+    j, = f.while_(goes_up, up, [count])
+    f.store(p, f.at(numbers, j, "i64"))
+
+
 def emit_first(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
     """The first k of each row in order, packed, for small k: what cannot be among them is passed
     over a vector at a time.
@@ -136,21 +149,9 @@ def emit_first(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
             u = key_of(f, dtype, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), lanes, mask))
             return ~u if descending else u
 
-        def put(p: Val, count: Val) -> None:
-            """p into the `count` numbers in order, all that are greater moving up."""
-            def goes_up(j: Val) -> Val:
-                before = f.load("i64", f.at(best, f.imax(j - 1, 0), "i64"))
-                return f.cmp("sgt", j, 0) & f.cmp("ugt", before, p)
-
-            def up(j: Val) -> list[Val]:
-                f.store(f.load("i64", f.at(best, j - 1, "i64")), f.at(best, j, "i64"))
-                return [j - 1]
-            j, = f.while_(goes_up, up, [count])
-            f.store(p, f.at(best, j, "i64"))
-
         def packed(u: Val, i: Val) -> Val:
             return (f.conv("zext", u, "i64") << 32) | i
-        f.loop(0, k, 1, lambda i: put(packed(keys(i, 0), i), i))
+        f.loop(0, k, 1, lambda i: _insert(f, best, packed(keys(i, 0), i), i))
 
         def last() -> Val:
             return f.load("i64", f.at(best, k - 1, "i64"))
@@ -164,7 +165,7 @@ def emit_first(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
 
                 def one(lane: Val) -> None:
                     p = packed(f.load("i32", f.at(line, lane, "i32")), i + lane)
-                    f.if_(f.cmp("ult", p, last()), lambda: put(p, k - 1))
+                    f.if_(f.cmp("ult", p, last()), lambda: _insert(f, best, p, k - 1))
                 f.loop(0, f.imin(n - i, W), 1, one)
                 return [f.conv("trunc", f.lshr(last(), 32), "i32")]
             return f.if_(f.any(better), some, lambda: [limit])
