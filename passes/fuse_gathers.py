@@ -32,6 +32,7 @@ from whet.passes.uses import Uses, following, written
 
 RUN = 32                         # elements side by side that a slice should have
 MOST = 8                         # gathers of a kernel: each has a few thousand bytes of the stack
+WRONG_PLACE = S.arg(-1)          # where a place beyond the table is noted: the last argument
 Gathered: TypeAlias = tuple[int, bool, bool]     # see `place`
 
 
@@ -130,36 +131,15 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
     kernel = fuse_moves.Kernel(at, ins, arrays, tuple([(0, n) for n in shape]))
     found: list[Expr] = []
     known: dict[int, Expr] = {}
-    bad = S.arg(-1)                          # (where a wrong place is noted: the last argument)
     for m in members:
-        along = place(m, arrays) if picking(m, arrays) else None
-        if along is None:
-            if not kernel.add(m, known):
-                return "an operand has a type that no kernel reads"
-            continue
-        d, each, wrap = along
-        a, end = arrays[m.ins[0]], d + len(m.ins) - 1
-        # (where the index' dimensions end)
-        inner = arrays[m.outs[0]].ndim - (0 if each else a.ndim - end)
-        found_at: list[Expr] = []
-        for k in m.ins[1:]:
-            index = _index(k, kernel, known, arrays, shape, None if each else (inner, a.ndim - end))
-            if isinstance(index, str):
-                return index
-            found_at.append(index)
-        strides = list(a.strides)
-        strides[d:end] = [0] if each else [0] * (inner - d)
-        table = kernel.argument(m.ins[0], np.lib.stride_tricks.as_strided(a, shape, strides))
-        if table is None:
+        if picking(m, arrays):
+            element = _picked(m, kernel, known, arrays, shape)
+            if isinstance(element, str):
+                return element
+            known[m.outs[0]] = element
+            found.append(element)
+        elif not kernel.add(m, known):
             return "an operand has a type that no kernel reads"
-        step = [] if a.strides[end - 1] == a.itemsize else [_number(kernel, a.strides[end - 1])]
-        index = found_at[0]
-        if len(found_at) > 1:
-            index, wrap = S.one_place(found_at, [_number(kernel, n) for n in a.shape[d:end]]), False
-        known[m.outs[0]] = S.pick(
-            table, index, _number(kernel, prod(a.shape[d:end])), bad, *step, wrap=wrap
-        )
-        found.append(known[m.outs[0]])
     roots = tuple([known[o] for o in outs])
     refusal = _refusal(found, roots, kernel)
     if refusal is not None:
@@ -171,6 +151,34 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
     )
     node = Picks(tuple(ins), list(outs), members[-1].line, members, (part,))
     return node if _walked(node, arrays, outs) else "its slices are too short"
+
+
+def _picked(m: OpNode, kernel: fuse_moves.Kernel, known: dict[int, Expr], arrays: Arrays,
+            shape: tuple[int, ...]) -> str | Expr:
+    """An element that a node gathers, as the kernel computes it; a text where it cannot: why."""
+    along = place(m, arrays)
+    assert along is not None
+    d, each, wrap = along
+    # where the index' dimensions end
+    a, end = arrays[m.ins[0]], d + len(m.ins) - 1
+    inner = arrays[m.outs[0]].ndim - (0 if each else a.ndim - end)
+    found_at: list[Expr] = []
+    for k in m.ins[1:]:
+        index = _index(k, kernel, known, arrays, shape, None if each else (inner, a.ndim - end))
+        if isinstance(index, str):
+            return index
+        found_at.append(index)
+    strides = list(a.strides)
+    strides[d:end] = [0] if each else [0] * (inner - d)
+    table = kernel.argument(m.ins[0], np.lib.stride_tricks.as_strided(a, shape, strides))
+    if table is None:
+        return "an operand has a type that no kernel reads"
+    step = [] if a.strides[end - 1] == a.itemsize else [_number(kernel, a.strides[end - 1])]
+    index = found_at[0]
+    if len(found_at) > 1:
+        index, wrap = S.one_place(found_at, [_number(kernel, n) for n in a.shape[d:end]]), False
+    return S.pick(table, index, _number(kernel, prod(a.shape[d:end])), WRONG_PLACE, *step,
+                  wrap=wrap)
 
 
 def _index(k: Ref, kernel: fuse_moves.Kernel, known: dict[int, Expr], arrays: Arrays,

@@ -249,25 +249,14 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
     boxes = _boxes(shape, [[box for box, _ in copies] for copies in found])
     if boxes is None:
         return f"it would be more than {CELLS} parts"
-    total, readers = (
-        prod(shape),
-        [
-            m
-            for m in members
-            if not moving(m, arrays) and arrays[m.outs[0]].shape == shape and _reads(m, movers)
-        ],
-    )
+    readers = [m for m in members if not moving(m, arrays) and arrays[m.outs[0]].shape == shape
+               and _reads(m, movers)]
     if readers:
-        if len(boxes) > several + 1 and total < SMALL:
-            return f"it would be {len(boxes)} kernels for few elements"
-        if (
-            sum(_size(b) for b, _ in boxes if _run(b, shape) < RUN and _run(b, shape) < total)
-            * SLOW
-            > total
-        ):
-            return "parts of it would have too few elements side by side"
+        slow = _slow(boxes, several, shape)
+        if slow is not None:
+            return slow
     out: list[Part] = []
-    least = total / LARGE if len(boxes) > MOST_PARTS else 0
+    least = prod(shape) / LARGE if len(boxes) > MOST_PARTS else 0
     for box, which in boxes:
         leaves = {
             m.outs[0]: (*copies[k], _one(copies))
@@ -280,6 +269,17 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
     if len({(p.roots, None if p.shared else p.box) for p in out}) > MOST_PARTS:
         return f"it would be more than {MOST_PARTS} kernels"
     return Parts(tuple(ins), list(outs), members[-1].line, members, tuple(out))
+
+
+def _slow(boxes: Sequence[tuple[Box, Sequence[int]]], several: int, shape: Shape) -> str | None:
+    """Why kernels for these boxes would be slower than moves and one kernel; None if not."""
+    total = prod(shape)
+    if len(boxes) > several + 1 and total < SMALL:
+        return f"it would be {len(boxes)} kernels for few elements"
+    short = [b for b, _ in boxes if _run(b, shape) < RUN and _run(b, shape) < total]
+    if sum(map(_size, short)) * SLOW > total:
+        return "parts of it would have too few elements side by side"
+    return None
 
 
 def why(a: OpNode, b: OpNode, arrays: Arrays) -> str | None:

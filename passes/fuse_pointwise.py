@@ -84,12 +84,7 @@ def write_through(g: Listing) -> Listing:
     early: dict[int, int] = {}               # view -> the place of the kernel that writes to it
     ways = [i for i, node in enumerate(nodes) if not steady(node)]
     for i, node in enumerate(nodes):
-        if (
-            not isinstance(node, Write)
-            or node.op.name != "copy"
-            or node.attrs
-            or type(node.ins[1]) is not Ref
-        ):
+        if not _copies_a_value(node):
             continue
         place, x = node.ins
         k = uses.maker.get(x)
@@ -123,6 +118,12 @@ def write_through(g: Listing) -> Listing:
             insort(at, k)
             early.update((v, min(k, early.get(v, k))) for v in views)
     return g.of(_with_early(out, gone, early, nodes))
+
+
+def _copies_a_value(node: Node) -> TypeGuard[Write]:
+    """Does a node copy a value, all of it, to a place?"""
+    return (isinstance(node, Write) and node.op.name == "copy" and not node.attrs
+            and type(node.ins[1]) is Ref)
 
 
 def _views_since(k: int, place: Ref, uses: Uses) -> tuple[list[int], Ref]:

@@ -63,60 +63,74 @@ def inner(nodes: Sequence[Node], uses: Uses, root: Roots, arrays: Arrays, visibl
     return k
 
 
+def _multiplies_matrices(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
+    """Is a node the product of two matrices of real numbers?"""
+    return (
+        isinstance(node, OpNode)
+        and node.op.name == "matmul"
+        and all(
+            type(x) is Ref
+            and arrays[x].ndim == 2
+            and arrays[x].dtype in (np.float32, np.float64)
+            for x in node.ins
+        )
+    )
+
+
+def _factors(i: int, nodes: Sequence[Node], uses: Uses, root: Roots, arrays: Arrays,
+             visible: Set[int], gone: list[int]) -> list[Ref]:
+    """The matrices whose product node i makes, in order. `gone` gets the nodes that multiply some
+    of them and are needed no more."""
+    found: list[Ref] = []
+    for x in nodes[i].refs():
+        k = inner(nodes, uses, root, arrays, visible, i, x, "matmul")
+        if k is None or not _multiplies_matrices(nodes[k], arrays):
+            found.append(x)
+        else:
+            gone.append(k)
+            found += _factors(k, nodes, uses, root, arrays, visible, gone)
+    return found
+
+
+def _in_order(last: OpNode, parts: Sequence[Ref], split: Split, root: dict[int, int],
+              arrays: list[Array]) -> list[Node]:
+    """The nodes that multiply the parts as `split` says, to what `last` makes."""
+    made: list[Node] = []
+
+    def build(lo: int, hi: int) -> Ref:
+        if lo == hi:
+            return parts[lo]
+        k = split[lo, hi]
+        ins = build(lo, k), build(k + 1, hi)
+        o = last.outs[0]
+        if (lo, hi) != (0, len(parts) - 1):
+            o = len(arrays)
+            arrays.append(last.op.forward(*[arrays[x] for x in ins]))
+            root[o] = o
+        made.append(OpNode(last.op, ins, last.attrs, [o], last.line))
+        return Ref(o)
+    build(0, len(parts) - 1)
+    return made
+
+
 def chains(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array],
            visible: Set[int]) -> Rewritten | None:
     """A chain of matmuls that is cheaper in another order: (the list with it, what to say); None
     where there is none."""
     uses = Uses(nodes, root, views=True)
-
-    def plain(n: Node) -> TypeGuard[OpNode]:
-        return (
-            isinstance(n, OpNode)
-            and n.op.name == "matmul"
-            and all(
-                type(x) is Ref
-                and arrays[x].ndim == 2
-                and arrays[x].dtype in (np.float32, np.float64)
-                for x in n.ins
-            )
-        )
     for i in reversed(range(len(nodes))):
         last = nodes[i]
-        if not plain(last):
+        if not _multiplies_matrices(last, arrays):
             continue
         gone: list[int] = []
-
-        def leaves(x: Ref, at: int, gone: list[int] = gone, uses: Uses = uses) -> list[Ref]:
-            k = inner(nodes, uses, root, arrays, visible, at, x, "matmul")
-            if k is None or not plain(nodes[k]):
-                return [x]
-            gone.append(k)
-            return [*leaves(nodes[k].ins[0], k), *leaves(nodes[k].ins[1], k)]
-        a, b = last.ins
-        parts = [*leaves(a, i), *leaves(b, i)]
+        parts = _factors(i, nodes, uses, root, arrays, visible, gone)
         now = sum(_cost(arrays, nodes[k]) for k in (*gone, i))
         if len(parts) < 3 or not all(uses.later(k, i) for k in gone):
             continue
         best, split = cheapest([arrays[parts[0]].shape[0], *(arrays[x].shape[1] for x in parts)])
         if best >= now:
             continue
-        made: list[Node] = []
-
-        def build(lo: int, hi: int, parts: Sequence[Ref] = parts,
-                  split: Split = split, made: list[Node] = made,
-                  n: OpNode = last) -> Ref:
-            if lo == hi:
-                return parts[lo]
-            k = split[lo, hi]
-            ins = build(lo, k), build(k + 1, hi)
-            o = n.outs[0]
-            if (lo, hi) != (0, len(parts) - 1):
-                o = len(arrays)
-                arrays.append(n.op.forward(*[arrays[x] for x in ins]))
-                root[o] = o
-            made.append(OpNode(n.op, ins, n.attrs, [o], n.line))
-            return Ref(o)
-        build(0, len(parts) - 1)
+        made = _in_order(last, parts, split, root, arrays)
         out = [m for j, n in enumerate(nodes) if j not in gone for m in (made if j == i else [n])]
         return (
             out,

@@ -40,20 +40,11 @@ def roll(g: Listing) -> Listing:
     """The list with loops. It has new names."""
     nodes, root, visible, arrays = g.nodes, g.root, g.visible, list(g.arrays)
     looks = looks_of(nodes, arrays)
-    after: list[int | None] = [None] * len(nodes)
-    seen: dict[int, int] = {}
-    for i in reversed(range(len(nodes))):
-        after[i] = seen.get(looks[i])
-        seen[looks[i]] = i
+    after, shown = next_alike(looks), next_visible(nodes, visible)
     users = users_of(nodes, root)
     work = [0]                               # operations before each node
     for node in nodes:
         work.append(work[-1] + len(node.flat()))
-    shown = [len(nodes)] * (len(nodes) + 1)  # the next node that makes something visible
-    for i in reversed(range(len(nodes))):
-        shown[i] = (
-            i if not is_view(nodes[i]) and not visible.isdisjoint(nodes[i].outs) else shown[i + 1]
-        )
     state = _State(nodes, root, arrays, visible, users)
     out, i, patience = [], 0, PATIENCE * len(nodes)
     ends: dict[int, int] = {}
@@ -100,6 +91,25 @@ def looks_of(nodes: Sequence[Node], arrays: Arrays) -> list[int]:
         except TypeError:                    # an attribute that does not compare
             looks.append(kinds.setdefault(id(node), len(kinds)))
     return looks
+
+
+def next_alike(looks: Sequence[int]) -> list[int | None]:
+    """For each node the next one that is the same step; None where there is none."""
+    after: list[int | None] = [None] * len(looks)
+    seen: dict[int, int] = {}
+    for i in reversed(range(len(looks))):
+        after[i] = seen.get(looks[i])
+        seen[looks[i]] = i
+    return after
+
+
+def next_visible(nodes: Sequence[Node], visible: Set[int]) -> list[int]:
+    """For each node the next one, itself or later, that makes something visible."""
+    shown = [len(nodes)] * (len(nodes) + 1)
+    for i in reversed(range(len(nodes))):
+        makes = not is_view(nodes[i]) and not visible.isdisjoint(nodes[i].outs)
+        shown[i] = i if makes else shown[i + 1]
+    return shown
 
 
 def users_of(nodes: Sequence[Node], root: Roots) -> dict[int, list[int]]:
@@ -196,50 +206,13 @@ class _State:
         nodes, arrays, self.uneven = self.nodes, self.arrays, 0
         stop = i + p * rounds
         made = {o: divmod(k - i, p) for k in range(i, stop) for o in nodes[k].outs}
-        names: dict[Any, int] = {}
-        inputs: dict[int, Place] = {}
-        body: list[Node] = []
-        hoisted: list[Node] = []
-        carried: set[int] = set()
         columns = [[nodes[k] for k in range(i + q, stop, p)] for q in range(p)]
-        for column in columns:
-            if is_view(column[0]) and not any(n.ins[0] in made for n in column):
-                # views of what was there before: where they lie is all that is needed
-                hoisted += column
-                for n in column:
-                    del made[n.outs[0]]
-        for column in columns:
-            first, ins = column[0], []
-            if first.outs[0] not in made:
-                continue
-            if is_view(first) and any(
-                said((n.attrs, n.ins[1:])) != said((first.attrs, first.ins[1:])) for n in column
-            ):
-                return None
-            for at, x in enumerate(first.ins):
-                if type(x) is not Ref:
-                    ins.append(x)
-                    continue
-                what = self.operand([int(n.ins[at]) for n in column], made)
-                if what is None:
-                    return None
-                if what[0] == "local":
-                    ins.append(x)
-                    continue
-                role = what, layout(arrays[x])  # (a row and its transpose lie at one place)
-                if role not in names:        # two roles may begin with one value
-                    names[role] = len(arrays)
-                    inputs[len(arrays)] = what
-                    arrays.append(arrays[x])
-                if what[0] == "carried":
-                    carried.add(what[2])
-                ins.append(Ref(names[role]))
-            step = again(first, tuple(ins))
-            if step is None:
-                return None
-            body.append(step)
+        hoisted = self.hoisted(columns, made)
+        inputs: dict[int, Place] = {}
+        body = self.body(columns, made, inputs)
         if not body:
             return None
+        carried = {what[2] for what in inputs.values() if what[0] == "carried"}
         found = self.results(i, stop, columns, several, made, carried)
         if found is None:
             return None
@@ -269,6 +242,62 @@ class _State:
         )
         node = Roll(tuple(refs), outs, nodes[i].line, loop)
         return [n for n in hoisted if n.outs[0] not in gone] + [node] + sunk
+
+    def hoisted(self, columns: Sequence[Sequence[Node]],
+                made: dict[int, tuple[int, int]]) -> list[Node]:
+        """Views of what was there before the loop, which it does not make: where they lie is all
+        that is needed."""
+        found: list[Node] = []
+        for column in columns:
+            if is_view(column[0]) and not any(n.ins[0] in made for n in column):
+                found += column
+                for n in column:
+                    del made[n.outs[0]]
+        return found
+
+    def body(self, columns: Sequence[Sequence[Node]], made: dict[int, tuple[int, int]],
+             inputs: dict[int, Place]) -> list[Node] | None:
+        """The nodes of one round; None where the rounds differ. `inputs` gets what the body
+        reads."""
+        names: dict[Any, int] = {}
+        body: list[Node] = []
+        for column in columns:
+            first = column[0]
+            if first.outs[0] not in made:
+                continue
+            if is_view(first) and any(
+                said((n.attrs, n.ins[1:])) != said((first.attrs, first.ins[1:])) for n in column
+            ):
+                return None
+            ins = self.operands(column, made, names, inputs)
+            step = None if ins is None else again(first, tuple(ins))
+            if step is None:
+                return None
+            body.append(step)
+        return body
+
+    def operands(self, column: Sequence[Node], made: dict[int, tuple[int, int]],
+                 names: dict[Any, int], inputs: dict[int, Place]) -> list[Any] | None:
+        """What a step of the body reads; None where the rounds differ. `names` has the body's
+        inputs by their roles."""
+        arrays, ins = self.arrays, []
+        for at, x in enumerate(column[0].ins):
+            if type(x) is not Ref:
+                ins.append(x)
+                continue
+            what = self.operand([int(n.ins[at]) for n in column], made)
+            if what is None:
+                return None
+            if what[0] == "local":
+                ins.append(x)
+                continue
+            role = what, layout(arrays[x])  # (a row and its transpose lie at one place)
+            if role not in names:        # two roles may begin with one value
+                names[role] = len(arrays)
+                inputs[len(arrays)] = what
+                arrays.append(arrays[x])
+            ins.append(Ref(names[role]))
+        return ins
 
     def used(self, x: int, i: int, stop: int) -> bool:
         """Is a value read outside of the nodes from i on?"""
