@@ -162,6 +162,18 @@ def _telling() -> type[Traced]:
     return verbosity.telling(Traced)
 
 
+def _check_options(verify: str, rewrites: Sequence[str]) -> None:
+    """Are these options of `trace` ones that it has?"""
+    if verify not in VERIFY:
+        raise ValueError(
+            f"trace(): verify is one of {', '.join(map(repr, VERIFY))}, not {verify!r}")
+    unknown = [name for name in rewrites if name not in REWRITES]
+    if type(rewrites) is str or unknown:
+        raise ValueError(
+            f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not "
+            f"{rewrites!r}")
+
+
 def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, strict: bool = False,
           verify: str = VERIFY[0], rewrites: Sequence[str] = (), dynamic: Dynamic = None) -> Any:
     """A function that records itself and replays the recording, with the results and effects of
@@ -200,14 +212,7 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
     if fn is None:
         return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites,
                                  dynamic=dynamic)
-    if verify not in VERIFY:
-        raise ValueError(
-            f"trace(): verify is one of {', '.join(map(repr, VERIFY))}, not {verify!r}")
-    unknown = [name for name in rewrites if name not in REWRITES]
-    if type(rewrites) is str or unknown:
-        raise ValueError(
-            f"trace(): rewrites are a list of some of {', '.join(map(repr, REWRITES))}, not "
-            f"{rewrites!r}")
+    _check_options(verify, rewrites)
     if not callable(fn):
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
     traced = (fn if isinstance(fn, Traced) else (Traced if not verbosity.LEVEL else _telling())(

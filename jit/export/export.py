@@ -71,7 +71,13 @@ def export(
 
     `rewrites` names what may change bits: see `whet.jit.trace`. What constants alone make is
     computed beforehand in any case, which changes none."""
-    fn, names = _wrapped(fn), checked(rewrites)
+    return _exported(_wrapped(fn), checked(rewrites), dynamic, args, kwargs)
+
+
+def _exported(
+    fn: Callable[..., Any], names: tuple[str, ...], dynamic: Any, args: Any, kwargs: Any
+) -> Exported:
+    """What `export` gives: recorded, simplified by rewrites of these names, and checked."""
     recording = Attempts(fn, names, args, kwargs)
     run, told = recording.first()
     dims = declared(dynamic, run.input_names, run.given)

@@ -42,6 +42,15 @@ SUBSETS = 3
 Some = tuple[int, ...]           # which outputs have a gradient
 
 
+def choices(n: int) -> list[Some]:
+    """Which of n outputs a backward is made for, all of them first."""
+    every = tuple(range(n))
+    found: list[Some] = [every, *((i,) for i in every if n > 1)]
+    if n <= SUBSETS:
+        found += [c for k in range(2, n) for c in itertools.combinations(every, k)]
+    return found
+
+
 class Backward:
     """What was learned of the backward of some results: the op of the node that a replay makes."""
     name, saves_output, nondiff_outputs, saves = "traced_call", False, frozenset[int](), None
@@ -66,11 +75,7 @@ class Backward:
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
         gradients = [wrap(rng.uniform(0.5, 1.5, t._array.shape).astype(t._array.dtype))
                      for t in seeds]
-        n = len(roots)
-        every = tuple(range(n))
-        wanted: list[Some] = [every, *((i,) for i in every if n > 1)]
-        if n <= SUBSETS:
-            wanted += [c for k in range(2, n) for c in itertools.combinations(every, k)]
+        every, wanted = tuple(range(len(roots))), choices(len(roots))
         runs: dict[Some, BackwardRun] = {}
         for some in wanted:
             run = self.run(rec, {roots[i]: gradients[i] for i in some})

@@ -105,6 +105,11 @@ class Given:
             more = getattr(x, "__dict__", None)
             held = self.parts(x, branch, path, tuple(x))
             return t, (*held, self.flatten(more)) if more else held
+        return self.flatten_rare(x, branch, path)
+
+    def flatten_rare(self, x: Any, branch: Branch | None, path: Path) -> Hashable:
+        """`flatten` for what is no tensor, array, number, list, tuple or dict."""
+        t = type(x)
         if t is slice:
             return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
         if t is range:

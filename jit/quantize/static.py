@@ -125,6 +125,17 @@ def leaving(leave: Iterable[str] | Callable[[str], bool]) -> Callable[[str, Any]
     return lambda name, _: name in names
 
 
+def _first_and_rest(data: Iterable[Any]) -> tuple[Any, Iterator[Any]]:
+    """The first call's arguments, and those of the others."""
+    if isinstance(data, Tensor):
+        raise TypeError("static(): data are the arguments of calls; for one call write [x]")
+    calls = iter(data)
+    first = next(calls, None)
+    if first is None:
+        raise ValueError("static(): there are no calibration data")
+    return first, calls
+
+
 def static(
     model: Any,
     data: Iterable[Any],
@@ -155,13 +166,8 @@ def static(
     >>> bool((small(data[0]) - model(data[0])).abs().max() < 0.1)
     True
     """
-    if isinstance(data, Tensor):
-        raise TypeError("static(): data are the arguments of calls; for one call write [x]")
     make = maker(calibrate)
-    calls = iter(data)
-    first = next(calls, None)
-    if first is None:
-        raise ValueError("static(): there are no calibration data")
+    first, calls = _first_and_rest(data)
     recording = Recording(model, arguments(first), ("fold_batch_norm",))
     lowering = Lowering(recording.plain, leaving(leave), per_channel)
     check_names(leave, lowering)

@@ -274,56 +274,79 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
 
     def put(offset, value):
         words[offset // 8] = value
-    by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
-    flags = ((L.DIFF if op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV") else 0)
-             | (L.BY_VALUE if by_value else 0))
-    if flags & L.DIFF and op.saves_output:
-        flags |= L.SAVES_OUT
-    owned = [op, attrs]
+    flags, owned = _flags(op, kinds, made), [op, attrs]
     if op.is_view:
-        source = arrays[0]
-        if tape.launches or len(made) != 1 or made[0].size == 0 or source.size == 0:
-            return None
-        low, high = span(source)
-        offset = address(made[0]) - address(source)
-        if not low <= address(made[0]) < high or not np.may_share_memory(made[0], source):
+        offset = _view_offset(arrays[0], made, tape)
+        if offset is None:
             return None
         flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
         offsets = [offset]
     else:
-        if len(tape.launches) != 1:
+        read = _put_launch(put, op, tensors, made, tape)
+        if read is None:
             return None
-        kernel, total, grain, *args = tape.launches[0]
-        if (any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int)
-                or total <= 0):
-            return None
-        slots = _slots(op, tensors, made, tape)
-        if slots is None or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
-            return None
-        put(L.R["kernel"], kernel)
-        put(L.R["total"], total)
-        put(L.R["grain"], max(grain, 1))
-        put(L.R["nslots"], len(slots))
-        for k, (kind, value) in enumerate(slots):
-            put(L.R["slots"] + k * L.SLOT, kind)
-            put(L.R["slots"] + k * L.SLOT + 8, value)
-        owned += [a for a in args
-                  if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
-                  and not any(a is t for _, t in tensors)]
+        owned += read
         offsets = [int(row_major(m)) for m in made]
-    metas = []
-    for i, (a, k) in enumerate(zip(arrays, kinds)):
-        if k == L.TENSOR and flags & L.DIFF and len(made) == 1:
-            meta = _meta(a)
-            metas.append(meta)
-            put(L.R["metas"] + 8 * i, id(meta))
-    put(L.R["op"], id(op))
-    put(L.R["attrs"], id(attrs))
-    put(L.R["nin"], len(kinds))
-    put(L.R["nouts"], len(made))
-    put(L.R["flags"], flags)
-    put(L.R["itemsize"], max(a.itemsize for a in (*made, *[t for _, t in tensors])))
-    put(L.R["readers"], _readers(op, len(kinds)) if flags & L.DIFF else 0)
+    metas = {}
+    if flags & L.DIFF and len(made) == 1:
+        metas = {i: Shape(a.shape, FROM_NUMPY[a.dtype]) for i, a in tensors}
+    for i, meta in metas.items():
+        put(L.R["metas"] + 8 * i, id(meta))
+    fields = dict(op=id(op), attrs=id(attrs), nin=len(kinds), nouts=len(made), flags=flags,
+                  itemsize=max(a.itemsize for a in (*made, *[t for _, t in tensors])),
+                  readers=_readers(op, len(kinds)) if flags & L.DIFF else 0)
+    for name, word in fields.items():
+        put(L.R[name], word)
+    _put_operands(put, kinds, arrays)
+    _put_results(put, made, offsets)
+    owned += [*[m.dtype for m in made], *metas.values(), *[a.dtype for _, a in tensors]]
+    return words, owned
+
+
+def _flags(op, kinds, made):
+    """What holds of a call for gradients, and of its numbers."""
+    differentiable = op.differentiable and (len(made) > 1 or made[0].dtype.kind in "fcV")
+    by_value = not op.dynamic_numbers and any(k in (L.FLOAT, L.INT) for k in kinds)
+    return ((L.DIFF if differentiable else 0) | (L.BY_VALUE if by_value else 0)
+            | (L.SAVES_OUT if differentiable and op.saves_output else 0))
+
+
+def _view_offset(source, made, tape):
+    """Where in its source's memory a view begins; None where it is no such view."""
+    if tape.launches or len(made) != 1 or made[0].size == 0 or source.size == 0:
+        return None
+    low, high = span(source)
+    if not low <= address(made[0]) < high or not np.may_share_memory(made[0], source):
+        return None
+    return address(made[0]) - address(source)
+
+
+def _put_launch(put, op, tensors, made, tape):
+    """The words for a call's one launch; the arrays beside operands and results that it reads. None
+    where the call was not one launch of known arguments."""
+    if len(tape.launches) != 1:
+        return None
+    kernel, total, grain, *args = tape.launches[0]
+    if (any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int)
+            or total <= 0):
+        return None
+    slots = _slots(op, tensors, made, tape)
+    if slots is None or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
+        return None
+    put(L.R["kernel"], kernel)
+    put(L.R["total"], total)
+    put(L.R["grain"], max(grain, 1))
+    put(L.R["nslots"], len(slots))
+    for k, (kind, value) in enumerate(slots):
+        put(L.R["slots"] + k * L.SLOT, kind)
+        put(L.R["slots"] + k * L.SLOT + 8, value)
+    return [a for a in args
+            if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
+            and not any(a is t for _, t in tensors)]
+
+
+def _put_operands(put, kinds, arrays):
+    """What a call's operands must be: tensors of these layouts, and numbers."""
     for i, (a, k) in enumerate(zip(arrays, kinds)):
         at = L.R["operands"] + i * L.OPERAND
         put(at, k)
@@ -331,6 +354,10 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
             _layout(put, at + 8, a)
         elif k in (L.FLOAT, L.INT):
             put(at + 8, bits(float(a)))
+
+
+def _put_results(put, made, offsets):
+    """The layouts of a call's results."""
     for i, (m, off) in enumerate(zip(made, offsets)):
         at = L.R["outs"] + i * L.OUT
         put(at, id(m.dtype))
@@ -339,9 +366,6 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         for d, (n, st) in enumerate(zip(m.shape, m.strides)):
             put(at + 24 + 8 * d, n)
             put(at + 24 + 8 * (L.MAX_DIMS + d), st)
-        owned.append(m.dtype)
-    owned += metas + [a.dtype for _, a in tensors]
-    return words, owned
 
 
 def _readers(op, n):
@@ -360,10 +384,6 @@ def row_major(a):
             return False
         step *= n
     return True
-
-
-def _meta(a):
-    return Shape(a.shape, FROM_NUMPY[a.dtype])
 
 
 def _layout(put, at, a):

@@ -11,6 +11,7 @@ import mmap
 import platform
 import struct
 import sys
+from typing import NamedTuple
 
 _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX = 2, 4, 9, 41, 42
 _STUB = b"\xff\x25"                      # jmp *slot(%rip)
@@ -33,69 +34,120 @@ def flatten(obj):
         return None
     table, = struct.unpack_from("<Q", obj, 40)
     size, count, names_at = struct.unpack_from("<HHH", obj, 58)
-    # section: name, type, flags, address, offset, size, link, info, alignment, entry size
-    sections = [struct.unpack_from("<IIQQQQIIQQ", obj, table + i * size) for i in range(count)]
+    sections = [Section(*struct.unpack_from("<IIQQQQIIQQ", obj, table + i * size))
+                for i in range(count)]
+    layout = _Layout(obj, sections, names_at)
+    if not layout.place_sections():
+        return None
+    names = layout.read_symbols()
+    if not layout.relocate():
+        return None
+    return Image(bytes(layout.code), names, layout.slots)
 
-    def text_at(section, offset):
-        start = sections[section][4] + offset
-        return obj[start:obj.index(b"\0", start)].decode()
 
-    code, base = bytearray(), {}
-    for i, (name, kind, flags, _, offset, length, *_, align, _) in enumerate(sections):
-        if not flags & 2 or not length or text_at(names_at, name).startswith(".eh_frame"):
+class Section(NamedTuple):
+    """A section header of an ELF object."""
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entry: int
+
+
+class _Layout:
+    """The image of an object file under construction."""
+
+    def __init__(self, obj, sections, names_at):
+        self.obj, self.sections, self.names_at = obj, sections, names_at
+        self.code = bytearray()
+        self.base = {}                   # section -> where it lies in the image
+        self.symbols = []                # (name, where it lies or None, its section)
+        self.slots, self.stubs = {}, {}  # names from outside -> where their address or jump lies
+
+    def text_at(self, section, offset):
+        start = self.sections[section].offset + offset
+        return self.obj[start:self.obj.index(b"\0", start)].decode()
+
+    def place_sections(self):
+        """What is loaded, one section after the other; False where an image cannot have it."""
+        for i, s in enumerate(self.sections):
             # not loaded (2 is SHF_ALLOC), or for unwinding only
-            continue
-        # (see `Fn.from_memory`)
-        if kind != 1 or flags & 1 and text_at(names_at, name) != ".operands" or align > ALIGN:
-            return None                                      # zero-filled or writable data
-        code += b"\0" * (-len(code) % max(align, 1))
-        base[i] = len(code)
-        code += obj[offset:offset + length]
+            if not s.flags & 2 or not s.size:
+                continue
+            name = self.text_at(self.names_at, s.name)
+            if name.startswith(".eh_frame"):
+                continue
+            # zero-filled or writable data (but for the operands: see `Fn.from_memory`)
+            if s.kind != 1 or s.flags & 1 and name != ".operands" or s.align > ALIGN:
+                return False
+            self.code += b"\0" * (-len(self.code) % max(s.align, 1))
+            self.base[i] = len(self.code)
+            self.code += self.obj[s.offset:s.offset + s.size]
+        return True
 
-    symbols, names = [], {}
-    tables = [s for s in sections if s[1] == 2]
-    for s in tables:
-        for k in range(s[5] // 24):
-            name, info, _, section, value, _ = struct.unpack_from("<IBBHQQ", obj, s[4] + 24 * k)
-            text = text_at(s[6], name)
-            symbols.append((text, base[section] + value if section in base else None, section))
-            if info >> 4 == 1 and section in base:
-                names[text] = base[section] + value
+    def read_symbols(self):
+        """Where functions start, by name."""
+        names = {}
+        for s in self.sections:
+            if s.kind != 2:
+                continue
+            for k in range(s.size // 24):
+                name, info, _, section, value, _ = struct.unpack_from(
+                    "<IBBHQQ", self.obj, s.offset + 24 * k)
+                text = self.text_at(s.link, name)
+                at = self.base[section] + value if section in self.base else None
+                self.symbols.append((text, at, section))
+                if info >> 4 == 1 and at is not None:
+                    names[text] = at
+        self.code += b"\0" * (-len(self.code) % 8)
+        return names
 
-    code += b"\0" * (-len(code) % 8)
-    slots, stubs = {}, {}
+    def slot(self, name):
+        """Where the address of something outside belongs."""
+        if name not in self.slots:
+            self.slots[name] = len(self.code)
+            self.code.extend(bytes(8))
+        return self.slots[name]
 
-    def slot(name):
-        if name not in slots:
-            slots[name] = len(code)
-            code.extend(bytes(8))
-        return slots[name]
+    def stub(self, name):
+        """A jump to something outside."""
+        if name not in self.stubs:
+            target = self.slot(name)
+            self.stubs[name] = len(self.code)
+            self.code.extend(_STUB + struct.pack("<i", target - (len(self.code) + 6)) + b"\0\0")
+        return self.stubs[name]
 
-    def stub(name):
-        if name not in stubs:
-            target = slot(name)
-            stubs[name] = len(code)
-            code.extend(_STUB + struct.pack("<i", target - (len(code) + 6)) + b"\0\0")
-        return stubs[name]
+    def relocate(self):
+        """Have all code lead to where things lie; False where an image has no way for that."""
+        code, symbols = self.code, self.symbols
+        for s in self.sections:
+            if s.kind == 9 and s.info in self.base:
+                return False                                 # REL: not on this machine
+            if s.kind != 4 or s.info not in self.base:
+                continue
+            base = self.base[s.info]
+            for offset, info, add in struct.iter_unpack(
+                    "<QQq", self.obj[s.offset:s.offset + s.size // 24 * 24]):
+                kind, (name, to, section) = info & 0xFFFFFFFF, symbols[info >> 32]
+                if to is None or kind not in (_PC32, _PLT32):
+                    to = self.outside(kind, name) if to is None and section == 0 and name else None
+                    if to is None:
+                        return False
+                at = base + offset
+                struct.pack_into("<i", code, at, to + add - at)
+        return True
 
-    for s in sections:
-        if s[1] == 9 and s[7] in base:
-            return None                                      # REL: not on this machine
-        if s[1] != 4 or s[7] not in base:
-            continue
-        for k in range(s[5] // 24):
-            offset, info, add = struct.unpack_from("<QQq", obj, s[4] + 24 * k)
-            kind, (name, to,
-                   section), at = info & 0xFFFFFFFF, symbols[info >> 32], base[s[7]] + offset
-            outside = to is None and section == 0 and name
-            if kind in (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX) and outside:
-                to = slot(name)
-            elif kind == _PLT32 and outside:
-                to = stub(name)
-            elif kind not in (_PC32, _PLT32) or to is None:
-                return None
-            struct.pack_into("<i", code, at, to + add - at)
-    return Image(bytes(code), names, slots)
+    def outside(self, kind, name):
+        """Where a relocation of a kind leads that names something outside; None where nothing can
+        be."""
+        if kind in (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX):
+            return self.slot(name)
+        return self.stub(name) if kind == _PLT32 else None
 
 
 def join(images):

@@ -406,21 +406,25 @@ def has_one_row(a, b):
     return rows == 1 or b[-1] == 1
 
 
+def _result_type(short, epilogue, operands):
+    """The type of a product's elements after its epilogue."""
+    if epilogue is None:
+        return short
+    return scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
+
+
 def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
     """The plan for arrays like these; `operands` have the result's shape, `sharing` threads take
     the units, `to` are the result's strides if they are not dense."""
     batch, (m, n), k = shape[:-2], shape[-2:], a.shape[-1]
     short, one = SHORT[a.dtype], has_one_row(a.shape, b.shape)
-    dst = short
-    if epilogue is not None:
-        dst = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
+    dst = _result_type(short, epilogue, operands)
     c_strides = (list(to) if to else [
         DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))])
     sides = ([K.spread(x, (*batch, *x.shape[-2:]))
               for x in (a, b)] + [c_strides] + [o.strides for o in operands])
     batch, batches = _collapse(batch, [x[:-2] for x in sides])
     a, b, c, *more = (tuple(x[-2:]) for x in sides)
-    swapped = False
     if batch and batches[1][-1] == 0 and (n == 1 or not one) and all(
             m == 1 or y[-1] == m * x[0]
             for x, y in zip((a, *more), (batches[0], *batches[3:]), strict=True)):
@@ -431,17 +435,14 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
         for y in batches:
             y.pop()
         c = n * c[1], c[1]
-    if n == 1 and m > 1:
+    swapped = n == 1 and m > 1
+    if swapped:                          # a column is a row of the transpose
         if not all(x[0] in (0, o.itemsize) for x, o in zip(more, operands, strict=True)):
             raise Unsupported("an epilogue whose operands do not lie beside a column")
-        swapped = True                   # a column is a row of the transpose
         m, n, a, b, batches[:2] = n, m, b[::-1], a[::-1], batches[1::-1]
         more = [x[::-1] for x in more]
-    tail = None
-    if epilogue is not None:
-        kinds = (kernels.Operand(SHORT[o.dtype], x[1] != 0)
-                 for x, o in zip(more, operands, strict=True))
-        tail = kernels.Epilogue(epilogue, tuple(kinds))
+    tail = None if epilogue is None else kernels.Epilogue(epilogue, tuple([
+        kernels.Operand(SHORT[o.dtype], x[1] != 0) for x, o in zip(more, operands, strict=True)]))
     parts = tuple(tuple(sum(map(int.__mul__, at, y)) for y in batches)
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]
@@ -455,8 +456,8 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to):
         facts[f"{x}_outer"], facts[f"{x}_inner"] = x_outer, x_inner
     numbers = ([facts[x] for x in kernels.DIMS]
                + [x for o, y in zip(more, batches[3:], strict=True) for x in (o[0], *y)])
-    grain = at_least((UNIT_STEPS if m > FEW else UNIT_STEPS // 8) // at_least(rows * cols * k, 1),
-                     1)
+    steps = UNIT_STEPS if m > FEW else UNIT_STEPS // 8
+    grain = at_least(steps // at_least(rows * cols * k, 1), 1)
     if not in_place:                         # a thread packs B for each piece that it takes
         grain = at_least(grain, at_most(total // sharing, ROWS_EACH // at_least(rows, 1)))
     kernel, table = native.kernel(key, emit), numbers_of(numbers)

@@ -137,6 +137,14 @@ class Walk:
                     j for j, o in enumerate(program.outputs) if o[0] == k)
         self.program = R.Program(f"{program.name}_{w}", operands, tuple(made))
 
+    def reductions(self):
+        """(value, kind, which of the walk's outputs is the first of it) of what it reduces."""
+        at = 0
+        for k, s in enumerate(self.program.stages):
+            if isinstance(s, R.Reduce):
+                yield self.results[k], s.kind, at
+            at += 2 if isinstance(s, R.Reduce) and s.kind in R.INDEXED else 1
+
 
 @functools.lru_cache(None)
 def _walks(program):

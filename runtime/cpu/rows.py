@@ -181,34 +181,30 @@ class Plan:
             return sorted(dims, key=lambda a: -sum(abs(st[a]) for st, _ in arrays))
         outer = list(self.outer) if any(self.full_out) or rows_at else by_memory(self.outer)
         inside = by_memory(self.axes) if self._order_free() else list(self.axes)
-        row_steps = [
-            x.strides if x.ndim == len(shape) else dict(
-                zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
-            for x in each]
+        order = [self.outer.index(a) for a in outer]
+        row_steps = [self._row_steps(x) for x in each]
         reduced = _Dims([shape[a] for a in inside], [[st[a] for st, _ in arrays] for a in inside])
         rest = _Dims([shape[a] for a in outer],
                      [[*(st[a] for st, _ in arrays), *(steps[a] for steps in row_steps)]
                       for a in outer])
         if len(rest.sizes) > 2:
             return None
-        chosen = self._narrow(reduced, rest, arrays, rows_at, [self.outer.index(a) for a in outer])
+        chosen = self._narrow(reduced, rest, arrays, rows_at, order)
         if chosen is not None:
             return chosen
         if self.n and len(reduced.sizes) > 1:
             pieces = len(reduced.sizes) == 2 and not any(
                 getattr(s, "kind", None) in R.INDEXED for s in program.stages) and all(
                     s == size for s, (_, size) in zip(reduced.strides[1], arrays, strict=True))
-            order = [self.outer.index(a) for a in outer]
             return self._by_rows(rest, len(arrays), order, reduced) if pieces else None
         step = reduced.strides[0] if self.n > 1 else [size for _, size in arrays]
-        order = [self.outer.index(a) for a in outer]
         together = all(s == size for s, (_, size) in zip(step, arrays, strict=True))
         beside = together and self.n > 3 and short_rows(self.program, self.n)
         if self.n <= SHORT and self.count >= 16 and len(rest.sizes) == 1 and not beside:
             steps = rest.strides[0]
-            if all(s == size
-                   for s, (_, size) in zip(steps[len(arrays):], rows_at, strict=True)) and any(
-                       s != size for s, (_, size) in zip(steps, arrays, strict=False)):
+            dense = all(s == size for s, (_, size) in zip(steps[len(arrays):], rows_at,
+                                                          strict=True))
+            if dense and any(s != size for s, (_, size) in zip(steps, arrays, strict=False)):
                 return self._by_columns(step, rest, len(arrays), order, "apart")
         if together:
             return self._by_rows(rest, len(arrays), order)
@@ -220,6 +216,12 @@ class Plan:
                    if i not in still) and 0 in [i in still for i in range(len(arrays))]:
                 return self._by_columns(step, rest, len(arrays), order, still=still)
         return None
+
+    def _row_steps(self, x):
+        """The strides of a row operand, by dimension."""
+        if x.ndim == len(self.shape):
+            return x.strides
+        return dict(zip(self.outer, _row_strides(self.plain_rows, x.itemsize), strict=True))
 
     def _narrow(self, reduced, rest, arrays, rows_at, order):
         """The way for rows of a few elements that follow each other in memory; None where they
@@ -480,11 +482,8 @@ class Plan:
         steps = []
         for walk in _walks(program):
             made = walk.program.block_outputs()
-            combiners, at = [], 0
-            for k, s in enumerate(walk.program.stages):
-                if isinstance(s, R.Reduce):
-                    combiners.append((walk.results[k], at, combiner(s.kind, made[at][1], shape)))
-                at += 2 if isinstance(s, R.Reduce) and s.kind in R.INDEXED else 1
+            combiners = [(value, at, combiner(kind, made[at][1], shape))
+                         for value, kind, at in walk.reductions()]
             parts = [(walk.stores.get(k), DTYPES[t]) for k, t in made]
             args = [a for a in walk.args if program.values[a][1] != "index"]
             steps.append((kernel_of(walk.program), units(walk) * spans, args, walk.reads_out, parts,

@@ -73,9 +73,8 @@ def export(
 
     `args` are the example arguments: a tuple, or one tensor; a dict at its end holds keyword
     arguments. `f` is a path or a file opened for writing bytes, or None. Modules are in the mode
-    `training` meanwhile, and afterwards in the one that they were in. `dynamic_axes` and
-    `dynamic_shapes` name sizes that may differ. `do_constant_folding`, `dynamo`, `optimize` and
-    `report` are taken and have no effect: what constants alone make is always computed beforehand.
+    `training` meanwhile. `dynamic_axes` and `dynamic_shapes` name sizes that may differ.
+    `do_constant_folding`, `dynamo`, `optimize` and `report` have no effect: constants are folded.
 
     >>> import io, whet
     >>> layer, file = whet.nn.Linear(3, 2), io.BytesIO()
@@ -91,8 +90,7 @@ def export(
         source = with_sizes(exported, model, given, named, dynamic)
     proto = model_of(exported, names, checked_opset(opset_version), source).proto
     samples = samples_of(exported, names, source)
-    if not export_params or keep_initializers_as_inputs:
-        _give_constants(proto, samples, export_params)
+    _give_constants(proto, samples, export_params, keep_initializers_as_inputs)
     program = OnnxProgram(proto, samples)
     if verbose:
         print(program)
@@ -127,8 +125,12 @@ def _in_mode(model: Any, mode: TrainingMode) -> Iterator[None]:
             m.training = was
 
 
-def _give_constants(proto: Any, samples: Sequence[model_file.Sample], held: bool) -> None:
-    """Make initialisers inputs too, or inputs alone."""
+def _give_constants(
+    proto: Any, samples: Sequence[model_file.Sample], held: bool, as_inputs: bool | None
+) -> None:
+    """Make initialisers inputs too, `as_inputs`, or inputs alone, where they are not `held`."""
+    if held and not as_inputs:
+        return
     numpy_helper, helper = onnx_library("onnx.numpy_helper"), onnx_library("onnx.helper")
     for tensor in proto.graph.initializer:
         info = helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))

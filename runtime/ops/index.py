@@ -61,6 +61,24 @@ def _index_tensor(x):
     return t
 
 
+def _too_many(shape, index):
+    """The error for an index that has more entries than the tensor has dimensions."""
+    if not shape and len(index) == 1 and type(index[0]) is int:
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+    return IndexError(f"too many indices for tensor of dimension {len(shape)}")
+
+
+def _check_mask(mask, shape, first):
+    """Has a mask the sizes of a tensor's dimensions from `first` on?"""
+    for d, n in enumerate(mask):
+        if n != shape[first + d]:
+            raise IndexError(
+                f"The shape of the mask {list(mask)} at index {d} does not match the shape of the "
+                f"indexed tensor {list(shape)} at index {first + d}")
+
+
 class _Index:
     """What a user's index says: a basic index, then index tensors for some dimensions of the view
     that it gives.
@@ -79,15 +97,10 @@ class _Index:
             if i is not None and i is not ... and i is not True and i is not False:
                 used += i._array.ndim if is_tensor(i) and _is_mask(i) else 1
         if used > len(shape):
-            if not shape and len(index) == 1 and type(index[0]) is int:
-                raise IndexError(
-                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                    "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
-            raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+            raise _too_many(shape, index)
         self.basic, self.at, self.whole = [], {}, True
         tensors = [i for i in index if is_tensor(i)]
-        # numbers that a transform has others of for each example are gathered at; their places in
-        # the result are the same
+        # numbers that differ for each example of a transform are gathered, to the same places
         apart = (any([i._stands_for_another for i in tensors])
                  and not any([i._array.ndim or _is_mask(i) for i in tensors]))
         source = out = 0
@@ -99,8 +112,7 @@ class _Index:
             elif i is ...:
                 n = 0 if seen else len(shape) - used
                 seen = True
-                for _ in range(n):
-                    self.basic.append((None, None, None))
+                self.basic += [(None, None, None)] * n
                 source, out = source + n, out + n
             elif i is True or i is False:
                 self._entry(None)
@@ -123,12 +135,7 @@ class _Index:
                 n = i._array.ndim if _is_mask(i) else 1
                 self.at[out] = i
                 if _is_mask(i):
-                    for d in range(n):
-                        if i._array.shape[d] != shape[source + d]:
-                            raise IndexError(
-                                f"The shape of the mask {list(i._array.shape)} at index {d} does "
-                                f"not match the shape of the indexed tensor {list(shape)} at "
-                                f"index {source + d}")
+                    _check_mask(i._array.shape, shape, source)
                 self.basic += [(None, None, None)] * n
                 source, out = source + n, out + n
 
@@ -287,8 +294,7 @@ def __setitem__(self, index, value):
             try:
                 part = a[plain]
             except (IndexError, TypeError):
-                # said again below, in this library's words
-                pass
+                pass                     # said again below, in this library's words
             else:
                 bare = src is value
                 if not bare:

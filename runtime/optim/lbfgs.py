@@ -176,14 +176,11 @@ def _strong_wolfe(at, t, start, length, tolerance_change, most, c1=1e-4, c2=0.9)
         left, right = min(low.t, high.t), max(low.t, high.t)
         t, edge = _cubic(low, high, left, right), 0.1 * (right - left)
         # too near an end: allowed once, then moved away from it
-        if min(right - t, t - left) < edge:
-            if stuck or t >= right or t <= left:
-                t = right - edge if abs(t - right) < abs(t - left) else left + edge
-                stuck = False
-            else:
-                stuck = True
-        else:
-            stuck = False
+        near = min(right - t, t - left) < edge
+        if near and (stuck or t >= right or t <= left):
+            t = right - edge if abs(t - right) < abs(t - left) else left + edge
+            near = False
+        stuck = near
         new = at(t)
         evaluations += 1
         tries += 1

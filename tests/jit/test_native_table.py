@@ -115,8 +115,12 @@ def test_the_same_tensor_twice_and_parts_of_arguments():
                                 and got["both"][0] is got["sum"])
 
 
-def outsides():
-    """name -> (function of a tensor, what is changed outside of it)"""
+def change(owner, name, value):
+    return lambda: setattr(owner, name, value)
+
+
+def changed_objects():
+    """name -> (function of a tensor, what is changed of an object that it reads)"""
     class Box:
         scale = 2.0
 
@@ -126,20 +130,9 @@ def outsides():
 
     class Slotted:
         __slots__ = ("value", "absent")
-    box, slotted, cell, w, grad = Box(), Slotted(), 4.0, whet.ones(3), whet.ones(3)
-    slotted.value, grad.grad = 5.0, whet.ones(3)
-    frozen = whet.ones(3)
-
-    def change_cell():
-        nonlocal cell
-        cell = 7.0
-
-    def default(x, by=2.0):
-        return x * by
-
-    def change(owner, name, value):
-        return lambda: setattr(owner, name, value)
-    one = dict(
+    box, slotted = Box(), Slotted()
+    slotted.value = 5.0
+    return dict(
         attribute=(lambda x: x * (2 if box.word == "a" else 3), change(box, "word", "b")),
         new_attribute=(lambda x: x * getattr(box, "new", 1.0), change(box, "new", 4.0)),
         klass=(lambda x: x * box.scale, change(Box, "scale", 3.0)),
@@ -152,12 +145,34 @@ def outsides():
         members=(lambda x: x * (1 + len(box.kinds)), lambda: box.kinds.add(3)),
         slot=(lambda x: x * slotted.value, change(slotted, "value", 6.0)),
         empty_slot=(lambda x: x * getattr(slotted, "absent", 1.0), change(slotted, "absent", 6.0)),
+    )
+
+
+def changed_names():
+    """name -> (function of a tensor, what is changed of a name or a function that it reaches)"""
+    cell = 4.0
+
+    def change_cell():
+        nonlocal cell
+        cell = 7.0
+
+    def default(x, by=2.0):
+        return x * by
+    return dict(
         cell=(lambda x: x * cell, change_cell),
         defaults=(lambda x: default(x), lambda: setattr(default, "__defaults__", (3.0,))),
         code=(lambda x: default(x),
               lambda: setattr(default, "__code__", (lambda x, by=2.0: x - by).__code__)),
         a_global=(lambda x: x * GLOBAL, lambda: globals().update(GLOBAL=11.0)),
         a_new_global=(lambda x: x * len("ab"), lambda: globals().update(len=lambda s: 5.0)),
+    )
+
+
+def changed_tensors():
+    """name -> (function of a tensor, what is changed of a captured tensor, or for all tensors)"""
+    w, grad, frozen = whet.ones(3), whet.ones(3), whet.ones(3)
+    grad.grad = whet.ones(3)
+    return dict(
         values=(lambda x: x * w, lambda: w.fill_(5.0)),
         memory=(lambda x: x * w, change(w, "data", whet.full((3,), 6.0))),
         memory_of_another_type=(lambda x: x * w,
@@ -173,7 +188,11 @@ def outsides():
         threads=(lambda x: x * whet.get_num_threads(),
                  lambda: whet.set_num_threads(whet.get_num_threads() + 1)),
     )
-    return one
+
+
+def outsides():
+    """name -> (function of a tensor, what is changed outside of it)"""
+    return changed_objects() | changed_names() | changed_tensors()
 
 
 CAPTURED = whet.arange(6.0)

@@ -161,6 +161,17 @@ def leave(f: Any, context: Any) -> None:
     f.raw(f"store atomic i64 0, ptr {field(f, Context, context, 'busy').ref} release, align 8")
 
 
+def tables_of_values(f: Any, facts: Facts, bases: Any) -> list[Any]:
+    """What is known of inputs, of results, and how many bytes each has: in the context where sizes
+    differ, behind the bases, and constants elsewhere."""
+    about = facts.about
+    if not about:
+        return [named(f, x) for x in ("inputs", "results", "bytes")]
+    known = f.at(bases, facts.inputs + facts.results, "i64")
+    places = about.values, about.values + facts.inputs * size(Value), about.bytes
+    return [f.at(known, x, "i64") for x in places]
+
+
 def run(m: Any, facts: Facts) -> None:
     """The function `run`. `copies` are results that are there twice. Where sizes differ, they are
     an argument, and the context has what is told of values."""
@@ -174,12 +185,7 @@ def run(m: Any, facts: Facts) -> None:
     null = f.const("ptr", 0)
     count = [f.const("i64", x) for x in (inputs, results)]
     bases = f.at(context, size(Context) + FIRST, "i64")
-    if about:
-        known = f.at(bases, inputs + results, "i64")
-        places = about.values, about.values + inputs * size(Value), about.bytes
-        tables = [f.at(known, x, "i64") for x in places]
-    else:
-        tables = [named(f, x) for x in ("inputs", "results", "bytes")]
+    tables = tables_of_values(f, facts, bases)
 
     def duplicates() -> Any:
         for a, b, nbytes in facts.copies:
