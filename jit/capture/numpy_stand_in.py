@@ -24,7 +24,7 @@ from whet.tensor_base import Base
 from ..guards.origin import origin_of
 from ..report.reasons import OfNumPy
 from .put_back import HOLDS, SETTLED
-from .varying_numbers import NUMBERS
+from .varying_numbers import NUMBERS, hidden
 
 if TYPE_CHECKING:
     from .numpy_arrays import Arrays
@@ -155,13 +155,8 @@ class Array:
         return format(_shown(self), spec)
 
 
-# what an Array holds, and how it is given that: by no name that the user's code could find
-_members: dict[str, Any] = {
-    name: vars(Array)[name] for name in ("real", "tensor", "recorder", "provenance")}
-real_of, tensor_of, recorder_of, provenance_of = (member.__get__ for member in _members.values())
-_set = {name: member.__set__ for name, member in _members.items()}
-for _name in _members:
-    delattr(Array, _name)
+(real_of, tensor_of, recorder_of, provenance_of), _set = hidden(
+    Array, "real", "tensor", "recorder", "provenance")
 Array.__name__ = Array.__qualname__ = "ndarray"
 
 

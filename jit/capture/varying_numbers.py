@@ -125,13 +125,18 @@ class Number:
         return function(*plainly(args), **plainly(kwargs))
 
 
-# what a Number holds, and how it is given that: by no name that the user's code could find
-_members: dict[str, Any] = {
-    name: vars(Number)[name] for name in ("value", "tensor", "recorder", "bound")}
-value_of, tensor_behind, recorder_of, bound_of = (member.__get__ for member in _members.values())
-_set = {name: member.__set__ for name, member in _members.items()}
-for _name in _members:
-    delattr(Number, _name)
+def hidden(cls: type, *names: str) -> tuple[list[Any], dict[str, Any]]:
+    """How to read slots of a class, and how to set them, by no name that the user's code could
+    find: the class has these names no more."""
+    members = {name: vars(cls)[name] for name in names}
+    for name in names:
+        delattr(cls, name)
+    return ([member.__get__ for member in members.values()],
+            {name: member.__set__ for name, member in members.items()})
+
+
+(value_of, tensor_behind, recorder_of, bound_of), _set = hidden(
+    Number, "value", "tensor", "recorder", "bound")
 
 
 def idle_number(value: float) -> Number:

@@ -16,7 +16,7 @@ from whet.ir.spans import address
 from .launch_entries import Fixed, InArena, Launch, Moving, Number
 from .own_arrays import Address, OwnArray
 from .steady import Steady
-from .tape_entries import MOST_ARGUMENTS, REFUSALS, TapeEntries
+from .tape_entries import MOST_ARGUMENTS, TapeEntries
 from .value_places import lies_as
 
 if TYPE_CHECKING:
@@ -117,12 +117,8 @@ class SizedTapes(TapeEntries):
 
     def take(self, run: Callable[[], Any], known: Sequence[Any], made: Sequence[Any] = (),
              outs: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
-        tape = Tape(dry=True)
-        try:
-            tape.listen(run)
-        except REFUSALS:
-            return None
-        if tape.verdicts and node is None:
+        tape = self.listened(run, node)
+        if tape is None:
             return None
         given = [n if isinstance(n, np.ndarray) else self.arrays[n] for n in outs]
         if not all(map(lies_as, made, given)):

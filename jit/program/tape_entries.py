@@ -50,18 +50,24 @@ class TapeEntries:
         """Run something on stand-ins: the entries of its launches, or None where they cannot be
         repeated. `outs`: the values, or arrays, that what it made is. A kernel that checks its
         data is one of a node, and a check follows it."""
-        tape = T.Tape(dry=True)
-        try:
-            tape.listen(run)
-        except REFUSALS:
-            return None
-        if tape.verdicts and node is None:
+        tape = self.listened(run, node)
+        if tape is None:
             return None
         given = [n if type(n) is np.ndarray else self.arrays[n] for n in outs]
         if not all(map(lies_as, made, given)) or not all(_launched(tape, m) for m in made):
             return None
         mine = [n if type(n) is np.ndarray else self.places.memory(n) for n in outs]
         return self.entries(tape, known, made, mine, node)
+
+    def listened(self, run: Callable[[], Any], node: Node | None) -> T.Tape | None:
+        """The tape of what something launches; None where it cannot be run on stand-ins, or checks
+        its data and is of no node."""
+        tape = T.Tape(dry=True)
+        try:
+            tape.listen(run)
+        except REFUSALS:
+            return None
+        return None if tape.verdicts and node is None else tape
 
     def entries(self, tape: Any, known: Sequence[Any], made: Sequence[Any] = (),
                 mine: Sequence[Any] = (), node: Node | None = None) -> Entries | None:

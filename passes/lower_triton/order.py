@@ -39,6 +39,18 @@ def lower_runs() -> Source:
                   f.lines, f"rows * cdiv(n, {RUN})")
 
 
+def bisect(f: Code, row: str, before: str) -> None:
+    """In `steps` steps, `low` becomes the number of elements of a sorted row, of those from `low`
+    to `high`, for which `before` holds: an expression of `other`."""
+    f.line("for _ in range(0, steps):")
+    f.line("    middle = (low + high) // 2")
+    f.line("    inside = here & (low < high)")
+    f.line(f"    other = tl.load({row} + middle, inside, other=0)")
+    f.line(f"    passed = inside & ({before})")
+    f.line("    high = tl.where(inside & ~passed, middle, high)")
+    f.line("    low = tl.where(passed, middle + 1, low)")
+
+
 def lower_merge() -> Source:
     """Neighbouring runs of `width` joined. `steps`: of a bisection of so many."""
     f = Code(Module())
@@ -51,13 +63,7 @@ def lower_merge() -> Source:
     f.line("key = tl.load(x + at, here, other=0)")
     f.line("low = tl.minimum(start, n)")
     f.line("high = tl.minimum(start + width, n)")
-    f.line("for _ in range(0, steps):")
-    f.line("    middle = (low + high) // 2")
-    f.line("    inside = here & (low < high)")
-    f.line("    other = tl.load(x + row + middle, inside, other=0)")
-    f.line("    passed = inside & ((other < key) | ((other == key) & (run % 2 == 1)))")
-    f.line("    high = tl.where(inside & ~passed, middle, high)")
-    f.line("    low = tl.where(passed, middle + 1, low)")
+    bisect(f, "x + row", "(other < key) | ((other == key) & (run % 2 == 1))")
     f.line("to = row + run // 2 * 2 * width + i - run * width + low - tl.minimum(start, n)")
     f.line("tl.store(y + to, key, here)")
     f.line("tl.store(order + to, tl.load(positions + at, here, other=0), here)")
@@ -76,13 +82,7 @@ def lower_search(right: bool) -> Source:
     f.line("value = tl.load(values + at, here, other=0)")
     f.line("low = tl.zeros_like(at)")
     f.line("high = tl.zeros_like(at) + length")
-    f.line("for _ in range(0, steps):")
-    f.line("    middle = (low + high) // 2")
-    f.line("    inside = here & (low < high)")
-    f.line("    other = tl.load(row + middle, inside, other=0)")
-    f.line(f"    passed = inside & (other {'<=' if right else '<'} value)")
-    f.line("    high = tl.where(inside & ~passed, middle, high)")
-    f.line("    low = tl.where(passed, middle + 1, low)")
+    bisect(f, "row", f"other {'<=' if right else '<'} value")
     f.line("tl.store(y + at, low, here)")
     return source("search_kernel", f.mod,
                   [("x", "*i64"), ("values", "*i64"), ("y", "*i64"), ("n", "i64"), ("each", "i64"),

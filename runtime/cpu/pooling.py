@@ -183,6 +183,14 @@ def _halves(x):
     return window.wide(x.dtype) != x.dtype and not REFERENCE
 
 
+def _without_kernel(pool_of, reference, x, *args):
+    """What `pool_of` makes of elements that no kernel takes: of halves through float32, rounded
+    once, of others by NumPy. None where a kernel takes them."""
+    if _halves(x):
+        return pool_of(x.astype(np.float32), *args).astype(x.dtype)
+    return None if _compiled(x) else reference(x, *args)
+
+
 def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True):
     """(largest of each window, its int64 index in the flattened input plane, or None without
     `indices`).
@@ -243,10 +251,9 @@ def avg_pool(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True
     found = known.get(key)
     if found is None:
         args = kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
-        if _halves(x):
-            return avg_pool(x.astype(np.float32), *args).astype(x.dtype)
-        if not _compiled(x):
-            return window.reference_avg_pool(x, *args)
+        y = _without_kernel(avg_pool, window.reference_avg_pool, x, *args)
+        if y is not None:
+            return y
         out = window.out_sizes(x.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
         found = _planned(key, lambda x, *at: (
             x, [_windows(*a) for a in zip(x.shape[2:], *at)], "mean",
@@ -263,10 +270,9 @@ def avg_pool_grad(gy, x_shape, kernel, stride, padding, ceil_mode=False, count_i
     found = known.get(key)
     if found is None:
         args = x_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
-        if _halves(gy):
-            return avg_pool_grad(gy.astype(np.float32), *args).astype(gy.dtype)
-        if not _compiled(gy):
-            return window.reference_avg_pool_grad(gy, *args)
+        gx = _without_kernel(avg_pool_grad, window.reference_avg_pool_grad, gy, *args)
+        if gx is not None:
+            return gx
         found = _planned(key, lambda gy, *at: (
             gy, [_covering(_windows(*a), a[0]) for a in zip(*at)], "spread",
             window.pool_divisors(*at, count_include_pad, divisor_override)),
@@ -285,10 +291,10 @@ def adaptive_avg_pool(x, output_size):
     key = _key("adaptive_avg", x, output_size)
     found = known.get(key)
     if found is None:
-        if _halves(x):
-            return adaptive_avg_pool(x.astype(np.float32), output_size).astype(x.dtype)
-        if not _compiled(x):
-            return window.reference_adaptive_avg_pool(x, output_size)
+        y = _without_kernel(adaptive_avg_pool, window.reference_adaptive_avg_pool, x, output_size)
+        if y is not None:
+            return y
+
         def make(x, output_size):
             windows = [_adaptive(*a) for a in zip(x.shape[2:], output_size)]
             return x, windows, "mean", [hi - lo for lo, hi, _ in windows]
@@ -301,10 +307,11 @@ def adaptive_avg_pool_grad(gy, x_shape):
     key = _key("adaptive_avg_grad", gy, x_shape)
     found = known.get(key)
     if found is None:
-        if _halves(gy):
-            return adaptive_avg_pool_grad(gy.astype(np.float32), x_shape).astype(gy.dtype)
-        if not _compiled(gy):
-            return window.reference_adaptive_avg_pool_grad(gy, x_shape)
+        gx = _without_kernel(
+            adaptive_avg_pool_grad, window.reference_adaptive_avg_pool_grad, gy, x_shape)
+        if gx is not None:
+            return gx
+
         def make(gy, sizes):
             windows = [_adaptive(*a) for a in zip(sizes, gy.shape[2:])]
             covering = [_covering(w, n) for w, n in zip(windows, sizes)]

@@ -4,10 +4,9 @@ import math
 
 from ..dtypes import int64
 from .creation import zeros
-from .registry import is_tensor
 from .sequences import arange
 from .surface import FUNCTIONS, compile_function, guard
-from .window import tuple_of
+from .window import _planes, tuple_of
 
 AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 
@@ -82,14 +81,7 @@ def _drawn(name, samples, x, n):
 def fractional_max_pool(input, kernel, size, ratio, samples, n):
     """(the largest of each window, its place in the plane)"""
     name = f"fractional_max_pool{n}d"
-    if not is_tensor(input):
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(
-            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got "
-            f"{tuple(input.shape)}")
-    x = input if input.ndim == n + 2 else input.unsqueeze(0)
+    x, batched = _planes(name, input, n)
     spatial, kernel = tuple(x.shape[2:]), tuple_of(kernel, n, name, "kernel_size")
     out = _output_size(name, x, n, size, ratio)
     _check_sizes(name, n, spatial, out, kernel)
@@ -97,7 +89,7 @@ def fractional_max_pool(input, kernel, size, ratio, samples, n):
     taps = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
     best, tap = taps.max(-1)
     place = places.gather(-1, tap.unsqueeze(-1)).squeeze(-1)
-    return (best, place) if input.ndim == n + 2 else (best.squeeze(0), place.squeeze(0))
+    return (best, place) if batched else (best.squeeze(0), place.squeeze(0))
 
 
 def _publish():

@@ -188,36 +188,31 @@ def _no_bool(name, y):
         raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
 
 
+def _trapezoids(y, x, dx, d, total):
+    """The areas of trapezoids along dimension d, added up by the method `total`."""
+    n = y.shape[d]
+    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
+    if x is None:
+        return getattr(pair, total)(d) * ((1.0 if dx is None else dx) / 2.0)
+    step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
+    if x.ndim == 1:
+        step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
+    return getattr(pair * step, total)(d) / 2.0
+
+
 @function()
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y along `dim` by the trapezoidal rule."""
     _no_bool("trapezoid", y)
     d = dims.one(dim, y.ndim, "trapezoid")
-    n = y.shape[d]
-    if n == 0:
-        return y.sum(d)
-    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
-    if x is None:
-        return pair.sum(d) * ((1.0 if dx is None else dx) / 2.0)
-    step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
-    if x.ndim == 1:
-        step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
-    return (pair * step).sum(d) / 2.0
+    return _trapezoids(y, x, dx, d, "sum") if y.shape[d] else y.sum(d)
 
 
 @function()
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """Running integrals of y along `dim` by the trapezoidal rule."""
     _no_bool("cumulative_trapezoid", y)
-    d = dims.one(dim, y.ndim, "cumulative_trapezoid")
-    n = y.shape[d]
-    pair = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
-    if x is None:
-        return pair.cumsum(d) * ((1.0 if dx is None else dx) / 2.0)
-    step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
-    if x.ndim == 1:
-        step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
-    return (pair * step).cumsum(d) / 2.0
+    return _trapezoids(y, x, dx, dims.one(dim, y.ndim, "cumulative_trapezoid"), "cumsum")
 
 
 @function(out=True)

@@ -42,7 +42,17 @@ def mix(near, a, b, t, rest):
     return a + t * (b - a) if near else b - (b - a) * rest
 
 
-class Adam(Elementwise):
+class _Moments(Elementwise):
+    """What relatives of Adam go by."""
+
+    def kind(self, group):
+        return *decay_kind(group), group["betas"][0] > 0.5
+
+    def hypers(self, group):
+        return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
+
+
+class Adam(_Moments):
     """Steps scaled by running means of the gradient and of its square."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
@@ -58,9 +68,6 @@ class Adam(Elementwise):
 
     def kind(self, group):
         return *decay_kind(group), group["amsgrad"], group["betas"][0] > 0.5
-
-    def hypers(self, group):
-        return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
 
     @staticmethod
     def states(kind):
@@ -101,7 +108,7 @@ class AdamW(Adam):
             group["decoupled_weight_decay"] = True
 
 
-class Adamax(Elementwise):
+class Adamax(_Moments):
     """Adam with a running maximum in place of the running square."""
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
@@ -112,12 +119,6 @@ class Adamax(Elementwise):
                 "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
                 "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
                 "capturable": capturable})
-
-    def kind(self, group):
-        return *decay_kind(group), group["betas"][0] > 0.5
-
-    def hypers(self, group):
-        return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
 
     @staticmethod
     def states(kind):
@@ -138,7 +139,7 @@ class Adamax(Elementwise):
         return p + size * m / top, m, top
 
 
-class NAdam(Elementwise):
+class NAdam(_Moments):
     """Adam with Nesterov momentum."""
     scalars = ("mu_product",)
 
@@ -153,9 +154,6 @@ class NAdam(Elementwise):
                 "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
                 "maximize": maximize, "foreach": foreach, "capturable": capturable,
                 "differentiable": differentiable})
-
-    def kind(self, group):
-        return *decay_kind(group), group["betas"][0] > 0.5
 
     def hypers(self, group):
         return (group["lr"], *group["betas"], group["eps"], group["weight_decay"],
@@ -197,7 +195,7 @@ class NAdam(Elementwise):
         return p + by_gradient * g / denominator + by_mean * m / denominator, m, v
 
 
-class RAdam(Elementwise):
+class RAdam(_Moments):
     """Adam that uses the second moment only once its variance is tractable."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
@@ -209,12 +207,6 @@ class RAdam(Elementwise):
                 "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
                 "maximize": maximize, "foreach": foreach, "capturable": capturable,
                 "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
-
-    def kind(self, group):
-        return *decay_kind(group), group["betas"][0] > 0.5
-
-    def hypers(self, group):
-        return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
 
     @staticmethod
     def states(kind):
