@@ -1,13 +1,13 @@
 """Nodes that stand for several others, which are one kernel or one launch. The passes make them;
 each pass shows what its group is.
 
-    %5 = fused(%0, f32[](2.0)) : f32[4] { ... }         Fused      one pointwise kernel
-    %6 = rows(%5, axes=(1,)) : f32[4] { ... }           Rows       reductions, what feeds them and what comes of them: one row kernel
-    %6 = parts(%4, %5) : f32[8] { ... }                 Parts      tensors moved together and computed on, a kernel for each part
-    %6 = picks(%4, %5) : f32[8] { ... }                 Picks      gathers along one dimension, and the kernel that reads what they gather
-    %7 = contract matmul(%0, %1, %2) : f32[4,4] {...}   Contract   a product or a convolution, and what is done to each element of it
-    %8 = chain(%0, %1, %2) : f32[4,4] { ... }           Chain      products one after the other, and what is done to rows between them
-    %4, %5 = many(%0, %1, %2, %3) : ... { ... }         Many       small kernels that do the same on different tensors, as one launch
+    %5 = fused(%0, f32[](2.0)) : f32[4] { ... }        Fused      one pointwise kernel
+    %6 = rows(%5, axes=(1,)) : f32[4] { ... }          Rows       one kernel of reductions
+    %6 = parts(%4, %5) : f32[8] { ... }                Parts      moves, a kernel for each part
+    %6 = picks(%4, %5) : f32[8] { ... }                Picks      gathers, and what reads them
+    %7 = contract matmul(%0, %1) : f32[4,4] {...}      Contract   a product with its epilogue
+    %8 = chain(%0, %1, %2) : f32[4,4] { ... }          Chain      products, and rows between them
+    %4, %5 = many(%0, %1, %2, %3) : ... { ... }        Many       small kernels as one launch
 
 A graph that was read from text has no kernels: its groups are lists of nodes.
 """

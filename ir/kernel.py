@@ -31,7 +31,8 @@ class Pointwise:
 
     flat    one run of elements
     rows    an odometer over outer dimensions, and a run of elements along the inner one
-    tiles   as rows, with the last two dimensions cut into tiles, so that an operand that runs along the other one turns in cache
+    tiles   as rows, with the last two dimensions cut into tiles: an operand that runs along the
+            other one is turned in cache
 
     `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the
     next element, s(ame) not at all, g(ather) by a stride, t(ransposed) by a stride, but to the next
@@ -48,10 +49,9 @@ class Pointwise:
     @property
     def key(self) -> str:
         """The kernel, described completely."""
+        space = self.space + "/stream" * self.stream
         types = f"{','.join(self.dtypes)}->{','.join(self.results)}"
-        return (
-            f"pointwise/{self.space}{'/stream' * self.stream}/{self.access}/{types}/{text(self.roots)}"
-        )
+        return f"pointwise/{space}/{self.access}/{types}/{text(self.roots)}"
 
 
 def text(roots: tuple[scalar.Expr, ...]) -> str:

@@ -1,9 +1,9 @@
 """A loop as a node: repeated steps of an unrolled loop, made one again (`passes/roll_loops.py`).
 
     %9 = roll 9 times(%0, %1) : f32[4] {
-      %20 = carried %0 %2 : f32[4]                  what the body reads: the same each time, carried from the round before, or a step along
+      %20 = carried %0 %2 : f32[4]      what the body reads: `same`, `carried`, or `along`
       %2 = add(%20, 1.0) : f32[4]
-      %2 last as %9                                 what it gives: the last one, or each of them, kept in one piece of memory
+      %2 last as %9                     what it gives: the last one, or all, `kept`
     }
 """
 from __future__ import annotations

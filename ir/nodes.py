@@ -3,11 +3,12 @@
     %2 = mul(%0, 2.0) : f32[4]                              OpNode   an op makes values of values
     write add(%1, %2)                                       Write    operand 0 is changed in place
     %3 = draw random_uniform32(shape=(4,)) : f32[4]         Draw     new numbers at each replay
-    guard %3 == f32[1](0.25)                                Guard    Python saw the value and went on from there
-    ask "whet.ops.embedding:..."(%1) == None                Ask      or asked something of it, or wants an error raised
+    guard %3 == f32[1](0.25)                                Guard    Python saw this value
+    ask "whet.ops.embedding:..."(%1) == None                Ask      Python asked this of a value
 
-Nodes that stand for several others are in `ir/groups.py`. A node is not changed once it is made: passes make others. It knows how it is
-written and read (`head`, `parse`), checked (`problem`), run (`run`) and given other operands (`renamed`).
+Nodes that stand for several others are in `ir/groups.py`. A node is not changed once it is made:
+passes make others. It knows how it is written and read (`head`, `parse`), checked (`problem`), run
+(`run`) and given other operands (`renamed`).
 """
 from __future__ import annotations
 
@@ -29,16 +30,18 @@ NOTHING: Mapping[Any, Any] = {}
 
 Types = Mapping[int, Type]
 Env = dict[Any, Any]             # the values of a run, by number
-Positions = Sequence[list[int]]  # where each generator of random numbers is: its seed and its offset
+Positions = Sequence[list[int]]  # of generators: seed and offset
 N = TypeVar("N", bound="Node")
 
 
 class Diverged(ValueError):
-    """The graph does not hold for these inputs: a value that Python saw is another, or a shape is."""
+    """The graph does not hold for these inputs: a value that Python saw is another, or a shape
+    is."""
 
 
 class Streams:
-    """The random number generators of a list of nodes, and where each was at the start: (seed, offset)."""
+    """The random number generators of a list of nodes, and where each was at the start: (seed,
+    offset)."""
 
     def __init__(self) -> None:
         self.numbers: dict[int, int] = {}
@@ -53,18 +56,20 @@ class Streams:
 
 
 class Node:
-    """One thing that happened. Operands are `Ref`s or Python values, results the numbers of values; `line` is the user's. `source` is the
-    recorded node that a pass has put it in the place of, if it has."""
+    """One thing that happened. Operands are `Ref`s or Python values, results the numbers of values;
+    `line` is the user's. `source` is the recorded node that a pass has put it in the place of, if
+    it has."""
     __slots__ = ("op", "ins", "attrs", "outs", "line", "source")
     kind: ClassVar[str]
-    between: ClassVar[str] = ""              # what it is called where it keeps others apart, if it does
+    between: ClassVar[str] = ""              # its name where it parts others
     what: ClassVar[str] = ""                 # what a box for it says
     members: Sequence[Node] = ()             # the nodes that it stands for
     into: Mapping[int, int] = NOTHING        # value -> the value in whose memory a kernel puts it
 
-    def __init__(self, op: Op | None, ins: tuple[Any, ...], attrs: Mapping[str, Any], outs: Sequence[int], line: str,
-                 source: Node | None = None) -> None:
-        self.op, self.ins, self.attrs, self.outs, self.line, self.source = op, ins, attrs, outs, line, source
+    def __init__(self, op: Op | None, ins: tuple[Any, ...], attrs: Mapping[str, Any],
+                 outs: Sequence[int], line: str, source: Node | None = None) -> None:
+        self.op, self.ins, self.attrs, self.outs = op, ins, attrs, outs
+        self.line, self.source = line, source
 
     # ---- what it reads and makes
     def refs(self) -> list[Ref]:
@@ -143,9 +148,11 @@ class Node:
         return self
 
     def facts(self) -> tuple[Any, ...]:
-        """All that makes it what it is, in a form that can be compared: numbers by type and bits."""
+        """All that makes it what it is, in a form that can be compared: numbers by type and
+        bits."""
         attrs = tuple(sorted((k, exact(v)) for k, v in self.attrs.items()))
-        return self.kind, self.op, exact(self.ins), attrs, tuple(self.outs), self.line, exact(self.fact)
+        where = tuple(self.outs), self.line
+        return self.kind, self.op, exact(self.ins), attrs, *where, exact(self.fact)
 
     @property
     def fact(self) -> Any:
@@ -167,7 +174,8 @@ class Node:
         return self.head(most=SHOWN)
 
     def head(self, table: Table | None = None, most: int | None = None) -> str:
-        """What it does, without its types and the nodes in it; with so many operands and results at `most`."""
+        """What it does, without its types and the nodes in it; with so many operands and results at
+        `most`."""
         assert self.op is not None
         said = ", ".join([*self.operands(table, most), *self.options(table)])
         return f"{self.made(most)}{self.prefix}{name_text(self.op)}({said})"
@@ -187,7 +195,8 @@ class Node:
         """The attributes as text."""
         return [f"{k}={value_text(v, table)}" for k, v in self.attrs.items()]
 
-    def lines(self, types: Any = None, indent: str = "", table: Table | None = None) -> Iterator[str]:
+    def lines(self, types: Any = None, indent: str = "",
+              table: Table | None = None) -> Iterator[str]:
         """Its lines, and those of the nodes in it."""
         yield self.with_line(indent + self.head(table) + types_text(types, self.outs))
 
@@ -201,7 +210,8 @@ class Node:
 
     # ---- checks
     def problem(self, known: set[int], types: Types, streams: int) -> str | None:
-        """What is wrong with it, where these values are there; notes those that it makes in `known`."""
+        """What is wrong with it, where these values are there; notes those that it makes in
+        `known`."""
         missing = [x for x in self.refs() if x not in known]
         if missing:
             return f"{missing[0]!r} is used before it is made"
@@ -269,7 +279,8 @@ class Made(Node):
         return None
 
     def default(self, a: Type, b: Type, types: Types) -> bool:
-        """Is the type the default one of another time? Where no operand is a float, a float result has the default type."""
+        """Is the type the default one of another time? Where no operand is a float, a float result
+        has the default type."""
         floats = all(t.dtype.kind in "fV" for t in (a, b))
         return floats and not any(types[x].dtype.kind in "fVc" for x in self.refs())
 
@@ -308,9 +319,11 @@ class OpNode(Made):
             return bodies.makes([types[x] for x in self.refs()]), None
         return ask(self.op, self.ins, self.attrs, _types_of(self, types))
 
-    def lines(self, types: Any = None, indent: str = "", table: Table | None = None) -> Iterator[str]:
+    def lines(self, types: Any = None, indent: str = "",
+              table: Table | None = None) -> Iterator[str]:
         yield self.with_line(indent + self.head(table) + types_text(types, self.outs))
-        bodies: Mapping[str, Any] = getattr(self.op, "bodies", NOTHING)      # of a `cond` or `while_loop`: programs
+        # programs, of a `cond` or `while_loop`
+        bodies: Mapping[str, Any] = getattr(self.op, "bodies", NOTHING)
         for name, body in bodies.items():
             yield f"{indent}  {name}:"
             for n in body.program.nodes:
@@ -339,19 +352,20 @@ def _types_of(n: Node, types: Types) -> tuple[Type | None, ...]:
 
 
 class Write(Node):
-    """An op changes its first operand in place. `counted`: is that a change of the tensor's version? In a recorded run `cell` is the counter
-    of these."""
+    """An op changes its first operand in place. `counted`: is that a change of the tensor's
+    version? In a recorded run `cell` is the counter of these."""
     __slots__ = ("cell", "counted")
     kind, prefix, between = "write", "write ", "a write"
     op: Op
 
-    def __init__(self, op: Op, ins: tuple[Any, ...], attrs: Mapping[str, Any], line: str, cell: object = None,
-                 counted: bool = True, source: Node | None = None) -> None:
+    def __init__(self, op: Op, ins: tuple[Any, ...], attrs: Mapping[str, Any], line: str,
+                 cell: object = None, counted: bool = True, source: Node | None = None) -> None:
         super().__init__(op, ins, attrs, (), line, source)
         self.cell, self.counted = cell, counted
 
     def of(self, ins: tuple[Any, ...]) -> Write:
-        return Write(self.op, ins, self.attrs, self.line, self.cell, self.counted, self.source or self)
+        return Write(self.op, ins, self.attrs, self.line, self.cell, self.counted,
+                     self.source or self)
 
     def as_value(self, out: int) -> OpNode:
         """An operation that makes the value that it puts there."""
@@ -407,7 +421,9 @@ class Write(Node):
             fits = np.broadcast_shapes(made[0].shape, target) == target
         except ValueError:
             fits = False
-        return None if len(made) == 1 and fits else f"{made[0]} does not fit into {types[self.ins[0]]}"
+        if len(made) == 1 and fits:
+            return None
+        return f"{made[0]} does not fit into {types[self.ins[0]]}"
 
     def run(self, env: Env, types: Any, positions: Positions) -> None:
         ins = self.values_of(env)
@@ -418,8 +434,8 @@ class Write(Node):
 
 
 class Draw(Made):
-    """New random numbers at each replay, from a generator or, in a graph of its own, the stream of this number. `position`, (seed, offset), is
-    where the recorded run found the generator."""
+    """New random numbers at each replay, from a generator or, in a graph of its own, the stream of
+    this number. `position`, (seed, offset), is where the recorded run found the generator."""
     __slots__ = ("position",)
     kind, prefix = "draw", "draw "
 
@@ -440,7 +456,8 @@ class Draw(Made):
         return self.position
 
     def options(self, table: Table | None) -> list[str]:
-        return [f"{k}={value_text(v, table)}" for k, v in self.attrs.items() if k != "generator" or type(v) is int]
+        return [f"{k}={value_text(v, table)}" for k, v in self.attrs.items()
+                if k != "generator" or type(v) is int]
 
     def wrong(self, known: set[int], types: Types, streams: int) -> str | None:
         if not 0 <= self.attrs["generator"] < streams:
@@ -498,8 +515,8 @@ class Guard(Node):
 
 
 class Ask(Node):
-    """Python asked something of values and went on from the answer: a replay must get it again. `facts_of`: expressions, and whether each was
-    true of any element, where a kernel can ask so."""
+    """Python asked something of values and went on from the answer: a replay must get it again.
+    `facts_of`: expressions, and whether each was true of any element, where a kernel can ask so."""
     __slots__ = ("answer", "asks")
     kind, between, what = "ask", "a question about values", "is checked"
 
@@ -526,8 +543,8 @@ class Ask(Node):
         return self.asks
 
     def head(self, table: Table | None = None, most: int | None = None) -> str:
-        ins = self.operands(table, most)
-        return f"ask {question_text(self.question, table)}({', '.join(ins)}) == {value_text(self.answer, table)}"
+        question, ins = question_text(self.question, table), ", ".join(self.operands(table, most))
+        return f"ask {question}({ins}) == {value_text(self.answer, table)}"
 
     @classmethod
     def parse(cls, reader: Reader, types: dict[int, Type]) -> Ask:
@@ -559,7 +576,7 @@ class Ask(Node):
             raise Diverged(f"what the values are asked at {self.line} has another answer: {self}")
 
 
-# ---- reading -----------------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 def operands(reader: Reader) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Operands and attributes, after the opening bracket."""
     ins: list[Any] = []

@@ -10,7 +10,8 @@ Operands are seen by expressions as arg(0), arg(1), ...; what stages define cont
 in order:
 
     Reduce      a row scalar (for the kinds of INDEXED two: the value, then its position as i64)
-    Keep        a value per element for later stages (a lowering stores it or computes it again: the bits are the same)
+    Keep        a value per element for later stages; a lowering stores it, or computes it again to
+                the same bits
     Store       an output per element; defines nothing
     StoreRow    an output per row, of row scalars; defines nothing
 
@@ -141,9 +142,9 @@ class Program:
     def _key(self) -> str:
         order = scalar.walk(*(s.expr for s in self.stages))
         at = {e: k for k, e in enumerate(order)}
-        nodes = (
-            f"{e.op}{'' if e.value is None else repr(e.value)}({','.join(str(at[a]) for a in e.args)})"
-            for e in order)
+        values = ("" if e.value is None else repr(e.value) for e in order)
+        nodes = (f"{e.op}{value}({','.join(str(at[a]) for a in e.args)})"
+                 for e, value in zip(order, values, strict=True))
         stages = (f"{type(s).__name__}{getattr(s, 'kind', '')}{at[s.expr]}" for s in self.stages)
         return ";".join((*(f"{o.kind}:{o.dtype}" for o in self.operands), *nodes, *stages))
 

@@ -224,14 +224,31 @@ def kernels(g: Graph) -> dict[int, str]:
 
 # ---- drawing -------------------------------------------------------------------------------------
 STYLE = """
-.whet text { font: 11px ui-sans-serif, "Helvetica Neue", Arial, sans-serif; text-anchor: middle; fill: #263238 }
-.whet .op { font-weight: 600; font-size: 12px } .whet .name { font-weight: 600; fill: #1b5e20 } .whet .outside .name { fill: #455a64 }
-.whet .type { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 10px; fill: #455a64 }
-.whet .from { font-size: 10px; fill: #33691e } .whet .line { font-size: 9.5px; fill: #78909c }
-.whet .view { fill: #78909c; font-size: 10.5px } .whet .member { font-size: 10.5px }
-.whet rect { stroke: #90a4ae; stroke-width: 1 } .whet .view rect { stroke: #cfd8dc; stroke-dasharray: 3 2 } .whet .write rect { stroke: #fb8c00 }
-.whet .guard rect, .whet .ask rect { stroke: #fbc02d } .whet .fused rect, .whet .rows rect { stroke: #546e7a; stroke-width: 1.4 }
-.whet path { fill: none; stroke: #90a4ae } .whet path.order { stroke: #fb8c00; stroke-dasharray: 4 3 } .whet .head { fill: #78909c; stroke: none }
+.whet text {
+  font: 11px ui-sans-serif, "Helvetica Neue", Arial, sans-serif;
+  text-anchor: middle;
+  fill: #263238;
+}
+.whet .op { font-weight: 600; font-size: 12px }
+.whet .name { font-weight: 600; fill: #1b5e20 }
+.whet .outside .name { fill: #455a64 }
+.whet .type {
+  font-family: ui-monospace, "DejaVu Sans Mono", monospace;
+  font-size: 10px;
+  fill: #455a64;
+}
+.whet .from { font-size: 10px; fill: #33691e }
+.whet .line { font-size: 9.5px; fill: #78909c }
+.whet .view { fill: #78909c; font-size: 10.5px }
+.whet .member { font-size: 10.5px }
+.whet rect { stroke: #90a4ae; stroke-width: 1 }
+.whet .view rect { stroke: #cfd8dc; stroke-dasharray: 3 2 }
+.whet .write rect { stroke: #fb8c00 }
+.whet .guard rect, .whet .ask rect { stroke: #fbc02d }
+.whet .fused rect, .whet .rows rect { stroke: #546e7a; stroke-width: 1.4 }
+.whet path { fill: none; stroke: #90a4ae }
+.whet path.order { stroke: #fb8c00; stroke-dasharray: 4 3 }
+.whet .head { fill: #78909c; stroke: none }
 """
 
 

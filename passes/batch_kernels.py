@@ -2,7 +2,9 @@
 updates of many small parameters.
 
     %4 = fused(%0, %1){mul; add} into %0
-    %5 = fused(%2, %3){mul; add} into %2     ->      %4, %5 = many 2(%0, %1, %2, %3){mul; add} into %0, %2
+    %5 = fused(%2, %3){mul; add} into %2
+    ->
+    %4, %5 = many 2(%0, %1, %2, %3){mul; add} into %0, %2
 
 The kernels have the same expressions on the same types; their operands are contiguous, or one
 number. Nothing of what one of them makes or writes is touched, and nothing of what it reads is

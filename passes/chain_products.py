@@ -2,8 +2,10 @@
 some rows after others.
 
     %3 = matmul(%0, %1)
-    %11 = rows(%3, axes=(2,)){amax; sub; exp; sum; div}     ->      %13 = chain(%0, %1, %12){matmul; amax; sub; exp; sum; div; matmul}
+    %11 = rows(%3, axes=(2,)){amax; sub; exp; sum; div}
     %13 = matmul(%11, %12)
+    ->
+    %13 = chain(%0, %1, %12){matmul; amax; sub; exp; sum; div; matmul}
 
 What lies between the products is a few rows of each thread that stay in its cache; as a whole it is
 never in memory. A row of a product comes of one row of its first operand, a row of a row program of

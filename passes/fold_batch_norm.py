@@ -1,10 +1,13 @@
 """Eval-mode batch norm goes into the weights of the convolution or linear layer before it. It
 changes bits: asked for by name.
 
-    %2 = convolution(%0, %1)                         %11 = mul(%invstd, %weight)        all but the convolution depends
-    %3 = batch_norm_eval(%2, %mean, %invstd,   ->    %12 = mul(%1, %11)                 on weights alone: it is kept, and
-                         %weight, %bias)             %15 = (0 - %mean) * %11 + %bias    made anew when one of them changes
+    %2 = convolution(%0, %1)                         %11 = mul(%invstd, %weight)
+    %3 = batch_norm_eval(%2, %mean, %invstd,   ->    %12 = mul(%1, %11)
+                         %weight, %bias)             %15 = (0 - %mean) * %11 + %bias
                                                      %3 = convolution(%0, %12, %15)
+
+All but the convolution depends on weights alone: it is kept, and made anew when one of them
+changes.
 
 An output is the sum of K products, scaled and shifted. Instead of the sum the K weights are rounded
 after scaling, so an element may differ from eager's by (K + 8) * eps * (sum of |x * w * s| + |b *

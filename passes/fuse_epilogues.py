@@ -2,7 +2,9 @@
 the element is stored.
 
     %3 = matmul(%0, %1)
-    %5 = fused(%3, %4, %2){add; relu; mul}          ->      %5 = contract matmul(%0, %1, %4, %2){add; relu; mul}
+    %5 = fused(%3, %4, %2){add; relu; mul}
+    ->
+    %5 = contract matmul(%0, %1, %4, %2){add; relu; mul}
 
 The contraction's sums are complete and rounded before the expression sees them, so no bit changes;
 they are never in memory. That is only right where nothing else reads them, and where the

@@ -2,8 +2,8 @@
 computes with them.
 
     %3 = fused(%0){mul; floor; to_int64}
-    %4 = index(%1, %3, dims=(0,))                 ->      %5 = picks(%0, %1){mul; floor; to_int64; index; mul}
-    %5 = mul(%4, %2)
+    %4 = index(%1, %3, dims=(0,))           ->    %5 = picks(%0, %1, %2){
+    %5 = mul(%4, %2)                                  mul; floor; to_int64; index; mul}
 
 An op that gathers along one dimension says so (`Op.picks`), or along several that follow each
 other, with an index for each: where they lie in the table as one would, the kernel makes one place

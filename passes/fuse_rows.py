@@ -3,8 +3,8 @@ from them, are one kernel.
 
     %1 = amax(%0, dim=(1,), keepdim=True)
     %3 = fused(%0, %1){sub; exp}
-    %4 = sum(%3, dim=(1,), keepdim=True)       ->      %5 = rows(%0, axes=(1,)){amax; sub; exp; sum; div}
-    %5 = div(%3, %4)
+    %4 = sum(%3, dim=(1,), keepdim=True)    ->    %5 = rows(%0, axes=(1,)){
+    %5 = div(%3, %4)                                  amax; sub; exp; sum; div}
 
 A group has a shape and axes. Its nodes are pointwise ones on that shape ("full" values) or on what
 is left without the axes ("row" values), and ops that are row programs themselves (reductions,

@@ -3,8 +3,11 @@ goes round.
 
     %2 = matmul(%0, %1)
     %3 = fused(%2, %10){add; tanh}
-    %4 = matmul(%3, %1)             ->    %3 = roll 2 times(%0, %1, %10..%11): %2 = matmul(a, b); %3 = fused(%2, c){add; tanh}
-    %5 = fused(%4, %11){add; tanh}                    a: %0, then %3 of the round before; b: %1; c: %10, then 128 bytes on
+    %4 = matmul(%3, %1)             ->    %3 = roll 2 times(%0, %1, %10..%11):
+    %5 = fused(%4, %11){add; tanh}          %2 = matmul(a, b)
+                                            %3 = fused(%2, c){add; tanh}
+
+Here a is %0, then %3 of the round before; b is %1; c is %10, then what lies 128 bytes further on.
 
 What a round reads is the same in all rounds, or what the round before made (*carried*), or lies so
 many bytes after what the round before read (a row of a tensor; what an earlier loop made). What is

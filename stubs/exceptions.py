@@ -1,4 +1,5 @@
-"""Parameters whose name means something else than elsewhere: `Class.method.parameter` or `function.parameter` -> type."""
+"""Parameters whose name means something else than elsewhere: `Class.method.parameter` or
+`function.parameter` -> type."""
 _ORDER = "float | str | None"
 _CALLABLE = "Callable[..., Any]"
 _ITERABLE = "Tensor | Iterable[Tensor]"

@@ -1,6 +1,7 @@
 """What functions, methods and properties return where it is no Tensor.
 
-Keys are as in `vocabulary.py`: `Class.method` or `function`, with the module in front where the name is not enough.
+Keys are as in `vocabulary.py`: `Class.method` or `function`, with the module in front where the
+name is not enough.
 """
 
 METHODS_HIDDEN = frozenset(

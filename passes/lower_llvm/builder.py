@@ -1,7 +1,9 @@
-"""A small builder of LLVM IR text: typed values with operators, structured loops, and nothing that optimises.
+"""A small builder of LLVM IR text: typed values with operators, structured loops, and nothing that
+optimises.
 
-A generator written with it reads as the loop nest it emits. Values are `Val`s (an SSA name and its LLVM type); plain Python
-numbers are accepted wherever a value is, and integer arithmetic on two Python ints stays in Python.
+A generator written with it reads as the loop nest it emits. Values are `Val`s (an SSA name and its
+LLVM type); plain Python numbers are accepted wherever a value is, and integer arithmetic on two
+Python ints stays in Python.
 
     m = Module()
     f = m.fn("axpy", [("ptr", "x"), ("ptr", "y"), ("float", "a"), ("i64", "n")])
@@ -22,7 +24,8 @@ from .literals import FLOATS, literal
 if TYPE_CHECKING:
     from .operations import Operations
 
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32,
+        "double": 64, "ptr": 64}
 BYTES = {t: max(1, b // 8) for t, b in BITS.items()}
 _SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
 
@@ -49,7 +52,8 @@ Number: TypeAlias = "float | Val"            # what an operand may be
 
 
 class Val:
-    """An SSA value. Arithmetic picks the float or the integer instruction by type; `>>` is arithmetic, `f.lshr` is not."""
+    """An SSA value. Arithmetic picks the float or the integer instruction by type; `>>` is
+    arithmetic, `f.lshr` is not."""
     __slots__ = ("f", "ref", "ty")
 
     def __init__(self, f: Operations, ref: str, ty: str) -> None:
@@ -91,7 +95,8 @@ _FOLD = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, 
 
 
 def at_once(products: int) -> int:
-    """How many steps of so many chains of multiply-adds follow each other without a branch. Fewer than 8 wait for each other anyway."""
+    """How many steps of so many chains of multiply-adds follow each other without a branch. Fewer
+    than 8 wait for each other anyway."""
     return 1 if products < 8 else 4 if products <= 12 else 2
 
 
@@ -120,7 +125,8 @@ class Module:
     def table(self, name: str, elem: str, values: Sequence[Any]) -> Val:
         """A constant array; its address is the Val `@name`. Alignment 64."""
         body = ", ".join(f"{elem} {literal(elem, v) if elem in BITS else v}" for v in values)
-        self.tables.setdefault(name, f"@{name} = internal unnamed_addr constant [{len(values)} x {elem}] [{body}], align 64")
+        constant = f"internal unnamed_addr constant [{len(values)} x {elem}] [{body}], align 64"
+        self.tables.setdefault(name, f"@{name} = {constant}")
         return Val(cast("Operations", None), f"@{name}", "ptr")  # nothing is computed with it
 
     def raw(self, name: str, text: str) -> None:
@@ -186,7 +192,8 @@ class Fn:
         return self.numbers.get(x.ref)
 
     def as_val(self, x: Number, ty: str) -> Val:
-        """A Python number as a constant of `ty`; a scalar Val of the element type is splatted to a vector type."""
+        """A Python number as a constant of `ty`; a scalar Val of the element type is splatted to a
+        vector type."""
         if not isinstance(x, Val):
             return self.const(ty, x)
         if x.ty != ty and parts(ty)[0] and not x.lanes:
@@ -202,7 +209,8 @@ class Fn:
 
     def vector(self, elem: str, numbers: Any) -> Val:
         """A constant vector."""
-        return Val(self, "<" + ", ".join(f"{elem} {literal(elem, x)}" for x in numbers) + ">", vec(elem, len(numbers)))
+        elements = ", ".join(f"{elem} {literal(elem, x)}" for x in numbers)
+        return Val(self, f"<{elements}>", vec(elem, len(numbers)))
 
     def iota(self, elem: str, lanes: int) -> Val:
         """<0, 1, 2, ...>"""
@@ -211,7 +219,9 @@ class Fn:
     def pair(self, a: Number, b: Number) -> tuple[Val, Val]:
         """Both as Vals of one type."""
         if isinstance(a, Val):
-            return (a, self.as_val(b, a.ty)) if not isinstance(b, Val) or a.lanes or not b.lanes else (self.splat(a, b.lanes), b)
+            if not isinstance(b, Val) or a.lanes or not b.lanes:
+                return a, self.as_val(b, a.ty)
+            return self.splat(a, b.lanes), b
         assert isinstance(b, Val)
         return self.as_val(a, b.ty), b
 
@@ -228,7 +238,9 @@ class Fn:
             if not b.is_float and ((a == 0 and op == "add") or (a == 1 and op == "mul")):
                 return b
         elif not isinstance(b, Val) and not a.is_float:
-            if (b == 0 and op in ("add", "sub", "or", "xor", "shl", "ashr", "lshr")) or (b == 1 and op == "mul"):
+            if b == 0 and op in ("add", "sub", "or", "xor", "shl", "ashr", "lshr"):
+                return a
+            if b == 1 and op == "mul":
                 return a
         x, y = self.pair(a, b)
         if x.is_float and op in ("add", "sub", "mul"):
@@ -249,7 +261,8 @@ class Fn:
     def cmp(self, pred: str, a: Val, b: Number) -> Val:
         """`pred` as LLVM spells it: slt, eq, ult ... for integers; olt, une, uno ... for floats."""
         a, b = self.pair(a, b)
-        return self.v(vec("i1", a.lanes), f"{'fcmp' if a.is_float else 'icmp'} {pred} {a.ty} {a.ref}, {b.ref}")
+        compare = "fcmp" if a.is_float else "icmp"
+        return self.v(vec("i1", a.lanes), f"{compare} {pred} {a.ty} {a.ref}, {b.ref}")
 
     def sel(self, c: Val, a: Number, b: Number) -> Val:
         """c ? a : b, lane by lane."""
@@ -265,8 +278,10 @@ class Fn:
     @overload
     def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Val: ...
     def call(self, name: str, ret: str, *args: Val, attrs: str = "") -> Val | None:
-        """Call a function by name, declaring it where this module does not define it. None where it gives nothing."""
-        if name not in {f.name for f in self.mod.fns} and f"@{name}(" not in "".join(self.mod.tables.values()):
+        """Call a function by name, declaring it where this module does not define it. None where it
+        gives nothing."""
+        own = name in {f.name for f in self.mod.fns}
+        if not own and f"@{name}(" not in "".join(self.mod.tables.values()):
             self.mod.declare(name, ret, [a.ty for a in args])
         text = f"call {attrs} {ret} @{name}({', '.join(f'{a.ty} {a.ref}' for a in args)})"
         if ret == "void":
@@ -275,7 +290,8 @@ class Fn:
         return self.v(ret, text)
 
     def call_helper(self, address: Val, *args: Val) -> None:
-        """Call one of this module's own functions (linkage "internal") that returns nothing, by its address."""
+        """Call one of this module's own functions (linkage "internal") that returns nothing, by its
+        address."""
         self.raw(f"call void {address.ref}({', '.join(map(repr, args))})")
 
     def intr(self, name: str, *args: Number) -> Val:
@@ -299,13 +315,15 @@ class Fn:
         """There is no way of this target's own: `vmath.trig` goes over the lanes."""
 
     def from_memory(self, x: Val) -> Val:
-        """A vector constant as an operand that an instruction takes from memory, where registers are few: code generation would load it
-        into one of them on its own. The memory might change, as far as code generation knows, for else it hoists the load and spills what
-        it loaded; but nobody writes to this section."""
+        """A vector constant as an operand that an instruction takes from memory, where registers
+        are few: code generation would load it into one of them on its own. The memory might change,
+        as far as code generation knows, for else it hoists the load and spills what it loaded; but
+        nobody writes to this section."""
         if not x.ref.startswith("splat") or targets.current().name != "avx2":
             return x
         name = f"at.{x.elem}.{x.lanes}." + x.ref.split()[-1].rstrip(")")
-        self.mod.raw(name, f'@{name} = internal global {x.ty} {x.ref}, section ".operands", align 64')
+        self.mod.raw(
+            name, f'@{name} = internal global {x.ty} {x.ref}, section ".operands", align 64')
         return self.load(x.ty, Val(self, f"@{name}", "ptr"), 32)
 
     def _same(self, *xs: Number) -> list[Val]:
@@ -323,7 +341,8 @@ class Fn:
         return self.intr("smax", *self._same(a, b))
 
     def conv(self, op: str, a: Val, elem: str) -> Val:
-        """fpext, fptrunc, sitofp, fptosi, bitcast (same width), sext, zext, trunc ... to another element type."""
+        """fpext, fptrunc, sitofp, fptosi, bitcast (same width), sext, zext, trunc ... to another
+        element type."""
         t = vec(elem, a.lanes)
         return a if t == a.ty else self.v(t, f"{op} {a.ty} {a.ref} to {t}")
 
@@ -333,7 +352,8 @@ class Fn:
     def shuffle(self, a: Val, b: Val | None, index: Any) -> Val:
         t = vec(a.elem, len(index))
         b = a if b is None else b
-        return self.v(t, f"shufflevector {a.ty} {a.ref}, {b.ty} {b.ref}, <{len(index)} x i32> <{', '.join(f'i32 {i}' for i in index)}>")
+        order = f"<{len(index)} x i32> <{', '.join(f'i32 {i}' for i in index)}>"
+        return self.v(t, f"shufflevector {a.ty} {a.ref}, {b.ty} {b.ref}, {order}")
 
     def extract(self, a: Val, i: int | Val) -> Val:
         return self.v(a.elem, f"extractelement {a.ty} {a.ref}, i64 {self.as_val(i, 'i64').ref}")
@@ -365,7 +385,8 @@ class Fn:
     def bytes_at(self, p: Val, i: int | Val) -> Val: return self.at(p, i, "i8")
 
     def within(self, p: Val, size: Callable[..., Any] | Val) -> Val:
-        """Say that the memory of a pointer ends `size` bytes (or what that gives, if it is a function) after it."""
+        """Say that the memory of a pointer ends `size` bytes (or what that gives, if it is a
+        function) after it."""
         return p
 
     def load(self, ty: str, p: Val, align: int | None = None) -> Val:
@@ -382,18 +403,21 @@ class Fn:
         name = f"llvm.masked.load.{suffix(ty)}.p0"
         self.mod.declare(name, ty, ["ptr", mask.ty, ty])
         rest = other.ref if other is not None else "zeroinitializer"
-        return self.v(ty, f"call {ty} @{name}(ptr align {align or BYTES[e]} {p.ref}, {mask.ty} {mask.ref}, {ty} {rest})")
+        place = f"ptr align {align or BYTES[e]} {p.ref}"
+        return self.v(ty, f"call {ty} @{name}({place}, {mask.ty} {mask.ref}, {ty} {rest})")
 
     def mstore(self, x: Val, p: Val, mask: Val, align: int | None = None) -> None:
         """Store the lanes of `mask`."""
         name = f"llvm.masked.store.{suffix(x.ty)}.p0"
         self.mod.declare(name, "void", [x.ty, "ptr", mask.ty])
-        self.raw(f"call void @{name}({x.ty} {x.ref}, ptr align {align or BYTES[x.elem]} {p.ref}, {mask.ty} {mask.ref})")
+        place = f"ptr align {align or BYTES[x.elem]} {p.ref}"
+        self.raw(f"call void @{name}({x.ty} {x.ref}, {place}, {mask.ty} {mask.ref})")
 
     def put(self, mask: Val, *places: tuple[Val, Val]) -> None:
-        """Store x at p under the mask, for each (x, p). Where a masked store may take tens of cycles, whole vectors are stored without, and
-        of others the first lanes in powers of two."""
-        if targets.current().name != "avx2" or self.mod.brief and all(BYTES[x.elem] >= 4 for x, _ in places):
+        """Store x at p under the mask, for each (x, p). Where a masked store may take tens of
+        cycles, whole vectors are stored without, and of others the first lanes in powers of two."""
+        short = self.mod.brief and all(BYTES[x.elem] >= 4 for x, _ in places)
+        if short or targets.current().name != "avx2":
             for x, p in places:
                 self.mstore(x, p, mask)
             return
@@ -406,17 +430,22 @@ class Fn:
         def some() -> None:
             for x, p in places:
                 self.mstore(x, p, mask) if n is None else self.store_first(x, p, n)
-        self.if_(self.reduced("and", mask) if n is None else self.cmp("sge", n, mask.lanes), whole, some)
+        full = self.reduced("and", mask) if n is None else self.cmp("sge", n, mask.lanes)
+        self.if_(full, whole, some)
 
     def store_first(self, x: Val, p: Val, n: Val) -> None:
-        """Store the first n lanes, fewer than all: half of the vector, a quarter of it, and so on, as the bits of n say."""
+        """Store the first n lanes, fewer than all: half of the vector, a quarter of it, and so on,
+        as the bits of n say."""
         half = x.lanes // 2
         low = self.extract(x, 0) if half == 1 else self.shuffle(x, None, range(half))
 
         def some() -> list[Val]:
             self.store(low, p)
-            return [] if half == 1 else [self.shuffle(x, None, range(half, 2 * half)), self.at(p, half, x.elem)]
-        rest = self.if_(self.cmp("ne", self.binary("and", n, half), 0), some, lambda: [] if half == 1 else [low, p])
+            if half == 1:
+                return []
+            return [self.shuffle(x, None, range(half, 2 * half)), self.at(p, half, x.elem)]
+        has_half = self.cmp("ne", self.binary("and", n, half), 0)
+        rest = self.if_(has_half, some, lambda: [] if half == 1 else [low, p])
         if rest:
             x, p = rest
             self.store_first(x, p, n)
@@ -450,8 +479,10 @@ class Fn:
             return self.cmp("sgt", self.const(vec("i64", lanes), n), self.iota("i64", lanes))
         if targets.current().name != "avx2":
             return self.cmp("sgt", self.splat(n, lanes), self.iota("i64", lanes))
-        few, elem = self.imax(self.imin(n, lanes), 0), "i32" if lanes > 4 else "i64"               # lanes as wide as what is masked
-        mask = self.cmp("sgt", self.splat(self.conv("trunc", few, elem) if elem == "i32" else few, lanes), self.iota(elem, lanes))
+        few = self.imax(self.imin(n, lanes), 0)
+        elem = "i32" if lanes > 4 else "i64"               # lanes as wide as what is masked
+        count = self.conv("trunc", few, elem) if elem == "i32" else few
+        mask = self.cmp("sgt", self.splat(count, lanes), self.iota(elem, lanes))
         self.first[mask.ref] = few
         return mask
 
@@ -493,10 +524,12 @@ class Fn:
 
     def loop(self, lo: int | Val, hi: int | Val, step: int | Val, body: Callable[..., Any],
              carry: Sequence[Val] = ()) -> list[Val]:
-        """for i in range(lo, hi, step): body(i, *carried) -> new carried values. Returns the last ones.
+        """for i in range(lo, hi, step): body(i, *carried) -> new carried values. Returns the last
+        ones.
 
-        LLVM does not learn how i goes on: to choose other induction variables takes a quarter of the time of the whole code generation, and
-        where addresses may have an index it gains nothing but registers for a few."""
+        LLVM does not learn how i goes on: to choose other induction variables takes a quarter of
+        the time of the whole code generation, and where addresses may have an index it gains
+        nothing but registers for a few."""
         lo, hi, step = (self.as_val(x, "i64") for x in (lo, hi, step))
         carry = list(carry)
         before, head, inside, done = self._loop_head()
@@ -509,22 +542,26 @@ class Fn:
         self.label(inside)
         new = body(i, *vals)
         new = [] if new is None else [new] if isinstance(new, Val) else list(new)
-        assert len(new) == len(carry), f"{self.name}: the loop body carries {len(new)} values, not {len(carry)}"
+        assert len(new) == len(carry), (
+            f"{self.name}: the loop body carries {len(new)} values, not {len(carry)}")
         nxt = self.v("i64", f"add nsw i64 {i.ref}, {step.ref}")
         nxt = self.v("i64", f'call i64 asm "", "=r,0"(i64 {nxt.ref})')           # no instruction
         self.lines[at] = f" {names[0]} = phi i64 [{lo.ref}, %{before}], [{nxt.ref}, %{self.block}]"
         for k, c in enumerate(carry):
-            self.lines[at + 1 + k] = f" {names[1 + k]} = phi {c.ty} [{c.ref}, %{before}], [{new[k].ref}, %{self.block}]"
+            first, last = f"[{c.ref}, %{before}]", f"[{new[k].ref}, %{self.block}]"
+            self.lines[at + 1 + k] = f" {names[1 + k]} = phi {c.ty} {first}, {last}"
         self.br(head)
         self.label(done)
         return vals
 
     def steps(self, count: Val, together: int, body: Callable[..., Any],
               carry: Sequence[Val]) -> list[Val]:
-        """for k in range(count): carried = body(k - u, u, *carried), in rounds of `together` without a branch, u being 0, 1, ... in each.
+        """for k in range(count): carried = body(k - u, u, *carried), in rounds of `together`
+        without a branch, u being 0, 1, ... in each.
 
-        What a loop adds to a dozen multiply-adds for counting and addresses may be a third of all instructions, and they are what is scarce
-        where two threads share a core. An address for k - u is one for k with a constant."""
+        What a loop adds to a dozen multiply-adds for counting and addresses may be a third of all
+        instructions, and they are what is scarce where two threads share a core. An address for
+        k - u is one for k with a constant."""
         def round_(k: Val, *acc: Val) -> Sequence[Val]:
             for u in range(together):
                 acc = body(k, u, *acc)
@@ -547,7 +584,8 @@ class Fn:
         self.label(inside)
         new = list(body(*vals))
         for k, c in enumerate(carry):
-            self.lines[at + k] = f" {vals[k].ref} = phi {c.ty} [{c.ref}, %{before}], [{new[k].ref}, %{self.block}]"
+            first, last = f"[{c.ref}, %{before}]", f"[{new[k].ref}, %{self.block}]"
+            self.lines[at + k] = f" {vals[k].ref} = phi {c.ty} {first}, {last}"
         self.br(head)
         self.label(done)
         return vals
@@ -567,5 +605,7 @@ class Fn:
         y_end = self.block
         self.br(e)
         self.label(e)
-        assert len(x) == len(y), f"{self.name}: the two sides of if_ give {len(x)} and {len(y)} values"
-        return [self.v(p.ty, f"phi {p.ty} [{p.ref}, %{x_end}], [{q.ref}, %{y_end}]") for p, q in zip(x, y)]
+        assert len(x) == len(y), (
+            f"{self.name}: the two sides of if_ give {len(x)} and {len(y)} values")
+        return [self.v(p.ty, f"phi {p.ty} [{p.ref}, %{x_end}], [{q.ref}, %{y_end}]")
+                for p, q in zip(x, y)]

@@ -341,9 +341,10 @@ def _math(name: str) -> Emit:
     """A function of the vector math library; float types only."""
     def emit(f: Operations, t: str, *xs: Val) -> Val:
         from . import vmath
-        if not is_float(t) or name not in vmath.FUNCTIONS or not vmath.FUNCTIONS[name].supports(COMPUTE[t]):
+        function = vmath.FUNCTIONS.get(name)
+        if not is_float(t) or function is None or not function.supports(COMPUTE[t]):
             raise Unsupported(name)
-        return vmath.FUNCTIONS[name](f, *xs)
+        return function(f, *xs)
     return emit
 
 

@@ -3,14 +3,15 @@ in batches of two dimensions.
 
 Three kernels:
 
-`chains`   the canonical order of `lower_llvm.gemm`: K in blocks of 256, in each one chain of fused multiply-adds from +0, the blocks
-           added left to right; bits are the CPU's. It computes in f32 through `tl.dot` with full
-               precision, which Triton's
-           compiler makes a chain in the order of k on the cores that are not tensor cores; what K
-               lacks is -0 * +0, which changes no sum.
-           f64 and integers take a step of k at a time.
-`one`      the canonical order of `lower_llvm.onerow`, for a product of one row (or, transposed, of one column): 16 chains.
-`tensor`   f16 and bf16 on tensor cores: the same blocks, but the order within them, and where it rounds, is the machine's.
+`chains`   the canonical order of `lower_llvm/products/gemm.py`: K in blocks of 256, in each one
+           chain of fused multiply-adds from +0, the blocks added left to right. Bits are the CPU's.
+           f32 goes through `tl.dot` with full precision, which Triton's compiler makes a chain in
+           the order of k on the cores that are not tensor cores. What K lacks is -0 * +0, which
+           changes no sum. f64 and integers take a step of k at a time.
+`one`      the canonical order of `lower_llvm/products/one_row.py`, for a product of one row (or,
+           transposed, of one column): 16 chains.
+`tensor`   f16 and bf16 on tensor cores: the same blocks. The order within them, and where it
+           rounds, is the machine's.
 
 The parameters are a, b, c, the epilogue's operands e0, e1 ...; m, n, k, the size of the inner batch
 dimension; then strides in elements: of a along m and k, of b along k and n, of c along m and n and
@@ -161,11 +162,11 @@ class _Contract:
             f.line(f"chain = {self.multiply_add(a.ref, b.ref, 'chain')}")
         else:
             f.line(f"p = k1 + tl.arange(0, {self.k})")
-            masks = "(i < m) & (p[None, :] < k)", "(p[:, None] < k) & (j < n)"
-            f.line(
-                f"x = {self.factor('a', self.place('a', m='i', k='p[None, :]'), masks[0], 0.0 if self.kind == 'tensor' else -0.0)}"
-            )
-            f.line(f"y = {self.factor('b', self.place('b', k='p[:, None]', n='j'), masks[1], 0.0)}")
+            none = 0.0 if self.kind == "tensor" else -0.0
+            x_at = self.place("a", m="i", k="p[None, :]")
+            y_at = self.place("b", k="p[:, None]", n="j")
+            f.line(f"x = {self.factor('a', x_at, '(i < m) & (p[None, :] < k)', none)}")
+            f.line(f"y = {self.factor('b', y_at, '(p[:, None] < k) & (j < n)', 0.0)}")
             f.line("chain = tl.dot(x, y, chain)" if self.kind == "tensor"
                    else 'chain = tl.dot(x, y, chain, input_precision="ieee")')
         f.depth -= 1

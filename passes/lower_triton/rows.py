@@ -257,8 +257,9 @@ class _Rows:
 
 def full(program: Program) -> list[str]:
     """The names of operands and outputs that have an element at every place."""
-    return [f"x{i}" for i, o in enumerate(program.operands) if o.kind == "full"] + \
-           [f"y{j}" for j, (k, _) in enumerate(program.outputs) if isinstance(program.stages[k], Store)]
+    stored = [j for j, (k, _) in enumerate(program.outputs) if isinstance(program.stages[k], Store)]
+    return [*(f"x{i}" for i, o in enumerate(program.operands) if o.kind == "full"),
+            *(f"y{j}" for j in stored)]
 
 
 def strides(program: Program, layout: Layout) -> list[str]:

@@ -1,6 +1,7 @@
 """Views: other shapes and parts of the same memory. Nothing is copied; writes are seen by all.
 
-Each op is one kind of index map. `slice` is every basic index at once: whole numbers, slices and new axes.
+Each op is one kind of index map. `slice` is every basic index at once: whole numbers, slices and
+new axes.
 """
 import builtins
 from math import prod
@@ -28,7 +29,8 @@ class ViewOp(Op):
 
 # ---- reshape ---------------------------------------------------------------------------------------------------------
 def _dense(a, r):
-    """`r`, that is `a` in another shape, with the strides of row-major memory where `a` is that. (NumPy lets an array of this shape be.)"""
+    """`r`, that is `a` in another shape, with the strides of row-major memory where `a` is that.
+    (NumPy lets an array of this shape be.)"""
     return a.reshape(-1).reshape(r.shape) if r.shape == a.shape and a.flags.c_contiguous else r
 
 
@@ -422,7 +424,8 @@ FUNCTIONS["matrix_transpose"] = lambda x: _matrix_transpose(x)
 
 # ---- basic indices ---------------------------------------------------------------------------------------------------
 def numpy_index(index):
-    """The index that NumPy understands. (A trailing `...` makes NumPy give views for single elements too.)"""
+    """The index that NumPy understands. (A trailing `...` makes NumPy give views for single
+    elements too.)"""
     return (*[builtins.slice(*i) if type(i) is tuple else i for i in index], ...)
 
 

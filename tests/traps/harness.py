@@ -1,4 +1,5 @@
-"""What runs a trap: eagerly, then traced, from the same seeds; whatever can be seen of a call is compared.
+"""What runs a trap: eagerly, then traced, from the same seeds; whatever can be seen of a call is
+compared.
 
 A trap makes its state afresh and returns `f`, the function to trace, and `calls(f)`, a generator
 that calls it several times (three alike in a row before and after something changes, so that a

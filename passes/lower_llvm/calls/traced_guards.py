@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 def _items(m: Module) -> None:
     """unpack(dict, keys, n, out): the values of a dict that has just these keys in this order; 0
     where it has others."""
-    f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64", "internal")
+    f = m.fn("unpack", [("ptr", "d"), ("ptr", "keys"), ("i64", "n"), ("ptr", "out")], "i64",
+             "internal")
     d, keys, n, out = f.args
     at, key, value = (f.alloca("i64", 1) for _ in range(3))
     f.bail(f.cmp("ne", f.call("PyDict_Size", "i64", d), n), "no")
@@ -386,7 +387,8 @@ class TensorArgument:
     def current(self) -> None:
         """A view whose base was not given another history."""
         f, g, o = self.f, self.g, self.tensor
-        f.bail(f.cmp("ne", g.ld(g.ld(o, T["cell"]), C["h"], "i64"), g.ld(o, T["hist"], "i64")), "no")
+        history = g.ld(g.ld(o, T["cell"]), C["h"], "i64")
+        f.bail(f.cmp("ne", history, g.ld(o, T["hist"], "i64")), "no")
 
     def layout(self) -> None:
         """Sizes and strides."""

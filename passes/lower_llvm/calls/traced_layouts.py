@@ -30,8 +30,8 @@ LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF, SEEN = range(6)
 # Steps that build the result. First those that give an object of it, tuple, list and dict last;
 # then what it is not made of itself: tensors that its views are of, which are let go of at the end,
 # as are arrays that no tensor of it has.
-NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE, VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY = range(
-    14)
+(NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE, VIEW, HIDDEN, HIDDEN_VIEW,
+ DROP, DROP_ARRAY) = range(14)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS

@@ -70,8 +70,10 @@ class ColKernel(Kernel):
 
         lanes        neighbouring columns are neighbours in memory; sums go through it lane by lane
         sequential   the same; sums go through it in order (better for few columns)
-        dense        the same, for one panel without gaps between the elements' lines: 32 of them are one long line
-        apart        columns are anywhere: full operands and outputs have a third stride, that of c; rows are shorter than a block
+        dense        the same, for one panel without gaps between the elements' lines: 32 of them
+                     are one long line
+        apart        columns are anywhere: full operands and outputs have a third stride, that of c;
+                     rows are shorter than a block
 
     `still`: the operands, full or of rows, that are the same in all columns of an a: one number is
     read for a vector. `masked`: the last panel may reach beyond the columns. Else there are columns

@@ -1,8 +1,8 @@
 """Row programs as LLVM code, for short rows whose elements lie side by side: a group of rows goes
 through each walk together.
 
-    for each row of the group:   its elements (a few vectors, no loop), down to one vector of partial results
-    for the whole group:         these vectors folded together, so that row scalars are vectors of as many rows
+    for each row of the group:   its elements, down to one vector of partial results
+    for the whole group:         these vectors folded together: row scalars are vectors of rows
 
 A row that is folded alone takes a step for each halving, most lanes of it idle; folded with its
 neighbours it takes about two in all, and what is made of row scalars is computed for all of them at

@@ -1,7 +1,9 @@
 """Vector math: elementary and special functions as LLVM IR, at any vector width with the same bits.
 
     from whet.passes.lower_llvm import vmath
-    y = vmath.FUNCTIONS["tanh"](f, x)            # f: builder.Fn, x: builder.Val, a scalar or a vector of float or double
+    y = vmath.FUNCTIONS["tanh"](f, x)
+
+`f` is a `builder.Fn`, `x` a `builder.Val`: a scalar or a vector of float or double.
 
 Only IEEE + - * / sqrt fma, rounding to integers, selects and integer operations are used, so the
 number of lanes cannot change a bit, and nothing outside the module is called. NaN, infinities,
@@ -13,7 +15,8 @@ signed zeros and subnormals are as C99 says. Errors are below 2 units of the las
 """
 from __future__ import annotations
 
-from . import activations, arith, explog, hyperbolic, normal, power, special, trig  # noqa: F401  (they register their functions)
+# they register their functions
+from . import activations, arith, explog, hyperbolic, normal, power, special, trig  # noqa: F401
 from .core import FUNCTIONS
 
 __all__ = ["FUNCTIONS"]

@@ -76,7 +76,8 @@ def far_function(mod: Module) -> str:
     """void vmath_reduce_far(double x, ptr r, ptr lo, ptr n) for finite |x| >= 2^10, by Payne and
     Hanek.
 
-    |x| = M 2^e. W is a window of 192 bits of 2/pi such that M W / 2^190 = |x| 2/pi mod 4; 128 bits of the product are enough."""
+    |x| = M 2^e. W is a window of 192 bits of 2/pi such that M W / 2^190 = |x| 2/pi mod 4; 128 bits
+    of the product are enough."""
     name = "vmath_reduce_far"
     if name in {f.name for f in mod.fns}:
         return name

@@ -5,10 +5,12 @@ in blocks of KC, in a block one chain of fused multiply-adds from +0, block sums
 right. A tap in the padding counts as a zero. So a convolution has the bits of `unfold` followed by
 `matmul`, whatever the tiles, the layout of x and the threads.
 
-A work unit is a group's block of output pixels (those of all images in one row, cut into panels of a few vectors) times a block
-of output channels. Per block of KC steps it copies the pixels' values into panels [step][pixel] and multiplies them with the
-weights, which are read where they lie; totals stay in the thread's scratch. At the end the epilogue is applied and the pixels go
-where they belong. The gradient of the input is the same with other taps, once for each remainder by the stride.
+A work unit is a group's block of output pixels (those of all images in one row, cut into panels of
+a few vectors) times a block of output channels. Per block of KC steps it copies the pixels' values
+into panels [step][pixel] and multiplies them with the weights, which are read where they lie;
+totals stay in the thread's scratch. At the end the epilogue is applied and the pixels go where they
+belong. The gradient of the input is the same with other taps, once for each remainder by the
+stride.
 
 Pixels are copied in *runs*: up to a vector of pixels that are neighbours in one output row. A run's
 addresses and which of its lanes fall inside the image depend on the tap's row and column only, and
@@ -165,8 +167,8 @@ class Block:
 
     def tile_at(self, j: Val, i: Val) -> Val:
         """The totals of panel j and tile i."""
-        t, g = self.t, self.g
-        return self.f.at(self.c.totals, (j * g.max_tiles + (i - self.tile0)) * self.kept * (t.rows * t.panel), t.elem)
+        t, tile = self.t, j * self.g.max_tiles + (i - self.tile0)
+        return self.f.at(self.c.totals, tile * self.kept * (t.rows * t.panel), t.elem)
 
     def steps(self, k0: Val) -> None:
         """One block of steps: its panels are filled, then each tile of rows meets all of them."""

@@ -21,7 +21,8 @@ class Epilogue:
     """What is stored: an `ir.scalar` expression over acc (argument 0) and operands that follow x,
     w, y in the kernel's arguments.
 
-    An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a value for all).
+    An operand is "channel" (one value per output channel), "pixel" (laid out as y is) or "one" (a
+    value for all).
     """
     root: Expr
     operands: tuple[str, ...] = ()

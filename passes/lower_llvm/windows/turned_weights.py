@@ -32,7 +32,8 @@ def weights(m: Module, symbol: str, t: Tile) -> None:
     f = m.kernel(symbol)
     args, begin, end, _ = f.args
     w, u = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    rows, vectors, steps, padded, row_stride, group_stride = (f.load("i64", f.at(args, i, "i64")) for i in range(2, 8))
+    rows, vectors, steps, padded, row_stride, group_stride = (
+        f.load("i64", f.at(args, i, "i64")) for i in range(2, 8))
 
     def vector(i: Val) -> None:
         group, v = divmod_(f, i, vectors)
