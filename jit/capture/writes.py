@@ -113,5 +113,5 @@ def _counted(t: Base, outside: Mapping[int, Base]) -> bool:
 
 
 def _reshape(op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
-    from whet.ops.view import reshape_now
+    from whet.ops.views_in_place import reshape_now
     return reshape_now(op, t, attrs)

@@ -10,7 +10,7 @@ Each layer has a history of its own. The nodes of a level's tensors hold tensors
 backward inside of it is batched (or carries tangents) like any other code; the values beneath have
 nodes in their layer at the same time, for who differentiates outside.
 """
-from ..ops import pointwise_family, registry, view
+from ..ops import pointwise_family, registry, views_in_place
 from ..ops.random import draw_op
 from ..tensor import Tensor
 from . import inplace as ip
@@ -322,7 +322,7 @@ class Level(registry.Observer):
 
 def _inplace(op, t, args, attrs):
     if op.is_view:
-        return view.reshape_inplace(op, t, attrs)
+        return views_in_place.reshape_inplace(op, t, attrs)
     if op.name == "resize":
         return t.resize_(attrs["size"])
     return pointwise_family.inplace(op, t, args, attrs)

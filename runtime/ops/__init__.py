@@ -7,8 +7,8 @@ from . import surface
 
 declarations.only_computes(globals())
 for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences", "convert",
-                "questions", "storage", "pickling", "view", "parts", "split", "strided",
-                "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
+                "questions", "storage", "pickling", "view", "views_in_place", "parts", "split",
+                "strided", "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
                 "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce",
                 "moments", "softmax", "vector_norm", "scan", "sort", "contract", "einsum",
                 "distances", "sparse_products", "sparse_names", "random", "python", "numpy_calls",

@@ -16,7 +16,8 @@ from .batching import shifted
 from .registry import MoveOp, Op, apply
 from .samples import Sample
 from .surface import function, method
-from .view import ViewOp, reshape_inplace
+from .view import ViewOp
+from .views_in_place import reshape_inplace
 
 
 # ---- diagonal and windows ------------------------------------------------------------------------

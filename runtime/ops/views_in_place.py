@@ -1,0 +1,62 @@
+"""Views in place: they change only what a tensor says of its memory."""
+from ..autograd import inplace as ip
+from ..autograd import modes
+from ..autograd.node import Node
+from . import dims
+from .registry import edge_of
+from .surface import method
+from .view import _squeezed, squeeze_op, transpose_op, unsqueeze_op
+
+
+def reshape_inplace(op, t, attrs):
+    """Replace a tensor's shape and strides by those of a view of itself, with history."""
+    return modes.state.observers[-1].inplace(op, t, (), attrs) if modes.state.observers else reshape_now(op, t, attrs)
+
+
+def reshape_now(op, t, attrs):
+    """The same, unseen by observers."""
+    name = op.name + "_"
+    if modes.state.flags & modes.GRAD and t.requires_grad:
+        source = t if t._base is None else t._base
+        if source._rg & 1 and source._node is None:
+            what = "a leaf Variable" if source is t else "a view of a leaf Variable"
+            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation ({name}).")
+        ip.check_view_for_history(t, name)
+        node = Node(op, (edge_of(t),), attrs)
+        node.save((t,), t, op)
+        t._array = op.forward(t._array, **attrs)
+        ip.give_history(t, node)
+    else:
+        t._array = op.forward(t._array, **attrs)
+    t._bump(name)
+    return t
+
+
+@method()
+def squeeze_(self, dim=None):
+    """`squeeze`, in place."""
+    return reshape_inplace(squeeze_op, self, {"dim": _squeezed(self, dim)})
+
+
+@method()
+def unsqueeze_(self, dim):
+    """`unsqueeze`, in place."""
+    return reshape_inplace(unsqueeze_op, self, {"dim": dims.one(dim, self._array.ndim + 1)})
+
+
+@method("swapdims_", "swapaxes_")
+def transpose_(self, dim0, dim1):
+    """`transpose`, in place."""
+    n = self._array.ndim
+    dim0, dim1 = dims.one(dim0, n), dims.one(dim1, n)
+    return reshape_inplace(transpose_op, self, {"dim0": dim0, "dim1": dim1}) if n else self
+
+
+@method()
+def t_(self):
+    """`t`, in place."""
+    if self._array.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self._array.ndim}D")
+    return transpose_(self, 0, self._array.ndim - 1 if self._array.ndim else 0)
+
+
