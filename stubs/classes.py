@@ -8,7 +8,17 @@ import sys
 from .heads import DUNDERS, HEADS
 from .names import is_ours
 from .results import ATTRIBUTES, METHODS_HIDDEN
-from .signatures import UNKNOWN, function_lines, listed, lookup, parameters_of, parsed, result_of, summary, type_of
+from .signatures import (
+    UNKNOWN,
+    function_lines,
+    listed,
+    lookup,
+    parameters_of,
+    parsed,
+    result_of,
+    summary,
+    type_of,
+)
 
 
 def lineage(cls, homes):

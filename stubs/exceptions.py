@@ -8,6 +8,7 @@ _LAMBDA = "Callable[[int], float] | Sequence[Callable[[int], float]]"
 _ARGNUMS = "int | tuple[int, ...]"
 _NUMBER = "Tensor | float"
 _GRID = "Tensor | Sequence[Tensor]"
+_INTERVALS = "half_open_interval", "integer_interval", "interval"
 # where a name means something else than elsewhere
 EXACT = {
     **{
@@ -304,7 +305,11 @@ EXACT = {
         )
         for n in (1, 2, 3)
     },
-    **{f"{name}{n}d.padding": "Ints | str" for name in ("conv", "Conv", "LazyConv") for n in (1, 2, 3)},
+    **{
+        f"{name}{n}d.padding": "Ints | str"
+        for name in ("conv", "Conv", "LazyConv")
+        for n in (1, 2, 3)
+    },
     "fold.stride": "Ints",
     "unfold.stride": "Ints",
     "Fold.stride": "Ints",
@@ -539,11 +544,11 @@ EXACT = {
     "cat.lengths": "Sequence[int] | None",
     **{
         f"{name}.lower_bound": "float | Tensor"
-        for name in ("greater_than", "greater_than_eq", "half_open_interval", "integer_interval", "interval")
+        for name in ("greater_than", "greater_than_eq", *_INTERVALS)
     },
     **{
         f"{name}.upper_bound": "float | Tensor"
-        for name in ("less_than", "half_open_interval", "integer_interval", "interval", "multinomial")
+        for name in ("less_than", *_INTERVALS, "multinomial")
     },
     **{f"{name}.x": "Tensor" for name in ("log_abs_det_jacobian",)},
     "MixtureSameFamily.mixture_distribution": "Categorical",

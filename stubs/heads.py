@@ -29,7 +29,12 @@ HEADS = {
 _ARITHMETIC = "(self, other: Scalar | np.ndarray[Any, Any]) -> Tensor"
 _IN_PLACE = "(self, other: Scalar | np.ndarray[Any, Any]) -> Self"
 _ENTERS = {"__enter__": "(self) -> Any", "__exit__": "(self, *exc: object) -> None"}
-_MODE = {"__call__": "(self, fn: F) -> F", "__enter__": "(self) -> None", "__exit__": "(self, *exc: object) -> None"}
+_MODE = {
+    "__call__": "(self, fn: F) -> F",
+    "__enter__": "(self) -> None",
+    "__exit__": "(self, *exc: object) -> None",
+}
+_COMPARISONS = "lt", "le", "gt", "ge", "eq", "ne"
 _SAMPLES = {"__iter__": "(self) -> Iterator[int]", "__len__": "(self) -> int"}
 
 DUNDERS = {
@@ -57,7 +62,7 @@ DUNDERS = {
             f"__i{op}__": _IN_PLACE
             for op in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
         },
-        **{f"__{op}__": "(self, other: Any) -> Tensor" for op in ("lt", "le", "gt", "ge", "eq", "ne")},
+        **{f"__{op}__": "(self, other: Any) -> Tensor" for op in _COMPARISONS},
         **{f"__{op}__": "(self) -> Tensor" for op in ("neg", "pos", "abs", "invert")},
         "__hash__": "(self) -> int",
         "__bool__": "(self) -> bool",
@@ -117,7 +122,10 @@ DUNDERS = {
     },
     "IterableDataset": {"__iter__": "(self) -> Iterator[T_co]"},
     "ChainDataset": {"__len__": "(self) -> int"},
-    "TensorDataset": {"__getitem__": "(self, index: int) -> tuple[Tensor, ...]", "__len__": "(self) -> int"},
+    "TensorDataset": {
+        "__getitem__": "(self, index: int) -> tuple[Tensor, ...]",
+        "__len__": "(self) -> int",
+    },
     "StackDataset": {"__len__": "(self) -> int"},
     "ConcatDataset": {"__len__": "(self) -> int"},
     "Subset": {"__len__": "(self) -> int"},
@@ -125,12 +133,18 @@ DUNDERS = {
     "Sampler": {"__iter__": "(self) -> Iterator[T_co]"},
     "BatchSampler": {"__iter__": "(self) -> Iterator[list[int]]", "__len__": "(self) -> int"},
     **dict.fromkeys(
-        ("RandomSampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler", "DistributedSampler"),
+        [f"{kind}Sampler"
+         for kind in ("Random", "Sequential", "SubsetRandom", "WeightedRandom", "Distributed")],
         _SAMPLES,
     ),
-    **dict.fromkeys(("no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "autocast"), _MODE),
     **dict.fromkeys(
-        ("dual_level", "detect_anomaly", "set_detect_anomaly", "saved_tensors_hooks", "RemovableHandle", "fork_rng", "disable"),
+        ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "autocast"), _MODE
+    ),
+    **dict.fromkeys(
+        (
+            "dual_level", "detect_anomaly", "set_detect_anomaly", "saved_tensors_hooks",
+            "RemovableHandle", "fork_rng", "disable",
+        ),
         _ENTERS,
     ),
     "Traced": {

@@ -5,13 +5,14 @@ import inspect
 from dataclasses import dataclass, field
 
 PUBLIC = """
-    whet whet.types whet.return_types whet.random whet.linalg whet.fft whet.special whet.func whet.amp whet.array_api whet.testing
-    whet.cuda whet.accelerator whet.compiler whet.autograd whet.autograd.forward_ad whet.autograd.functional whet.autograd.graph
-    whet.nn whet.nn.functional whet.nn.init whet.nn.parameter whet.nn.utils whet.nn.utils.rnn whet.nn.utils.parametrize
+    whet whet.types whet.return_types whet.random whet.linalg whet.fft whet.special whet.func
+    whet.amp whet.array_api whet.testing whet.cuda whet.accelerator whet.compiler whet.autograd
+    whet.autograd.forward_ad whet.autograd.functional whet.autograd.graph whet.nn whet.nn.functional
+    whet.nn.init whet.nn.parameter whet.nn.utils whet.nn.utils.rnn whet.nn.utils.parametrize
     whet.nn.utils.parametrizations whet.nn.utils.prune whet.nn.utils.stateless whet.nn.parallel
-    whet.optim whet.optim.lr_scheduler whet.optim.swa_utils whet.utils whet.utils.data whet.utils.checkpoint whet.utils.hooks
-    whet.distributions whet.distributions.constraints whet.jit whet.signal whet.signal.windows
-""".split()
+    whet.optim whet.optim.lr_scheduler whet.optim.swa_utils whet.utils whet.utils.data
+    whet.utils.checkpoint whet.utils.hooks whet.distributions whet.distributions.constraints
+    whet.jit whet.signal whet.signal.windows""".split()
 # parts that are no modules of their own, or have no stub
 PARTS = {
     "whet": ("linalg", "fft", "special", "func", "amp", "array_api", "testing", "cuda",

@@ -102,7 +102,8 @@ OVERLOADS = {
         f"atleast_{n}d": [
             "(tensor: Tensor, /) -> Tensor",
             "(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]",
-            "(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]", ] for n in (1, 2, 3)},
+            "(first: Tensor, second: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]",
+        ] for n in (1, 2, 3)},
     "lu": [
         "(A: Tensor, pivot: bool = True, get_infos: Literal[False] = False, *, out: "
         "Sequence[Tensor] | None = None) -> tuple[Tensor, Tensor]",

@@ -6,14 +6,16 @@ name is not enough.
 
 METHODS_HIDDEN = frozenset(
     """
-    Array.T Array.mT Array.size
-    kind hypers numbers states elements start before after counts first_differs scalars prepare shown unpassed keyword_only dims ndims
-    function cls_to_become call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs saved_outputs
-    release save save_inputs save_outputs attrs edges inputs metadata nout op outputs post_hooks pre_hooks released seq trace_ versions Node.trace
-    Node.__init__ Traced.fn Traced.strict Traced.verify hooks take_ Generator.take shared layout.__init__ memory_format.__init__
-    dtype.__init__ dtype.code dtype.short
-    dtype.letter dtype.kind dtype.np GradientEdge.node Function.__init__ linalg.trace_ PackedSequence.__init__ share_memory_
-    has_uninitialized_params becoming is_better scale_lr Traced.__init__ Traced.dynamic Traced.rewrites set_extra_state_""".split()
+    Array.T Array.mT Array.size kind hypers numbers states elements start before after counts
+    first_differs scalars prepare shown unpassed keyword_only dims ndims function cls_to_become
+    call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs
+    saved_outputs release save save_inputs save_outputs attrs edges inputs metadata nout op outputs
+    post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
+    Traced.strict Traced.verify hooks take_ Generator.take shared layout.__init__
+    memory_format.__init__ dtype.__init__ dtype.code dtype.short dtype.letter dtype.kind dtype.np
+    GradientEdge.node Function.__init__ linalg.trace_ PackedSequence.__init__ share_memory_
+    has_uninitialized_params becoming is_better scale_lr Traced.__init__ Traced.dynamic
+    Traced.rewrites set_extra_state_""".split()
 )
 
 _STATE = "dict[str, Any]"
@@ -46,11 +48,11 @@ RESULTS = {
     **_each(
         "bool",
         """done is_dynamo_compiling is_exporting is_in_onnx_export
-        is_deterministic_algorithms_warn_only_enabled
-        allclose equal is_complex is_conj is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg
-        is_nonzero is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled is_contiguous is_pinned
-        is_shared is_autocast_enabled is_autocast_available isdtype is_available is_bf16_supported is_initialized is_compiling
-        is_scripting is_tracing is_lazy
+        is_deterministic_algorithms_warn_only_enabled allclose equal is_complex is_conj
+        is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg is_nonzero
+        is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled
+        is_contiguous is_pinned is_shared is_autocast_enabled is_autocast_available isdtype
+        is_available is_bf16_supported is_initialized is_compiling is_scripting is_tracing is_lazy
         is_parametrized is_pruned gradcheck gradgradcheck is_dependent is_enabled is_better""",
     ),
     **_each(
@@ -62,27 +64,33 @@ RESULTS = {
     ),
     **_each(
         "None",
-        """set_result set_exception add_done_callback cudagraph_mark_step_begin
-        set_num_threads set_printoptions set_default_dtype set_default_device
-        use_deterministic_algorithms
-        set_float32_matmul_precision set_rng_state save manual_seed_all set_device synchronize empty_cache assert_close backward
-        retain_grad reset_parameters reset_running_stats flatten_parameters add_param_group zero_grad load_state_dict set_epoch
-        update_parameters update_bn clip_grad_value_ clip_grads_with_norm_ vector_to_parameters add_module register_buffer
-        register_module register_parameter set_submodule remove clear update unscale_ set_default_validate_args reset
-        remove_parametrizations_ set_extra_state Tensor.backward initialize_parameters ModuleDict.update ParameterDict.update
-        transfer_parametrizations_and_params Function.__init__ save_for_backward mark_dirty share_memory""",
+        """set_result set_exception add_done_callback cudagraph_mark_step_begin set_num_threads
+        set_printoptions set_default_dtype set_default_device use_deterministic_algorithms
+        set_float32_matmul_precision set_rng_state save manual_seed_all set_device synchronize
+        empty_cache assert_close backward retain_grad reset_parameters reset_running_stats
+        flatten_parameters add_param_group zero_grad load_state_dict set_epoch update_parameters
+        update_bn clip_grad_value_ clip_grads_with_norm_ vector_to_parameters add_module
+        register_buffer register_module register_parameter set_submodule remove clear update
+        unscale_ set_default_validate_args reset remove_parametrizations_ set_extra_state
+        Tensor.backward initialize_parameters ModuleDict.update ParameterDict.update
+        transfer_parametrizations_and_params Function.__init__ save_for_backward mark_dirty
+        share_memory""",
     ),
     **_each("str", "Module.show extra_repr get_float32_matmul_precision get_device_name Node.name"),
-    **_each("dtype", "get_default_dtype promote_types result_type get_autocast_dtype to_real to_complex"),
+    **_each(
+        "dtype",
+        "get_default_dtype promote_types result_type get_autocast_dtype to_real to_complex",
+    ),
     **_each("device", "get_default_device"),
     **_each("Size", "broadcast_shapes forward_shape inverse_shape"),
     **_each(
         "Any",
-        """load scan while_loop cond get_device_properties default_collate default_convert closure get_extra_state
-        checkpoint_sequential functional_call data_parallel Function.apply Function.forward Function.backward storage untyped_storage
-        apply get_worker_info support custom_fwd custom_bwd disable data_parallel pop popitem get setdefault
-        ParameterDict.get cat __array_namespace_info__ Tensor.tolist tolist to_dlpack set_extra_state GradScaler.step scale
-        Module.get_extra_state right_inverse jacobian hessian""",
+        """load scan while_loop cond get_device_properties default_collate default_convert closure
+        get_extra_state checkpoint_sequential functional_call data_parallel Function.apply
+        Function.forward Function.backward storage untyped_storage apply get_worker_info support
+        custom_fwd custom_bwd disable data_parallel pop popitem get setdefault ParameterDict.get cat
+        __array_namespace_info__ Tensor.tolist tolist to_dlpack set_extra_state GradScaler.step
+        scale Module.get_extra_state right_inverse jacobian hessian""",
     ),
     "linalg.cond": _TENSOR,
     "Tensor.item": "float | int | bool",
@@ -114,9 +122,10 @@ RESULTS = {
     # several tensors
     **_each(
         _MANY,
-        """chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unsafe_chunk unstack broadcast_tensors
-        unsafe_split unsafe_split_with_sizes split_copy split_with_sizes_copy unbind_copy
-        meshgrid gradient broadcast_arrays argwhere_tuple unravel_index array_api.nonzero""",
+        """chunk dsplit hsplit vsplit split split_with_sizes tensor_split unbind unsafe_chunk
+        unstack broadcast_tensors unsafe_split unsafe_split_with_sizes split_copy
+        split_with_sizes_copy unbind_copy meshgrid gradient broadcast_arrays argwhere_tuple
+        unravel_index array_api.nonzero""",
     ),
     **{
         f"{pool}{n}d_with_indices": "tuple[Tensor, Tensor]"
@@ -179,10 +188,12 @@ RESULTS = {
     "ParametrizationList.forward": _TENSOR,
     **_each(
         "Self",
-        """Module.apply Module.bfloat16 Module.float Module.double Module.half Module.cpu Module.cuda Module.to Module.to_empty
-        Module.train Module.eval Module.type Module.requires_grad_ Module.share_memory ModuleList.append ModuleList.extend
-        Sequential.append Sequential.extend Sequential.insert ParameterList.append ParameterList.extend from_pretrained ParameterDict.copy
-        PackedSequence.to PackedSequence.cpu PackedSequence.cuda PackedSequence.double PackedSequence.float expand with_cache""",
+        """Module.apply Module.bfloat16 Module.float Module.double Module.half Module.cpu
+        Module.cuda Module.to Module.to_empty Module.train Module.eval Module.type
+        Module.requires_grad_ Module.share_memory ModuleList.append ModuleList.extend
+        Sequential.append Sequential.extend Sequential.insert ParameterList.append
+        ParameterList.extend from_pretrained ParameterDict.copy PackedSequence.to PackedSequence.cpu
+        PackedSequence.cuda PackedSequence.double PackedSequence.float expand with_cache""",
     ),
     "ModuleList.insert": "None",
     "ModuleList.pop": "Module",
@@ -215,9 +226,10 @@ RESULTS = {
     **_each(
         "RemovableHandle",
         """register_forward_hook register_forward_pre_hook register_full_backward_hook
-        register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
-        register_state_dict_post_hook register_state_dict_pre_hook register_step_post_hook register_step_pre_hook register_hook
-        register_prehook register_backward_hook""",
+        register_full_backward_pre_hook register_load_state_dict_post_hook
+        register_load_state_dict_pre_hook register_state_dict_post_hook register_state_dict_pre_hook
+        register_step_post_hook register_step_pre_hook register_hook register_prehook
+        register_backward_hook""",
     ),
     "fuse_conv_bn_eval": "Module",
     "fuse_linear_bn_eval": "Module",
@@ -233,8 +245,8 @@ RESULTS = {
     "cached": "AbstractContextManager[None]",
     **_each(
         "Module",
-        """register_parametrization remove_parametrizations custom_from_mask identity l1_unstructured ln_structured
-        random_structured random_unstructured remove""",
+        """register_parametrization remove_parametrizations custom_from_mask identity
+        l1_unstructured ln_structured random_structured random_unstructured remove""",
     ),
     "RemovableHandle.remove": "None",
     "global_unstructured": "None",
@@ -257,7 +269,10 @@ RESULTS = {
     "get_scale": "float",
     "GradScaler.unscale_": "None",
     "GradScaler.scale": "Any",
-    **_each("Callable[..., Any]", "get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn get_swa_multi_avg_fn"),
+    **_each(
+        "Callable[..., Any]",
+        "get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn get_swa_multi_avg_fn",
+    ),
     # data
     "random_split": "list[Subset[S]]",
     # autograd, func
@@ -280,8 +295,8 @@ RESULTS = {
     # distributions
     **_each(
         _TENSOR,
-        """cdf icdf entropy enumerate_support log_abs_det_jacobian perplexity rsample sample sample_n kl_divergence
-        make_tensor check scale_tril array_api.linalg.matrix_norm""",
+        """cdf icdf entropy enumerate_support log_abs_det_jacobian perplexity rsample sample
+        sample_n kl_divergence make_tensor check scale_tril array_api.linalg.matrix_norm""",
     ),
     "register_kl": "Callable[[F], F]",
     "allow_in_graph": "Any",
@@ -292,8 +307,8 @@ RESULTS = {
     **_each("float", "sym_float sym_max sym_min sym_sum"),
     **_each(
         "Constraint",
-        """dependent greater_than greater_than_eq half_open_interval integer_interval interval less_than
-        distributions.constraints.multinomial""",
+        """dependent greater_than greater_than_eq half_open_interval integer_interval interval
+        less_than distributions.constraints.multinomial""",
     ),
     # jit
     "Traced.explain": "Any",
@@ -304,27 +319,36 @@ ATTRIBUTES = {
     "UnpackedDualTensor.tangent": "Tensor | None",
     **_each(
         _TENSOR,
-        """mean mode variance stddev logits probs loc scale temperature covariance_matrix precision_matrix scale_tril
-        concentration rate df Tensor.H Tensor.T Tensor.mH Tensor.mT Tensor.data Tensor.real Tensor.imag""",
+        """mean mode variance stddev logits probs loc scale temperature covariance_matrix
+        precision_matrix scale_tril concentration rate df Tensor.H Tensor.T Tensor.mH Tensor.mT
+        Tensor.data Tensor.real Tensor.imag""",
     ),
     **_each(
         "int",
-        """Tensor.ndim Tensor.itemsize Tensor.nbytes Tensor.output_nr device_index dtype.itemsize sign RandomSampler.num_samples
-        Stream.device_index Stream.cuda_stream Stream.priority Event.device_index Event.cuda_event
-        RemovableHandle.id GradientEdge.output_nr iinfo.bits finfo.bits iinfo.min iinfo.max last_epoch""",
+        """Tensor.ndim Tensor.itemsize Tensor.nbytes Tensor.output_nr device_index dtype.itemsize
+        sign RandomSampler.num_samples Stream.device_index Stream.cuda_stream Stream.priority
+        Event.device_index Event.cuda_event RemovableHandle.id GradientEdge.output_nr iinfo.bits
+        finfo.bits iinfo.min iinfo.max last_epoch""",
     ),
     **_each(
         "bool",
-        """Tensor.is_cpu Tensor.is_cuda Tensor.requires_grad Tensor.is_leaf Tensor.retains_grad has_rsample has_enumerate_support bijective
-        dtype.is_complex dtype.is_floating_point dtype.is_signed autocast.enabled in_cooldown check_nan PackedSequence.is_cuda
-        Module.training set_grad_enabled.mode inference_mode.mode set_detect_anomaly.mode is_discrete""",
+        """Tensor.is_cpu Tensor.is_cuda Tensor.requires_grad Tensor.is_leaf Tensor.retains_grad
+        has_rsample has_enumerate_support bijective dtype.is_complex dtype.is_floating_point
+        dtype.is_signed autocast.enabled in_cooldown check_nan PackedSequence.is_cuda
+        Module.training set_grad_enabled.mode inference_mode.mode set_detect_anomaly.mode
+        is_discrete""",
     ),
     **_each("str", "device.type dtype.name autocast.device_type finfo.dtype iinfo.dtype Dim.name"),
     **_each("Constraint", "support domain codomain base_constraint"),
-    **_each("float", "finfo.eps finfo.max finfo.min finfo.tiny finfo.smallest_normal finfo.resolution e pi inf nan"),
+    **_each(
+        "float",
+        "finfo.eps finfo.max finfo.min finfo.tiny finfo.smallest_normal finfo.resolution e pi "
+        "inf nan",
+    ),
     **_each(
         "Size",
-        "Tensor.shape batch_shape event_shape UninitializedParameter.shape UninitializedBuffer.shape param_shape",
+        "Tensor.shape batch_shape event_shape UninitializedParameter.shape "
+        "UninitializedBuffer.shape param_shape",
     ),
     **_each("dtype", "Tensor.dtype autocast.dtype"),
     **_each("device", "Tensor.device Generator.device Stream.device"),

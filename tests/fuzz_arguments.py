@@ -30,13 +30,16 @@ MEMORY, SECONDS, HARD_SECONDS = 4 << 30, 5, 15
 # state of the process, files, what waits or starts others, and what hands out the memory that a
 # tensor only shows
 SKIPPED = frozenset(
-    """save load set_num_threads set_default_dtype set_printoptions set_grad_enabled set_default_device manual_seed seed from_file
-set_deterministic use_deterministic_algorithms compile share_memory_ set_num_interop_threads set_float32_matmul_precision set_rng_state
-inference_mode no_grad enable_grad set_flush_denormal set_warn_always initial_seed no_grad_ storage untyped_storage backward
-register_hook set_detect_anomaly detect_anomaly fork wait saved_tensors_hooks DataParallel DistributedDataParallel"""
+    """save load set_num_threads set_default_dtype set_printoptions set_grad_enabled
+set_default_device manual_seed seed from_file set_deterministic use_deterministic_algorithms compile
+share_memory_ set_num_interop_threads set_float32_matmul_precision set_rng_state inference_mode
+no_grad enable_grad set_flush_denormal set_warn_always initial_seed no_grad_ storage untyped_storage
+backward register_hook set_detect_anomaly detect_anomaly fork wait saved_tensors_hooks DataParallel
+DistributedDataParallel"""
     .split())
-DUNDERS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __rpow__ __matmul__ __and__ __or__ __xor__
-__lshift__ __getitem__ __setitem__ __eq__ __lt__ __neg__ __abs__ __invert__ __bool__ __int__ __float__ __index__ __len__ __iter__ __contains__
+DUNDERS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __mul__ __truediv__ __floordiv__ __mod__
+__pow__ __rpow__ __matmul__ __and__ __or__ __xor__ __lshift__ __getitem__ __setitem__ __eq__ __lt__
+__neg__ __abs__ __invert__ __bool__ __int__ __float__ __index__ __len__ __iter__ __contains__
 __array__ __reversed__ __format__""".split()
 # of our internals alone: a caller can do nothing with them
 INTERNAL = ((AttributeError, KeyError, UnboundLocalError, NameError, AssertionError, SystemError,
@@ -151,14 +154,18 @@ def _nested(n):
 
 
 NAMED = {
-    "tensor": """input self other weight bias mat1 mat2 vec vec1 vec2 tensor target x A B mask index src values indices query key value
-              condition tensor1 tensor2 end grad_output running_mean running_var boundaries sorted_sequence input1 input2 anchor positive negative""",
+    "tensor": """input self other weight bias mat1 mat2 vec vec1 vec2 tensor target x A B mask index
+              src values indices query key value condition tensor1 tensor2 end grad_output
+              running_mean running_var boundaries sorted_sequence input1 input2 anchor positive
+              negative""",
     "dim": "dim dim0 dim1 dims axis diagonal offset k n start sorter step rounding_mode source "
     "destination chunks repeats shifts ndim p order",
-    "size": """size shape sizes kernel_size stride padding dilation output_size normalized_shape split_size_or_sections pad s num_features in_channels
-            out_channels in_features out_features hidden_size input_size num_groups groups num_heads embed_dim d_model nhead dim_feedforward""",
-    "number": """alpha beta eps lr momentum min max min_val max_val negative_slope lambd threshold fill_value value scale tol rcond delta margin
-              lower upper""",
+    "size": """size shape sizes kernel_size stride padding dilation output_size normalized_shape
+            split_size_or_sections pad s num_features in_channels out_channels in_features
+            out_features hidden_size input_size num_groups groups num_heads embed_dim d_model nhead
+            dim_feedforward""",
+    "number": """alpha beta eps lr momentum min max min_val max_val negative_slope lambd threshold
+              fill_value value scale tol rcond delta margin lower upper""",
     "tensors": "tensors arrays params parameters operands inputs outputs"}
 KIND = {name: kind for kind, names in NAMED.items() for name in names.split()}
 

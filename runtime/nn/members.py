@@ -1,4 +1,5 @@
-"""The ordered sets of names that say which attributes of a module are what, seen as mappings."""
+"""The ordered sets of names that say which attributes of a module are what, seen as mappings; what
+is said where something is assigned that is none of them."""
 from collections.abc import MutableMapping
 
 
@@ -30,3 +31,15 @@ class _Members(MutableMapping):
 
     def __repr__(self):
         return repr(dict(self))
+
+
+def type_name(x):
+    """The type of something as errors say it."""
+    # a function or class that was given by mistake has a name itself
+    t = x if hasattr(x, "__qualname__") else type(x)
+    return t.__name__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
+
+
+def not_assigned(x, where):
+    """The error for something that is no member of its kind."""
+    return TypeError(f"cannot assign '{type_name(x)}' {where}")

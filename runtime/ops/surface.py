@@ -279,8 +279,9 @@ def _by_our_names(fn, kwargs):
 # what a method calls its dimensions, which callers may name as NumPy does, and those of its
 # operands that must be tensors
 DIMS = frozenset(("dim", "dims"))
-OPERANDS = frozenset("""other mat1 mat2 mat vec vec1 vec2 tensor tensor1 tensor2 tensors src source value values index indices
-                        mask x y q weight weights bias bins target min max end batch1 batch2 input2 input3""".split())
+OPERANDS = frozenset("""other mat1 mat2 mat vec vec1 vec2 tensor tensor1 tensor2 tensors src source
+                        value values index indices mask x y q weight weights bias bins target min
+                        max end batch1 batch2 input2 input3""".split())
 
 
 def overridable(fn):

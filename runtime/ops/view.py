@@ -24,7 +24,7 @@ class ViewOp(Op):
     is_view = True
     linear = (0,)
 
-# ---- reshape ---------------------------------------------------------------------------------------------------------
+# ---- reshape -------------------------------------------------------------------------------------
 def _dense(a, r):
     """`r`, that is `a` in another shape, with the strides of row-major memory where `a` is that.
     (NumPy lets an array of this shape be.)"""
@@ -37,18 +37,24 @@ def _view(a, size):
     except ValueError:
         if a.size == 0:
             return indexing.strided(a, size, indexing.dense_strides(size))
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                           "two contiguous subspaces). Use .reshape(...) instead.") from None
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+        ) from None
 
 
-view_op = ViewOp("view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
-    Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(6,)), Sample(make(), size=(1, 1)), Sample(make(0, 3), size=(3, 0)),
-    Sample(make(1), size=())], batch=shifted(sizes=("size",), least=0),
-    onnx=lambda b, x, size: b.reshape(x, size))
-reshape_op = MoveOp("reshape", lambda a, size: size, lambda out, a, size: [(out.reshape(a.shape), a)],
-                    lambda g, _y, _x, size: [reshape(g, _x.shape)], samples=lambda make: [
-    Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))], batch=shifted(sizes=("size",), least=0),
-    onnx=lambda b, x, size: b.reshape(x, size))
+view_op = ViewOp(
+    "view", _view, lambda g, _y, _x, size: [reshape(g, _x.shape)],
+    samples=lambda make: [
+        Sample(make(2, 3), size=(3, 2)), Sample(make(2, 3), size=(6,)),
+        Sample(make(), size=(1, 1)), Sample(make(0, 3), size=(3, 0)), Sample(make(1), size=())],
+    batch=shifted(sizes=("size",), least=0), onnx=lambda b, x, size: b.reshape(x, size))
+reshape_op = MoveOp(
+    "reshape", lambda a, size: size, lambda out, a, size: [(out.reshape(a.shape), a)],
+    lambda g, _y, _x, size: [reshape(g, _x.shape)],
+    samples=lambda make: [
+        Sample(make(2, 3).t(), size=(6,)), Sample(make(2, 3, 4).transpose(1, 2), size=(2, 12))],
+    batch=shifted(sizes=("size",), least=0), onnx=lambda b, x, size: b.reshape(x, size))
 
 view_op.keeps_elements = reshape_op.keeps_elements = True
 
@@ -75,10 +81,11 @@ def _reshape_method(self, *shape):
     a = self._array
     if a.flags.c_contiguous and unrecorded(self):
         try:
-            if min(shape if type(shape[0]) is int else shape[0], default=0) >= -1:      # NumPy takes any negative size for -1
+            # NumPy takes any negative size for -1
+            if min(shape if type(shape[0]) is int else shape[0], default=0) >= -1:
                 return view_of(self, _dense(a, a.reshape(*shape)))
         except (IndexError, TypeError, ValueError):
-            pass                                              # said again below, in this library's words
+            pass                             # said again below, in this library's words
     return reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
 
@@ -88,7 +95,8 @@ METHODS["reshape"] = _reshape_method
 @method()
 def view_as(self, other):
     """`view` in the shape of another tensor."""
-    return apply(view_op, (self,), {"size": indexing.infer_size(other._array.shape, self._array.size)})
+    size = indexing.infer_size(other._array.shape, self._array.size)
+    return apply(view_op, (self,), {"size": size})
 
 
 @method()
@@ -119,7 +127,8 @@ def flatten(input, start_dim=0, end_dim=-1):
 @function()
 def ravel(input):
     """The elements in row-major order as one dimension; a view where the memory allows it."""
-    return reshape(input, (-1,)) if input._array.ndim != 1 or not input._array.flags.c_contiguous else input
+    a = input._array
+    return input if a.ndim == 1 and a.flags.c_contiguous else reshape(input, (-1,))
 
 
 @function()
@@ -133,19 +142,22 @@ def unflatten(input, dim, sizes):
     try:
         inner = indexing.infer_size(sizes, shape[d])
     except RuntimeError:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
-                           "input tensor") from None
-    return apply(view_op, (input,), {"size": (*shape[:d], *inner, *shape[d + 1:])}) if input.is_contiguous() else \
-        reshape(input, (*shape[:d], *inner, *shape[d + 1:]))
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
+            f"({shape[d]}) in the input tensor") from None
+    size = *shape[:d], *inner, *shape[d + 1:]
+    return apply(view_op, (input,), {"size": size}) if input.is_contiguous() else (
+        reshape(input, size))
 
 
 def _unsqueeze(a, dim):
     return a[(builtins.slice(None),) * dim + (None, ...)]
 
 
-unsqueeze_op = ViewOp("unsqueeze", _unsqueeze, lambda g, _y, _x, dim: [squeeze(g, dim)], samples=lambda make: [
-    Sample(make(2, 3), dim=1), Sample(make(), dim=0), Sample(make(0), dim=1)], batch=shifted("dim", least=0),
-    onnx=lambda b, x, dim: b.unsqueeze(x, (dim,)))
+unsqueeze_op = ViewOp(
+    "unsqueeze", _unsqueeze, lambda g, _y, _x, dim: [squeeze(g, dim)],
+    samples=lambda make: [Sample(make(2, 3), dim=1), Sample(make(), dim=0), Sample(make(0), dim=1)],
+    batch=shifted("dim", least=0), onnx=lambda b, x, dim: b.unsqueeze(x, (dim,)))
 
 
 @function()
@@ -158,9 +170,12 @@ def _squeeze(a, dim):
     return a.squeeze(dim)
 
 
-squeeze_op = ViewOp("squeeze", _squeeze, lambda g, _y, _x, dim: [reshape(g, _x.shape)], samples=lambda make: [
-    Sample(make(2, 1, 3), dim=(1,)), Sample(make(1, 1), dim=(0, 1)), Sample(make(2, 3), dim=())], batch=shifted("dim", least=0),
-    onnx=lambda b, x, dim: b.squeeze(x, dim))
+squeeze_op = ViewOp(
+    "squeeze", _squeeze, lambda g, _y, _x, dim: [reshape(g, _x.shape)],
+    samples=lambda make: [
+        Sample(make(2, 1, 3), dim=(1,)), Sample(make(1, 1), dim=(0, 1)),
+        Sample(make(2, 3), dim=())],
+    batch=shifted("dim", least=0), onnx=lambda b, x, dim: b.squeeze(x, dim))
 
 
 def _squeezed(input, dim):
@@ -184,7 +199,7 @@ def squeeze(input, dim=None):
     return apply(squeeze_op, (input,), {"dim": _squeezed(input, dim)})
 
 
-# ---- expand ----------------------------------------------------------------------------------------------------------
+# ---- expand --------------------------------------------------------------------------------------
 def _expand(a, size):
     r = np.broadcast_to(a, size)
     if a.flags.writeable:
@@ -196,31 +211,38 @@ def _expand_each(op, n, inputs, batched, attrs):
     return apply(op, (aligned(inputs[0], len(attrs["size"])),), {"size": (n, *attrs["size"])})
 
 
-expand_op = ViewOp("expand", _expand, lambda g, _y, _x, size: [g.sum_to_size(_x.shape)], samples=lambda make: [
-    Sample(make(3, 1), size=(3, 4)), Sample(make(3), size=(2, 3)), Sample(make(), size=(2, 2)), Sample(make(1, 3), size=(0, 3)),
-    Sample(make(2, 3), size=(2, 3))], batch=_expand_each,
-    onnx=in_onnx.expanded)
+expand_op = ViewOp(
+    "expand", _expand, lambda g, _y, _x, size: [g.sum_to_size(_x.shape)],
+    samples=lambda make: [
+        Sample(make(3, 1), size=(3, 4)), Sample(make(3), size=(2, 3)), Sample(make(), size=(2, 2)),
+        Sample(make(1, 3), size=(0, 3)), Sample(make(2, 3), size=(2, 3))],
+    batch=_expand_each, onnx=in_onnx.expanded)
 
 
 def _expand_size(input, size, op="expand"):
     shape = input._array.shape
     if len(size) < len(shape):
-        raise RuntimeError(f"{op}(whet.{input.dtype.letter}Tensor{{{list(shape)}}}, size={list(size)}): the number of sizes "
-                           "provided "
-                           f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({len(shape)})")
+        raise RuntimeError(
+            f"{op}(whet.{input.dtype.letter}Tensor{{{list(shape)}}}, size={list(size)}): the "
+            f"number of sizes provided ({len(size)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({len(shape)})")
     new = len(size) - len(shape)
     out = list(size)
     for d, s in enumerate(size):
         have = shape[d - new] if d >= new else 1
         if s == -1:
             if d < new:
-                raise RuntimeError(f"The expanded size of the tensor ({s}) isn't allowed in a leading, non-existing dimension {d}")
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({s}) isn't allowed in a leading, "
+                    f"non-existing dimension {d}")
             out[d] = have
         elif s < 0:
             raise RuntimeError(f"expand: invalid size {s} at dimension {d}: {list(size)}")
         elif have != s and have != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({s}) must match the existing size ({have}) at non-singleton "
-                               f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({s}) must match the existing size ({have}) at "
+                f"non-singleton dimension {d}.  Target sizes: {list(size)}.  "
+                f"Tensor sizes: {list(shape)}")
     return tuple(out)
 
 
@@ -239,7 +261,8 @@ def expand_as(self, other):
 @function()
 def broadcast_to(input, shape):
     """`expand` to a shape."""
-    return apply(expand_op, (input,), {"size": _expand_size(input, sizes((shape,), "broadcast_to"))})
+    size = _expand_size(input, sizes((shape,), "broadcast_to"))
+    return apply(expand_op, (input,), {"size": size})
 
 
 @function(method=False)
@@ -248,7 +271,8 @@ def broadcast_tensors(*tensors):
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
         tensors = tensors[0]
     shape = _common_shape([t._array.shape for t in tensors])
-    return tuple(t if t._array.shape == shape else apply(expand_op, (t,), {"size": shape}) for t in tensors)
+    return tuple(t if t._array.shape == shape else apply(expand_op, (t,), {"size": shape})
+                 for t in tensors)
 
 
 broadcast_arrays = FUNCTIONS["broadcast_arrays"] = broadcast_tensors
@@ -263,8 +287,9 @@ def _common_shape(shapes):
             n = max(len(out), len(s))
             a, b = (1,) * (n - len(out)) + tuple(out), (1,) * (n - len(s)) + tuple(s)
             d = max(i for i in range(n) if a[i] != b[i] and 1 not in (a[i], b[i]))
-            raise RuntimeError(f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at non-singleton dimension "
-                               f"{d}") from None
+            raise RuntimeError(
+                f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at "
+                f"non-singleton dimension {d}") from None
     return out
 
 
@@ -277,10 +302,11 @@ def broadcast_shapes(*shapes):
     whet.Size([2, 3])
     """
     from ..tensor import Size
-    return Size(indexing.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    return Size(indexing.broadcast_shapes(*shapes))
 
 
-# ---- permute ---------------------------------------------------------------------------------------------------------
+# ---- permute -------------------------------------------------------------------------------------
 def _inverse(order):
     out = [0] * len(order)
     for i, d in enumerate(order):
@@ -292,15 +318,19 @@ def _permute_each(op, n, inputs, batched, attrs):
     return apply(op, inputs, {"dims": (0, *[d + 1 for d in attrs["dims"]])})
 
 
-permute_op = ViewOp("permute", lambda a, dims: a.transpose(dims), lambda g, _y, _x,
-                    dims: [apply(permute_op, (g,), {"dims": _inverse(dims)})],
-                    samples=lambda make: [Sample(make(2, 3, 4), dims=(2, 0, 1)), Sample(make(), dims=()),
-                                          Sample(make(0, 2), dims=(1, 0))], batch=_permute_each,
-                    onnx=lambda b, x, dims: in_onnx.transposed(b, x, dims))
-transpose_op = ViewOp("transpose", lambda a, dim0, dim1: a.swapaxes(dim0, dim1),
-                      lambda g, _y, _x, dim0, dim1: [apply(transpose_op, (g,), {"dim0": dim0, "dim1": dim1})],
-                      samples=lambda make: [Sample(make(2, 3, 4), dim0=0, dim1=2), Sample(make(0, 2), dim0=0, dim1=1)],
-                      batch=shifted("dim0", "dim1"), onnx=in_onnx.swapped)
+permute_op = ViewOp(
+    "permute", lambda a, dims: a.transpose(dims),
+    lambda g, _y, _x, dims: [apply(permute_op, (g,), {"dims": _inverse(dims)})],
+    samples=lambda make: [
+        Sample(make(2, 3, 4), dims=(2, 0, 1)), Sample(make(), dims=()),
+        Sample(make(0, 2), dims=(1, 0))],
+    batch=_permute_each, onnx=lambda b, x, dims: in_onnx.transposed(b, x, dims))
+transpose_op = ViewOp(
+    "transpose", lambda a, dim0, dim1: a.swapaxes(dim0, dim1),
+    lambda g, _y, _x, dim0, dim1: [apply(transpose_op, (g,), {"dim0": dim0, "dim1": dim1})],
+    samples=lambda make: [
+        Sample(make(2, 3, 4), dim0=0, dim1=2), Sample(make(0, 2), dim0=0, dim1=1)],
+    batch=shifted("dim0", "dim1"), onnx=in_onnx.swapped)
 
 
 def permute(input, dims):
@@ -313,8 +343,10 @@ def permute(input, dims):
     order = sizes((dims,), "permute", "dims")
     n = input._array.ndim
     if len(order) != n:
-        raise RuntimeError("permute(): number of dimensions in the tensor input does not match the length of the desired ordering "
-                           f"of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(order)}")
+        raise RuntimeError(
+            "permute(): number of dimensions in the tensor input does not match the length of the "
+            f"desired ordering of dimensions i.e. input.dim() = {n} is not equal to "
+            f"len(dims) = {len(order)}")
     order = tuple([_dim(d, n) for d in order])
     if len(set(order)) != n:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -366,8 +398,9 @@ def _moved(input, source, destination):
     source = (source,) if one[0] else tuple(source)
     destination = (destination,) if one[1] else tuple(destination)
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
-                           f"number of dims as destination ({list(destination)} dims)")
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
+            f"contain the same number of dims as destination ({list(destination)} dims)")
     source, destination = [dims.one(d, n) for d in source], [dims.one(d, n) for d in destination]
     for name, ds in (("source", source), ("destination", destination)):
         if len(set(ds)) != len(ds):
@@ -381,7 +414,8 @@ def _moved(input, source, destination):
 @function()
 def movedim(input, source, destination):
     """Dimensions moved to other places; the rest keep their order."""
-    return apply(permute_op, (input,), {"dims": _moved(input, source, destination)} if input._array.ndim else {"dims": ()})
+    order = _moved(input, source, destination) if input._array.ndim else ()
+    return apply(permute_op, (input,), {"dims": order})
 
 
 FUNCTIONS["moveaxis"] = METHODS["moveaxis"] = movedim
@@ -391,15 +425,18 @@ FUNCTIONS["moveaxis"] = METHODS["moveaxis"] = movedim
 def adjoint(input):
     """Matrices transposed and conjugated."""
     if input.ndim < 2:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-                           f"{input.ndim}-D tensor.")
+        raise RuntimeError(
+            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
+            f"{input.ndim}-D tensor.")
     return transpose(input, -2, -1).conj()
 
 
 def _matrix_transpose(self):
     """Matrices transposed."""
     if self._array.ndim < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor.")
+        raise RuntimeError(
+            "tensor.mT is only supported on matrices or batches of matrices. Got "
+            f"{self._array.ndim}-D tensor.")
     return transpose(self, -2, -1)
 
 
@@ -411,15 +448,18 @@ def _reverse(self):
 def _hermitian(self):
     """The matrix transposed and conjugated."""
     if self._array.ndim not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor.")
+        raise RuntimeError(
+            "tensor.H is only supported on matrices (2-D tensors). Got "
+            f"{self._array.ndim}-D tensor.")
     return (transpose(self, 0, 1) if self._array.ndim else self).conj()
 
 
-METHODS["T"], METHODS["mT"], METHODS["H"], METHODS["mH"] = map(property, (_reverse, _matrix_transpose, _hermitian, adjoint))
+METHODS["T"], METHODS["mT"] = property(_reverse), property(_matrix_transpose)
+METHODS["H"], METHODS["mH"] = property(_hermitian), property(adjoint)
 FUNCTIONS["matrix_transpose"] = lambda x: _matrix_transpose(x)
 
 
-# ---- basic indices ---------------------------------------------------------------------------------------------------
+# ---- basic indices -------------------------------------------------------------------------------
 def numpy_index(index):
     """The index that NumPy understands. (A trailing `...` makes NumPy give views for single
     elements too.)"""
@@ -430,9 +470,9 @@ def _unslice(out, g, size, index):
     return [(out, 0), (out[numpy_index(index)], g)]
 
 
-_indices = [((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))), ((5,), ((1, 5, 3),)),
-            ((), (None,)),
-            ((3, 0), ((0, 2, 1),)), ((4,), ((2, 2, 1),))]
+_indices = [
+    ((2, 3, 4), (0,)), ((2, 3, 4), ((0, 2, 1), 2)), ((2, 3, 4), ((0, 2, 1), None, (0, 3, 2))),
+    ((5,), ((1, 5, 3),)), ((), (None,)), ((3, 0), ((0, 2, 1),)), ((4,), ((2, 2, 1),))]
 WHOLE = None, None, None
 
 
@@ -443,13 +483,23 @@ def slice_each(op, n, inputs, batched, attrs):
     return apply(op, tuple(all_batched(n, inputs, batched)), attrs)
 
 
-slice_op = ViewOp("slice", lambda a, index: a[numpy_index(index)],
-                  lambda g, _y, _x, index: [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})],
-                  samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices], batch=slice_each,
-                  onnx=in_onnx.cut)
-unslice_op = MoveOp("unslice", lambda g, size, index: size, _unslice, lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
-                    samples=lambda make: [Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i) for s, i in _indices],
-                    batch=slice_each)
+def _slice_vjp(g, _y, _x, index):
+    return [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})]
+
+
+def _part_samples(make):
+    for s, i in _indices:
+        yield Sample(make(*np.empty(s)[numpy_index(i)].shape), size=s, index=i)
+
+
+slice_op = ViewOp(
+    "slice", lambda a, index: a[numpy_index(index)], _slice_vjp,
+    samples=lambda make: [Sample(make(*s), index=i) for s, i in _indices],
+    batch=slice_each, onnx=in_onnx.cut)
+unslice_op = MoveOp(
+    "unslice", lambda g, size, index: size, _unslice,
+    lambda g, _y, _x, size, index: [apply(slice_op, (g,), {"index": index})],
+    samples=_part_samples, batch=slice_each)
 for _o in (view_op, reshape_op, unsqueeze_op, squeeze_op, expand_op, permute_op, transpose_op,
            slice_op, unslice_op):
     _o.any_sizes = True
@@ -471,7 +521,8 @@ def select(input, dim, index):
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d, i = dims.one(dim, len(shape)), as_int(index, "select", "index", 2, whole)
     if not -shape[d] <= i < shape[d]:
-        raise IndexError(f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
+        raise IndexError(
+            f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}")
     return apply(slice_op, (input,), {"index": _at(d, i)})
 
 
@@ -493,7 +544,9 @@ def narrow(input, dim, start, length):
     if n < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -shape[d] <= s <= shape[d]:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but got {s})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but "
+            f"got {s})")
     if s < 0:
         s, end = s + shape[d], end + shape[d]
     if end > shape[d]:
@@ -518,7 +571,7 @@ def slice_along(input, dim, start=None, end=None, step=1):
     return apply(slice_op, (input,), {"index": _at(d, (start, end, step))})
 
 
-# ---- at least so many dimensions -------------------------------------------------------------------------------------
+# ---- at least so many dimensions -----------------------------------------------------------------
 def _atleast(name, grow):
     def atleast(*tensors):
         if len(tensors) == 1 and is_tensor(tensors[0]):
@@ -527,11 +580,14 @@ def _atleast(name, grow):
             tensors = tensors[0]
         return tuple(grow(x) for x in tensors)
     atleast.__name__ = atleast.__qualname__ = name
-    atleast.__doc__ = f"The tensors with at least {name[8]} dimension(s), by adding dimensions of size one."
+    atleast.__doc__ = (
+        f"The tensors with at least {name[8]} dimension(s), by adding dimensions of size one.")
     return function(method=False)(atleast)
 
 
 atleast_1d = _atleast("atleast_1d", lambda x: x if x._array.ndim else x.reshape(1))
-atleast_2d = _atleast("atleast_2d", lambda x: x if x._array.ndim > 1 else x.unsqueeze(0) if x._array.ndim else x.reshape(1, 1))
-atleast_3d = _atleast("atleast_3d", lambda x: x if x._array.ndim > 2 else x.unsqueeze(-1) if x._array.ndim == 2 else
-                      x.unsqueeze(0).unsqueeze(-1) if x._array.ndim else x.reshape(1, 1, 1))
+atleast_2d = _atleast("atleast_2d", lambda x: (
+    x if x._array.ndim > 1 else x.unsqueeze(0) if x._array.ndim else x.reshape(1, 1)))
+atleast_3d = _atleast("atleast_3d", lambda x: (
+    x if x._array.ndim > 2 else x.unsqueeze(-1) if x._array.ndim == 2 else
+    x.unsqueeze(0).unsqueeze(-1) if x._array.ndim else x.reshape(1, 1, 1)))

@@ -10,7 +10,9 @@ from .view import _squeezed, squeeze_op, transpose_op, unsqueeze_op
 
 def reshape_inplace(op, t, attrs):
     """Replace a tensor's shape and strides by those of a view of itself, with history."""
-    return modes.state.observers[-1].inplace(op, t, (), attrs) if modes.state.observers else reshape_now(op, t, attrs)
+    if modes.state.observers:
+        return modes.state.observers[-1].inplace(op, t, (), attrs)
+    return reshape_now(op, t, attrs)
 
 
 def reshape_now(op, t, attrs):
@@ -20,7 +22,8 @@ def reshape_now(op, t, attrs):
         source = t if t._base is None else t._base
         if source._rg & 1 and source._node is None:
             what = "a leaf Variable" if source is t else "a view of a leaf Variable"
-            raise RuntimeError(f"{what} that requires grad is being used in an in-place operation ({name}).")
+            raise RuntimeError(
+                f"{what} that requires grad is being used in an in-place operation ({name}).")
         ip.check_view_for_history(t, name)
         node = Node(op, (edge_of(t),), attrs)
         node.save((t,), t, op)
@@ -56,7 +59,8 @@ def transpose_(self, dim0, dim1):
 def t_(self):
     """`t`, in place."""
     if self._array.ndim > 2:
-        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self._array.ndim}D")
+        raise RuntimeError(
+            f"t_() expects a tensor with <= 2 dimensions, but self is {self._array.ndim}D")
     return transpose_(self, 0, self._array.ndim - 1 if self._array.ndim else 0)
 
 

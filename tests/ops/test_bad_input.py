@@ -14,10 +14,11 @@ import pytest
 
 SEED, ROUNDS = int(os.environ.get("WHET_FUZZ_SEED", 0)), int(os.environ.get("WHET_BAD_ROUNDS", 12))
 # state of the process, files, and what waits or starts others
-SKIPPED = """save load set_num_threads set_default_dtype set_printoptions set_grad_enabled set_default_device manual_seed seed from_file
-set_deterministic use_deterministic_algorithms compile share_memory_ set_num_interop_threads set_float32_matmul_precision set_rng_state
-inference_mode no_grad enable_grad set_flush_denormal set_warn_always initial_seed no_grad_ storage untyped_storage backward
-register_hook""".split()
+SKIPPED = """save load set_num_threads set_default_dtype set_printoptions set_grad_enabled
+set_default_device manual_seed seed from_file set_deterministic use_deterministic_algorithms compile
+share_memory_ set_num_interop_threads set_float32_matmul_precision set_rng_state inference_mode
+no_grad enable_grad set_flush_denormal set_warn_always initial_seed no_grad_ storage untyped_storage
+backward register_hook""".split()
 BAD_ERRORS = (SystemError, RecursionError, UnboundLocalError, NameError)
 
 
@@ -67,8 +68,9 @@ def targets(whet):
     return out
 
 
-DUNDERS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __mul__ __truediv__ __floordiv__ __mod__ __pow__ __rpow__ __matmul__ __and__ __or__ __xor__
-__lshift__ __getitem__ __setitem__ __eq__ __lt__ __neg__ __abs__ __invert__ __bool__ __int__ __float__ __index__ __len__ __iter__ __contains__
+DUNDERS = """__add__ __radd__ __iadd__ __sub__ __rsub__ __mul__ __truediv__ __floordiv__ __mod__
+__pow__ __rpow__ __matmul__ __and__ __or__ __xor__ __lshift__ __getitem__ __setitem__ __eq__ __lt__
+__neg__ __abs__ __invert__ __bool__ __int__ __float__ __index__ __len__ __iter__ __contains__
 __array__ __reversed__ __format__""".split()
 
 

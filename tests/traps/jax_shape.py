@@ -57,9 +57,11 @@ def _first(f):
 
 
 relu = lambda a: jnp.maximum(a, 0)
-SAME = {n: getattr(jnp, n) for n in """exp sin cos tan tanh sqrt log log1p expm1 abs sign floor ceil square isfinite isnan isinf reciprocal cosh sinh
-        maximum minimum where einsum matmul stack equal allclose tril triu outer dot trace clip power remainder round logaddexp hypot atan2
-        all any argmax argmin cumsum prod sum mean squeeze flip roll sort argsort take diff fmod nan_to_num""".split()}
+SAME = {n: getattr(jnp, n) for n in """exp sin cos tan tanh sqrt log log1p expm1 abs sign floor ceil
+        square isfinite isnan isinf reciprocal cosh sinh maximum minimum where einsum matmul stack
+        equal allclose tril triu outer dot trace clip power remainder round logaddexp hypot atan2
+        all any argmax argmin cumsum prod sum mean squeeze flip roll sort argsort take diff fmod
+        nan_to_num""".split()}
 SAME.update(relu=relu, cat=jnp.concatenate, sigmoid=jax.nn.sigmoid, softmax=jax.nn.softmax,
             log_softmax=jax.nn.log_softmax, mul=jnp.multiply, add=jnp.add, sub=jnp.subtract,
             div=jnp.divide, neg=jnp.negative, pow=jnp.power, clamp=jnp.clip, mm=jnp.matmul,
