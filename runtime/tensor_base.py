@@ -1,10 +1,14 @@
 """The fields of tensors: a native type where that can be, the same in plain Python elsewhere.
 
-_array   the NumPy array (memory, shape, strides)          _node   what made this tensor, None for a leaf
-_grad    `.grad`                                           _cell   version counter shared by all views, None: never written, no views
-_base    the tensor this is a view of, or None             _hist   the history count of the cell at which `_node` was valid
-_rg      bits: 1 requires grad, 2 made in inference mode, 4 view made in no_grad mode, 8 one of several views of one call,
-         16 given by a custom Function, in the memory of one of its inputs
+_array   the NumPy array: memory, shape, strides
+_grad    `.grad`
+_base    the tensor this is a view of, or None
+_rg      bits: 1 requires grad, 2 made in inference mode, 4 view made in no_grad mode, 8 one of
+         several views of one call, 16 given by a custom Function, in the memory of one of its
+         inputs
+_node    what made this tensor, None for a leaf
+_cell    version counter shared by all views, None: never written, no views
+_hist    the history count of the cell at which `_node` was valid
 _extra   dict of rare things: hooks, retains_grad
 """
 import itertools

@@ -1,8 +1,8 @@
 """Compiled code on disk, so that a process compiles nothing that an earlier one has compiled, and
 does not even load LLVM.
 
-    <root>/key                  this user's secret: every file is authenticated with it before a byte of it is believed
-    <root>/sources              which source files have which contents, so that they are not read at every start
+    <root>/key                  this user's secret, with which every file is authenticated
+    <root>/sources              which source files have which contents: not read at every start
     <root>/<fingerprint>/pack   what was used last time, loaded at start
                          *.new  compiled since (loaded at start too); packed when the process ends
                          *.old  what no longer fits the pack: looked up when asked for

@@ -287,8 +287,9 @@ def _planes_plan(r, band, lanes, threads, epilogue, out_shape):
                      np.array(width) - left)
     away = ((channel * band_rows + i) * sw + j % sw) * line + j // sw
     places = channel * r.w_strides[2] + np.array(r.taps_at, np.int64)
+    form = "listed" if r.taps_at else "rows"
     kernel = native.kernel(
-        f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{'listed' if r.taps_at else 'rows'}/{epilogue.key}",
+        f"conv_planes/{r.elem}/{rows}x{across}x{lanes}/{sw}/{far}/{form}/{epilogue.key}",
         lambda m, symbol: few_channels.forward(m, symbol, tile, epilogue, sw, far))
     grain, parts = shares_of(band * vectors * lanes * r.rows * fields["steps"] // row_blocks, lanes,
                            units, threads)

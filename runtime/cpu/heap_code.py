@@ -68,7 +68,8 @@ new:
   %first = call ptr @obtain(i64 %rounded)
   %refused = icmp eq ptr %first, null
   br i1 %refused, label %shrink, label %got
-shrink:                                      ; the system may have room once what lies here unused has gone back
+; the system may have room once what lies here unused has gone back
+shrink:
   call void @heap_empty()
   %second = call ptr @obtain(i64 %rounded)
   %hopeless = icmp eq ptr %second, null
@@ -151,7 +152,8 @@ done:
   ret void
 }
 
-; A Block object of at least %size bytes; its fields: the address, the size that was asked for. Null with an error set.
+; A Block object of at least %size bytes; its fields: the address, the size that was asked for. Null
+; with an error set.
 define ptr @block_new(i64 %size) nounwind {
   %n = call i64 @llvm.umax.i64(i64 %size, i64 SMALLEST)
   %p = call ptr @heap_take(i64 %n)
@@ -192,8 +194,8 @@ define void @block_dealloc(ptr %o) nounwind {
   ret void
 }
 
-; A new array of these dimensions and strides (null: in C order). Null with an error set, or without one where this is not the
-; place to make it: %odd then becomes 1.
+; A new array of these dimensions and strides (null: in C order). Null with an error set, or without
+; one where this is not the place to make it: %odd then becomes 1.
 define internal ptr @new_array(ptr %descr, i64 %nd, ptr %dims, ptr %strides, ptr %odd) nounwind {
 entry:
   store i8 0, ptr %odd
@@ -260,7 +262,8 @@ sized_up:
   %own = or i1 %large, %wide
   br i1 %own, label %block, label %small
 small:
-  %r0 = call ptr @whet_NewFromDescr(ptr @whet_ndarray, ptr %descr, i32 %nd32, ptr %dims, ptr %strides, ptr null, i32 0, ptr null)
+  %r0 = call ptr @whet_NewFromDescr(ptr @whet_ndarray, ptr %descr, i32 %nd32, ptr %dims,
+      ptr %strides, ptr null, i32 0, ptr null)
   ret ptr %r0
 block:
   %b = call ptr @block_new(i64 %need)
@@ -272,7 +275,8 @@ drop:
 view:
   %datap = getelementptr i8, ptr %b, i64 HEAD
   %data = load ptr, ptr %datap
-  %r = call ptr @whet_NewFromDescr(ptr @whet_ndarray, ptr %descr, i32 %nd32, ptr %dims, ptr %strides, ptr %data, i32 1281, ptr null)
+  %r = call ptr @whet_NewFromDescr(ptr @whet_ndarray, ptr %descr, i32 %nd32, ptr %dims,
+      ptr %strides, ptr %data, i32 1281, ptr null)
   %bad = icmp eq ptr %r, null
   br i1 %bad, label %unwind, label %base
 unwind:
@@ -301,11 +305,13 @@ done:
 numpy:
   call void @Py_IncRef(ptr %descr)
   %nd32 = trunc i64 %nd to i32
-  %a = call ptr @whet_NewFromDescr(ptr @whet_ndarray, ptr %descr, i32 %nd32, ptr %dims, ptr null, ptr null, i32 0, ptr null)
+  %a = call ptr @whet_NewFromDescr(ptr @whet_ndarray, ptr %descr, i32 %nd32, ptr %dims, ptr null,
+      ptr null, i32 0, ptr null)
   ret ptr %a
 }
 
-; An exact non-negative int, or an exact tuple of them, into %out; how many there are, -1 if it is something else.
+; An exact non-negative int, or an exact tuple of them, into %out; how many there are, -1 if it is
+; something else.
 define internal i64 @sizes(ptr %o, ptr %out) nounwind {
 entry:
   %tp = getelementptr i8, ptr %o, i64 8
@@ -354,7 +360,8 @@ done:
   ret i64 %n
 }
 
-; empty(shape, dtype, strides=None): what is spelled out in exact types is done here, the rest by the Python function.
+; empty(shape, dtype, strides=None): what is spelled out in exact types is done here, the rest by
+; the Python function.
 define ptr @empty(ptr %self, ptr %args, i64 %count, ptr %names) nounwind {
 entry:
   %dims = alloca [MAX_DIMS x i64], align 16
@@ -428,7 +435,8 @@ slow:
 """
 
 _CLASSES = """
-; The list for a size, and the size of its blocks: size - 1 as 1xxx..., x counting the eighths of a power of two.
+; The list for a size, and the size of its blocks: size - 1 as 1xxx..., x counting the eighths of a
+; power of two.
 define internal {ptr, i64} @size_class(i64 %size) nounwind {
   %s = sub i64 %size, 1
   %zeros = call i64 @llvm.ctlz.i64(i64 %s, i1 true)
@@ -452,7 +460,8 @@ declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
 declare i32 @munmap(ptr, i64)
 declare i32 @madvise(ptr, i64, i32)
 
-; Memory from the system. What is mapped starts at a huge page: one too many is mapped, and the ends are given back.
+; Memory from the system. What is mapped starts at a huge page: one too many is mapped, and the ends
+; are given back.
 define internal ptr @obtain(i64 %size) nounwind noinline {
   %large = icmp uge i64 %size, MAPPED
   br i1 %large, label %map, label %heap

@@ -130,7 +130,8 @@ done:
   ret {i64, i1} %r1
 }
 
-; Copies its arguments to the first of them, whose length is the second: shows that a launch passes them well.
+; Copies its arguments to the first of them, whose length is the second: shows that a launch passes
+; them well.
 define void @proof(ptr %args, i64 %begin, i64 %end, i64 %worker) nounwind {
 entry:
   %out = load ptr, ptr %args
@@ -183,7 +184,8 @@ loop:
   %t = load ptr, ptr %tp
   %is_int = icmp eq ptr %t, @PyLong_Type
   br i1 %is_int, label %int, label %not_int
-int:                                         ; below 2^60: up to two digits of 30 bits, read in place
+; below 2^60: up to two digits of 30 bits, read in place
+int:
   %np = getelementptr i8, ptr %o, i64 HEAD
   %word = load i64, ptr %np
 INT_DIGITS
@@ -215,7 +217,8 @@ operand:
   %is_float = icmp eq ptr %t, @PyFloat_Type
   %field = or i1 %is_array, %is_float
   br i1 %field, label %first_field, label %not_field
-first_field:                                 ; an ndarray's data pointer, a float's value: both come first
+; an ndarray's data pointer, a float's value: both come first
+first_field:
   %fp = getelementptr i8, ptr %o, i64 HEAD
   %f = load i64, ptr %fp
   br label %next
@@ -231,7 +234,8 @@ converted:
   %rv = extractvalue {i64, i1} %rr, 0
   br i1 %ok, label %next, label %fail
 next:
-  %v = phi i64 [%f, %first_field], [0, %not_field], [%v1, %one_digit], [%v2, %two_digits], [%rv, %converted]
+  %v = phi i64 [%f, %first_field], [0, %not_field], [%v1, %one_digit], [%v2, %two_digits],
+      [%rv, %converted]
   store i64 %v, ptr %sp
   %i1 = add i64 %i, 1
   %more = icmp ult i64 %i1, %count

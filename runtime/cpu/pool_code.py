@@ -43,8 +43,10 @@ define internal i32 @number(ptr %pool) nounwind {
   ret i32 %job
 }
 
-; Write down a job: parts as equal as whole blocks allow, the first ones longer; of many blocks, multiples of 16.
-define internal void @lay(ptr %pool, ptr %kernel, ptr %args, i64 %total, i64 %grain, i64 %parts, i32 %job) nounwind {
+; Write down a job: parts as equal as whole blocks allow, the first ones longer; of many blocks,
+; multiples of 16.
+define internal void @lay(ptr %pool, ptr %kernel, ptr %args, i64 %total, i64 %grain, i64 %parts,
+    i32 %job) nounwind {
 entry:
   %kernelp = getelementptr i8, ptr %pool, i64 {KERNEL}
   %argsp = getelementptr i8, ptr %pool, i64 {ARGS}
@@ -199,7 +201,8 @@ out:
   ret void
 }
 
-; Tell the workers to leave; how many have not left yet (0: all have, the state is as at first; -1: the pool is in use).
+; Tell the workers to leave; how many have not left yet (0: all have, the state is as at first; -1:
+; the pool is in use).
 define internal i64 @stop_pool(ptr %pool) nounwind {
 entry:
   %stopp = getelementptr i8, ptr %pool, i64 {STOP}

@@ -20,16 +20,19 @@ declare i32 @llvm.umax.i32(i32, i32)
 declare i64 @llvm.ctlz.i64(i64, i1)
 
 define internal void @futex_wait(ptr %word, i32 %seen) nounwind {
-  %r = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr %word, i64 128, i32 %seen, ptr null, ptr null, i32 0)
+  %r = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr %word, i64 128, i32 %seen, ptr null, ptr null,
+      i32 0)
   ret void
 }
 
 define internal void @futex_wake(ptr %word) nounwind {
-  %r = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr %word, i64 129, i32 2147483647, ptr null, ptr null, i32 0)
+  %r = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr %word, i64 129, i32 2147483647, ptr null,
+      ptr null, i32 0)
   ret void
 }
 
-; Take blocks of job %job from a line: begin << 16 | end of them, or 0 where nothing is left. Half of what is left, or %least.
+; Take blocks of job %job from a line: begin << 16 | end of them, or 0 where nothing is left. Half
+; of what is left, or %least.
 define internal i64 @take(ptr %pool, ptr %line, i32 %job, i1 %back) nounwind {
 entry:
   %leftp = getelementptr i8, ptr %line, i64 {LEFT}
@@ -85,7 +88,8 @@ define internal i64 @round(i64 %n) nounwind {
   ret i64 %r
 }
 
-; Do blocks of job %job until none is left, those of our own part first. Who does the last ones wakes the caller.
+; Do blocks of job %job until none is left, those of our own part first. Who does the last ones
+; wakes the caller.
 define internal void @share(ptr %pool, i64 %me, i32 %job) nounwind {
 entry:
   %kernelp = getelementptr i8, ptr %pool, i64 {KERNEL}
@@ -112,7 +116,8 @@ look:
   %back = icmp ne i64 %k, 0
   br label %ask
 ask:
-  ; The job may be over, and the next being prepared: nothing of it is read before some of it is ours.
+  ; The job may be over, and the next being prepared: nothing of it is read before some of it is
+  ; ours.
   %got = call i64 @take(ptr %pool, ptr %line, i32 %job, i1 %back)
   %none = icmp eq i64 %got, 0
   br i1 %none, label %on, label %work
@@ -176,7 +181,8 @@ again:
   %more = icmp ult i64 %spun1, %limit
   br i1 %more, label %poll, label %sleep
 sleep:
-  ; Sleep is announced before the number is looked at again (by futex); the caller counts up before it looks for sleepers.
+  ; Sleep is announced before the number is looked at again (by futex); the caller counts up before
+  ; it looks for sleepers.
   %x0 = atomicrmw xchg ptr %asleep, i32 1 seq_cst
   call void @futex_wait(ptr %line, i32 %seen)
   %x1 = atomicrmw xchg ptr %asleep, i32 0 seq_cst
@@ -207,8 +213,8 @@ define internal i64 @now() nounwind {
   ret i64 %r
 }
 
-; How many times to pause for {WORKER_SPIN_NS} and {JOINER_SPIN_NS} ns: a pause takes 5 to 150 cycles, and is timed four times
-; for the least.
+; How many times to pause for {WORKER_SPIN_NS} and {JOINER_SPIN_NS} ns: a pause takes 5 to 150
+; cycles, and is timed four times for the least.
 define internal void @calibrate(ptr %pool) nounwind {
 entry:
   br label %round
@@ -241,7 +247,8 @@ done:
   ret void
 }
 
-; The processors that workers may use: the caller's less the one it is on. Null where that is not to be had.
+; The processors that workers may use: the caller's less the one it is on. Null where that is not to
+; be had.
 define internal ptr @elsewhere(ptr %cpus, i32 %here) nounwind {
 entry:
   %z0 = call ptr @memset(ptr %cpus, i32 0, i64 1024)
@@ -266,7 +273,8 @@ mask:
   ret ptr %cpus
 }
 
-; The caller has moved to processor %here: send the workers away from it, unless they moved just now.
+; The caller has moved to processor %here: send the workers away from it, unless they moved just
+; now.
 define internal void @follow(ptr %pool, i32 %here) nounwind noinline {
 entry:
   %cpus = alloca [1024 x i8], align 16
@@ -304,7 +312,8 @@ out:
   ret void
 }
 
-; Start workers until there are %want, or the system refuses; how many there are. Called by the owner of the busy word.
+; Start workers until there are %want, or the system refuses; how many there are. Called by the
+; owner of the busy word.
 define internal i64 @grow(ptr %pool, ptr %settings, i64 %want) nounwind noinline {
 entry:
   %cpus = alloca [1024 x i8], align 16
@@ -329,7 +338,8 @@ look:
   %free = load i64, ptr %freep
   %fits = icmp ult i64 %want, %free
   br i1 %fits, label %pace, label %crowd
-crowd:                                       ; more threads than processors: whoever waits must not hold one
+; more threads than processors: whoever waits must not hold one
+crowd:
   store i64 0, ptr %wp
   store i64 0, ptr %jp
   br label %affinity

@@ -113,8 +113,8 @@ class Plan:
         self.shape = shape = lead.shape
         self.axes = tuple(sorted(a % len(shape) for a in axes)) if shape else ()
         self.outer = tuple(a for a in range(len(shape)) if a not in self.axes)
-        self.n, self.count = (math.prod(shape[a] for a in self.axes),
-                              math.prod(shape[a] for a in self.outer))
+        self.n = math.prod(shape[a] for a in self.axes)
+        self.count = math.prod(shape[a] for a in self.outer)
         self.plain_rows = tuple(shape[a] for a in self.outer)
         self.row_shape = self.plain_rows if row_shape is None else row_shape
         self.full_out = [isinstance(program.stages[k], R.Store) for k, _ in program.outputs]
@@ -160,8 +160,10 @@ class Plan:
 
     def _only_values(self):
         """Does the program only reduce elements to values, wherever they are?"""
-        return all(isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and s.kind not in R.INDEXED
-                   for s in self.program.stages) and all(o.kind in ("full", "row", "scalar") for o in self.program.operands)
+        kinds = {o.kind for o in self.program.operands}
+        return kinds <= {"full", "row", "scalar"} and all(
+            isinstance(s, R.StoreRow) or isinstance(s, R.Reduce) and s.kind not in R.INDEXED
+            for s in self.program.stages)
 
     def _type(self, k):
         return self.program.values[self.program.results[k]][0]
@@ -301,8 +303,7 @@ class Plan:
             return self._split(
                 lambda p: row_kernel(p, rank, True, reduced is not None),
                 lambda walk: [*sizes, *self._walk_strides(walk, arrays, full, row, plain)],
-                lambda walk: self.count, (self.count, 1),
-                order)
+                lambda walk: self.count, (self.count, 1), order)
         grain = at_least(self._per_grain() // at_least(self.n, 1), 1)
         numbers = [self.n, *sizes, *self._strides_in_order(arrays, full, row)]
         short = short_rows(self.program, self.n) if not reduced and self.count >= FEW else None
@@ -320,8 +321,7 @@ class Plan:
         strides = rest.strides[0] if len(rest.sizes) == 2 else [0] * len(rest.strides[0])
 
         def of(i):
-            return ([strides[i], step[i], rest.strides[-1][i]] if mode == "apart" else [
-                strides[i], step[i]])
+            return [strides[i], step[i], *([rest.strides[-1][i]] if mode == "apart" else [])]
 
         def row_of(i):
             return [strides[i]]
@@ -335,15 +335,18 @@ class Plan:
                 return None
 
             def kernel(p):
-                how = (mode
-                       if mode != "dense" or self._one_panel(p, columns, outer) else "sequential")
-                return (column_kernel(p,
-                                      self._panels(p, columns, outer)[0], how,
-                                      self._masked(p, columns, self._panels(p, columns, outer)[0]),
-                                      True))
-            return self._split(kernel,
-                               lambda walk: [columns, *self._walk_strides(walk, arrays, of, row_of, lambda size: [size * columns])],
-                               lambda walk: outer * self._panels(walk.program, columns, outer)[1], (outer, columns), order)
+                fits = mode != "dense" or self._one_panel(p, columns, outer)
+                vectors, _ = self._panels(p, columns, outer)
+                return column_kernel(p, vectors, mode if fits else "sequential",
+                                     self._masked(p, columns, vectors), True)
+
+            def numbers_of(walk):
+                return [columns, *self._walk_strides(walk, arrays, of, row_of,
+                                                     lambda size: [size * columns])]
+
+            def units(walk):
+                return outer * self._panels(walk.program, columns, outer)[1]
+            return self._split(kernel, numbers_of, units, (outer, columns), order)
         grain = at_least(self._per_grain() // at_least(self.n * -(-columns // panels), 1), 1)
         numbers = [self.n, columns, *self._strides_in_order(arrays, of, row_of)]
         program = self.program
@@ -432,7 +435,8 @@ class Plan:
         """One launch."""
         launch, empty, types = native.launch, memory.empty, self.out_types
         back = None if order == sorted(order) else np.argsort(order).tolist()
-        shapes = self.out_shapes if back is None else [tuple(self.plain_rows[i] for i in order)] * len(types)
+        rows = tuple(self.plain_rows[i] for i in order)
+        shapes = self.out_shapes if back is None else [rows] * len(types)
 
         def in_order(y):
             return y if back is None else contiguous(y.transpose(back)).reshape(self.row_shape)
@@ -520,9 +524,7 @@ class Plan:
         """Row and column operands brought into their plain form."""
         def plain(x, o):
             if o.kind == "row":
-                kept = x.reshape(self._kept_shape()) if x.size == self.count else np.broadcast_to(
-                    x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes),
-                    self._kept_shape())
+                kept = x.reshape(self._kept_shape()) if x.size == self.count else self._spread(x)
                 return contiguous(kept).reshape(self.plain_rows)
             if o.kind == "col":
                 return contiguous(np.broadcast_to(x, tuple(self.shape[a] for a in self.axes)))
@@ -535,38 +537,37 @@ class Plan:
     def _copied(self, *operands):
         """Every full operand copied to (outer, reduced) order first."""
         order = self.outer + self.axes
-        back = np.argsort(order).tolist()
         flat = [
             contiguous(x.transpose(order)).reshape(self.count, self.n)
             if o.kind == "full" else x.reshape(self.count)
             if o.kind == "row" else x.reshape(self.n) if o.kind == "col" else x
             for x, o in zip(operands, self.program.operands, strict=True)]
-        outs = rows(self.program, flat, (1,))
-        moved = tuple(self.shape[a] for a in order)
+        return self._moved_back(rows(self.program, flat, (1,)))
+
+    def _moved_back(self, outs):
+        """Outputs in (outer, reduced) order as they should lie."""
+        order = self.outer + self.axes
+        back, moved = np.argsort(order).tolist(), tuple(self.shape[a] for a in order)
         return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
                 for y, full in zip(outs, self.full_out, strict=True)]
 
-    def _reference(self, *operands):
-        order = self.outer + self.axes
-        back = np.argsort(order).tolist()
+    def _spread(self, x):
+        """A row operand with size one along the axes."""
+        x = x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes)
+        return np.broadcast_to(x, self._kept_shape())
 
+    def _reference(self, *operands):
         def two(x, o):
             if o.kind == "full":
-                return x.transpose(order).reshape(self.count, self.n)
+                return x.transpose(self.outer + self.axes).reshape(self.count, self.n)
             if o.kind == "row":
-                kept = np.broadcast_to(
-                    x if x.ndim == len(self.shape) else np.expand_dims(x, self.axes),
-                    self._kept_shape())
-                return kept.reshape(self.count, 1)
+                return self._spread(x).reshape(self.count, 1)
             if o.kind == "col":
                 return np.broadcast_to(x,
                                        tuple(self.shape[a] for a in self.axes)).reshape(1, self.n)
             return None if o.kind == "index" else DTYPES[o.dtype].type(x)
         flat = [two(x, o) for x, o in zip(operands, self.program.operands, strict=True)]
-        outs = R.run(self.program, flat, self.n, DTYPES.__getitem__)
-        moved = tuple(self.shape[a] for a in order)
-        return [contiguous(y.reshape(moved).transpose(back)) if full else y.reshape(self.row_shape)
-                for y, full in zip(outs, self.full_out, strict=True)]
+        return self._moved_back(R.run(self.program, flat, self.n, DTYPES.__getitem__))
 
 
 def combiner(kind, dtype, shape):

@@ -229,9 +229,8 @@ class Distribution:
 
     def __repr__(self):
         names = [n for n in self.arg_constraints if n in self.__dict__]
-        shown = [
-            f"{n}: {getattr(self, n) if getattr(self, n).numel() == 1 else tuple(getattr(self, n).shape)}"
-            for n in names if isinstance(getattr(self, n), Tensor)]
+        held = {n: x for n in names if isinstance(x := getattr(self, n), Tensor)}
+        shown = [f"{n}: {x if x.numel() == 1 else tuple(x.shape)}" for n, x in held.items()]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 

@@ -6,15 +6,14 @@ from ..tensor import Tensor
 from . import surface
 
 declarations.only_computes(globals())
-for _family in ("pointwise", "arithmetic", "creation", "from_data", "sequences", "convert",
-                "questions", "storage", "pickling", "view", "views_in_place", "parts", "split",
-                "strided", "movement", "join", "repeat", "slice_scatter", "pad", "index_ops", "index",
-                "nonzero", "gather", "masks", "scatter", "index_slices", "search", "reduce",
-                "moments", "softmax", "vector_norm", "scan", "sort", "contract", "einsum",
-                "distances", "sparse_products", "sparse_names", "random", "python", "numpy_calls",
-                "window", "quantised", "norm", "activation", "recurrent", "loss", "ctc",
-                "embedding", "sampling", "vision", "host", "fourier", "interop", "derived",
-                "control", "special", "operators", "toplevel", "copies"):
+for _family in (
+    "pointwise arithmetic creation from_data sequences convert questions storage pickling view "
+    "views_in_place parts split strided movement join repeat slice_scatter pad index_ops index "
+    "nonzero gather masks scatter index_slices search reduce moments softmax vector_norm scan "
+    "sort contract einsum distances sparse_products sparse_names random python numpy_calls "
+    "window quantised norm activation recurrent loss ctc embedding sampling vision host fourier "
+    "interop derived control special operators toplevel copies"
+).split():
     __import__(f"{__name__}.{_family}")
 
 from .linalg_names import publish  # noqa: E402  (linalg is made of other ops)

@@ -99,8 +99,9 @@ class ProductOp(Op):
         return self.of(products, *arrays)
 
 
-matmul_op = ProductOp("matmul", gemm.matmul, _matmul_vjp, lambda products, a, b: products.of_matrices((a, b)),
-                      samples=_matmul_samples, batch=_matmul_each, onnx=_as_attention_or_product)
+matmul_op = ProductOp(
+    "matmul", gemm.matmul, _matmul_vjp, lambda products, a, b: products.of_matrices((a, b)),
+    samples=_matmul_samples, batch=_matmul_each, onnx=_as_attention_or_product)
 
 
 COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}

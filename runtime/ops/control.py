@@ -96,7 +96,8 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     of one element); gives `carried`.
 
     >>> import whet
-    >>> whet.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (whet.tensor(0), whet.ones(2)))
+    >>> start = whet.tensor(0), whet.ones(2)
+    >>> whet.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), start)
     (tensor(3), tensor([8., 8.]))
 
     What is carried keeps its shapes and types. The results are never the inputs themselves. In a
@@ -182,7 +183,8 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
     gives the last carry and the stacked `y`s.
 
     >>> import whet
-    >>> whet.scan(lambda total, x: (total + x, total * x), whet.tensor(0.0), whet.tensor([1.0, 2.0, 3.0]))
+    >>> xs = whet.tensor([1.0, 2.0, 3.0])
+    >>> whet.scan(lambda total, x: (total + x, total * x), whet.tensor(0.0), xs)
     (tensor(6.), tensor([0., 2., 9.]))
 
     `reverse` goes from the last slice to the first. All of it may be nested tuples, lists and dicts

@@ -447,8 +447,9 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     if sorted(order) != list(builtins.range(len(size))):
         raise RuntimeError(
             f"Dimension out of range or duplicate dim in physical_layout: {list(order)}")
-    a = empty_array([size[d] for d in order], float_dtype(dtype).np).transpose(np.argsort(order)) if size else \
-        empty_array((), float_dtype(dtype).np)
+    a = empty_array([size[d] for d in order], float_dtype(dtype).np)
+    if size:
+        a = a.transpose(np.argsort(order))
     return require(wrap(a), requires_grad, device)
 
 

@@ -14,7 +14,8 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
     >>> import whet
     >>> import whet.nn.functional as F
     >>> ends = whet.tensor([1, 3], dtype=whet.int32)
-    >>> F.grouped_mm(whet.ones(3, 2), whet.ones(2, 2, 2) * whet.tensor([1., 2.])[:, None, None], offs=ends)
+    >>> matrices = whet.ones(2, 2, 2) * whet.tensor([1., 2.])[:, None, None]
+    >>> F.grouped_mm(whet.ones(3, 2), matrices, offs=ends)
     tensor([[2., 2.],
             [4., 4.],
             [4., 4.]])

@@ -46,6 +46,5 @@ class Sample:
         self.args, self.kwargs = args, kwargs
 
     def __repr__(self):
-        return (
-            f"Sample({', '.join([*map(repr, self.args), *(f'{k}={v!r}' for k, v in self.kwargs.items())])})"
-        )
+        given = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())]
+        return f"Sample({', '.join(given)})"

@@ -74,8 +74,12 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         start, end = 0, start
     start, end, step = _number(start), _number(end), _number(step)
     if dtype is None:
-        dtype = out.dtype if out is not None else \
-            dtypes.get_default_dtype() if any(isinstance(x, builtins.float) for x in (start, end, step)) else dtypes.int64
+        if out is not None:
+            dtype = out.dtype
+        elif any(isinstance(x, builtins.float) for x in (start, end, step)):
+            dtype = dtypes.get_default_dtype()
+        else:
+            dtype = dtypes.int64
     if dtypes.as_dtype(dtype) is dtypes.int64:
         start, end, step = [x if type(x) is not bool and isinstance(x, int) else int(x)
                             for x in (start, end, step)]

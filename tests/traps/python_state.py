@@ -503,8 +503,7 @@ def buffers_of_bytes_change():
 
 @trap
 def a_captured_tensor_is_another_one():
-    """The cell holds a new tensor: of the same kind, of another dtype, shape, with a gradient, or a
-    number."""
+    """The cell holds another tensor: the same kind, another dtype, shape, a gradient, or a number."""
     w = ramp(3)
     def f(x): return x * w
     def calls(f):

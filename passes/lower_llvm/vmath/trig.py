@@ -73,8 +73,7 @@ def reduce_far(f: Fn, x: Val, r: Val, lo: Val, u: Val) -> list[Val]:
 
 
 def far_function(mod: Module) -> str:
-    """void vmath_reduce_far(double x, ptr r, ptr lo, ptr n) for finite |x| >= 2^10, by Payne and
-    Hanek.
+    """void vmath_reduce_far(double x, ptr r, ptr lo, ptr n) for finite |x| >= 2^10 (Payne, Hanek).
 
     |x| = M 2^e. W is a window of 192 bits of 2/pi such that M W / 2^190 = |x| 2/pi mod 4; 128 bits
     of the product are enough."""
