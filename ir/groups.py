@@ -20,10 +20,10 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 
 from . import kernel as kernels
-from .nodes import NOTHING, SHOWN, Env, Node, Positions, Streams, Types, Write, made_types, operands
+from .nodes import NOTHING, SHOWN, Env, Node, Positions, Streams, Types, Write
 from .notation import Table, exact, types_text, value_text
 from .op import KEYWORDS, Op, name_text
-from .reader import Reader
+from .reader import Reader, made_types, operands
 from .row_layout import Placed
 from .scalar import Expr
 from .spans import seen

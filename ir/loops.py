@@ -14,20 +14,9 @@ from typing import Any
 import numpy as np
 
 from .groups import block
-from .nodes import (
-    NOTHING,
-    SHOWN,
-    Diverged,
-    Env,
-    Node,
-    Positions,
-    Streams,
-    Types,
-    made_types,
-    operands,
-)
+from .nodes import NOTHING, SHOWN, Diverged, Env, Node, Positions, Streams, Types
 from .notation import Table, exact, types_text
-from .reader import Reader
+from .reader import Reader, made_types, operands
 from .spans import seen
 from .values import Array, Type
 

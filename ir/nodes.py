@@ -21,7 +21,7 @@ import numpy as np
 from . import questions
 from .notation import Table, exact, question_text, types_text, value_text
 from .op import Op, name_text
-from .reader import Reader
+from .reader import Reader, made_types, operands
 from .stand_ins import ask
 from .values import Array, Ref, Type
 
@@ -574,36 +574,3 @@ class Ask(Node):
     def run(self, env: Env, types: Any, positions: Positions) -> None:
         if self.question(*self.values_of(env)) != self.answer:
             raise Diverged(f"what the values are asked at {self.line} has another answer: {self}")
-
-
-# ---- reading -------------------------------------------------------------------------------------
-def operands(reader: Reader) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Operands and attributes, after the opening bracket."""
-    ins: list[Any] = []
-    attrs: dict[str, Any] = {}
-
-    def one() -> None:
-        token = reader.next
-        if token.kind == "name" and reader.after.text == "=":
-            reader.at += 2
-            if token.text in attrs:
-                reader.fail(f"{token.text} is given twice", token)
-            attrs[token.text] = reader.value()
-        elif attrs:
-            reader.fail("an operand comes after an attribute", token)
-        else:
-            ins.append(reader.value())
-    reader.many(")", one)
-    return tuple(ins), attrs
-
-
-def made_types(reader: Reader, outs: Sequence[int], types: dict[int, Type]) -> None:
-    """The types of results."""
-    reader.take(":", what="the types of the results")
-    for i, o in enumerate(outs):
-        if i:
-            reader.take(",")
-        token = reader.next
-        t = reader.type()
-        if types.setdefault(o, t) != t:
-            reader.fail(f"%{o} has two types", token)

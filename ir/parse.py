@@ -8,9 +8,9 @@ from typing import Any
 from .graph import Graph
 from .groups import Group
 from .loops import Roll
-from .nodes import Ask, Guard, Node, OpNode, Write, made_types
+from .nodes import Ask, Guard, Node, OpNode, Write
 from .op import Op, find_op
-from .reader import ParseError, Reader
+from .reader import ParseError, Reader, made_types
 from .values import Array, Input, Type
 
 __all__ = ["ParseError", "find_op", "parse"]

@@ -392,3 +392,35 @@ def _apart(t: Type) -> bool:
             return not t.size
         need = s * n
     return True
+
+
+def operands(reader: Reader) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Operands and attributes, after the opening bracket."""
+    ins: list[Any] = []
+    attrs: dict[str, Any] = {}
+
+    def one() -> None:
+        token = reader.next
+        if token.kind == "name" and reader.after.text == "=":
+            reader.at += 2
+            if token.text in attrs:
+                reader.fail(f"{token.text} is given twice", token)
+            attrs[token.text] = reader.value()
+        elif attrs:
+            reader.fail("an operand comes after an attribute", token)
+        else:
+            ins.append(reader.value())
+    reader.many(")", one)
+    return tuple(ins), attrs
+
+
+def made_types(reader: Reader, outs: Sequence[int], types: dict[int, Type]) -> None:
+    """The types of results."""
+    reader.take(":", what="the types of the results")
+    for i, o in enumerate(outs):
+        if i:
+            reader.take(",")
+        token = reader.next
+        t = reader.type()
+        if types.setdefault(o, t) != t:
+            reader.fail(f"%{o} has two types", token)

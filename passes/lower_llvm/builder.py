@@ -92,12 +92,7 @@ class Val:
 
 
 _FOLD = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b}
-
-
-def at_once(products: int) -> int:
-    """How many steps of so many chains of multiply-adds follow each other without a branch. Fewer
-    than 8 wait for each other anyway."""
-    return 1 if products < 8 else 4 if products <= 12 else 2
+_ZERO_CHANGES_NOTHING = "add", "sub", "or", "xor", "shl", "ashr", "lshr"
 
 
 class Module:
@@ -238,9 +233,7 @@ class Fn:
             if not b.is_float and ((a == 0 and op == "add") or (a == 1 and op == "mul")):
                 return b
         elif not isinstance(b, Val) and not a.is_float:
-            if b == 0 and op in ("add", "sub", "or", "xor", "shl", "ashr", "lshr"):
-                return a
-            if b == 1 and op == "mul":
+            if b == 0 and op in _ZERO_CHANGES_NOTHING or b == 1 and op == "mul":
                 return a
         x, y = self.pair(a, b)
         if x.is_float and op in ("add", "sub", "mul"):
@@ -290,8 +283,7 @@ class Fn:
         return self.v(ret, text)
 
     def call_helper(self, address: Val, *args: Val) -> None:
-        """Call one of this module's own functions (linkage "internal") that returns nothing, by its
-        address."""
+        """Call one of this module's own functions, which returns nothing, by its address."""
         self.raw(f"call void {address.ref}({', '.join(map(repr, args))})")
 
     def intr(self, name: str, *args: Number) -> Val:
@@ -524,8 +516,7 @@ class Fn:
 
     def loop(self, lo: int | Val, hi: int | Val, step: int | Val, body: Callable[..., Any],
              carry: Sequence[Val] = ()) -> list[Val]:
-        """for i in range(lo, hi, step): body(i, *carried) -> new carried values. Returns the last
-        ones.
+        """for i in range(lo, hi, step): body(i, *carried) -> new carried values; the last ones.
 
         LLVM does not learn how i goes on: to choose other induction variables takes a quarter of
         the time of the whole code generation, and where addresses may have an index it gains
@@ -542,8 +533,7 @@ class Fn:
         self.label(inside)
         new = body(i, *vals)
         new = [] if new is None else [new] if isinstance(new, Val) else list(new)
-        assert len(new) == len(carry), (
-            f"{self.name}: the loop body carries {len(new)} values, not {len(carry)}")
+        assert len(new) == len(carry), f"{self.name}: carries {len(new)} values, not {len(carry)}"
         nxt = self.v("i64", f"add nsw i64 {i.ref}, {step.ref}")
         nxt = self.v("i64", f'call i64 asm "", "=r,0"(i64 {nxt.ref})')           # no instruction
         self.lines[at] = f" {names[0]} = phi i64 [{lo.ref}, %{before}], [{nxt.ref}, %{self.block}]"
@@ -605,7 +595,6 @@ class Fn:
         y_end = self.block
         self.br(e)
         self.label(e)
-        assert len(x) == len(y), (
-            f"{self.name}: the two sides of if_ give {len(x)} and {len(y)} values")
+        assert len(x) == len(y), f"{self.name}: if_ gives {len(x)} or else {len(y)} values"
         return [self.v(p.ty, f"phi {p.ty} [{p.ref}, %{x_end}], [{q.ref}, %{y_end}]")
                 for p, q in zip(x, y)]

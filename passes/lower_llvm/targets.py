@@ -122,3 +122,9 @@ def current() -> Target:
         raise ValueError(
             f"WHET_CPU={name}: this machine can run {', '.join(order[:order.index(best) + 1])}")
     return Target(name, BITS[name], name == best)
+
+
+def at_once(products: int) -> int:
+    """How many steps of so many chains of multiply-adds follow each other without a branch. Fewer
+    than 8 wait for each other anyway."""
+    return 1 if products < 8 else 4 if products <= 12 else 2

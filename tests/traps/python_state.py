@@ -503,7 +503,7 @@ def buffers_of_bytes_change():
 
 @trap
 def a_captured_tensor_is_another_one():
-    """The cell holds another tensor: the same kind, another dtype, shape, a gradient, or a number."""
+    """The cell holds another tensor: alike, of another dtype, shape, with a gradient; a number."""
     w = ramp(3)
     def f(x): return x * w
     def calls(f):

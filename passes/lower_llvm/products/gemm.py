@@ -29,8 +29,9 @@ from whet.ir.extent import Size
 from whet.ir.scalar import Expr
 
 from .. import scalar, targets
-from ..builder import Fn, Module, Val, at_once, vec
+from ..builder import Fn, Module, Val, vec
 from ..elements import pointwise
+from ..targets import at_once
 from . import pack
 from .pack import LLVM, WIDE, narrow, size
 

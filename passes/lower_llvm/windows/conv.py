@@ -24,7 +24,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .. import targets
-from ..builder import BYTES, Val, at_once
+from ..builder import BYTES, Val
+from ..targets import at_once
 from .call import ForwardCall
 from .epilogue import writer
 from .window_tiles import KC, Runs, blocks, divmod_, table

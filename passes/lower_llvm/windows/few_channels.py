@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .. import targets
-from ..builder import at_once
+from ..targets import at_once
 from .call import ForwardCall
 from .conv import add_up
 from .epilogue import writer

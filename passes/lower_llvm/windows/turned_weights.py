@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..builder import at_once
 from ..shuffles import planes_to_pixels, transpose
+from ..targets import at_once
 from .call import ForwardCall
 from .conv import add_up, fetch
 from .epilogue import writer
