@@ -77,8 +77,8 @@ class Tensor:
     def _make_subclass(cls, data, require_grad=False):
         """A tensor of class `cls` over the memory of `data`."""
         if isinstance(data, Composite):
-            raise TypeError(f"{cls.__name__}: a tensor of layout {data.layout} has no memory of its "
-                            "own; its values can be one (`nn.Parameter(s.values())`)")
+            raise TypeError(f"{cls.__name__}: a tensor of layout {data.layout} has no memory of "
+                            "its own; its values can be one (`nn.Parameter(s.values())`)")
         t = new(cls)
         t._array = data._array
         t._cell = data._shared()

@@ -88,7 +88,8 @@ def _rows_of_each(op, n, inputs, batched, attrs):
     return rows - F["arange"](n, device=rows.device).unsqueeze(1) * height
 
 
-row_sums_op = Op("sparse_row_sums", sparse.row_sums, _sums_vjp, samples=_sums_samples, batch=_sums_each)
+row_sums_op = Op("sparse_row_sums", sparse.row_sums, _sums_vjp, samples=_sums_samples,
+                 batch=_sums_each)
 pointed_sums_op = Op("sparse_pointed_sums", sparse.pointed_sums, _pointed_vjp,
                      samples=_pointed_samples, batch=_pointed_each)
 row_dots_op = Op("sparse_row_dots", sparse.dots, _dots_vjp, samples=_dots_samples, batch=_dots_each)
