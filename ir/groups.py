@@ -21,7 +21,7 @@ import numpy as np
 
 from . import kernel as kernels
 from .nodes import NOTHING, SHOWN, Env, Node, Positions, Streams, Types, Write
-from .notation import Table, exact, types_text, value_text
+from .notation import Table, by_bits, types_text, value_text
 from .op import KEYWORDS, Op, name_text
 from .reader import Reader, made_types, operands
 from .row_layout import Placed
@@ -89,9 +89,9 @@ class Group(Node):
         return list(self.into.values())
 
     def facts(self) -> tuple[Any, ...]:
-        attrs = tuple(sorted((k, exact(v)) for k, v in self.attrs.items()))
+        attrs = tuple(sorted((k, by_bits(v)) for k, v in self.attrs.items()))
         members = tuple([m.facts() for m in self.members])
-        return self.kind, self.op, exact(self.ins), attrs, tuple(self.outs), self.line, members
+        return self.kind, self.op, by_bits(self.ins), attrs, tuple(self.outs), self.line, members
 
     @property
     def value(self) -> Any:

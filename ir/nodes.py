@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from . import questions
-from .notation import Table, exact, question_text, types_text, value_text
+from .notation import Table, by_bits, question_text, types_text, value_text
 from .op import Op, name_text
 from .reader import Reader, made_types, operands
 from .stand_ins import ask
@@ -150,9 +150,9 @@ class Node:
     def facts(self) -> tuple[Any, ...]:
         """All that makes it what it is, in a form that can be compared: numbers by type and
         bits."""
-        attrs = tuple(sorted((k, exact(v)) for k, v in self.attrs.items()))
+        attrs = tuple(sorted((k, by_bits(v)) for k, v in self.attrs.items()))
         where = tuple(self.outs), self.line
-        return self.kind, self.op, exact(self.ins), attrs, *where, exact(self.fact)
+        return self.kind, self.op, by_bits(self.ins), attrs, *where, by_bits(self.fact)
 
     @property
     def fact(self) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .notation import exact
+from .notation import by_bits
 from .op import Op
 from .values import Array, Type
 
@@ -23,7 +23,7 @@ def ask(op: Op, ins: Sequence[Any], attrs: Mapping[str, Any],
         types: tuple[Type | None, ...]) -> Answer:
     """What an op makes of operands; `types` are those of values, None for what is no value."""
     plain = tuple(x for x, t in zip(ins, types) if t is None)
-    key = op, exact(plain), types, exact(dict(attrs))
+    key = op, by_bits(plain), types, by_bits(dict(attrs))
     try:
         got = _answers.get(key)
     except TypeError:

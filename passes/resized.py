@@ -31,7 +31,7 @@ from whet.ir.graph import (
     Roll,
     Rows,
     Type,
-    exact,
+    by_bits,
 )
 from whet.ir.row_layout import Shape
 from whet.ir.values import Array, DType
@@ -387,7 +387,7 @@ def _equal(x: Any, y: Any) -> bool:
         return bool(x == y)
     if type(x) is tuple:
         return len(x) == len(y) and all(map(_equal, x, y))
-    return bool(exact(x) == exact(y))
+    return bool(by_bits(x) == by_bits(y))
 
 
 def _parallel(strides: tuple[int, ...], steps: tuple[int, ...]) -> bool:

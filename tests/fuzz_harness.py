@@ -88,7 +88,7 @@ class TwoSided(Program):
         from whet.cpu import haste
         with form.new_kernels():
             made = self.seen(True)
-        haste.settle()
+        haste.compile_well()
         return made
 
 

@@ -452,7 +452,7 @@ def compare(p, form, counts):
     if form.traced_first:
         with form.new_kernels():
             early = run(p, traced)
-        haste.settle()
+        haste.compile_well()
     want = run(p)
     for name, way in (("", contextlib.nullcontext()), other):
         first = 0 if early else len(made)

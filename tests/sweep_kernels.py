@@ -156,7 +156,7 @@ class Run:
         """All cases, again and again, while their kernels are exchanged."""
         from whet.cpu import haste
 
-        t = threading.Thread(target=haste.settle)
+        t = threading.Thread(target=haste.compile_well)
         t.start()
         while t.is_alive():
             for name, case in self.cases.items():

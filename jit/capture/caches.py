@@ -18,7 +18,7 @@ from ..guards.origin import users
 from ..report.reasons import Caches
 from .noted_call import FIXED, Call
 from .stand_ins import StandIn
-from .varying_numbers import NUMBERS, plain
+from .varying_numbers import NUMBERS, guarded_value
 
 if TYPE_CHECKING:
     from .outside_calls import Outward
@@ -111,7 +111,7 @@ def call(outward: Outward, function: Any, args: Sequence[Any], kwargs: Mapping[s
 def _key(x: Any) -> Any:
     """An argument without Numbers, which no cache may keep."""
     if type(x) in NUMBERS:
-        return plain(x)
+        return guarded_value(x)
     return type(x)([_key(y) for y in x]) if type(x) in (tuple, Size) else x
 
 

@@ -25,7 +25,7 @@ class Findings:
         rec, run = self.rec, self.run
         if rec.reason:
             raise Refused(rec.reason)
-        rec.texts.settle()
+        rec.texts.guard_values()
         run.unchanged(rec)
         self.source_of = Sources(run, rec.borrowed, rec.outside_draws.tensors())
         self.results = self.recipes()

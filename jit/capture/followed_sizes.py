@@ -25,7 +25,7 @@ from ..guards.lengths import length_of, tensor_of_length
 from ..guards.number_paths import of_all
 from ..guards.origin import ours
 from .refused import Refused
-from .varying_numbers import SAFE, Number, live, plain, tensor_behind, tensor_of, value_of
+from .varying_numbers import SAFE, Number, guarded_value, live, tensor_behind, tensor_of, value_of
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -63,11 +63,11 @@ class Whole(int):
 
 
 def _computing(name: str) -> None:
-    plain = getattr(int, name)
+    python = getattr(int, name)
 
     def method(self: Whole, *others: Any) -> Any:
         self.computed()
-        return plain(self, *others)
+        return python(self, *others)
     setattr(Whole, name, method)
 
 
@@ -172,7 +172,7 @@ class FollowedSizes:
         is_one = live(number) and type(value_of(number)) is int
         n = Ref(rec.value(t)) if is_one else None
         if n is None or n not in self.values and not self.become_sizes(rec, n):
-            return operator.index(plain(number))
+            return operator.index(guarded_value(number))
         self.tensors[n] = t
         self.wholes.append(Whole(value_of(number), int(n), rec))
         return self.wholes[-1]
@@ -185,7 +185,7 @@ class FollowedSizes:
     def arrive(self, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], Found]:
         """An op's attributes without Wholes, and where these were."""
         found: Found = {}
-        return {k: _plain(x, (k,), found) for k, x in attrs.items()}, found
+        return {k: _arrived(x, (k,), found) for k, x in attrs.items()}, found
 
     def arrived(self, **attrs: Any) -> tuple[Iterable[Any], Found]:
         """The same with the attributes in their order."""
@@ -197,7 +197,7 @@ class FollowedSizes:
         if sizes and nodes and nodes[-1].outs:
             self.at[nodes[-1].outs[0]] = sizes
 
-    def plain(self, rec: Recorder, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    def guard_sizes(self, rec: Recorder, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """An op's attributes with guards in the place of Wholes."""
         known, found = self.arrive(attrs)
         for n in found.values():
@@ -229,11 +229,11 @@ def is_source(node: Node | None) -> bool:
     return node is None or not node.refs()
 
 
-def _plain(x: Any, place: tuple[Any, ...], found: Found) -> Any:
+def _arrived(x: Any, place: tuple[Any, ...], found: Found) -> Any:
     if type(x) is Whole:
         x.arrived = True
         found[place] = x.n
         return int(x)
     if type(x) is tuple:
-        return tuple([_plain(y, (*place, i), found) for i, y in enumerate(x)])
+        return tuple([_arrived(y, (*place, i), found) for i, y in enumerate(x)])
     return x

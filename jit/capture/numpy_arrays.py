@@ -38,7 +38,7 @@ from .numpy_stand_in import (
 from .output import warn_of
 from .put_back import reclaim
 from .user_lines import where
-from .varying_numbers import NUMBERS, plainly, tensor_behind
+from .varying_numbers import NUMBERS, guarded_values, tensor_behind
 
 if TYPE_CHECKING:
     from whet.ir.values import Array as NumPyArray
@@ -298,7 +298,7 @@ class Arrays:
             if type(x) is Array:
                 self.pin(x)
             else:
-                plainly(x)
+                guarded_values(x)
 
     def change(self, name: str, function: Callable[..., Any], target: Any, args: tuple[Any, ...],
                kwargs: Mapping[str, Any], plain_args: tuple[Any, ...],

@@ -23,7 +23,7 @@ from whet.tensor_base import Base
 
 from ..guards.origin import origin_of
 from ..report.reasons import OfNumPy
-from .put_back import HOLDS, SETTLED
+from .put_back import HOLDS, REAL_OF
 from .varying_numbers import NUMBERS, hidden
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def unwrapped(x: Any) -> Any:
     if t is Array:
         return real_of(x)
     if t in NUMBERS:
-        return SETTLED[t](x)
+        return REAL_OF[t](x)
     if t in (tuple, list):
         return t([unwrapped(y) for y in x])
     if t is slice:
@@ -143,7 +143,7 @@ class Array:
         return self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _plain(self).__reduce_ex__(protocol)
+        return _guarded_array(self).__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return repr(_shown(self))
@@ -211,7 +211,7 @@ def arrays_of(x: Array) -> Arrays:
     return arrays
 
 
-def _plain(x: Array) -> Any:
+def _guarded_array(x: Array) -> Any:
     """The array itself, for Python to go on from: a replay needs the same numbers."""
     if live(x):
         arrays_of(x).hand(x)
@@ -221,20 +221,20 @@ def _plain(x: Array) -> Any:
 def _memory(x: Array) -> Any:
     """The array itself, for a function of C to read."""
     if is_asked_by_others(sys._getframe(1)):
-        return _plain(x)
+        return _guarded_array(x)
     raise BufferError("NumPy is to ask for `__array__`")
 
 
-def _settled(x: Any) -> Any:
+def _guarded_or_other(x: Any) -> Any:
     """What Python goes on from, also where it is no array."""
-    return _plain(x) if type(x) is Array else x
+    return _guarded_array(x) if type(x) is Array else x
 
 
 def _shown(x: Array) -> Any:
     """The same, to become text."""
     if live(x):
         arrays_of(x).rec.read(lambda: repr(np.get_printoptions()))
-    return _plain(x)
+    return _guarded_array(x)
 
 
 def _item(x: Array, *args: Any) -> Any:
@@ -284,7 +284,7 @@ for _name in ("getitem", "setitem", "delitem", "contains"):
 
 
 def _handing(name: str, python: Callable[[Any], Any]) -> None:
-    setattr(Array, name, lambda self: python(_plain(self)))
+    setattr(Array, name, lambda self: python(_guarded_array(self)))
 
 
 _BECOMES: dict[str, Callable[[Any], Any]] = dict(
@@ -296,6 +296,6 @@ _with_others: dict[str, Callable[..., Any]] = dict(
     round=round, divmod=divmod, rdivmod=lambda x, other: divmod(other, x))
 for _name, _python in _with_others.items():
     setattr(Array, f"__{_name}__", lambda self, *others, _python=_python: _python(
-        _plain(self), *map(_settled, others)))
-SETTLED[Array] = real_of
+        _guarded_array(self), *map(_guarded_or_other, others)))
+REAL_OF[Array] = real_of
 HOLDS.add(Array)

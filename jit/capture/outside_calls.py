@@ -55,7 +55,7 @@ from .stand_ins import (
     Stream,
     real,
 )
-from .varying_numbers import NUMBERS, Number, plain, through, value_of
+from .varying_numbers import NUMBERS, Number, guarded_value, through, value_of
 from .varying_texts import Text
 
 if TYPE_CHECKING:
@@ -256,8 +256,9 @@ class Outward:
     def written(self, method: Any, *args: Any) -> Any:
         """A method of a stream that writes."""
         stream = method.__self__
+        writes_lines = method.__name__ == "writelines"
         given = [
-            plain(x) if type(x) in NUMBERS else tuple(x) if method.__name__ == "writelines" else x
+            guarded_value(x) if type(x) in NUMBERS else tuple(x) if writes_lines else x
             for x in self.texts(args, True)]
         return self.do(method, given, {}, lambda: not stream.closed,
                        lambda: is_pythons_own(stream))
@@ -316,7 +317,7 @@ class Outward:
 
     def identity(self, x: object) -> int:
         """id(): the same at each call only for what is compared by identity."""
-        i = id(plain(x) if type(x) in NUMBERS else x)
+        i = id(guarded_value(x) if type(x) in NUMBERS else x)
         if i in self.slots:                  # (recorded once more, with this one alone)
             self.rec.pinned.add(i)
         elif i not in self.known or i in self.moving or isinstance(x, EQUAL):

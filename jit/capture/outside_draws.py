@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet.ir.graph import Type, exact
+from whet.ir.graph import Type, by_bits
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
@@ -23,7 +23,7 @@ from ..program.misses import Miss
 from ..report.reasons import Draws
 from .array_parts import takes
 from .stand_ins import StandIn
-from .varying_numbers import NUMBERS, Number, plain, tensor_of, varies
+from .varying_numbers import NUMBERS, Number, guarded_value, tensor_of, varies
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -88,8 +88,8 @@ class OutsideDraw:
 
     def key(self) -> tuple[Any, ...]:
         """What draws that are alike have in common."""
-        return (id(self.generator), self.method.__name__, exact(self.args),
-                exact(tuple(self.kwargs.items())))
+        return (id(self.generator), self.method.__name__, by_bits(self.args),
+                by_bits(tuple(self.kwargs.items())))
 
 
 class OutsideDraws:
@@ -103,7 +103,8 @@ class OutsideDraws:
         """What a method gives, noted."""
         if rec.trying is not None:
             rec.trying("it draws random numbers")
-        args, kwargs = [_plain(x) for x in args], {k: _plain(x) for k, x in kwargs.items()}
+        args = [_without_numbers(x) for x in args]
+        kwargs = {k: _without_numbers(x) for k, x in kwargs.items()}
         y = method(*args, **kwargs)
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()
@@ -168,11 +169,11 @@ def _as_tensor(y: Any) -> Base | None:
     return None
 
 
-def _plain(x: Any) -> Any:
+def _without_numbers(x: Any) -> Any:
     """An argument without numbers that vary; a list as it is now."""
     if type(x) in (list, tuple):
-        return type(x)(map(_plain, x))
-    return plain(x) if type(x) in NUMBERS else x
+        return type(x)(map(_without_numbers, x))
+    return guarded_value(x) if type(x) in NUMBERS else x
 
 
 def _is_constant(x: Any) -> bool:

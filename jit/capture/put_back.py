@@ -15,32 +15,32 @@ from .varying_numbers import NUMBERS, value_of
 
 # what gives the real thing for a stand-in that may lie in what a run returns, and types of what may
 # hold one
-SETTLED = dict.fromkeys(NUMBERS, value_of)
+REAL_OF = dict.fromkeys(NUMBERS, value_of)
 HOLDS = {*NUMBERS, list, dict, tuple, slice, frozenset, Size}
 
 
-def settle(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) -> Any:
+def replace_stand_ins(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) -> Any:
     """The same with plain numbers in place of Numbers: containers that the run made are changed,
     tuples made anew, each once (`seen`)."""
     t, made, seen = type(x), None, {} if seen is None else seen
-    if t in SETTLED:
-        return SETTLED[t](x)
+    if t in REAL_OF:
+        return REAL_OF[t](x)
     if id(x) in seen:                        # (a list may hold itself)
         return seen[id(x)][1]
     seen[id(x)] = x, x
     if t is list:
         for i, y in enumerate(x):
             if type(y) in HOLDS:
-                x[i] = settle(y, seen)
+                x[i] = replace_stand_ins(y, seen)
     elif isinstance(x, dict):
         for k, y in zip(elements(x), values(x)):
             if type(y) in HOLDS:
-                kind_of(x).__setitem__(x, k, settle(y, seen))
+                kind_of(x).__setitem__(x, k, replace_stand_ins(y, seen))
     elif t is tuple and any(type(y) in HOLDS for y in x):
-        parts = [settle(y, seen) for y in x]
+        parts = [replace_stand_ins(y, seen) for y in x]
         made = tuple(parts) if any(map(operator.is_not, parts, x)) else None
     elif isinstance(x, tuple | frozenset | slice):
-        made = _anew(x, lambda y: settle(y, seen))
+        made = _anew(x, lambda y: replace_stand_ins(y, seen))
     seen[id(x)] = x, x if made is None else made
     return seen[id(x)][1]
 
@@ -62,7 +62,7 @@ def reclaim(lent: Sequence[tuple[Callable[[], Any], Any]]) -> None:
 def _replace(holder: Any, number: Any, value: Any) -> None:
     """A plain number in place of a Number, or one tuple in place of another, in what refers to
     it."""
-    def settled(x: Any) -> Any:
+    def replaced(x: Any) -> Any:
         return value if x is number else x
     if isinstance(holder, list | collections.deque | dict | set):
         own, held = kind_of(holder), elements(holder)
@@ -75,7 +75,7 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
                 if x is number:
                     type.__setattr__(of, name, value)
         elif isinstance(holder, dict) and any(k is number for k in held):
-            fill(holder, [(settled(k), settled(v)) for k, v in zip(held, values(holder))])
+            fill(holder, [(replaced(k), replaced(v)) for k, v in zip(held, values(holder))])
         else:
             for i, x in zip(held, values(holder)) if isinstance(holder, dict) else enumerate(held):
                 if x is number:
@@ -83,14 +83,14 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
     elif isinstance(holder, BaseException) and holder.args is number:        # (they are a tuple)
         holder.args = value
     elif type(holder) is types.CellType:
-        holder.cell_contents = settled(holder.cell_contents)
+        holder.cell_contents = replaced(holder.cell_contents)
     elif type(holder) is types.FunctionType:             # (its defaults are a tuple)
         holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
     elif isinstance(holder, functools.partial):          # (its arguments are a tuple)
         partial: Any = holder
-        partial.__setstate__((holder.func, settled(holder.args), holder.keywords, holder.__dict__))
+        partial.__setstate__((holder.func, replaced(holder.args), holder.keywords, holder.__dict__))
     elif isinstance(holder, tuple | frozenset | slice | types.MethodType):
-        new = _anew(holder, settled)
+        new = _anew(holder, replaced)
         if new is not None:
             for outer in gc.get_referrers(holder):
                 _replace(outer, holder, new)
@@ -114,24 +114,24 @@ def _class_with(d: dict[Any, Any]) -> type | None:
                  and len(vars(t)) == len(d) and all(vars(t)[k] is x for k, x in d.items())), None)
 
 
-def _anew(holder: Any, settled: Callable[[Any], Any]) -> Any:
+def _anew(holder: Any, replaced: Callable[[Any], Any]) -> Any:
     """A tuple, slice or bound method with plain numbers; None where it has no others, or is of a
     kind of its own."""
     t = type(holder)
     if t is types.MethodType:
         of = holder.__self__
-        if type(of) not in NUMBERS or settled(of) is of:
+        if type(of) not in NUMBERS or replaced(of) is of:
             return None
         name = next((k for k, v in vars(type(of)).items() if v is holder.__func__), None)
-        real = settled(of)
+        real = replaced(of)
         return types.MethodType(holder.__func__, real) if name is None else getattr(real, name)
     parts = (holder.start, holder.stop, holder.step) if t is slice else elements(holder)
-    if not any(settled(x) is not x for x in parts):
+    if not any(replaced(x) is not x for x in parts):
         return None
     if t is slice:
-        return slice(*map(settled, parts))
+        return slice(*map(replaced, parts))
     try:
-        new = kind_of(holder).__new__(t, map(settled, parts))
+        new = kind_of(holder).__new__(t, map(replaced, parts))
     except TypeError:                        # (a record of C's)
         return None
     if hasattr(holder, "__dict__"):

@@ -26,7 +26,7 @@ from ..guards.tensor_facts import place_of
 from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
 from .refused import Refused
 from .user_lines import where
-from .varying_numbers import EXACT, NUMBERS, SAFE, Number, plain, tensor_behind, value_of
+from .varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, tensor_behind, value_of
 
 if TYPE_CHECKING:
     from whet.ir.values import Array
@@ -84,7 +84,7 @@ class Questions(registry.Observer):
                 other, _, u = op.plan([x._array if registry.is_tensor(x) else x for x in made])
                 if u is t and str(other.roots) == str(kernel.roots):
                     return tuple(made)
-        return tuple([plain(x) if type(x) in NUMBERS else x for x in inputs])
+        return tuple([guarded_value(x) if type(x) in NUMBERS else x for x in inputs])
 
     def sizes(self, t: Base) -> Size | None:
         """The Numbers for `t.shape`; None where Python gets plain ones."""

@@ -46,7 +46,13 @@ from .random_streams import Streams
 from .refused import Refused
 from .user_lines import user, where
 from .value_layouts import Originals, Values
-from .varying_numbers import NUMBERS, plain_attributes, plain_parts, tensor_behind, value_of
+from .varying_numbers import (
+    NUMBERS,
+    attributes_without_numbers,
+    tensor_behind,
+    value_of,
+    without_numbers,
+)
 from .varying_texts import Texts
 from .writes import Writes
 
@@ -241,7 +247,7 @@ class Recorder(Writes):
                         or self.ask(_modest, (x,))):
                     return x.to(attrs["dtype"]).expand(
                         attrs["size"]).clone(memory_format=contiguous_format)
-        inputs, attrs = self.numbers(op, inputs), plain_attributes(attrs)
+        inputs, attrs = self.numbers(op, inputs), attributes_without_numbers(attrs)
         known, sizes = self.followed.arrive(attrs)
         try:
             ins = self.operands(inputs)
@@ -332,7 +338,7 @@ class Recorder(Writes):
         """Random numbers: drawn anew at each replay."""
         if self.trying is not None:
             self.trying("it draws random numbers")
-        (shape,), sizes = self.followed.arrived(shape=plain_parts(tuple(shape)))
+        (shape,), sizes = self.followed.arrived(shape=without_numbers(tuple(shape)))
         stream = self.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))

@@ -26,7 +26,7 @@ from .faults import Fault, faults
 from .let_go import LetGo
 from .outside_calls import Outward
 from .purity import Watch
-from .put_back import reclaim, settle
+from .put_back import reclaim, replace_stand_ins
 from .recorder import Recorder
 from .refused import Refused
 from .stand_ins import real
@@ -104,11 +104,11 @@ class Session:
                 if faults.are_raised:
                     raise
                 self.failed(Refused(Fault.raised(e)))
-            out = self.plain(out)
+            out = self.as_the_user_gets_it(out)
             self.args, self.kwargs = (), {}
             self.take_back()
         except BaseException:
-            surely(self.settle, self.take_back)
+            surely(self.replace_stand_ins, self.take_back)
             raise
         return out
 
@@ -201,7 +201,7 @@ class Session:
                 self.close()
         except BaseException:
             self.args, self.kwargs = (), {}
-            surely(self.close, self.settle, self.take_back)
+            surely(self.close, self.replace_stand_ins, self.take_back)
             raise
 
     def close(self) -> None:
@@ -217,19 +217,19 @@ class Session:
         self.swapped.leave()
         self.exchanged.end()
 
-    def plain(self, out: Any) -> Any:
+    def as_the_user_gets_it(self, out: Any) -> Any:
         """The result as the user gets it: nothing in it stands for something else."""
         has_lent = self.rec.lent or self.rec.numpys.lent or self.swapped.lists
-        self.settle()
+        self.replace_stand_ins()
         if self.exchanged.tuples:
             out = self.exchanged.given_back(out)
-        out = real(settle(out, self.swapped.settled) if has_lent else out)
-        self.swapped.settled = {}
+        out = real(replace_stand_ins(out, self.swapped.replaced) if has_lent else out)
+        self.swapped.replaced = {}
         return out
 
-    def settle(self) -> None:
+    def replace_stand_ins(self) -> None:
         """Plain numbers wherever the run left Numbers in Python's state."""
-        self.swapped.settle(self.whole, self.exchanged.tuples)
+        self.swapped.replace_stand_ins(self.whole, self.exchanged.tuples)
 
     def take_back(self) -> None:
         """What is plain, wherever else the run left what stands for it. Most of that is gone once

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..report.reasons import Calls, Prints
 from ..report.type_names import thing
 from .output import METHODS
-from .varying_numbers import NUMBERS, plain
+from .varying_numbers import NUMBERS, guarded_value
 
 if TYPE_CHECKING:
     from .outside_calls import Outward
@@ -86,7 +86,8 @@ class Function(StandIn):
         if get("_outward").live():
             return get("_does")(*args, **kwargs)
         # a run that is not recorded any more goes on with the Numbers that it was given
-        return get("_real")(*(plain(x) if type(x) in NUMBERS else x for x in args), **kwargs)
+        args = tuple([guarded_value(x) if type(x) in NUMBERS else x for x in args])
+        return get("_real")(*args, **kwargs)
 
 
 class Stream(StandIn):

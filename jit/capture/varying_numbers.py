@@ -79,7 +79,7 @@ class Number:
 
     def __whet_plain__(self) -> float:
         """The value, for who is not told of numbers that vary."""
-        value: float = plain(self)
+        value: float = guarded_value(self)
         return value
 
     def __whet_whole__(self) -> int:
@@ -90,22 +90,22 @@ class Number:
     def __bool__(self) -> bool:
         if type(value_of(self)) is not bool and live(self):
             return bool(combine("ne", self, 0))
-        return bool(plain(self))
+        return bool(guarded_value(self))
 
     def __getattr__(self, name: str) -> Any:
         if not hasattr(type(value_of(self)), name):
             kind = type(value_of(self)).__name__
             raise AttributeError(f"{kind!r} object has no attribute {name!r}")
-        return getattr(plain(self), name)
+        return getattr(guarded_value(self), name)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return plain(self).__reduce_ex__(protocol)
+        return guarded_value(self).__reduce_ex__(protocol)
 
     def __format__(self, spec: str) -> str:
         rec, text = recorder_of(self), None
         if live(self) and type(spec) is str:
             text = rec.texts.note(rec.user(), self, spec)
-        return format(plain(self), spec) if text is None else str(text)
+        return format(guarded_value(self), spec) if text is None else str(text)
 
     def __copy__(self) -> Number:
         return self
@@ -114,15 +114,15 @@ class Number:
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return np.asarray(plain(self), dtype)
+        return np.asarray(guarded_value(self), dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy finds Python's number, which does not promote."""
-        return getattr(ufunc, method)(*plainly(inputs), **plainly(kwargs))
+        return getattr(ufunc, method)(*guarded_values(inputs), **guarded_values(kwargs))
 
     def __array_function__(self, function: Callable[..., Any], types: object, args: tuple[Any, ...],
                            kwargs: dict[str, Any]) -> Any:
-        return function(*plainly(args), **plainly(kwargs))
+        return function(*guarded_values(args), **guarded_values(kwargs))
 
 
 def hidden(cls: type, *names: str) -> tuple[list[Any], dict[str, Any]]:
@@ -152,7 +152,7 @@ def live(number: Any) -> bool:
     return recorder_of(number) in modes.state.observers
 
 
-def plain(number: Any) -> Any:
+def guarded_value(number: Any) -> Any:
     """The value, for Python to go on from: a replay needs the same."""
     if live(number):
         recorder_of(number).pin(tensor_behind(number))
@@ -171,31 +171,31 @@ def _give(name: str, method: Callable[..., Any]) -> None:
             setattr(kind, name, method)
 
 
-def plainly(x: Any) -> Any:
+def guarded_values(x: Any) -> Any:
     """The same with the values of Numbers, for Python to go on from."""
     if type(x) in NUMBERS:
-        return plain(x)
+        return guarded_value(x)
     if type(x) in (tuple, list):
-        return type(x)([plainly(y) for y in x])
-    return {k: plainly(y) for k, y in x.items()} if type(x) is dict else x
+        return type(x)([guarded_values(y) for y in x])
+    return {k: guarded_values(y) for k, y in x.items()} if type(x) is dict else x
 
 
-def plain_attributes(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+def attributes_without_numbers(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     """The attributes of an op without Numbers."""
-    return {k: plain_parts(v) for k, v in attrs.items()} if attrs else attrs
+    return {k: without_numbers(v) for k, v in attrs.items()} if attrs else attrs
 
 
-def plain_parts(x: Any) -> Any:
+def without_numbers(x: Any) -> Any:
     """A value without Numbers in it: itself where there are none."""
     if type(x) in NUMBERS:
-        return plain(x)
+        return guarded_value(x)
     if type(x) in (tuple, list) and any(type(y) in NUMBERS or type(y) in (tuple, list) for y in x):
-        return type(x)([plain_parts(y) for y in x])
+        return type(x)([without_numbers(y) for y in x])
     return x
 
 
 def _handing_out(python: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self: python(plain(self))
+    return lambda self: python(guarded_value(self))
 
 
 # (by the functions of Python, which say what is wrong with a float)
@@ -206,18 +206,19 @@ for _name, _python in _MADE_OF_IT.items():
     _give(f"__{_name}__", _handing_out(_python))
 
 
-def _plainly(python: Callable[..., Any], reflected: bool) -> Callable[..., Any]:
+def _on_values(python: Callable[..., Any], reflected: bool) -> Callable[..., Any]:
     def method(self: Number, other: Any) -> Any:
         if registry.is_tensor(other):
             return NotImplemented
-        other = plain(other) if type(other) in NUMBERS else other
-        return python(other, plain(self)) if reflected else python(plain(self), other)
+        other = guarded_value(other) if type(other) in NUMBERS else other
+        own = guarded_value(self)
+        return python(other, own) if reflected else python(own, other)
     return method
 
 
 for _name, _python in dict(divmod=divmod).items():
-    _give(f"__{_name}__", _plainly(_python, False))
-    _give(f"__r{_name}__", _plainly(_python, True))
+    _give(f"__{_name}__", _on_values(_python, False))
+    _give(f"__r{_name}__", _on_values(_python, True))
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
@@ -260,7 +261,7 @@ def combine(name: str, a: Any, b: Any) -> Any:
                 or name in COMPARISONS and {type(x), type(y)} & APART
                 or name == "mul" and any(map(_repeats_in_place, (type(x), type(y))))):
             return NotImplemented
-        return PYTHON[name](*(plain(v) if type(v) in NUMBERS else v for v in (a, b)))
+        return PYTHON[name](*(guarded_value(v) if type(v) in NUMBERS else v for v in (a, b)))
     if not live(number):
         return PYTHON[name](x, y)
     bound = recordable(name, a, b, x, y)
@@ -322,7 +323,7 @@ def through(python: Callable[..., Any], name: str, *args: Any) -> Any:
     except (ArithmeticError, ValueError):
         y = None
     if not fits(y):
-        return python(*plainly(args))
+        return python(*guarded_values(args))
     with modes.no_grad():
         made = of_numbers(*[tensor_behind(x) if type(x) in NUMBERS else x for x in args], name=name)
     return Number(y, made, recorder_of(number), SAFE)
@@ -354,7 +355,7 @@ for _name, _python in _ROUNDING.items():
 def _sign(name: str, python: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Number) -> Any:
         if not live(self) or type(value_of(self)) not in DTYPES:
-            return python(plain(self))
+            return python(guarded_value(self))
         with modes.no_grad():
             made = tensor_behind(self) if name == "pos" else FUNCTIONS[name](tensor_behind(self))
         return Number(python(value_of(self)), made, recorder_of(self), bound_of(self))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .varying_numbers import plain, recorder_of, tensor_behind, value_of
+from .varying_numbers import guarded_value, recorder_of, tensor_behind, value_of
 
 if TYPE_CHECKING:
     from .varying_numbers import Number
@@ -129,7 +129,7 @@ class Texts:
             return None
         key = id(frame), frame.f_lasti
         if key in self.made:                 # (it went another way)
-            plain(self.made[key][0])
+            guarded_value(self.made[key][0])
         text = format(value_of(number), spec)
         self.made[key] = number, spec, text
         return text
@@ -168,7 +168,7 @@ class Texts:
             del self.made[key]
         return Text(x, [p if isinstance(p, str) else p[:2] for p in pieces])
 
-    def settle(self) -> None:
+    def guard_values(self) -> None:
         """Texts that went elsewhere make their values guards."""
         for number, *_ in self.made.values():
             # (which is over: it is not live)

@@ -20,7 +20,7 @@ from .purity import Watch
 from .questions import Questions
 from .refused import Refused
 from .user_lines import where
-from .varying_numbers import plain_attributes
+from .varying_numbers import attributes_without_numbers
 
 if TYPE_CHECKING:
     from whet.ops.registry import Op
@@ -39,7 +39,7 @@ class Writes(Questions):
     def write(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """Write as eager does, and note it."""
         args = self.numbers(op, (t, *args))[1:]
-        attrs = self.followed.plain(self, plain_attributes(attrs))
+        attrs = self.followed.guard_sizes(self, attributes_without_numbers(attrs))
         if op.is_view or op.name == "resize":
             return self.reshape(op, t, attrs)
         try:

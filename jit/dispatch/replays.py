@@ -77,9 +77,9 @@ class Replays:
     def by(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording, by what is due: a replay, a round, a comparison; or MISSED."""
         calls, trial = r.calls, r.trial
-        if calls and r.unsettled:
+        if calls and r.may_be_hasty:
             # What is called a third time will be called more often.
-            self.settle(r, call)
+            self.improve_kernels(r, call)
         if calls >= r.checks.at and not r.slow and not trial.running:
             return self.compared(r, call)
         if calls < trial.at or not trial.lock.acquire(False):
@@ -90,14 +90,14 @@ class Replays:
         finally:
             trial.lock.release()
 
-    def settle(self, r: Recording, call: Invocation) -> None:
+    def improve_kernels(self, r: Recording, call: Invocation) -> None:
         """Have as many of a recording's kernels compiled well as may be now."""
         policy, cost = self.policy, estimates.better
         while r.is_hasty and (policy.affords_better(cost.of())
                               or r.slow and policy.affords_kernel(cost.of())):
             with call.aside(policy.improved), cost.measured():
-                haste.settle(haste.among(r.hasty)[:1])
-        r.unsettled = r.is_hasty
+                haste.compile_well(haste.among(r.hasty)[:1])
+        r.may_be_hasty = r.is_hasty
 
     # ---- one replay ------------------------------------------------------------------------------
     def replayed(self, r: Recording, call: Invocation) -> tuple[Any, float]:
@@ -155,10 +155,10 @@ class Replays:
             r.limit()
             self.tables.first(r, call.args)
         elif trial.note(eager, took, calls + 1):
-            self.settled(r, call, calls)
+            self.round_is_over(r, call, calls)
         return out
 
-    def settled(self, r: Recording, call: Invocation, calls: int) -> None:
+    def round_is_over(self, r: Recording, call: Invocation, calls: int) -> None:
         """A round is over: the faster kind of call goes on."""
         trial = r.trial
         r.slow = trial.slow

@@ -33,26 +33,26 @@ class VaryingArguments:
                     self.paths.update(apart)
         self.seen.append(now)
         del self.seen[:-SEEN]
-        self.settle()
+        self.update_branches()
         return len(self.paths) > before
 
     def fix(self, paths: Iterable[Path]) -> None:
         """Python went on from the numbers at these paths: they are part of what tells calls
         apart."""
         self.fixed.update(map(of_all, paths))
-        self.settle()
+        self.update_branches()
 
     def become_lengths(self, paths: Iterable[Path]) -> None:
         """The numbers at these paths became sizes: they are given as such (see `lengths.py`)."""
         self.lengths.update(map(of_all, paths))
-        self.settle()
+        self.update_branches()
 
     def fix_all(self) -> None:
         """None is taken as it comes."""
         self.paths.clear()
-        self.settle()
+        self.update_branches()
 
-    def settle(self) -> None:
+    def update_branches(self) -> None:
         """The paths have changed."""
         self.paths -= self.fixed
         self.branches = branches(self.paths, self.lengths) if self.paths else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture import containers, numpy_stand_in
 from ..capture.containers import elements
-from ..capture.put_back import HOLDS, SETTLED, reclaim, settle
+from ..capture.put_back import HOLDS, REAL_OF, reclaim, replace_stand_ins
 from ..capture.varying_numbers import NUMBERS, Number, value_of
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ for _name in ("__len__", "__iter__", "__contains__", "__reversed__", "__getitem_
         setattr(GrowingDeque, _name, _reading(_name, collections.deque))
 GROWING: dict[type, type[Growing] | type[GrowingDeque]] = {
     list: Growing, collections.deque: GrowingDeque}
-SETTLED.update(dict.fromkeys(GROWING.values(), operator.attrgetter("real")))
+REAL_OF.update(dict.fromkeys(GROWING.values(), operator.attrgetter("real")))
 HOLDS.update(GROWING.values())
 
 
@@ -128,7 +128,7 @@ class Swapped:
             (spot, x, outward.stand_in(x)) for x, spots in world.outward.values() for spot in spots]
         self.lists: list[tuple[Growing | GrowingDeque, list[Spot]]] = [
             (GROWING[type(real)](real), holders) for real, holders in world.growing.values()]
-        # lists that were settled, weakly, and the real ones
+        # lists that were replaced, weakly, and the real ones
         self.left: list[tuple[Callable[[], Any], Any]] = []
         # key of the spot of a tuple of numbers -> (it, that of Numbers which is there instead)
         self.tuples: dict[tuple[int, Any], tuple[Any, Any]] = {}
@@ -163,11 +163,11 @@ class Swapped:
                 spot.put(real)
         self.acting = []
 
-    def settle(self, whole: World, tuples: dict[int, tuple[Any, Any]]) -> None:
+    def replace_stand_ins(self, whole: World, tuples: dict[int, tuple[Any, Any]]) -> None:
         """Plain numbers wherever the run left Numbers, and the real ones of the arguments' tuples.
-        `settled`: what was made in the place of what (each thing once)."""
+        `replaced`: what was made in the place of what (each thing once)."""
         seen: dict[int, Any] = dict(tuples)
-        self.settled = seen
+        self.replaced = seen
         for s in self.world.slots:
             v = s.spot.found()
             real, there = self.tuples.get(s.spot.key, (None, None))
@@ -177,21 +177,22 @@ class Swapped:
                 s.spot.put(value_of(v))
             elif type(v) is numpy_stand_in.Array:
                 s.spot.put(numpy_stand_in.real_of(v))
-        # (of one settled before, the real list is there)
+        # (of one replaced before, the real list is there)
         left: list[Any] = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
         for grown in left:
-            settle(grown.real, seen)
+            replace_stand_ins(grown.real, seen)
             if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):
-                containers.fill(grown.real, [settle(x, seen) for x in elements(grown.real)])
+                found = [replace_stand_ins(x, seen) for x in elements(grown.real)]
+                containers.fill(grown.real, found)
         # (weakly: most are gone with this, and who holds them need not be asked)
         self.left += [(weakref.ref(grown), grown.real) for grown in left]
         self.lists, left, grown = [], [], None
         reclaim(self.left)
         for c in whole.changes():
             if c.spot is not None and type(c.now) in HOLDS:
-                c.spot.put(settle(c.now, seen))
+                c.spot.put(replace_stand_ins(c.now, seen))
             elif c.name is None and isinstance(c.owner, list | dict):
-                settle(c.owner, seen)
+                replace_stand_ins(c.owner, seen)
 
     def forget(self) -> None:
         """Hold nothing of what stood for something else."""

@@ -211,7 +211,7 @@ class Backward:
                 or not all(roughly_equal(g._array, wanted[h.keys[key]]) for key, g in found):
             raise Refused(PythonBackward("a second derivative would read what the first does not"))
 
-    def settle(self, outside: Iterable[int], cells: dict[int, VersionCell]) -> None:
+    def locate_saved(self, outside: Iterable[int], cells: dict[int, VersionCell]) -> None:
         """Note how a replay comes by what is saved. `outside`: the values that the forward's
         program is given, in order, `cells`: value -> the cell that counts its versions."""
         at = {n: i for i, n in enumerate(outside)}

@@ -25,7 +25,7 @@ def one(x: Any) -> Any:
     return _met.setdefault(x, x)
 
 
-def exact(x: float | complex) -> str:
+def text_of_bits(x: float | complex) -> str:
     """A float or complex number as text, to be compared: another one for other bits."""
     return repr(x) if x == x else f"{x!r} ({struct.pack('<2d', x.real, x.imag).hex()})"
 
@@ -52,7 +52,7 @@ def one_number(x: Any) -> Any:
     looks for one in a list or a dict finds that very object."""
     if x != x:
         return Itself(x)
-    return exact(x) if type(x) in (float, complex) else x.tobytes()
+    return text_of_bits(x) if type(x) in (float, complex) else x.tobytes()
 
 
 def equal(a: Any, b: Any) -> bool:

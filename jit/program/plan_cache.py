@@ -51,7 +51,7 @@ def again(name: str, plan: Plan, passes: list[str], root: dict[int, int],
           arrays: list[Array]) -> bool:
     """Find what the passes made of it, once: `root` and `arrays` get what they added. Was it
     there?"""
-    raw = native.kept(name)
+    raw = native.cached(name)
     if raw is None:
         return False
     try:

@@ -196,11 +196,11 @@ def _several(xs: Sequence[T]) -> Iterator[tuple[T, ...]]:
 def same_number(x: Any, y: Any) -> bool:
     """Are two numbers among operands one, to the bit?"""
     if isinstance(x, np.ndarray | np.generic):
-        return isinstance(y, np.ndarray | np.generic) and exactly(x, y)
+        return isinstance(y, np.ndarray | np.generic) and same_array(x, y)
     return type(x) is type(y) and repr(x) == repr(y)
 
 
-def exactly(x: Any, y: Any) -> bool:
+def same_array(x: Any, y: Any) -> bool:
     """Are two arrays the same, to the bit?"""
     return bool(
         x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
@@ -213,7 +213,7 @@ def equal(x: Any, y: Any) -> bool:
     if type(x) in (tuple, list):
         return len(x) == len(y) and all(map(equal, x, y))
     if isinstance(x, np.ndarray | np.generic):
-        return exactly(x, y)
+        return same_array(x, y)
     if type(x) is float:
         return repr(x) == repr(y)
     return bool(x is y or x == y)

@@ -16,11 +16,11 @@ from .launch_lists import Launched, Step
 
 class Window(NamedTuple):
     """The memory of a value. `first`: where the first launch begins that may write to it (or, of
-    what a call makes, that works on it), `settled`: after the last one that may write to it,
+    what a call makes, that works on it), `final`: after the last one that may write to it,
     `last`: after the last one that works on it."""
     value: int
     first: int
-    settled: int
+    final: int
     last: int
 
 
@@ -79,8 +79,8 @@ def windows_of(steps: Sequence[Step], moving: Sequence[int], changed: Iterable[i
     begins, times = [0, *ends], _Times(steps, moving)
 
     def window(root: int, first: int, last: int) -> Window:
-        settled = max((i for i in times.wrote.get(root, ()) if i <= last), default=last)
-        return Window(root, begins[first], ends[max(first, settled)], ends[last])
+        final = max((i for i in times.wrote.get(root, ()) if i <= last), default=last)
+        return Window(root, begins[first], ends[max(first, final)], ends[last])
     return Windows(
         [window(r, times.wrote[r][0], times.own[r][-1]) for r in changed if r in times.wrote],
         [window(r, *span) for r in made if r in times.own for span in times.spans(r)],

@@ -137,7 +137,7 @@ def _version_cells(found: Any, back: Any) -> None:
         saved = {n: cells[n] for n in back.saved if n in cells and n not in outside}
     known = found.results.cells(saved)
     if back is not None:
-        back.settle(found.outside, known)
+        back.locate_saved(found.outside, known)
 
 
 def _replay(found: Any, program: Program, inputs: Inputs, overlaps: Overlaps, back: Any) -> Replay:

@@ -160,7 +160,7 @@ class Family:
             r.strayed
         ) = 0
         r.ready = r.passed = r.indexed = r.family = None
-        r.slow, r.unsettled, r.unseen, r.shapes = False, False, True, shapes
+        r.slow, r.may_be_hasty, r.unseen, r.shapes = False, False, True, shapes
         r.doubtful = r.unproven = False      # The family's programs were compared with a run.
         return r
 

@@ -85,7 +85,7 @@ class Recording:
         self.followed = self.strayed = 0     # calls of other sizes that went its way, or another
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
         self.luck = Luck()                   # Is it worth a try?
-        self.unsettled = True                # May some of its kernels have been compiled in haste?
+        self.may_be_hasty = True             # May some of its kernels have been compiled in haste?
         # Its tables for machine code.
         # the table that replays, and the one that calls the function itself
         self.ready: Table | None = None

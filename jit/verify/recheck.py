@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from whet.ir.graph import Graph, Node, exact
+from whet.ir.graph import Graph, Node, by_bits
 from whet.ir.text import lines
 
 from ..capture.tensor_sources import Source
@@ -104,7 +104,7 @@ class Steps:
                 s.partition("  # ")[0].rstrip() for s in lines([n], g.types, table=table)
             )
             text = _NUMBER.sub(lambda m: f"%{self.name(int(m[1]))}", said)
-            self.steps.append(Step(text, exact(table), n.kind, n.line))
+            self.steps.append(Step(text, by_bits(table), n.kind, n.line))
 
     @classmethod
     def of(cls, r: Any) -> Steps:
@@ -210,7 +210,7 @@ def _same_state(a: Left, b: Left, runs: Runs) -> bool:
     """Are effects on Python's state the same? Those on places and lists may come in another
     order."""
     effects, others = (
-        {(type(spot), id(spot.owner), exact(spot.name)): x for spot, x in left.effects}
+        {(type(spot), id(spot.owner), by_bits(spot.name)): x for spot, x in left.effects}
         for left in (a, b)
     )
     growths, grown = ({id(real): xs for real, xs in left.growths} for left in (a, b))

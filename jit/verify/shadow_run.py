@@ -65,35 +65,35 @@ class ShadowRun:
         for n in p.fresh:
             if n not in known:
                 env[n] = template(p.arrays[n])
-        begins, settles, ends = self.times()
+        begins, finals, ends = self.times()
         self.place([w for ws in begins.values() for w in ws])
         env[ARENA] = self.arena.base
         self.inside: set[Window] = set()     # what was placed in the arena and is there
         if p.draws is not None:
             p.draws.take()
-        for at, end in pairwise(sorted({0, *begins, *settles, *ends, launches.words})):
+        for at, end in pairwise(sorted({0, *begins, *finals, *ends, launches.words})):
             if not self.inside and self.arena.shrink(at):
                 env[ARENA] = self.arena.base
             for w in begins.get(at, ()):
                 self.begin(w)
             p.launch(launches.address + 8 * at, end - at, launches.long,
                      [env[r] for r in launches.values])
-            for w in settles.get(end, ()):
-                self.settle(w)
+            for w in finals.get(end, ()):
+                self.take_equal(w)
             for w in ends.get(end, ()):
                 self.end(w)
         self.digests.update({n: digest(self.array(n)) for n in self.lasting})
         return self.digests
 
     def times(self) -> tuple[Times, Times, Times]:
-        """The windows by where they begin, are settled and end."""
+        """The windows by where they begin, are written for the last time, and end."""
         begins: Times = {}
-        settles: Times = {}
+        finals: Times = {}
         ends: Times = {}
         for w in (*self.windows.changed, *self.windows.made):
-            for times, at in (begins, w.first), (settles, w.settled), (ends, w.last):
+            for times, at in (begins, w.first), (finals, w.final), (ends, w.last):
                 times.setdefault(at, []).append(w)
-        return begins, settles, ends
+        return begins, finals, ends
 
     def place(self, windows: Iterable[Window]) -> None:
         """Find room in the arena for what is large, the largest first: `places` says at which
@@ -119,7 +119,7 @@ class ShadowRun:
             np.copyto(made, was)
         self.env[w.value] = made
 
-    def settle(self, w: Window) -> None:
+    def take_equal(self, w: Window) -> None:
         """Nobody writes to a value any more: what holds the same bits may take its place."""
         other, a = self.others.get(w.value), self.env[w.value]
         if other is not None and other.strides == a.strides and same_bits(other, a):

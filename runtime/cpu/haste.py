@@ -30,7 +30,7 @@ QUIET, LONGEST, BUSY, BREATH = 0.3, 10.0, 0.5, 0.02
 PAGE = 4096
 
 lock = None                              # native's, which all that compiles holds
-settle_one = None                        # how one is compiled well: set by native
+compile_one = None                        # how one is compiled well: set by native
 _local = threading.local()
 # key -> (what gives its IR text and symbols, its door, the place of the address that this leads to)
 _pending: dict = {}
@@ -93,7 +93,7 @@ def runs_reference(elements):
 
 
 class form:
-    """Inside, all kernels that are new are "brief" until somebody says `settle`, or all are
+    """Inside, all kernels that are new are "brief" until somebody says `compile_well`, or all are
     "full", or it is as "usual": for tests."""
 
     def __init__(self, name):
@@ -171,7 +171,7 @@ def _work_off():
                 if not _pending or _state["over"]:
                     _state["thread"] = None
                     return
-                _settle(next(iter(_pending)))
+                _compile_one(next(iter(_pending)))
             pause = min(BREATH, QUIET)
 
 
@@ -187,18 +187,18 @@ def behind(address):
     return _behind.get(address)
 
 
-def _settle(key):
+def _compile_one(key):
     write, address, place = _pending.pop(key)
-    place.value = settle_one(key, write)
+    place.value = compile_one(key, write)
     _behind.pop(address, None)
 
 
-def settle(keys=None):
+def compile_well(keys=None):
     """Compile what was put off, or of that the kernels of some keys, well now."""
     if _pending:
         with lock():
             for k in list(_pending) if keys is None else [k for k in keys if k in _pending]:
-                _settle(k)
+                _compile_one(k)
 
 
 def _forked():

@@ -129,12 +129,12 @@ def in_haste(wanted):
         return [_found[key] for key, _ in wanted]
 
 
-def _settled(key, write):
+def _compiled_well(key, write):
     _compile(*write())
     return _found[key]
 
 
-haste.lock, haste.settle_one = lambda: _lock, _settled
+haste.lock, haste.compile_one = lambda: _lock, _compiled_well
 orders.compilers.update({False: kernels, True: in_haste})
 
 
@@ -235,7 +235,7 @@ def keeps():
     return _store() is not None
 
 
-def kept(key):
+def cached(key):
     """The bytes that an earlier process kept, or this one; None where there are none."""
     with _lock:
         entry = _waiting.get(key) or _store().find(key)

@@ -32,7 +32,7 @@ def many(dim, ndim, name=None, none_if_empty=True):
     return tuple(sorted(dims))
 
 
-def kept(shape, dims):
+def with_ones(shape, dims):
     """The shape with the reduced dimensions (None: all) as 1."""
     return tuple(1 if dims is None or i in dims else s for i, s in enumerate(shape))
 

@@ -11,8 +11,8 @@ from .registry import (
     ask,
     asked,
     check_tensors,
+    fixed_number,
     has_negative,
-    settled,
 )
 from .samples import reals
 from .surface import FUNCTIONS as F
@@ -241,7 +241,7 @@ def one_hot(tensor, num_classes=-1):
     if num_classes < 1 and num_classes != -1:
         raise RuntimeError("num_classes should be positive")
 
-    num_classes = settled(num_classes)
+    num_classes = fixed_number(num_classes)
 
     @asked(lambda x, _: (x < 0) | (x >= num_classes))
     def check(a):

@@ -14,9 +14,9 @@ from .registry import (
     ask,
     asked,
     check_tensors,
+    fixed_number,
     has_negative,
     is_tensor,
-    settled,
 )
 from .samples import reals
 from .softmax import log_softmax
@@ -210,7 +210,7 @@ def _checked_class_axis(input, target, weight):
 def _nll(input, target, weight, ignore_index, reduction):
     axis = _checked_class_axis(input, target, weight)
     classes = input.shape[axis]
-    ignore_index = settled(ignore_index)
+    ignore_index = fixed_number(ignore_index)
 
     @asked(lambda x, _: s.eq(x, ignore_index),
            lambda x, _: s.ne(x, ignore_index) & ((x < 0) | (x >= classes)))

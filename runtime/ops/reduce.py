@@ -33,7 +33,7 @@ def _one_dim(make):
 def restore(g, shape, dim, keepdim):
     """A reduction's gradient at the shape of its input."""
     if not keepdim and dim is not None:
-        g = g.reshape(dims.kept(shape, dim))
+        g = g.reshape(dims.with_ones(shape, dim))
     return apply(expand_op, (g,), {"size": shape})
 
 

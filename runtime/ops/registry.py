@@ -398,7 +398,7 @@ def carry_out(compute, used):
     return state.observers[-1].carry_out(compute, used) if state.observers else compute()
 
 
-def settled(number):
+def fixed_number(number):
     """A whole number that a question goes by, as a plain int: where a trace follows it, it is a
     guard from here on."""
     return operator.index(number) + 0

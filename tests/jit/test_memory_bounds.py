@@ -179,13 +179,13 @@ def test_a_check_that_is_interrupted_leaves_what_was_there(error, monkeypatch):
     f, args, model = clipping()
     t = jit.trace(f)
     t(*args), t(*args)
-    before, settle = bits(model), shadow_run.ShadowRun.settle
+    before, take_equal = bits(model), shadow_run.ShadowRun.take_equal
 
     def stopped(self, w):
-        settle(self, w)
+        take_equal(self, w)
         if w in self.windows.changed:
             raise error
-    monkeypatch.setattr(shadow_run.ShadowRun, "settle", stopped)
+    monkeypatch.setattr(shadow_run.ShadowRun, "take_equal", stopped)
     if error is MemoryError:                 # the call is eager's
         reference = copy.deepcopy(before)
         t(*args)

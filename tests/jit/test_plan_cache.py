@@ -28,7 +28,7 @@ def disk(monkeypatch):
     """A cache that is a dictionary."""
     files = {}
     monkeypatch.setattr(native, "keeps", lambda: True)
-    monkeypatch.setattr(native, "kept", files.get)
+    monkeypatch.setattr(native, "cached", files.get)
     monkeypatch.setattr(native, "keep", files.__setitem__)
     return files
 

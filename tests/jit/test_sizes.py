@@ -154,7 +154,7 @@ def test_a_new_size_compiles_nothing_and_is_not_watched(monkeypatch):
     for n in (5, 9, 18, 20):
         f(whet.randn(n, 6))
     # what was put off, here or by the tests before, is not compiled behind this one's back
-    haste.settle()
+    haste.compile_well()
     compiled, watched = [], []
     monkeypatch.setattr(native, "on_compile", [compiled.append])
     monkeypatch.setattr(purity.Watch, "__enter__", lambda self: watched.append(self))

@@ -280,7 +280,7 @@ def test_counts_and_memory_stay():
                           ([x, y], 2.0), {})):
         f = armed(fn, *args, **kw)
         # (what is compiled behind this one's back takes memory of Python's)
-        haste.settle()
+        haste.compile_well()
         watched = [x, y, w, x._array, y._array, w._array, x._array.dtype, f, whet.Tensor, f._ready,
                    *f._ready]
         for _ in range(2):

@@ -156,7 +156,7 @@ def test_where_eager_is_faster_it_runs():
     f = jit.trace(lambda x: x + 1)
     for k in range(60):
         assert f(whet.full((2,), float(k))).tolist() == [k + 1.0] * 2
-        haste.settle()
+        haste.compile_well()
     path, = facts(f)["paths"]
     assert (path["microseconds"][1] < 1e6
             and (not path["slower"] or "eager is faster" in f.explain(full=True)))

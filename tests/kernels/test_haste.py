@@ -17,10 +17,10 @@ pytestmark = pytest.mark.skipif(not flat.SUPPORTED or os.environ.get("WHET_CPU")
 @pytest.fixture(autouse=True)
 def nothing_in_the_background(monkeypatch):
     """Kernels are compiled well when a test says so; what they do is part of no other test."""
-    haste.settle()
+    haste.compile_well()
     monkeypatch.setattr(haste, "QUIET", 1e9)
     yield
-    haste.settle()
+    haste.compile_well()
 
 
 def fresh(salt):
@@ -102,7 +102,7 @@ if sys.argv[1] == "bits":
     with haste.recording():
         quick = list(many())
     targets = {k: place.value for k, (*_, place) in haste._pending.items()}
-    haste.settle()
+    haste.compile_well()
     well = list(many())
     def same(a, b):
         return a.shape == b.shape and a.dtype == b.dtype and a.numpy().tobytes() == b.numpy().tobytes()
@@ -142,7 +142,7 @@ if sys.argv[1] == "fork":
         if pid == 0:
             g = jit.trace(lambda x: (getattr(whet, op)(x) + whet.sinh(x)).amax())
             g(whet.ones(3))
-            haste.settle()
+            haste.compile_well()
             os._exit(0 if not haste._pending else 3)
         codes.add(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     print(n, *codes)
@@ -181,6 +181,6 @@ def test_the_background_does_not_disturb_recording():
     for t in threads:
         t.start()
     while any(t.is_alive() for t in threads):
-        haste.settle()
+        haste.compile_well()
         time.sleep(0.005)
     assert not wrong

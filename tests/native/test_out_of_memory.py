@@ -141,7 +141,7 @@ def run_out_of_memory(room=2 << 20):
         for call in ready.values():
             call()
         # a thread that finds no memory as it begins has whoever started it wait for ever
-        haste.settle()
+        haste.compile_well()
     with open("/proc/self/statm") as f:
         taken = int(f.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + room, resource.RLIM_INFINITY))
