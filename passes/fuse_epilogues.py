@@ -79,7 +79,7 @@ def joined(first: OpNode, node: Fused) -> Contract:
     """A contraction with the fused node that reads it."""
     at: list[int] = []
     rest: list[int] = []
-    for k, r in enumerate(node.ins):         # (a number may equal what it makes)
+    for k, r in enumerate(node.ins):         # a number may equal its result
         (at if type(r) is Ref and r == first.outs[0] else rest).append(k)
     root = S.substitute(
         node.exprs[0], {at[0]: S.arg(0), **{k: S.arg(i + 1) for i, k in enumerate(rest)}}

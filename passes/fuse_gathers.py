@@ -64,7 +64,7 @@ def picks(g: Listing) -> Listing:
     for at in {at[-1]: at for at in groups.values()}.values():
         members = [nodes[k] for k in at]
         gathers = [m for m in members if picking(m, arrays)]
-        # (one with an index has a kernel of its own)
+        # A gather with one index has a kernel of its own.
         more = len(at) > 1 or any(len(m.ins) > 2 for m in gathers)
         group = (
             joined(members, arrays, fuse_moves.wanted(at, uses, visible))

@@ -137,7 +137,7 @@ def _around(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays, visible: 
     move alone (`again`: for several of them, each time, where that is cheap), and what else reads
     them."""
     movers = _moves_for(i, nodes, uses, arrays, taken)
-    # (a stack may be of tens of thousands, each to be looked for)
+    # A stack may have tens of thousands of parts, each of which would be searched for.
     if any(len(nodes[k].ins) > MOST_PARTS for k in movers):
         return None
     while True:
@@ -166,7 +166,7 @@ def _moves_for(i: int, nodes: Sequence[Node], uses: Uses, arrays: Arrays,
             if k is not None and k not in taken and moving(nodes[k], arrays)
             and arrays[nodes[k].outs[0]].shape == shape})
     moved = {x for k in movers for x in nodes[k].refs()}
-    # (what is moved once more is made before)
+    # What is moved twice is made first.
     return [k for k in movers if nodes[k].outs[0] not in moved]
 
 
@@ -320,7 +320,7 @@ def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy]
     """(box, (what computes the elements: an expression or None, [(operand, view of it of the box's
     shape)])) for each copy that a move is, in order; None where a copy goes to no box."""
     out = np.empty(arrays[node.outs[0]].shape, arrays[node.outs[0]].dtype)
-    own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]  # (apart from each other)
+    own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]  # apart from each other
     move = node.op.moves
     assert move is not None
     pairs = move(out, *own, **node.attrs)
@@ -487,7 +487,7 @@ class Kernel:
         if len(self.types) + len(roots) > MOST:
             return f"a kernel would have more than {MOST} operands"
         if any(e.op == "arg" and self.types[e.value] in HALVES for e in roots):
-            # (it computes in float32, which makes signalling NaNs quiet)
+            # It computes in float32, which makes signalling NaNs quiet.
             return "a kernel would not keep the bits of what it moves"
         return Part(self.box, roots, tuple(self.operands), self.shared)
 

@@ -64,7 +64,7 @@ def fuse(g: Listing) -> Listing:
             out.append(node)
         elif i == found.at[-1]:
             made = kernel([nodes[k] for k in found.at], nodes, uses.users, arrays, visible)
-            out += [made] if made.outs else []               # (else nobody reads it)
+            out += [made] if made.outs else []               # else nobody reads it
     return g.of(out)
 
 
@@ -114,7 +114,7 @@ def write_through(g: Listing) -> Listing:
             out[k] = group.putting({**group.into, x: place})
             gone.add(i)
             at = readers.users[root[place]]
-            at.remove(i)                     # (it is written to there now)
+            at.remove(i)                     # the kernel writes to it now
             insort(at, k)
             early.update((v, min(k, early.get(v, k))) for v in views)
     return g.of(_with_early(out, gone, early, nodes))

@@ -479,7 +479,7 @@ class _Builder:
         for s, at in zip(program.stages, program.results, strict=True):
             e = S.substitute(s.expr, by)
             if isinstance(s, R.Reduce):
-                if (s.kind, e) not in self.reduced:          # (the same again is not done again)
+                if (s.kind, e) not in self.reduced:          # each is done once
                     t = S.typeof(e, self.types)
                     self.reduced[s.kind, e] = self.stage(R.Reduce, (s.kind, e), t,
                                                          *["i64"] * (s.kind in R.INDEXED))

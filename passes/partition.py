@@ -221,8 +221,8 @@ class _Graph:
                 else NEVER
             )
         if n in self.wanted and n not in self.droppable:
-            return 1                         # (it is kept)
-        # (a view keeps all of it)
+            return 1                         # it is saved already
+        # A view saves all of it.
         return (1 if root in self.stored else 2) * _moving(self.arrays[root]) + EACH
 
     def computing(self, n: int) -> int:
@@ -280,7 +280,7 @@ class _Graph:
     def cut(self, piece: set[int], again: list[int], sources: list[int]) -> None:
         """Add what is computed again of some connected values, and from what."""
         flow, wanted = _Flow(), [n for n in self.droppable if n in piece]
-        # (what no wanted value depends on does not matter)
+        # What no wanted value depends on does not matter.
         reached, stack = set(wanted), list(wanted)
         while stack:
             n = stack.pop()

@@ -66,7 +66,7 @@ def roll(g: Listing) -> Listing:
                 while end + p < len(nodes) and looks[end] == looks[end + p]:
                     end += 1
                 ends[p] = end
-            rounds = (min(end, shown[i]) - i) // p       # (the last one stays)
+            rounds = (min(end, shown[i]) - i) // p       # the last round stays
             if rounds >= LEAST and work[i + p * rounds] - work[i] >= WORK and patience > 0:
                 several = max(1, min(-(-ENOUGH // p), rounds // LEAST))
                 length, p, rounds = p, p * several, rounds // several
@@ -294,7 +294,7 @@ class _State:
             if what[0] == "local":
                 ins.append(x)
                 continue
-            role = what, layout(arrays[x])  # (a row and its transpose lie at one place)
+            role = what, layout(arrays[x])  # a row and its transpose share a place
             if role not in names:        # two roles may begin with one value
                 names[role] = len(arrays)
                 inputs[len(arrays)] = what
@@ -321,7 +321,7 @@ class _State:
             even = len(places) - 1
             while even and places[even - 1] == (base, places[even][1] - step):
                 even -= 1
-            if even:                         # (what a loop before this one left unrolled, say)
+            if even:                         # such as what an earlier loop left
                 self.uneven = even if even < len(places) - 2 else 0
                 return None
             return "along", *places[0], step

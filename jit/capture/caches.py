@@ -100,7 +100,7 @@ def call(outward: Outward, function: Any, args: Sequence[Any], kwargs: Mapping[s
         found = [(key, result) for key, result in entries_of(function) if result is out]
         wanted = {(id(key), id(result)) for key, result in found}
 
-        # (by id: `found` lives as long, so that no other object gets the id of one)
+        # By id: `found` lives as long, so no other object gets the id of one.
         def as_it_was(found: Any = found) -> bool:
             return wanted <= {(id(key), id(result)) for key, result in entries_of(function)}
         rec.acts.append(

@@ -114,7 +114,7 @@ def loop(rec: Recorder, marks: Sequence[int], states: Sequence[tuple[Any, ...]],
     if not all(is_tensor(x) for x in (*answers, *control.leaves(states[0]))):
         raise No("Python counts")
     parts = [rec.nodes[a:b] for a, b in zip(marks, marks[1:])]
-    # (the first is the guard that the answer was)
+    # The first is the guard that the answer was.
     asks, bodies = parts[::2], [nodes[1:] for nodes in parts[1::2]]
     carried = [[rec.value(t) for t in control.leaves(s)] for s in states]
     asked = []

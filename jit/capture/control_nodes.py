@@ -144,7 +144,7 @@ class While(Control):
             if self.depths[k][1]}
         moves.update({
             (i, t): ((i, (t + 1) % n), 0) for i, n in enumerate(self.turns) for t in range(n)})
-        # (results are known by their place among them, and whose turn it is)
+        # A result is known by its place among all, and by whose turn it is.
         (*question, read), (*work, used) = asking, working
         self.rounds = Rounds((*question, [
             "pred" if type(x) is tuple else "asking" if x == ARENA else x for x in read]), (*work, [

@@ -22,7 +22,7 @@ FIXED = (int, float, complex, bool, str, bytes, type(None), dtype)
 SMALL = 1000                     # elements of a tensor that is copied for its text
 # of a text: how each thing becomes text
 CONVERSIONS = re.compile(r"%[#0\- +]*\d*(?:\.\d+)?[hlL]?([a-zA-Z%])").findall
-NUMERALS = frozenset("diouxXeEfFgG")         # (those of numbers)
+NUMERALS = frozenset("diouxXeEfFgG")         # those of numbers
 
 
 class Call:
@@ -49,7 +49,7 @@ def passed(x: Any) -> Any:
     """An argument as a replay can have it again."""
     if type(x) in FIXED or type(x) in NUMBERS or type(x) is Text:
         return x
-    # (of a tensor that is refused)
+    # Of a tensor that is refused.
     return x if is_strided(x) and bare(x) else str(x)
 
 

@@ -161,7 +161,7 @@ class Arrays:
         """The real arrays wherever the run left what stands for them."""
         self.known.clear()
         reclaim([(r, real_of(x)) for r in self.lent if (x := r()) is not None])
-        if hasattr(self, "rec"):             # (nobody asks any more)
+        if hasattr(self, "rec"):             # nobody asks any more
             del self.rec.numpys, self.rec
 
     # ---- calls -----------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Arrays:
             return "scalar" if isinstance(real_of(x), np.generic) else "array", tensor_of(x)
         if t in NUMBERS:
             return "number", tensor_behind(x)
-        # (of the run's own making, from what is the same each time)
+        # Made by the run, from what is the same each time.
         if t is np.ndarray and takes(x):
             from whet.ops.creation import literal
             return "array", literal(x)
@@ -202,7 +202,7 @@ class Arrays:
         if any(map(is_tensor, operands)) or function in ADDRESSES:
             if function in ADDRESSES:
                 self.rec.refuse(OfNumPy("it asks where NumPy arrays lie in memory"))
-            for x in operands:               # (arrays are known by their memory, numbers are not)
+            for x in operands:               # arrays are known by memory, numbers not
                 if type(x) is Array and isinstance(real_of(x), np.generic):
                     self.pin(x)
             return function(*plain_args, **plain_kwargs)
@@ -246,7 +246,7 @@ class Arrays:
             results = apply(numpy_call, tensors, attrs)
         if self.rec.reason:
             return made
-        for t in snapshot:                   # (the result is a copy, where NumPy shows memory)
+        for t in snapshot:                   # a copy, where NumPy shows memory
             self.snapshots.add(self.rec.memory.get(n := self.rec.value(t), n))
         out = []
         results = results if type(results) is tuple else (results,)
@@ -283,7 +283,7 @@ class Arrays:
             a = t._array
             if not overlap(y, a) or a.dtype != y.dtype or (address(y) - address(a)) % a.itemsize:
                 continue
-            if len(tensors) > 1:             # (where it lies may depend on the other operands)
+            if len(tensors) > 1:             # its layout may depend on the others
                 return None
             with modes.no_grad():
                 part = apply(as_strided_op, (t,), dict(

@@ -133,7 +133,7 @@ class Array:
         if not live(self):
             return iter(real_of(self))
         iter(real_of(self))                  # what has no elements says so
-        array: Any = self                    # (its operators are given to the class below)
+        array: Any = self                    # its operators are added below
         return iter([array[i] for i in range(len(self))])
 
     def __copy__(self) -> Any:

@@ -140,7 +140,7 @@ class Outward:
             return Function(x, self, functools.partial(self.drawn, x))
         if x in MATH:
             return Function(x, self, functools.partial(through, x, MATH[x]))
-        # (a replay must get the same answer, not have the same number)
+        # A replay must get the same answer, not have the same number.
         if x in ASKED:
             return Function(x, self, lambda v: bool(ASKED[x](v)) if type(v) in NUMBERS else x(v))
         if x in TIMES:
@@ -235,13 +235,13 @@ class Outward:
         file = kwargs.get("file")
         if isinstance(file, Stream):
             file = kwargs["file"] = object.__getattribute__(file, "_real")
-        if file is None and sys.stdout is not self.streams[0]:           # (redirected, inside)
+        if file is None and sys.stdout is not self.streams[0]:           # redirected inside
             if issubclass(type(sys.stdout), Stream):
                 file = kwargs["file"] = real(sys.stdout)
             elif type(sys.stdout) is io.StringIO and id(sys.stdout) not in self.met:
                 self.do(PRINT, [kept(x) for x in self.texts(args)],
                         {**kwargs, "file": sys.stdout})
-                # (the run made it, and who reads it is refused: this leaves nothing behind)
+                # The run made it, and whoever reads it is refused: this leaves nothing behind.
                 self.rec.acts = self.rec.acts[:-1]
                 return
         if (file is not None and not isinstance(file, io.IOBase)
@@ -318,7 +318,7 @@ class Outward:
     def identity(self, x: object) -> int:
         """id(): the same at each call only for what is compared by identity."""
         i = id(guarded_value(x) if type(x) in NUMBERS else x)
-        if i in self.slots:                  # (recorded once more, with this one alone)
+        if i in self.slots:                  # recorded once more, with this alone
             self.rec.pinned.add(i)
         elif i not in self.known or i in self.moving or isinstance(x, EQUAL):
             self.rec.refuse(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..guards.outside_state import World
     from ..report.reasons import Reason
 
-STAND_IN = Function.__call__.__code__    # (what it gives is Python's, or a guard)
+STAND_IN = Function.__call__.__code__    # it gives Python's, or a guard
 IMPORTING = frozenset(("_frozen_importlib", "_frozen_importlib_external"))
 
 
@@ -55,12 +55,12 @@ class _Known:
         code = native.image("jit/watch", L.source, ["watched", "unwatched"])
         self.at = code["watched"]
         self.unwatched = native.function(code["unwatched"], "unwatched", "", native.METH_FASTCALL)
-        atexit.register(self.held.clear)     # (while everything goes down nobody is watched)
+        atexit.register(self.held.clear)     # nobody is watched at exit
         self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
 
     def grow(self, size: int) -> None:
         """Another table, not smaller, with what is in this one."""
-        # (threads may search the old one until the words are others)
+        # Threads may search the old one until the words have changed.
         before, self.table = self.table, (C.c_int64 * size)()
         self.words[L.W["table"] // 8], self.words[L.W["mask"] // 8], self.used = (C.addressof(
             self.table), size - 1, 0)
@@ -123,7 +123,7 @@ class Watch:
     def __enter__(self) -> Self:
         self.before, self.collecting = sys.getprofile(), gc.isenabled()
         self.random = _numpys_random()
-        self.looking = True                  # (from here on there is something to withdraw)
+        self.looking = True                  # from here on there is something to undo
         gc.disable()                         # what a collection calls is not the function's doing
         self.look()
         return self
@@ -149,10 +149,10 @@ class Watch:
             if self.before is None or callable(self.before):
                 resume(self.before)
             else:
-                self.before.enable()         # (cProfile)
+                self.before.enable()         # cProfile
             if self.collecting:
                 gc.enable()
-            # (at last: where an interrupt ends this midway, it is done again)
+            # Last: where an interrupt ends this midway, it is done again.
             self.looking = False
 
     def __exit__(self, *exc: object) -> None:
@@ -227,7 +227,7 @@ class Watch:
         while back is not None and back.f_code not in self.codes and not ours(back):
             importing |= (by := origin_of(back.f_globals)) is not None and by.module in IMPORTING
             back = back.f_back
-        # (a module of ours that is imported for the first time may make classes of text)
+        # A module of ours, imported for the first time, may make classes of text.
         importing |= back is not None and back.f_code.co_name == "<module>"
         return back is not None and (
             back.f_code in self.codes or not importing and origin is None)

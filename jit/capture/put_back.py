@@ -25,7 +25,7 @@ def replace_stand_ins(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) ->
     t, made, seen = type(x), None, {} if seen is None else seen
     if t in REAL_OF:
         return REAL_OF[t](x)
-    if id(x) in seen:                        # (a list may hold itself)
+    if id(x) in seen:                        # a list may hold itself
         return seen[id(x)][1]
     seen[id(x)] = x, x
     if t is list:
@@ -53,7 +53,7 @@ def reclaim(lent: Sequence[tuple[Callable[[], Any], Any]]) -> None:
     if not alive:
         return
     real = [value_of(ref()) if value is None else value for ref, value in lent if ref() is not None]
-    # (this looks at every container of the process)
+    # This looks at every container of the process.
     for holder in gc.get_referrers(*alive):
         for x, value in zip(alive, real) if holder is not alive else ():
             _replace(holder, x, value)
@@ -80,13 +80,13 @@ def _replace(holder: Any, number: Any, value: Any) -> None:
             for i, x in zip(held, values(holder)) if isinstance(holder, dict) else enumerate(held):
                 if x is number:
                     own.__setitem__(holder, i, value)
-    elif isinstance(holder, BaseException) and holder.args is number:        # (they are a tuple)
+    elif isinstance(holder, BaseException) and holder.args is number:        # they are a tuple
         holder.args = value
     elif type(holder) is types.CellType:
         holder.cell_contents = replaced(holder.cell_contents)
-    elif type(holder) is types.FunctionType:             # (its defaults are a tuple)
+    elif type(holder) is types.FunctionType:             # its defaults are a tuple
         holder.__defaults__ = value if holder.__defaults__ is number else holder.__defaults__
-    elif isinstance(holder, functools.partial):          # (its arguments are a tuple)
+    elif isinstance(holder, functools.partial):          # its arguments are a tuple
         partial: Any = holder
         partial.__setstate__((holder.func, replaced(holder.args), holder.keywords, holder.__dict__))
     elif isinstance(holder, tuple | frozenset | slice | types.MethodType):
@@ -132,7 +132,7 @@ def _anew(holder: Any, replaced: Callable[[Any], Any]) -> Any:
         return slice(*map(replaced, parts))
     try:
         new = kind_of(holder).__new__(t, map(replaced, parts))
-    except TypeError:                        # (a record of C's)
+    except TypeError:                        # a record made in C
         return None
     if hasattr(holder, "__dict__"):
         vars(new).update(vars(holder))

@@ -127,7 +127,7 @@ class Questions(registry.Observer):
         # what `.data` of a tensor from here gives has no number of its own
         is_from_here = self.is_made(t) or n is not None and owner is None
         if what == "place in memory" and (owner is not None or not is_from_here):
-            of = t if owner is None else owner           # (views lie at fixed steps in it)
+            of = t if owner is None else owner           # views lie at fixed steps in it
             try:
                 self.value(of)
             except Refused as e:

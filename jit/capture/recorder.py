@@ -80,7 +80,7 @@ class Recorder(Writes):
     def __init__(self, reachable: Sequence[Base], items_vary: bool = False,
                  watched: Sequence[Array] = (), exact: bool = False) -> None:
         self.reachable = {id(t._array): t for t in reachable}
-        # (no other array gets the id of one)
+        # So no other array gets the id of one.
         self.anchors = {id(t._array): t._array for t in reachable}
         self.watched = watched               # NumPy arrays that are guarded,
         self.borrowed: dict[int, Base] = {}  # and tensors around them
@@ -232,7 +232,7 @@ class Recorder(Writes):
 
     # ---- what is observed ------------------------------------------------------------------------
     def __call__(self, op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Any:
-        # (else code of the user's may run)
+        # Else the user's code may run.
         alone = op.ours and not modes.state.saved_hooks
         return (Watch.unwatched(self.run, op, inputs, attrs) if alone else self.run(
             op, inputs, attrs))
@@ -372,7 +372,7 @@ class Recorder(Writes):
     def positioned(self, how: str, generator: Generator, given: Any) -> bool:
         """Random numbers are drawn from elsewhere."""
         if how == "asked" and not self.streams.positioned(how, generator, given):
-            of: Any = self.streams.at(generator).of          # (one from outside)
+            of: Any = self.streams.at(generator).of          # one from outside
             self.read(lambda: of._seed)
             return True
         if self.trying is not None and how not in ("made", "copied", "told"):

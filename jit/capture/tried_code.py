@@ -134,7 +134,7 @@ def attempt(rec: Recorder, fn: Callable[..., Any],
         stopped.append(str(reason))
         raise Stop(reason)
     at = len(rec.nodes)
-    around = rec.trying, rec.since           # (code that is tried may come to another cond)
+    around = rec.trying, rec.since           # tried code may come to another cond
     rec.trying, rec.since = stop, len(rec.arrays)
     try:
         with warnings.catch_warnings(record=True) as warned, Careful(before.world, stop):

@@ -6,7 +6,7 @@ import types
 
 from ..guards.origin import origin_of, ours
 
-_basename = functools.lru_cache(256)(os.path.basename)   # (each recorded node has its line)
+_basename = functools.lru_cache(256)(os.path.basename)   # each recorded node has its line
 
 
 def user() -> types.FrameType | None:

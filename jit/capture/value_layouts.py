@@ -46,7 +46,7 @@ class Addresses:
         if at + size > self.chunk.size:
             self.chunk = np.empty(max(CHUNK, size + LINE), np.uint8)
             at = (like - address(self.chunk)) % LINE
-        self.used = at + size + 1            # (what lies side by side does not touch)
+        self.used = at + size + 1            # neighbours do not touch
         self.taken += size
         if self.taken > MOST:
             raise MemoryError("the system has no addresses for all that it makes")

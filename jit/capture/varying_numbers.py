@@ -56,7 +56,7 @@ class Number:
 
     def __new__(cls, value: float, *_: Any) -> Number:
         self: Number = object.__new__(KINDS[type(value)])
-        # (who watches the run is shown what functions return, this one among them)
+        # Whoever watches the run is shown what functions return, and this is one.
         _set["value"](self, value)
         return self
 
@@ -167,7 +167,7 @@ NUMBERS = frozenset(KINDS.values())
 def _give(name: str, method: Callable[..., Any]) -> None:
     """A method for the types of numbers whose own have it."""
     for t, kind in KINDS.items():
-        if name in dir(t):                   # (`hasattr` finds those of types, too)
+        if name in dir(t):                   # `hasattr` finds those of types, too
             setattr(kind, name, method)
 
 
@@ -198,7 +198,7 @@ def _handing_out(python: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self: python(guarded_value(self))
 
 
-# (by the functions of Python, which say what is wrong with a float)
+# By Python's functions, which say what is wrong with a float.
 _MADE_OF_IT: dict[str, Callable[..., Any]] = dict(
     hash=hash, repr=repr, str=str, float=float, int=int, index=operator.index, trunc=math.trunc,
     invert=operator.invert)
@@ -290,7 +290,7 @@ def recordable(name: str, a: Any, b: Any, x: float, y: float) -> int | None:
     if name == "mul":
         return m * n if not whole or m * n < EXACT else None
     if type(b) in NUMBERS and name == "true_divide" and y != 0:
-        return 0 if b != 0 else None         # (asked so that a replay asks it too)
+        return 0 if b != 0 else None         # asked so that a replay asks it, too
     if type(b) in NUMBERS or y == 0:
         return None
     if name == "true_divide":

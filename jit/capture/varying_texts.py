@@ -96,7 +96,7 @@ def _stack(instructions: Iterable[dis.Instruction]) -> list[Source] | None:
         elif name == "FORMAT_WITH_SPEC":
             taken, made = 2, [[i.offset if stack and stack[-1] is not None else None]]
         elif name == "FORMAT_VALUE":
-            # (with a conversion, or by a spec that is computed, it is not known what is formatted)
+            # With a conversion or a computed spec it is not known what is formatted.
             spec: Source = stack[-1] if n & 4 and stack else []
             taken, made = 1 + bool(n & 4), [[i.offset if not n & 3 and spec is not None else None]]
         elif name == "BUILD_STRING":
@@ -128,7 +128,7 @@ class Texts:
         if not formats(frame.f_code, frame.f_lasti):
             return None
         key = id(frame), frame.f_lasti
-        if key in self.made:                 # (it went another way)
+        if key in self.made:                 # it went another way
             guarded_value(self.made[key][0])
         text = format(value_of(number), spec)
         self.made[key] = number, spec, text
@@ -171,6 +171,6 @@ class Texts:
     def guard_values(self) -> None:
         """Texts that went elsewhere make their values guards."""
         for number, *_ in self.made.values():
-            # (which is over: it is not live)
+            # The run is over, so the number is not live.
             recorder_of(number).pin(tensor_behind(number))
         self.made.clear()

@@ -86,7 +86,7 @@ class Writes(Questions):
                 raise
             self.note(op, ins, attrs, t)
             return t
-        # (`out=`: what it gets is new memory)
+        # What `out=` gets is new memory.
         if made and op.name == "resize" and not t._array.size:
             new = {"size": attrs["size"], "dtype": t.dtype}
             t._array = empty_op.forward(**new)

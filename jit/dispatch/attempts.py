@@ -59,7 +59,7 @@ class Attempts:
             out, r = attempt.result(), attempt.recording
         finally:
             self.recordings.ended(call.key)
-        # (now that nothing stands for something else any more)
+        # From here on nothing stands for something else.
         if r is not None and r.lock.acquire(False):
             try:
                 r.prepare(call.args, call.kwargs, call.given)
@@ -211,7 +211,7 @@ class FirstRecording(Session):
         if self.may_set_up and self.leaves_its_start():
             self.became = "set_up"
             return
-        # (before a program is made in vain; making it may show more)
+        # Before a program is made in vain. Making it may show more.
         if not self.only_computed():
             return
         try:
@@ -294,7 +294,7 @@ class FirstRecording(Session):
         if followed.lost and r.sized is None:
             r.sized = r.informed = "code that is tried"
         is_resized = model is not None and r.program.plan is model.program.plan
-        # (what was not watched did what its model does, or it were no recording)
+        # What was not watched did what its model does: else there would be no recording.
         if not (self.is_unwatched and is_resized) and not r.replay.outside_draws:
             self.recordings.add_model(self.model_key, r)
         r.trial.proven = is_resized and self.policy.timings >= TIMED

@@ -210,7 +210,7 @@ class Calls:
     def planned(self, model: Recording, call: Invocation, may_plan: bool) -> Recording | None:
         """The recording for a call by the family of another one, or None."""
         start = timing.busy()
-        with haste.recording():              # (somebody waits for the call's result)
+        with haste.recording():              # somebody waits for the result
             r: Recording | None = model.family.recording(call.given.leaves, may_plan)
         if may_plan:
             self.policy.planned(timing.busy() - start)

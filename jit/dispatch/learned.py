@@ -125,6 +125,6 @@ class Learned:
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:
     if varies(now) or (is_strided(now) or isinstance(now, np.ndarray)):
-        # (sums begin as 0, or as None)
+        # Sums begin as 0, or as None.
         return type(before) is type(now) or before is None or varies(before)
     return several(before) and several(now) and [*map(type, before)] == [*map(type, now)]

@@ -177,14 +177,14 @@ class Swapped:
                 s.spot.put(value_of(v))
             elif type(v) is numpy_stand_in.Array:
                 s.spot.put(numpy_stand_in.real_of(v))
-        # (of one replaced before, the real list is there)
+        # The real list is in the place of one that was replaced before.
         left: list[Any] = [grown for grown, _ in self.lists if type(grown) in GROWING.values()]
         for grown in left:
             replace_stand_ins(grown.real, seen)
             if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):
                 found = [replace_stand_ins(x, seen) for x in elements(grown.real)]
                 containers.fill(grown.real, found)
-        # (weakly: most are gone with this, and who holds them need not be asked)
+        # Weakly: most are gone with this, and nobody need be asked who holds them.
         self.left += [(weakref.ref(grown), grown.real) for grown in left]
         self.lists, left, grown = [], [], None
         reclaim(self.left)

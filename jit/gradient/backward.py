@@ -82,7 +82,7 @@ class Backward:
             if run is not None:
                 runs[some] = run
                 if some != every:
-                    run.single.clear()       # (a second derivative proves all together)
+                    run.single.clear()       # a second derivative proves all at once
         rec.nodes = forward
         self.choose_saved(rec, values, runs, partly=len(runs) < len(wanted))
         self.divide(rec, values, runs, like)
@@ -161,7 +161,7 @@ class Backward:
         self.again: list[Any] = []
         self.keepers = self.history.holders
         if part is not None:
-            # (a kept value is released with the last of the nodes for whose sake it is kept)
+            # A saved value is released with the last of the nodes that need it.
             self.saved, self.dropped, self.again = part.kept, part.dropped, part.all()
             self.keepers = part.keepers(self.history.holders)
             self.types = {o: Type.of(rec.arrays[o]) for n in self.again for o in n.outs}
@@ -201,7 +201,7 @@ class Backward:
         held: dict[int | None, tuple[Any, int]] = {}
         for n in values:
             a = rec.values.array(n)
-            if a is not None:                # (what eager did not save is read by nobody here)
+            if a is not None:                # nobody reads what eager did not save
                 t = rec.outside[n] if n in rec.outside else wrap(a)
                 held[n] = t, t._version
         nodes = h.make(held, h.borders, {}, 1)

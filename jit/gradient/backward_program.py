@@ -59,7 +59,7 @@ class BackwardRun:
             arrays, leaf = [made[self.values[k]] for k in (first, *others)], edges[first]
             wanted = leaf._array.dtype if is_strided(leaf) else arrays[0].dtype
             if any(a.dtype != wanted or a.shape != arrays[0].shape for a in arrays):
-                continue                     # (the engine casts what a leaf gets)
+                continue                     # the engine casts what a leaf gets
             for k in others:
                 have, more = self.values[first], self.values.pop(k)
                 with np.errstate(all="ignore"):
@@ -108,7 +108,7 @@ class BackwardProgram:
         given = {**{n: saved[n] for n in self.saved}, **run.seeds}
         env = self.program(list(given.values()))
         if not all(digest(env[n]) == d for n, d in run.digests.items()):
-            from ..verify.reproducer import report  # (seldom needed)
+            from ..verify.reproducer import report  # seldom needed
             small = report(self.program.recorded, rec.arrays, given, run.digests)
             raise Wrong(f"a replay of its backward gives other bits: {small}")
 
@@ -147,7 +147,7 @@ class BackwardProgram:
             return None
         finally:
             self.lock.release()
-        passed = {n: x._array for n, x in zip(self.given, gradients)}        # (as they lie)
+        passed = {n: x._array for n, x in zip(self.given, gradients)}        # as they lie
         made = {n: wrap(passed.get(n, env[n])) for n in self.values.values()}
         for n, kind in layout.items():
             made[n] = wrap(template(kind))

@@ -68,7 +68,7 @@ class _Spec:
         self.rank = _rank(node, start)
         self.op, self.nout, self.metadata = node.op, node.nout, node.metadata
         self.released, self.edges, self.attrs = bool(node.released), edges, dict(node.attrs)
-        self.versions = node.versions        # (of tensors, a replay has others)
+        self.versions = node.versions        # those of tensors differ in a replay
 
     @property
     def holds(self) -> bool:

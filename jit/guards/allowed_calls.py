@@ -172,7 +172,7 @@ def only_computes(f: Any) -> bool:
     origin = origin_of_what(f)
     if origin is None or not _is_in(origin.module, _C):
         return False
-    # (what it keeps to itself is not made for being asked, and its Python says what it opens)
+    # What it keeps to itself is not made to be asked, and its Python says what it opens.
     is_public = vars(np).get(f.__name__) is f
     return not (is_public and asked.opens_files(f))
 

@@ -115,7 +115,7 @@ def _raising(*_: Any, **__: Any) -> Any:
     raise _Noticed
 
 
-# (`[1] + asking` is asked of the latter only where it has a method of its own for that)
+# `[1] + asking` asks the latter only where it has a method of its own for that.
 _Asking: Any = type("_Asking", (list,), {"__radd__": _raising} | {
     name: _raising for name, method in vars(list).items()
     if type(method) in (types.MethodDescriptorType, types.WrapperDescriptorType)

@@ -91,7 +91,7 @@ def call_of(found: Sequence[Instruction], i: int) -> dict[int | str, Instruction
         depth += dis.stack_effect(op, arg if op >= dis.HAVE_ARGUMENT else None)
         if op in _JUMPS or depth < 0:
             return None
-        if name in _LOADS:                   # (of what is called, beside a NULL)
+        if name in _LOADS:                   # of what is called, beside a NULL
             stack += [instruction] if depth == len(stack) + 1 else [None, None]
         elif name != "KW_NAMES":
             stack = stack[:max(min(depth, len(stack)) - 1, 0)]

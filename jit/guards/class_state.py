@@ -25,7 +25,7 @@ def _offset() -> int | None:
     at = range(HEAD, min(SIZE_OF_TYPES, 1024), 8)
 
     def look() -> list[int]:
-        getattr(Example, "not_here", None)   # (a look-up gives the type a tag)
+        getattr(Example, "not_here", None)   # a look-up gives the type a tag
         return [field(Example, o) for o in at]
     a = look()
     Example.here = 2

@@ -215,7 +215,7 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
         # the last is the arena
         for n in launches.values[:-1] if p.arena else launches.values:
             moving += steps.array(n)
-    except (InPython, No, LookupError):           # (an entry is gone that a slot was in)
+    except (InPython, No, LookupError):           # the entry of a slot is gone
         t.forget("keys", "views", "fresh")
         return None
     if (max(steps.tensors, len(steps.sources)) > L.MAX_FRESH or len(moving) // 2 > L.MAX_MOVING

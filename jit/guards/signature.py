@@ -67,7 +67,7 @@ class Given:
             if i is not None:
                 return i
             if x._base is not None:
-                _ = x.requires_grad          # (asking brings a view up to date with its base)
+                _ = x.requires_grad          # asking brings a view up to date
             self.met[id(x)] = len(self.leaves)
             seen = self.leaf(x)
             own: tuple[int, ...] = ()
@@ -87,7 +87,7 @@ class Given:
                 return self.number(path, x, branch.is_length)
             return t, one_number(x) if t in (float, complex) else x
         if t in (list, tuple, dict, collections.OrderedDict):
-            i = self.box(x) if t is not tuple or x else None         # (the empty tuple is one)
+            i = self.box(x) if t is not tuple or x else None         # there is one empty tuple
             if i is not None:
                 return t, i
             if t in (list, tuple):
@@ -95,13 +95,13 @@ class Given:
             keys = [self.flatten(k) for k in x]
             return t, tuple(zip(keys, self.parts(x, branch, path, x.values())))
         if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
-            if t is Size:                    # (each look at a shape makes one)
+            if t is Size:                    # each look at a shape makes one
                 return t, tuple([self.flatten(y) for y in x])
             self.others.append(t)
             i = self.box(x)
             if i is not None:
                 return t, i
-            # (a subclass may have attributes beside the fields)
+            # A subclass may have attributes beside the fields.
             more = getattr(x, "__dict__", None)
             held = self.parts(x, branch, path, tuple(x))
             return t, (*held, self.flatten(more)) if more else held
@@ -254,7 +254,7 @@ class Run:
         settings = CallSettings.now()
         if (settings.flags ^ self.settings.flags) & modes.SPECIAL:
             raise Refused(Settings("it changes a setting"))
-        # (a recording is of certain settings before: after it they are certain ones, too)
+        # A recording begins with known settings, so it ends with known ones.
         if settings != self.settings:
             rec.acts.append(Call(_set, list(settings), {}, len(rec.nodes)))
         self.marks = []                      # leaves that require a gradient now, or no longer do

@@ -184,7 +184,7 @@ class SizedTableMaker:
         made: np.ndarray = sheet.words.blank()
         for x, i, dtype in sheet.words.places():
             self.stores.append((x, made.ctypes.data + i, dtype))
-        for i, which in sheet.words.placed:  # (a number has no parts)
+        for i, which in sheet.words.placed:  # a number has no parts
             made[i] = self.numbers.ctypes.data + 8 * which
         first = place.address - self.program.keep[0].ctypes.data
         self.words[L.H["list"] // 8] = made.ctypes.data + first
@@ -193,7 +193,7 @@ class SizedTableMaker:
         assert isinstance(segment, Segment)
         grains: Any = sum([total // share_out.grain(g)
                            for total, g in zip(segment.work[::2], segment.work[1::2], strict=True)])
-        # (not 0: a thread that works while others run)
+        # Not 0: a thread may work while others run.
         self.put(self.words, L.H["away"] // 8, grains // LONG)
         return made
 

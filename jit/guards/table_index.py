@@ -68,7 +68,7 @@ class Index:
         there = self.there.setdefault(finger, [])
         if any(x is table for x in there):
             return
-        if len(there) == L.TRIES:            # (others would not be tried)
+        if len(there) == L.TRIES:            # others would not be tried
             self.drop(finger, there[0])
             there = self.there[finger]
         there.append(table)

@@ -124,7 +124,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         """A call of a kind by a recording took so long, whatever was done with it."""
         worth = self.eager_seconds(kind)
         self.ledger.spent += seconds
-        # (until an eager call is timed nothing is gained or lost)
+        # Nothing is gained or lost until an eager call is timed.
         self.ledger.eager += worth if worth < math.inf else seconds
 
     def ran(self, kind: Kind, seconds: float, asked: float, why: str) -> None:
@@ -153,7 +153,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
             self.harvest(list(self.held))
             if not self.idle:                # Machine code has made replays between them.
                 return
-            # (by chance, as calls may come in turns)
+            # By chance, as calls may come in turns.
             calls = self.asking / (SAVING * max(self.typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
             self.resting = min(int(calls), LONGEST if self.idle >= PATIENCE else PATIENCE)
 
@@ -176,7 +176,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         if typical:
             first, kind.replay = kind.replay == math.inf, min(kind.replay, seconds)
             kind.timed += 1
-            # (memory, tables and kernels are new to the first one)
+            # Memory, tables and kernels are new to the first one.
             if 0 < worth < math.inf and (not first or kind.replay < self.ratio * worth):
                 self.ratio = average(self.ratio, min(kind.replay / worth, 2.0))
                 self.timings += 1
@@ -217,7 +217,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         user expect other sizes?"""
         kind.missed += kind.weight
         self.unserved += kind.weight * max(self.gain(kind), 0.0)
-        # (that a call sets up state is no reason to record calls of other sizes)
+        # A call that sets up state is no reason to record calls of other sizes.
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
         cost = self.full.of(self.eager_seconds(kind))
@@ -280,10 +280,10 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         """A call was recorded in so many seconds, of which the function itself, watched, ran for
         `run`, and new kernels took so many; `what`: a field of the ledger. `watching`: what it
         takes at most to watch as many operations."""
-        self.made += what != "ordered"       # (the same call's recording is still to come)
+        self.made += what != "ordered"       # the call is still to be recorded
         kind.missed = 0
         worth = min(self.eager_seconds(kind), run)
-        # (watched, it may take many times as long)
+        # A watched call may take many times as long.
         if self.typical == math.inf:
             self.unpriced.append((run, run - watching))
             worth = 0.0

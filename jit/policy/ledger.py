@@ -117,7 +117,7 @@ class Cost:
     def note(self, seconds: float, eager: float) -> None:
         """One took so long, where an eager call takes `eager`."""
         known, self.was_made = self.was_made, True
-        # (now and then Python looks for garbage meanwhile, or a kernel is new)
+        # Python may collect garbage meanwhile, or compile a kernel.
         seconds = min(seconds, 2 * self.seconds) if known else seconds
         self.seconds = average(self.seconds, seconds) if known else seconds
         if 0 < eager < math.inf:

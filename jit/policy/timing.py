@@ -48,7 +48,7 @@ class Trial:
     __slots__ = ("at", "turn", "forward", "backward", "seconds", "lock", "proven")
 
     def __init__(self) -> None:
-        # (the lock is held by the thread whose call is timed)
+        # The thread whose call is timed holds the lock.
         self.at, self.lock = 0, threading.Lock()
         # is it of a recording that was made like one of other sizes?
         self.proven = False
@@ -135,7 +135,7 @@ def seconds_back(out: Any, first: int) -> float:
         if (not nodes
                 or any(n.released or n.pre_hooks or n.post_hooks or isinstance(n, FunctionNode)
                        for n in nodes)):
-            return math.inf                  # (hooks and Functions do what they like)
+            return math.inf                  # hooks and Functions may do anything
         grads = {e: wrap(np.ones(t._array.shape, t._array.dtype)) for e, t in start.items()}
         begun = clock()
         walk(order, grads, [])

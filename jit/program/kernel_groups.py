@@ -107,7 +107,7 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
     values = [x for operand in zip(*[m.ins for m in members]) for x in operand]
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
     given = placed([
-        # (where a Table will lie is a word that is known later)
+        # The address of a Table is a word that is known later.
         Fixed(numbers) if type(numbers) is np.ndarray else Number(cast(int, numbers)),
         Number(len(members)), *[_where(b, x) for x in values]])
     if given is None:

@@ -60,7 +60,7 @@ class LentResults:
     def __init__(self, sizes: Mapping[int, int], first: Mapping[int, int],
                  kept_until: Mapping[int, int], left_to: Iterable[tuple[Piece, int]]) -> None:
         self.rooms = {
-            # (what is made before old ones can be let go of gets new memory)
+            # What is made before old results can be freed gets new memory.
             p: Room(p, size, since if (since := kept_until.get(p, -1)) < first[p] else -1, first[p])
             for p, size in sizes.items() if p in first and size >= memory.SMALLEST}
         for piece, position in left_to:

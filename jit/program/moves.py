@@ -94,7 +94,7 @@ def copied(b: ProgramBuilder, part: Array, x: Any, known: Sequence[Any]) -> Entr
         known = [*known, x]
     if not isinstance(x, np.ndarray) or x.dtype != part.dtype or x.itemsize > 8:
         return None
-    of_sizes: object = type(part)            # (a stand-in of sizes that are not known)
+    of_sizes: object = type(part)            # a stand-in of unknown sizes
     broadcast = broadcast_to if of_sizes is Outline else np.broadcast_to
     return b.take(lambda: move(part, broadcast(x, part.shape)), known)
 

@@ -147,7 +147,7 @@ class Draw(Kind[graph.Draw]):
         return moves.drawn(b, node)
 
     def run(self, node: graph.Draw, ins: Sequence[Any], program: Program, env: list[Any]) -> None:
-        draws: Any = program.draws           # (there are some: this is one)
+        draws: Any = program.draws           # there are draws, so this is set
         seed, offset = map(int, draws.of(node))
         made = node.op.forward(shape=node.attrs["shape"], seed=seed, offset=offset)
         laid(node, made, program, env)

@@ -59,7 +59,7 @@ def again(name: str, plan: Plan, passes: list[str], root: dict[int, int],
         lying = [a.lying() for a in added]
     except (pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, ImportError,
             LookupError, TypeError, ValueError):
-        return False                         # (written by what we do not know)
+        return False                         # written by something unknown
     root.update((n, n) for n in range(len(arrays), len(arrays) + len(lying)))
     arrays += lying
     plan.done(made, arrays, passes)
@@ -72,7 +72,7 @@ def keep(name: str, plan: Plan) -> None:
     try:
         _Writer(file, plan).dump((plan.made, plan.added))
     except (pickle.PicklingError, TypeError, AttributeError):
-        return                               # (something in it is of this process)
+        return                               # it holds something of this process
     native.keep(name, file.getvalue())
 
 
@@ -100,7 +100,7 @@ def _op(n: Node) -> str | None:
 def _name_of(op: Op) -> str:
     if op.base is None:
         return str(op.name)
-    from whet.ir.op import name_of  # (a gradient)
+    from whet.ir.op import name_of  # a gradient imports this
     named: str = name_of(op)
     return named
 
@@ -132,7 +132,7 @@ def _value(x: Any) -> Any:
     if t in (tuple, list, Size):
         return t.__name__, [_value(y) for y in x]
     if isinstance(x, np.ndarray | np.generic) and x.dtype in FROM_NUMPY:
-        # (passes look into no larger ones)
+        # Passes look into no larger ones.
         return ("array", t.__name__, FROM_NUMPY[x.dtype].short, x.shape, x.strides,
                 x.tobytes() if x.size <= MOST else None)
     if t is dtype or t is device or t is memory_format:

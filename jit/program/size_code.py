@@ -363,7 +363,7 @@ def coded(facts: Facts, stores: Sequence[tuple[Any, int, Any]], places: Any,
     for most in MOST:
         try:
             code = SizeCode(facts, most)
-            # (all is computed before the first is written)
+            # All are computed before the first is written.
             for x, address, dtype in stores:
                 code.store(x, address, dtype)
             return code.words(places, tensor)

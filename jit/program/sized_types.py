@@ -176,7 +176,7 @@ class SizedTypes:
         if not a.contiguous or not b.contiguous:
             raise Unsized("a value has gaps that differ")
         pairs = list(zip(a.shape, b.shape, strict=True))
-        # (such a size may be that of the operand, which happens to be the same in both lists)
+        # Such a size may be the operand's, which happens to be the same in both lists.
         held = {self.sizes.pair(n) for s in shapes for n in s if type(n) is Extent}
         if any(x == y for x, y in held.intersection(pairs)):
             raise Unsized("a size of an operand is another, and was the same in both lists")

@@ -111,7 +111,7 @@ def said(d: Any) -> str:
         return ", ".join(facts)
     if d[0] is range:
         return repr(range(*d[1:]))
-    if d[0] in (float, complex):             # (a key has their text)
+    if d[0] in (float, complex):             # a key has their text
         return str(d[1])
     if by_identity(d):
         return thing(d[0])

@@ -69,7 +69,7 @@ def cut(line: str, wide: int = WIDE) -> str:
 def wrapped(text: str, wide: int = WIDE - LABEL - 2, most: int = 3) -> list[str]:
     """A text as lines, the last of which may be cut."""
     out = [""]
-    # (a path may be longer than a line)
+    # A path may be longer than a line.
     words = [word[i:i + wide] for word in text.split() for i in range(0, len(word), wide)]
     for word in words:
         if out[-1] and len(out[-1]) + 1 + len(word) > wide and len(out) < most:
@@ -232,7 +232,7 @@ def largest(g: Graph, total: int) -> list[str]:
 def label(n: Node) -> str:
     """A node in a word: the ops of a kernel, the first of them."""
     ops = [m.op for m in n.flat() if m.op is not None] if n.members else [n.op]
-    # (of an optimizer's formula without the settings that give it its form)
+    # An optimizer's formula, without the settings that give it its form.
     names = list(dict.fromkeys(n.kind if op is None else op.name.partition("/")[0] for op in ops))
     return "_".join(names[:3]) + ("_…" if len(names) > 3 else "")
 

@@ -84,7 +84,7 @@ def differing(g: Graph, arrays: Sequence[Any], without: Iterable[str] = ()) -> l
     try:
         env = values(g, one)
         got = compiled(g, other, env, without)
-    except Exception:                    # (what is cut down may mean nothing any more)
+    except Exception:                    # what is cut down may mean nothing
         return []
     wrong = [v for (v, _), a in zip(g.results, got) if not same_bits(env[v], a)]
     return wrong + [x.value for x, a, b in zip(g.inputs, one, other) if not same_bits(a, b)]
@@ -300,5 +300,5 @@ def report(nodes: Sequence[Node], arrays: Any, given: dict[int, Any],
         return (
             f"please report this, with {path} ({len(g.nodes)} of {len(nodes)} operations show it; "
             f"{said})")
-    except Exception as e:                   # (the function runs eagerly all the same)
+    except Exception as e:                   # the function runs eagerly all the same
         return f"please report this (no file that shows it could be made: {e})"

@@ -25,7 +25,7 @@ def template(a: Any) -> Any:
         m = memory.empty(a.shape, a.dtype)
         if m.strides == a.strides or not a.size:
             return m
-        # (of a single element any stride will do)
+        # Any stride will do for a single element.
         return np.ndarray(a.shape, a.dtype, m.reshape(-1), 0, a.strides)
     low, high = a.span
     return np.ndarray(a.shape, a.dtype, memory.empty(high - low, np.uint8), -low, a.strides)

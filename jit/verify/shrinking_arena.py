@@ -62,7 +62,7 @@ class ShrinkingArena:
         low, high = self.needed(time)
         size, now = max(high - low, 1), memory.stats()
         if size > self.block.nbytes - self.block.nbytes // PAYS or now["live"] + size > now["peak"]:
-            return False                     # (for a moment there are both)
+            return False                     # for a moment there are both
         block = memory.empty(size, np.uint8)
         block[:high - low] = self.block[low - self.begin:high - self.begin]
         self.begin, self.block = low, block

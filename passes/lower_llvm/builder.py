@@ -140,7 +140,7 @@ class Module:
         return self.fn(name, [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "worker")])
 
     def text(self) -> str:
-        fns = [f.text() for f in self.fns]      # (what ends a function may need more declarations)
+        fns = [f.text() for f in self.fns]      # an ending may need more declarations
         return "\n".join([*self.decls.values(), *self.tables.values(), *fns]) + "\n"
 
 

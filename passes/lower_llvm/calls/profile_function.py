@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..builder import Module, Val
 from .object_access import Glue, _ptr
 
-# (names: what Python calls the kinds of events; 0 for those that nobody asks for)
+# Python's names of the kinds of events; 0 for those that nobody asks for.
 W = dict(table=0, mask=8, tensor=16, names=24)
 CALL, RETURN, C_CALL = 0, 3, 4                      # kinds of events
 KINDS = 8
@@ -70,7 +70,7 @@ def _ours(m: Module) -> None:
     """ours(frame): does code that is known run there?"""
     f = m.fn("ours", [("ptr", "frame")], "i1", "internal")
     code = f.call("PyFrame_GetCode", "ptr", f.args[0])
-    Glue(f).dec(code)                                                    # (the frame has it)
+    Glue(f).dec(code)                                                    # the frame has it
     f.ret(f.call("known", "i1", code))
 
 

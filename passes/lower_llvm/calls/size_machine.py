@@ -88,7 +88,7 @@ class Resizing:
         """The size that a whole number stands for."""
         f = self.f
         self.must_not(f.cmp("ne", self.g.type_of(x), _ptr(f, "PyLong_Type")))
-        # (-1 where it does not fit: no size)
+        # -1, which is no size, where it does not fit.
         return f.call("PyLong_AsLongLongAndOverflow", "i64", x, self.over) + LEAST_SIZE
 
     def dimension(self, x: Val, dim: Val, tensor: Val) -> Val:

@@ -137,7 +137,7 @@ class _Code:
             return self.note(pointers, still, worst)
         roots, kept = (self.kernel.roots,
                        [f.alloca(self.memory[e.args[0].value], BLOCK) for e in lanewise])
-        for j in reversed(range(len(lanewise))):             # (the outer ones first)
+        for j in reversed(range(len(lanewise))):             # the outer ones first
             roots = tuple([S.replace(r, lanewise[j], S.arg(self.inputs + j)) for r in roots])
         extra = [(p, self.dtypes[e.args[0].value]) for p, e in zip(kept, lanewise)]
         left = [e for e in S.walk(*roots) if e.op == "pick"]
@@ -185,7 +185,7 @@ class _Code:
         f, lanes = self.f, self.lanes
 
         def store(k: int, i: Val, x: Val, mask: Val | None, stream: bool) -> None:
-            # (elsewhere masks are slow)
+            # Masks are slow on other targets.
             if access[k].isdigit() and mask is None and targets.current().name == "avx512":
                 store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
             elif apart(access[k]) and mask is None:
@@ -361,7 +361,7 @@ class _Code:
         number.)"""
         f = self.f
         if e.value:
-            places = f.intr("umin", places, places + n)      # (negative ones are the largest)
+            places = f.intr("umin", places, places + n)      # negative ones are largest
         worst = f.intr(
             "umax", worst,
             places if mask is None else f.sel(mask, places, f.const(vec("i64", self.lanes), 0)))
@@ -391,7 +391,7 @@ class _Code:
             far = f.v(
                 vec("ptr", lanes),
                 f"getelementptr i8, {far!r}, {f.iota('i64', lanes) * f.splat(strides[k], lanes)!r}")
-        # (where gathers are quick)
+        # Where gathers are quick.
         if mask is not None or size >= 4 and targets.current().name == "avx512":
             return f.gather(vec(ty, lanes), far, mask)
         x = f.const(vec(ty, lanes), 0)

@@ -345,7 +345,7 @@ class _Gemm:
         tile, tile_m, skip, rows, cols, first, last, sums, sums_m, c, c_m, *extra = f.args
         heavy = (self.epilogue and targets.current().name == "avx2"
                  and pointwise.work([self.epilogue.expression]) >= pointwise.HEAVY)
-        # (see `pointwise.lanes`)
+        # See `pointwise.lanes`.
         lanes, s = self.shape.width if heavy else self.shape.lanes, self.s
         t = vec(self.ty, lanes)
 

@@ -111,7 +111,7 @@ def tiles(f: Fn, rows: int) -> None:
 
     lines = [f.bytes_at(a, row * (TILE_ROWS * i) if i else 0) for i in high]
     panels = [b, f.bytes_at(b, panel)]
-    for tile in range(2 * len(high)):  # (the same 16 numbers for each row)
+    for tile in range(2 * len(high)):  # the same 16 numbers for each row
         move("tileloadd64", tile, f.at(start, tile % 2 * PANEL, "i32"), 0)
 
     def step(k: Val) -> None:

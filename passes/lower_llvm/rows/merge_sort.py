@@ -48,7 +48,7 @@ def merge(f: Any, source: Any, goal: Any, low: Val, middle: Val, high: Val) -> N
     last = high - 1
 
     def one(k: Val, i: Val, j: Val) -> list[Val]:
-        # (a run that is used up is not chosen, and read where there is something)
+        # A run that is used up is not chosen, and is read where there is something.
         places = f.imin(i, last), f.imin(j, last)
         left, right = (f.load("i64", f.at(source[0], p, "i64")) for p in places)
         first = f.cmp("slt", i, middle) & (f.cmp("sge", j, high) | f.cmp("ule", left, right))
