@@ -3,6 +3,7 @@ import math
 from typing import NamedTuple
 
 from . import dtypes
+from .dtypes import finfo
 from .dtypes import int64 as _int64
 from .ops.contract import matmul
 from .ops.host import (
@@ -104,7 +105,6 @@ def matrix_power(A, n):
 def _tolerances(A, atol, rtol):
     """What a singular value must exceed: a number or tensor of its own, and a part of the
     largest one (none where the first is given)."""
-    from .dtypes import finfo
     if rtol is None:
         zero = atol is None or not hasattr(atol, "ndim") and atol == 0
         rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if zero else 0.0

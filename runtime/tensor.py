@@ -152,7 +152,6 @@ class Tensor:
     def is_leaf(self):
         """Was this tensor made by the user rather than by a recorded op?"""
         if self._base is not None and self._cell.h != self._hist:
-            from .autograd.inplace import refresh_view
             refresh_view(self)
         return self._node is None
 
@@ -160,7 +159,6 @@ class Tensor:
     def requires_grad(self):
         """Is a gradient wanted for this tensor?"""
         if self._base is not None and self._cell.h != self._hist:
-            from .autograd.inplace import refresh_view
             refresh_view(self)
         return bool(self._rg & 1)
 
@@ -596,4 +594,5 @@ channels_last, channels_last_3d = (memory_format("whet.channels_last"),
                                    memory_format("whet.channels_last_3d"))
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)
+from .autograd.inplace import refresh_view
 from .autograd.node import OutputOf, in_full  # noqa: E402

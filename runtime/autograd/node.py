@@ -7,8 +7,9 @@ end, or None.
 import traceback
 
 from .. import tensor_base
-from ..dtypes import FROM_NUMPY
+from ..dtypes import FROM_NUMPY, from_numpy
 from . import modes
+from .hooks import add_hook
 from .input_shape import Shape as Shape
 
 next_number = tensor_base.next_number
@@ -303,7 +304,6 @@ def backward_name(op):
 def changed(op, array, now, then, what):
     """The error of a saved tensor that was modified in place, naming the op that needs it and
     the one that wrote."""
-    from ..dtypes import from_numpy
     cell = what.cell if type(what) is SavedOutput else what._cell
     writer = cell.writer
     by = f", by `{writer}`" if writer else ""

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..ir.scalar import arg
-from . import memory, native, places, pool, window
+from . import memory, native, places, pool, quantised_channels, window
 from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
 from .pointwise import Pointwise
 from .rows import contiguous
@@ -202,7 +202,6 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode=False, indices=True
     found = known.get(key)
     if found is None:
         if x.dtype == np.uint8 and not indices:
-            from . import quantised_channels
             y = quantised_channels.max_pool(x, kernel, stride, padding, dilation, ceil_mode)
             if y is not None:
                 return y, None

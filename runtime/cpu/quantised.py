@@ -19,6 +19,7 @@ from whet.passes.lower_llvm.quantised import dots, gather, products
 
 from . import memory, native, pool, quantised_channels, taped_launches
 from .conv_plan import REFERENCE, known, remember, scratch
+from .pointwise import move
 from .quantised_weights import of_features, packed_shape, padded, unpacked, unpacked_window
 from .window_parts import split
 
@@ -163,7 +164,6 @@ def in_order(x):
     that a program can have the copy, too."""
     if x.flags.c_contiguous:
         return x
-    from .pointwise import move
     found = memory.empty(x.shape, x.dtype)
     taped_launches.scratch(found, found.nbytes)
     move(found, x)

@@ -9,7 +9,8 @@ from .pointwise_family import PointwiseOp, inplace
 from .random import draw
 from .registry import apply, is_tensor
 from .samples import booleans, reals
-from .surface import FUNCTIONS, function, give_out
+from .surface import FUNCTIONS, compile_function, function, give_out
+from .vector_norm import vector_norm
 
 
 def _act(op, input, numbers, write):
@@ -22,7 +23,6 @@ def _act(op, input, numbers, write):
 
 def activation(name, op, params=""):
     """The functional form `name(input, <params>, inplace=False)` of a pointwise op."""
-    from .surface import compile_function
     names = "".join(q.split("=")[0].strip() + ", " for q in params.split(",") if q.strip())
     f = compile_function(
         name,
@@ -265,7 +265,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     if not (x1.dtype.kind >= FLOAT and x2.dtype.kind >= FLOAT):
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is integral")
-    from .vector_norm import vector_norm
     x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
     n1, n2 = (vector_norm(x1, 2, dim, True).clamp_min(eps),
               vector_norm(x2, 2, dim, True).clamp_min(eps))
@@ -275,5 +274,4 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 @function(method=False)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    from .vector_norm import vector_norm
     return vector_norm(x1 - x2 + eps, p, -1, keepdim)

@@ -5,12 +5,12 @@ import inspect
 import math
 import operator
 
-from .. import overrides
-from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from .. import dtypes, overrides
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from . import pointwise as p
 from .pointwise_family import inplace, write_out
 from .registry import apply, ask, has_zero, is_tensor
-from .surface import ELEMENTWISE, FUNCTIONS, METHODS, function, method
+from .surface import ELEMENTWISE, FUNCTIONS, METHODS, compile_function, function, method
 
 NO_ATTRS: dict = {}
 
@@ -28,7 +28,6 @@ def _kind(x):
 def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True):
     """Publish `name(signature, *, out)`, the method and the in-place form of a function that picks
     its op: `choose(*args) -> (op, operands)`."""
-    from .surface import compile_function
     params = [q.strip() for q in signature.split(",")]
     names = ", ".join(q.split("=")[0].strip() for q in params if q != "*")
     env = {"choose": choose, "run": _run, "inplace": inplace, "math": math}
@@ -183,7 +182,6 @@ def _pow(input, exponent):
 
 def _float_power(input, exponent):
     """input to the power of exponent, in double precision"""
-    from .. import dtypes
     wide = dtypes.complex128 if max(_kind(input), _kind(exponent)) == 3 else dtypes.float64
     if is_tensor(input):
         input = input.to(wide)
@@ -222,7 +220,6 @@ def _logit(input, eps):
 
 def _nan_to_num(input, nan, posinf, neginf):
     """NaN and the infinities replaced by numbers"""
-    from ..dtypes import finfo
     if not is_tensor(input):
         raise TypeError(
             "nan_to_num(): argument 'input' (position 1) must be Tensor, not "

@@ -8,13 +8,15 @@ from ..autograd import modes
 from ..cpu import gemm
 from ..cpu.rows import contiguous
 from ..dtypes import BOOL, COMPLEX, INT
+from . import dims as check
 from . import onnx_products as in_onnx
+from .arithmetic import _foreign, as_operand
 from .batching import aligned, example_ndim
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
 from .registry import REGISTRY, Op, apply, check_tensors, is_tensor
 from .samples import Sample
-from .surface import METHODS, function, method
+from .surface import METHODS, function, give_out, method
 from .view import transpose_op
 
 
@@ -378,7 +380,6 @@ def tensordot(a, b, dims=2):
         da, db = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
         da, db = ([d] if isinstance(d, int) else list(d) for d in dims)
-    from . import dims as check
     da, db = [check.one(d, a.ndim) for d in da], [check.one(d, b.ndim) for d in db]
     if len(da) != len(db):
         raise RuntimeError(
@@ -405,7 +406,6 @@ def tensordot(a, b, dims=2):
 @function(method=False)
 def chain_matmul(*matrices, out=None):
     """The product of several matrices."""
-    from .surface import give_out
     r = matrices[0]
     for m in matrices[1:]:
         r = mm(r, m)
@@ -416,7 +416,6 @@ def chain_matmul(*matrices, out=None):
 @method("__matmul__")
 def __matmul__(self, other):
     if not is_tensor(other):
-        from .arithmetic import _foreign, as_operand
         if _foreign(other) or isinstance(other, int | float | complex):
             return NotImplemented
         other = as_operand(other)
@@ -425,7 +424,6 @@ def __matmul__(self, other):
 
 @method("__rmatmul__")
 def __rmatmul__(self, other):
-    from .arithmetic import _foreign, as_operand
     if _foreign(other) or isinstance(other, int | float | complex):
         return NotImplemented
     return matmul(as_operand(other), self)

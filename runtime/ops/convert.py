@@ -6,6 +6,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..autograd import inplace as ip
 from ..autograd import modes
+from ..autograd.engine import cast_gradient
 from ..cpu import pointwise as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..tensor import contiguous_format, preserve_format, shown, wrap
@@ -14,6 +15,7 @@ from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
 from .casting import CASTS, cast_array, copy_array
 from .creation import as_format, like_array
+from .from_data import as_tensor, scalar_tensor
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
@@ -23,7 +25,6 @@ from .surface import FUNCTIONS, METHODS, function, method
 
 
 def _cast_vjp(g, _y, _x, dtype):
-    from ..autograd.engine import cast_gradient
     return [cast_gradient(g, _x)]
 
 
@@ -356,7 +357,6 @@ copy_op.total = True
 def _to_tensor(x, like):
     if is_tensor(x):
         return x
-    from .from_data import as_tensor, scalar_tensor
     return (scalar_tensor(x, like.dtype) if isinstance(x, bool | int | float | complex)
             else as_tensor(x))
 

@@ -20,7 +20,7 @@ from ..tensor import (
 from . import onnx_shapes as in_onnx
 from .registry import Op, apply, beside, is_tensor
 from .samples import Sample
-from .surface import function, method
+from .surface import function, give_out, method
 
 
 # ---- memory --------------------------------------------------------------------------------------
@@ -135,7 +135,6 @@ def finish(t, op, out, requires_grad, device=None):
     if devices.beyond is not None:
         t = placed(t, out.device if out is not None else device)
     if out is not None:
-        from .surface import give_out
         return give_out(op, t, out, warn=False)             # a constructor says what shape it wants
     return require(t, requires_grad) if requires_grad else t
 

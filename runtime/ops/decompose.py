@@ -1,5 +1,6 @@
 """Gradients of ops that have a slow, plain definition in terms of other ops."""
 from ..autograd import modes
+from ..autograd.engine import grad
 from .registry import is_tensor
 
 
@@ -10,7 +11,6 @@ def by_decomposition(fn):
     nobody needs to be fast.
     """
     def vjp(g, _y, *xs, needs, **attrs):
-        from ..autograd.engine import grad
         recording = bool(modes.state.flags & modes.GRAD)
         with modes.enable_grad():
             # fresh names for the inputs: tied to their history when a further derivative may be

@@ -14,6 +14,7 @@ from .registry import Op, apply, ask, check_tensors, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
 from .surface import function, method
+from .vector_norm import vector_norm
 
 
 def _tensor(name, x, what="input"):
@@ -173,7 +174,6 @@ def _renorm(input, p, dim, maxnorm):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     d = dims.one(dim, input.ndim, "renorm")
-    from .vector_norm import vector_norm
     norms = vector_norm(input, p, [i for i in range(input.ndim) if i != d], True)
     return input * F["where"](norms > maxnorm, maxnorm / (norms + 1e-7), 1.0).to(input.dtype)
 

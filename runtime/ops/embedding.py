@@ -17,6 +17,7 @@ from .registry import (
 from .samples import reals
 from .surface import FUNCTIONS as F
 from .surface import function
+from .vector_norm import vector_norm
 
 # x itself, whose gradient is multiplied by a factor
 scale_gradient_op = PointwiseOp("scale_gradient", lambda input, factor: input,
@@ -60,7 +61,6 @@ def _renorm(weight, rows, max_norm, norm_type):
     with modes.no_grad():
         used = rows.unique()
         picked = F["index_select"](weight, 0, used)
-        from .vector_norm import vector_norm
         norms = vector_norm(picked, norm_type, 1, True)
         weight.index_copy_(
             0, used, F["where"](norms > max_norm, picked * (max_norm / (norms + 1e-7)), picked))

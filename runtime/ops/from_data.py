@@ -21,6 +21,7 @@ from .creation import (
     placed,
     require,
 )
+from .dlpack import import_dlpack
 from .registry import apply, is_tensor
 from .surface import FUNCTIONS, function, method
 
@@ -193,7 +194,6 @@ def array_of(data, dtype=None):
         if isinstance(data, str | bytes):
             raise TypeError(f"new(): invalid data type '{t.__name__}'")
         if hasattr(data, "__dlpack__"):
-            from .dlpack import import_dlpack
             return array_of(import_dlpack(data), dtype)
         if (hasattr(data, "__array_interface__")
                 or not isinstance(data, numbers.Number) and hasattr(data, "__array__")):

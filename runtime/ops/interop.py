@@ -3,7 +3,7 @@ both directions."""
 
 import numpy as np
 
-from .. import dtypes
+from .. import devices, dtypes
 from ..tensor import shown, wrap
 from .dlpack import _BFLOAT, DLDeviceType, _content, import_dlpack
 from .from_data import memory_of
@@ -473,7 +473,6 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     >>> whet.from_dlpack(np.arange(3))
     tensor([0, 1, 2])
     """
-    from .. import devices
     if device is not None:
         devices.as_device(device)
     a = import_dlpack(ext_tensor, copy)

@@ -3,6 +3,7 @@ import functools
 import math
 
 from ..autograd import modes
+from ..autograd.modes import no_grad
 from ..dtypes import FLOAT, int64
 from ..ir import scalar as s
 from .activation import pairwise_distance
@@ -21,7 +22,7 @@ from .registry import (
 from .samples import reals
 from .softmax import log_softmax
 from .surface import FUNCTIONS as F
-from .surface import function
+from .surface import compile_function, function, guard
 
 
 def reduced(loss, reduction):
@@ -73,7 +74,6 @@ def loss(fn):
     PyTorch's order."""
     import inspect
 
-    from .surface import compile_function, guard
     ps = list(inspect.signature(fn).parameters.values())
     name = fn.__name__
     lead = [p for p in ps if p.default is p.empty]
@@ -441,7 +441,6 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             raise ValueError("var is of incorrect size")
     if ask(has_negative, var):
         raise ValueError("var has negative entry/entries")
-    from ..autograd.modes import no_grad
     var = var.clone()
     with no_grad():
         var.clamp_(min=eps)

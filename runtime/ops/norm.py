@@ -11,12 +11,15 @@ from . import dims
 from . import onnx_products as in_onnx
 from .batching import aligned, example_ndim, repeated
 from .decompose import by_decomposition
+from .pad import pad
 from .pointwise_family import PointwiseOp
 from .registry import apply, check_tensors, is_tensor
 from .rows_family import RowsOp
 from .samples import Sample, reals
-from .surface import FUNCTIONS, function
+from .surface import FUNCTIONS, function, give_out
+from .vector_norm import vector_norm
 from .view import view_op
+from .window import avg_pool
 
 
 # ---- layer norm and its kin: rows of n elements, weight and bias along the row -------------------
@@ -338,8 +341,6 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
             f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if input.numel() == 0:
         return input
-    from .pad import pad
-    from .window import avg_pool
     n, c = input.shape[:2]
     sq = (input * input).reshape(n, 1, c, -1)
     sq = pad(sq, (0, 0, size // 2, (size - 1) // 2))
@@ -349,7 +350,5 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """Divide by the p-norm along `dim` (at least eps)."""
-    from .surface import give_out
-    from .vector_norm import vector_norm
     denom = vector_norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / denom if out is None else give_out("normalize", input / denom, out)

@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from .. import declarations, devices, dtypes, tensor_base
+from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.engine import cast_gradient
 from ..autograd.node import Node, Shape, without_write
@@ -478,7 +479,6 @@ def put_out(name, r, out, warn=True):
 
 def inplace(op, t, args, attrs=None):
     """`t = op(t, *args)`, written into t's memory and history."""
-    from ..autograd import inplace as ip
     if not registry.is_tensor(t):
         raise TypeError(
             f"{op.name}_(): the first argument must be a Tensor, not {type(t).__name__}")

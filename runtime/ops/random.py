@@ -18,7 +18,7 @@ from .batching import by_rows, native
 from .creation import placed
 from .registry import Op, apply, are_probabilities, ask, has_negative, is_tensor
 from .samples import Sample
-from .surface import FUNCTIONS, METHODS, declare, function, keyword, method
+from .surface import FUNCTIONS, METHODS, declare, function, give_out, keyword, method
 
 KEPT = 1 << 18                   # so many counters are made once
 
@@ -210,7 +210,6 @@ def _finish(x, out, requires_grad, device):
     if devices.beyond is not None:
         x = placed(x, device if out is None else out.device)
     if out is not None:
-        from .surface import give_out
         return give_out("random", x, out)
     return x.requires_grad_() if requires_grad else x
 

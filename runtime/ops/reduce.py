@@ -10,7 +10,7 @@ from ..ir import scalar as s
 from . import dims
 from .registry import Op, apply, ask, has_zero, is_tensor
 from .samples import Sample
-from .surface import function
+from .surface import FUNCTIONS, function
 from .view import expand_op
 
 
@@ -123,7 +123,6 @@ def _before(x, dim):
 
 
 def FUN(name):
-    from .surface import FUNCTIONS
     return FUNCTIONS[name]
 
 

@@ -10,6 +10,7 @@ from .batching import by_rows, shifted
 from .creation import literal, zeros
 from .registry import Op, apply, is_tensor
 from .samples import Sample
+from .sequences import arange
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import reshape
 
@@ -140,7 +141,6 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     tensor([1, 1, 2, 2])
     """
     if repeats is None:
-        from .sequences import arange
 
         return repeat_interleave(arange(input.numel()), input, 0, output_size=output_size)
     if dim is None:

@@ -12,7 +12,7 @@ from . import onnx_orders as in_onnx
 from .batching import shifted
 from .reduce import FUN, _before, _one_dim, _tensor, max_result
 from .registry import Op, apply, ask, has_zero
-from .surface import function
+from .surface import METHODS, function
 
 
 def _flip_cumsum(g, dim):
@@ -168,7 +168,6 @@ def cummin(input, dim):
 
 
 def _inplace_scan(name, fn):
-    from .surface import METHODS
 
     def write(self, dim, *, dtype=None):
         return self.copy_(

@@ -17,6 +17,7 @@ from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor
 from .registry import Op, apply, ask, has_negative, is_tensor
 from .samples import Sample
+from .sequences import evenly
 from .surface import function
 
 
@@ -466,7 +467,6 @@ histogram_op = Op(
 
 
 def _even_edges(a, bins, low, high, dtype):
-    from .sequences import evenly
     return evenly(*_bounds("histogram", a, low, high), bins + 1, dtype)
 
 

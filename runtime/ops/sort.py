@@ -13,11 +13,11 @@ from ..ir import scalar as s
 from . import dims
 from . import onnx_orders as in_onnx
 from .batching import shifted
-from .creation import literal, zeros
+from .creation import full, literal, zeros
 from .gather import gather
 from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
-from .surface import FUNCTIONS, METHODS, function
+from .surface import FUNCTIONS, METHODS, function, give_out
 from .view import reshape
 
 
@@ -152,7 +152,6 @@ def sort(input, dim=-1, descending=False, *, stable=True, out=None):
         sort_op, (input,), {"dim": dims.one(dim, input._array.ndim), "descending": bool(descending)}
     )
     if out is not None:
-        from .surface import give_out
 
         return give_out("sort", sort_result(*r), out)
     return sort_result(*r)
@@ -230,7 +229,6 @@ def _median(op, kind, input, dim, keepdim, ignore_nan):
     a = input._array
     if dim is None:
         if not a.size:
-            from .creation import full
 
             return full((), float("nan") if input.dtype.kind == FLOAT else 0, dtype=input.dtype)
         return apply(median_op, (reshape(input, (-1,)),), {"dim": 0, "ignore_nan": ignore_nan})[

@@ -7,6 +7,7 @@ from ..indexing import as_int
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import shifted
+from .creation import zeros
 from .registry import apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, function
@@ -29,7 +30,6 @@ def _split(a, sizes, dim):
 
 
 def _filled(gs, shapes, like):
-    from .creation import zeros
 
     there = next(g.device for g in gs if g is not None)
     return [zeros(s, dtype=like.dtype, device=there) if g is None else g

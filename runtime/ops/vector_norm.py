@@ -11,7 +11,7 @@ from .pointwise_family import PointwiseOp
 from .reduce import FUN, _check_nonempty, _tensor, amax_op, amin_op, sum_abs_op, sum_squares_op
 from .registry import apply, ask, asked
 from .samples import reals
-from .surface import function
+from .surface import function, give_out
 
 # a square root whose gradient at zero is zero
 std_root = PointwiseOp("root_or_zero", lambda input: s.sqrt(input),
@@ -53,7 +53,6 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         wide = x if x.dtype.itemsize > 2 else x.to(dtypes.float32)
         r = _by_powers(wide.abs(), ord, None if d is None else list(d), keepdim).to(x.dtype)
     if out is not None:
-        from .surface import give_out
         return give_out("vector_norm", r, out)
     return r
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import indexing
 from ..indexing import as_int, sizes, whole
+from ..tensor import Size
 from . import dims
 from . import onnx_shapes as in_onnx
 from .batching import aligned, all_batched, shifted
@@ -301,7 +302,6 @@ def broadcast_shapes(*shapes):
     >>> whet.broadcast_shapes((2, 1), (3,))
     whet.Size([2, 3])
     """
-    from ..tensor import Size
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     return Size(indexing.broadcast_shapes(*shapes))
 

@@ -9,6 +9,7 @@ from .creation import literal
 from .sampling import cubic_weights
 from .surface import FUNCTIONS as F
 from .surface import function
+from .window import adaptive_avg_pool
 
 
 def _source(out, n, scale, align_corners, cubic=False):
@@ -124,7 +125,6 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     _check_mode(n, size, scale_factor, mode, align_corners, antialias)
     size, scales = _resized(input.shape[2:], size, scale_factor, recompute_scale_factor)
     if mode == "area":
-        from .window import adaptive_avg_pool
         return adaptive_avg_pool(input, size, n)
     kind = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     if input.dtype.kind < 2 and kind in ("linear", "cubic"):

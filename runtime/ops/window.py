@@ -16,9 +16,10 @@ from . import onnx_taps
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
 from .batching import folded, repeated
+from .pad import pad
 from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
-from .surface import FUNCTIONS, function
+from .surface import FUNCTIONS, compile_function, function, give_out, guard
 
 
 def _c(x):
@@ -223,7 +224,6 @@ def convolution(name, n, x, w, bias, stride, padding, dilation, groups):
                 raise RuntimeError("padding='same' is not supported for strided convolutions")
             total = [d * (k - 1) for d, k in zip(dilation, w.shape[2:])]
             if any(t % 2 for t in total):
-                from .pad import pad
                 sides = []
                 for t in reversed(total):
                     sides += [0, t % 2]
@@ -279,7 +279,6 @@ def transposed(name, n, x, w, bias, stride, padding, output_padding, groups, dil
 
 
 def _publish_convs():
-    from .surface import compile_function, guard
     for n in (1, 2, 3):
         name = f"conv{n}d"
         f = compile_function(
@@ -518,7 +517,6 @@ def adaptive_max_pool(x, size, return_indices, n):
 
 def _pools():
     """{name: function} of every pool in one, two and three dimensions."""
-    from .surface import compile_function, give_out, guard
     env = dict(avg_pool=avg_pool, adaptive_avg_pool=adaptive_avg_pool, give_out=give_out,
                adaptive_max_pool=adaptive_max_pool, lp_pool=lp_pool, max_unpool=max_unpool,
                max_pool=max_pool)
