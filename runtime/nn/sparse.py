@@ -28,6 +28,15 @@ class _Table(Module):
                     "Shape of weight does not match num_embeddings and embedding_dim")
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
+    def _shown_options(self):
+        """What `repr` says of the options that are not as usual."""
+        text = "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        if self.norm_type != 2:
+            text += f", norm_type={self.norm_type}"
+        if self.scale_grad_by_freq:
+            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        return text
+
     def reset_parameters(self):
         """Standard normal; the padding row zero."""
         init.normal_(self.weight)
@@ -52,16 +61,9 @@ class Embedding(_Table):
                            self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self):
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        return text + ", sparse=True" if self.sparse else text
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return (f"{self.num_embeddings}, {self.embedding_dim}{padding}{self._shown_options()}"
+                + ", sparse=True" * bool(self.sparse))
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None,
@@ -91,15 +93,9 @@ class EmbeddingBag(_Table):
                                self.include_last_offset, self.padding_idx)
 
     def extra_repr(self):
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        return text if self.padding_idx is None else text + f", padding_idx={self.padding_idx}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return (f"{self.num_embeddings}, {self.embedding_dim}{self._shown_options()}, "
+                f"mode={self.mode!r}{padding}")
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0,

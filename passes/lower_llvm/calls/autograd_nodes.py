@@ -2,6 +2,7 @@
 the autograd engine asks of a node."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..builder import Val
@@ -10,7 +11,7 @@ from .op_layouts import MAX_IN, TP_FREE, C, N, T
 from .python_layouts import GC_HEAD
 
 if TYPE_CHECKING:
-    from ..builder import Module
+    from ..builder import Fn, Module
 
 
 def _deallocs(m: Module) -> None:
@@ -118,24 +119,31 @@ def _set_attribute(m: Module) -> None:
     f.ret(done)
 
 
+def _return_tuple(f: Fn, g: Glue, n: Val, item: Callable[[Val], Val]) -> None:
+    """Return a tuple of n items, to each of which it has a reference of its own; null with an error
+    set where there is no memory."""
+    t = f.call("PyTuple_New", "ptr", n)
+    f.bail(g.null(t), "fail")
+
+    def put(i: Val) -> None:
+        x = item(i)
+        g.inc(x)
+        f.call("PyTuple_SetItem", "i32", t, i, x)
+    f.loop(0, n, 1, put)
+    f.br("fail")
+    f.label("fail")
+    f.ret(t)
+
+
 def _edges(m: Module) -> None:
     """node_edges: a tuple of the nodes before a node, with None where nothing flows."""
     f = m.fn("node_edges", [("ptr", "o"), ("ptr", "closure")], "ptr")
     g = Glue(f)
     o, _ = f.args
-    n = g.ld(o, N["nin"], "i64")
-    t = f.call("PyTuple_New", "ptr", n)
-    f.bail(g.null(t), "fail")
-
-    def edge(i: Val) -> None:
+    def edge(i: Val) -> Val:
         e = f.load("ptr", f.at(f.bytes_at(o, N["edges"]), i, "i64"), 8)
-        e = f.sel(g.null(e), _ptr(f, "_Py_NoneStruct"), e)
-        g.inc(e)
-        f.call("PyTuple_SetItem", "i32", t, i, e)
-    f.loop(0, n, 1, edge)
-    f.br("fail")
-    f.label("fail")
-    f.ret(t)
+        return f.sel(g.null(e), _ptr(f, "_Py_NoneStruct"), e)
+    _return_tuple(f, g, g.ld(o, N["nin"], "i64"), edge)
 
 
 def _saved_inputs(m: Module) -> None:
@@ -161,17 +169,7 @@ def _saved_inputs(m: Module) -> None:
                    "slow")
         f.if_(f.binary("or", g.same(t, tensor_t), g.same(t, parameter_t)), version)
     f.loop(0, n, 1, current)
-    t = f.call("PyTuple_New", "ptr", n)
-    f.bail(g.null(t), "fail")
-
-    def saved(i: Val) -> None:
-        x = f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8)
-        g.inc(x)
-        f.call("PyTuple_SetItem", "i32", t, i, x)
-    f.loop(0, n, 1, saved)
-    f.br("fail")
-    f.label("fail")
-    f.ret(t)
+    _return_tuple(f, g, n, lambda i: f.load("ptr", f.at(f.bytes_at(o, N["saved"]), i, "i64"), 8))
     f.label("slow")
     box = f.alloca("i64", 1)
     f.store(o, box, 8)

@@ -246,6 +246,14 @@ def raised(f: Operations, x: Val, term: Callable[..., Any], tail: Callable[..., 
     return total
 
 
+def where_negative(f: Operations, x: Val, r: Val, reflected: Callable[[], Val]) -> Val:
+    """r, and the reflected function where x is negative, which is computed only if it is
+    somewhere."""
+    negative = f.cmp("olt", x, 0.0)
+    found, = f.if_(f.any(negative), lambda: [f.sel(negative, reflected(), r)], lambda: [r])
+    return found
+
+
 @function("trigamma", "double")
 def trigamma(f: Operations, x: Val) -> Val:
     def tail(w: Val) -> Val:
@@ -253,15 +261,13 @@ def trigamma(f: Operations, x: Val) -> Val:
         z = v * v
         return f.fma(z * v, poly(f, z, C.TRIGAMMA_TAIL), f.fma(z, 0.5, v))
     r = raised(f, x, lambda w: 1.0 / (w * w), tail)
-    negative = f.cmp("olt", x, 0.0)
 
-    def reflect() -> list[Val]:
+    def reflected() -> Val:
         d = turn(f, x)
         c = sine_tail(f, d)
         square = f.fma(d, d, c * (d + d + c))
-        return [f.sel(negative, 1.0 / square - r, r)]
-    r, = f.if_(f.any(negative), reflect, lambda: [r])
-    return r
+        return 1.0 / square - r
+    return where_negative(f, x, r, reflected)
 
 
 @function("polygamma2", "double")
@@ -272,15 +278,11 @@ def polygamma2(f: Operations, x: Val) -> Val:
         z = v * v
         return f.fma(z * z, poly(f, z, C.POLYGAMMA2_TAIL), f.fma(z, v, z))
     r = -raised(f, x, lambda w: 2.0 / (w * w * w), tail)
-    negative = f.cmp("olt", x, 0.0)
 
-    def reflect() -> list[Val]:
+    def reflected() -> Val:
         s, c = sine_and_cosine(f, f.fabs(x))
-        return [
-            f.sel(negative, f.sel(f.cmp("oeq", s, 0.0), -INF, f.fma(c / (s * s * s), 2 * PI, r)),
-                  r)]
-    r, = f.if_(f.any(negative), reflect, lambda: [r])
-    return f.sel(f.cmp("oeq", x, 0.0), -INF, r)
+        return f.sel(f.cmp("oeq", s, 0.0), -INF, f.fma(c / (s * s * s), 2 * PI, r))
+    return f.sel(f.cmp("oeq", x, 0.0), -INF, where_negative(f, x, r, reflected))
 
 
 for _name in ("sinc", "lgamma", "digamma", "trigamma", "polygamma2"):
