@@ -9,7 +9,7 @@ import traceback
 from .. import tensor_base
 from ..dtypes import FROM_NUMPY, from_numpy
 from . import modes
-from .hooks import add_hook
+from .hooks import Hooks
 from .input_shape import Shape as Shape
 
 next_number = tensor_base.next_number
@@ -155,14 +155,12 @@ class Node:
     def register_hook(self, fn):
         """Call `fn(grad_inputs, grad_outputs)` after this node ran; what it returns replaces
         grad_inputs."""
-        from .hooks import Hooks
         if self.post_hooks is None:
             self.post_hooks = Hooks()
         return self.post_hooks.add(fn)
 
     def register_prehook(self, fn):
         """Call `fn(grad_outputs)` before this node runs; what it returns replaces grad_outputs."""
-        from .hooks import Hooks
         if self.pre_hooks is None:
             self.pre_hooks = Hooks()
 

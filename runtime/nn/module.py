@@ -1,25 +1,29 @@
-"""Module: a function with state. Parameters, buffers and submodules are ordinary instance attributes (so that reading one costs
-an attribute lookup and no more); three ordered sets of names say which attributes are which."""
+"""Module: a function with state. Parameters, buffers and submodules are ordinary instance
+attributes (so that reading one costs an attribute lookup and no more); three ordered sets of names
+say which attributes are which."""
 import whet
 
 from ..ops.surface import guard, name_argument
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from . import hooks
-from .members import _Members
+from .members import _Members, not_assigned, type_name
 from .parameter import Buffer, Parameter
 from .state import Stateful
 
-__all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
-           "register_module_full_backward_pre_hook"]
+__all__ = [
+    "Module", "register_module_forward_hook", "register_module_forward_pre_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook"]
 
 
 class Module(hooks.Hooked, Stateful):
-    """Base class of all layers and models: assign Parameters, buffers and Modules as attributes, and define `forward`."""
+    """Base class of all layers and models: assign Parameters, buffers and Modules as attributes,
+    and define `forward`."""
 
     training: bool
     dump_patches = False
-    _hooks = None               # a hooks.ModuleHooks once this module, or (on the class itself) any global hook, has one
+    # a hooks.ModuleHooks once this module has a hook, or, of the class, there is a global one
+    _hooks = None
     call_super_init = False
 
     def __init__(self, *args, **kwargs):
@@ -36,9 +40,10 @@ class Module(hooks.Hooked, Stateful):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls) and cls.__module__.startswith("whet.nn."):
-            cls.__init__ = guard(cls.__init__)          # names an argument that should have been something else
+            # names an argument that should have been something else
+            cls.__init__ = guard(cls.__init__)
 
-    # ---- calling -------------------------------------------------------------------------------------------------------------
+    # ---- calling ---------------------------------------------------------------------------------
     def __call__(self, *args, **kwargs):
         try:
             if self._hooks is None:
@@ -50,7 +55,8 @@ class Module(hooks.Hooked, Stateful):
             raise
 
     def forward(self, *args, **kwargs):
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def _call_with_hooks(self, args, kwargs):
         mine = self.__dict__.get("_hooks", hooks.none)
@@ -65,8 +71,9 @@ class Module(hooks.Hooked, Stateful):
                     changed = hook(self, args, kwargs)
                     if changed is not None:
                         if not (isinstance(changed, tuple) and len(changed) == 2):
-                            raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                                               f"but got {changed}.")
+                            raise RuntimeError(
+                                "forward pre-hook must return None or a tuple of (new_args, "
+                                f"new_kwargs), but got {changed}.")
                         args, kwargs = changed
                 else:
                     changed = hook(self, args)
@@ -84,7 +91,8 @@ class Module(hooks.Hooked, Stateful):
             return result if backward is None else backward.outputs(result)
         except BaseException:
             for i, hook in [*hooks.for_all.forward.items(), *mine.forward.items()]:
-                if i not in done and (i in mine.forward_always_called or i in hooks.for_all.forward_always_called):
+                always = mine.forward_always_called, hooks.for_all.forward_always_called
+                if i not in done and any(i in hooked for hooked in always):
                     self._run_forward_hook(hook, i, mine, args, kwargs, result)
             raise
 
@@ -95,7 +103,7 @@ class Module(hooks.Hooked, Stateful):
             changed = hook(self, args, result)
         return result if changed is None else changed
 
-    # ---- attributes ----------------------------------------------------------------------------------------------------------
+    # ---- attributes ------------------------------------------------------------------------------
     @property
     def _parameters(self):
         return _Members(self.__dict__["_parameter_names"], self.__dict__)
@@ -128,21 +136,22 @@ class Module(hooks.Hooked, Stateful):
             object.__setattr__(self, name, value)
         elif name in params:
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as parameter '{name}' (nn.Parameter or None expected)")
+                raise not_assigned(value, f"as parameter '{name}' (nn.Parameter or None expected)")
             self.register_parameter(name, None)
         elif isinstance(value, Module):
             self._forget(name, keep=attrs["_module_names"])
             self.register_module(name, value)
         elif name in attrs["_module_names"]:
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (nn.Module or None expected)")
+                raise not_assigned(value, f"as child module '{name}' (nn.Module or None expected)")
             attrs[name] = None
         elif isinstance(value, Buffer) and name not in attrs["_buffer_names"]:
             self._forget(name, keep=attrs["_buffer_names"])
             self.register_buffer(name, value, getattr(value, "persistent", True))
         elif name in attrs["_buffer_names"]:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (whet.Tensor, nn.Buffer or None expected)")
+                raise not_assigned(
+                    value, f"as buffer '{name}' (whet.Tensor, nn.Buffer or None expected)")
             if isinstance(value, Buffer):
                 self.register_buffer(name, value, getattr(value, "persistent", True))
             else:
@@ -192,19 +201,23 @@ class Module(hooks.Hooked, Stateful):
         self._check_name("parameter", name, "_parameter_names")
         if param is not None:
             if not isinstance(param, Parameter):
-                raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (nn.Parameter or None required)")
+                raise not_assigned(
+                    param, f"object to parameter '{name}' (nn.Parameter or None required)")
             if param.grad_fn is not None:
-                raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                                 f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
-                                 "forward() method.")
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must "
+                    f"be created explicitly. To express '{name}' as a function of another Tensor, "
+                    "compute the value in the forward() method.")
         self.__dict__["_parameter_names"][name] = None
         self.__dict__[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
-        """Add a tensor that is state but not trained; `persistent=False` keeps it out of the state_dict."""
+        """Add a tensor that is state but not trained; `persistent=False` keeps it out of the
+        state_dict."""
         self._check_name("buffer", name, "_buffer_names")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (whet Tensor or None required)")
+            raise not_assigned(
+                tensor, f"object to buffer '{name}' (whet Tensor or None required)")
         self.__dict__["_buffer_names"][name] = None
         self.__dict__[name] = tensor
         if persistent:
@@ -220,14 +233,14 @@ class Module(hooks.Hooked, Stateful):
         """Add a submodule (or None)."""
         self._check_name("module", name, "_module_names")
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_type_name(module)} is not a Module subclass")
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
         self.__dict__["_module_names"][name] = None
         self.__dict__[name] = module
 
     def __dir__(self):
         return sorted(name for name in {*object.__dir__(self)} if not name[:1].isdigit())
 
-    # ---- looking things up by name -------------------------------------------------------------------------------------------
+    # ---- looking things up by name ---------------------------------------------------------------
     def get_submodule(self, target):
         """The submodule at a dotted path, e.g. `"encoder.layers.0"`."""
         module = self
@@ -270,10 +283,12 @@ class Module(hooks.Hooked, Stateful):
             raise AttributeError(f"`{name}` is not {what}")
         return getattr(module, name)
 
-    # ---- iterating -----------------------------------------------------------------------------------------------------------
+    # ---- iterating -------------------------------------------------------------------------------
     def _named_members(self, get, prefix, recurse, remove_duplicate):
         seen = set()
-        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        modules = [(prefix, self)]
+        if recurse:
+            modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in modules:
             for name, value in get(module):
                 if value is None or id(value) in seen:
@@ -322,13 +337,14 @@ class Module(hooks.Hooked, Stateful):
         for name in self.__dict__["_module_names"]:
             module = self.__dict__[name]
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+                path = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self):
         """This module and all below it, each once."""
         return (m for _, m in self.named_modules())
 
-    # ---- changing everything -------------------------------------------------------------------------------------------------
+    # ---- changing everything ---------------------------------------------------------------------
     def apply(self, fn):
         """Call `fn(module)` on every submodule, then on this one."""
         for child in self.children():
@@ -337,7 +353,8 @@ class Module(hooks.Hooked, Stateful):
         return self
 
     def _apply(self, fn, recurse=True):
-        """Replace the memory of every parameter, gradient and buffer by `fn` of it; parameters stay the same objects."""
+        """Replace the memory of every parameter, gradient and buffer by `fn` of it; parameters stay
+        the same objects."""
         if recurse:
             for child in self.children():
                 child._apply(fn)
@@ -355,8 +372,10 @@ class Module(hooks.Hooked, Stateful):
         return self
 
     def to(self, *args, **kwargs):
-        """Move and/or convert: `to(device)`, `to(dtype)`, `to(tensor)`, `to(device, dtype)`; integer tensors keep their type."""
-        device, dtype, other = kwargs.pop("device", None), kwargs.pop("dtype", None), kwargs.pop("tensor", None)
+        """Move and/or convert: `to(device)`, `to(dtype)`, `to(tensor)`, `to(device, dtype)`;
+        integer tensors keep their type."""
+        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+        other = kwargs.pop("tensor", None)
         non_blocking = kwargs.pop("non_blocking", False)
         kwargs.pop("memory_format", None)
         if kwargs:
@@ -373,10 +392,13 @@ class Module(hooks.Hooked, Stateful):
         if other is not None:
             device, dtype = other.device, other.dtype
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}")
 
         def convert(t):
-            return t.to(device=device, dtype=dtype if t.is_floating_point() or t.is_complex() else None, non_blocking=non_blocking)
+            converts = t.is_floating_point() or t.is_complex()
+            return t.to(device=device, dtype=dtype if converts else None, non_blocking=non_blocking)
         return self._apply(convert)
 
     def _cast(self, dtype):
@@ -450,7 +472,7 @@ class Module(hooks.Hooked, Stateful):
                         p.grad.requires_grad_(False)
                     p.grad.zero_()
 
-    # ---- printing ------------------------------------------------------------------------------------------------------------
+    # ---- printing --------------------------------------------------------------------------------
     def _get_name(self):
         return type(self).__name__
 
@@ -466,13 +488,15 @@ class Module(hooks.Hooked, Stateful):
     def __repr__(self):
         extra = self.extra_repr()
         head = extra.split("\n") if extra else []
-        children = [f"({name}): " + _indent(repr(self.__dict__[name])) for name in self.__dict__["_module_names"]]
+        children = [f"({name}): " + repr(self.__dict__[name]).replace("\n", "\n  ")
+                    for name in self.__dict__["_module_names"]]
         if not children and len(head) <= 1:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(head + children) + "\n)"
 
     def __copy__(self):
-        """The same members in a module of its own: adding to one, or taking away, does not change the other."""
+        """The same members in a module of its own: adding to one, or taking away, does not change
+        the other."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         for kind in ("_parameter_names", "_buffer_names", "_module_names", "_transient_names"):
@@ -491,18 +515,9 @@ def _own_buffers(module):
     return [(n, module.__dict__[n]) for n in module.__dict__["_buffer_names"]]
 
 
-def _type_name(x):
-    t = x if hasattr(x, "__qualname__") else type(x)                  # a function or class that was given by mistake has a name itself
-    return t.__name__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
-
-
-def _indent(text):
-    first, *rest = text.split("\n")
-    return "\n".join([first, *("  " + line for line in rest)])
-
-
 def _register_global(kind, hook, with_kwargs=False, always=False):
-    Module._hooks = hooks.none       # seen by every module that has none of its own: calls then look at the global hooks too
+    # seen by every module that has none of its own: calls then look at the global hooks too
+    Module._hooks = hooks.none
     return hooks.register(hooks.for_all, kind, hook, with_kwargs=with_kwargs, always=always)
 
 
