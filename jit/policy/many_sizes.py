@@ -62,7 +62,7 @@ class ManySizes:
 
     def is_one_of_many(self, kind: Kind) -> bool:
         """Are most calls that no recording serves of other kinds?"""
-        return self.unserved > 2 * kind.missed * self.gain(kind)
+        return self.unserved > 2 * kind.missed * max(self.gain(kind), 0.0)
 
     def for_all(self, seconds: float) -> float:
         """What a recording that takes so many seconds takes with a plan for all sizes: about as
