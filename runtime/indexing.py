@@ -1,4 +1,5 @@
 """Sizes and indices as users write them, checked and brought into one form."""
+import itertools
 import operator
 import types
 from math import prod
@@ -62,6 +63,23 @@ def sizes(args, op, argument="size"):
                 f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {got}"
             ) from None
     return tuple(out)
+
+
+def tuple_of(v, n, name, what):
+    """A number for all dimensions, or one for each."""
+    if isinstance(v, int):
+        return (v,) * n
+    is_number = getattr(v, "ndim", None) == 0
+    if hasattr(v, "__iter__") and not isinstance(v, str) and not is_number:
+        v = tuple(itertools.islice(v, n + 1))
+    v = sizes((v,), name, what)
+    if len(v) == 1:
+        return v * n
+    if len(v) != n:
+        raise RuntimeError(
+            f"{name}: expected {what} to be a single integer value or a list of {n} values to "
+            f"match the convolution dimensions, but got {what}={list(v)}")
+    return v
 
 
 @checks

@@ -3,10 +3,11 @@ can be had."""
 import math
 
 from ..dtypes import int64
+from ..indexing import tuple_of
 from .creation import zeros
 from .sequences import arange
 from .surface import FUNCTIONS, compile_function, guard
-from .window import _planes, tuple_of
+from .window import _planes
 
 AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 

@@ -1,8 +1,9 @@
 """Sliding blocks of images as columns, and back."""
 import math
 
+from ..indexing import tuple_of
 from .registry import apply
-from .window import _planes, _positive, fold_op, tuple_of, unfold_op
+from .window import _planes, _positive, fold_op, unfold_op
 
 
 def _blocks(name, kernel, dilation, padding, stride):

@@ -1,7 +1,6 @@
 """Convolutions and pools. `conv1d`, `conv2d` and `conv3d` are made from one function, and so are
 those of `conv_transpose`. A convolution and its two gradients are three ops, each other's
 derivatives."""
-import itertools
 import math
 
 import numpy as np
@@ -12,6 +11,7 @@ from ..autograd.modes import is_grad_enabled
 from ..cpu import conv as kernels
 from ..cpu import pooling, window
 from ..dtypes import BOOL, FLOAT, INT, int64
+from ..indexing import as_int, tuple_of, whole
 from . import onnx_taps
 from . import onnx_windows as in_onnx
 from . import window_outlines as outlines
@@ -155,20 +155,6 @@ for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
     _o.there = devices.there("convolutions", _o.name)
 
 
-def tuple_of(v, n, name, what):
-    """A number for all dimensions, or one for each."""
-    if isinstance(v, int):
-        return (v,) * n
-    v = tuple(int(i) for i in itertools.islice(v, n + 1))
-    if len(v) == 1:
-        return v * n
-    if len(v) != n:
-        raise RuntimeError(
-            f"{name}: expected {what} to be a single integer value or a list of {n} values to "
-            f"match the convolution dimensions, but got {what}={list(v)}")
-    return v
-
-
 def _check_conv(name, x, w, bias, n, groups, transposed=False):
     for t, what in ((x, "input"), (w, "weight")):
         if not is_tensor(t):
@@ -185,7 +171,7 @@ def _check_conv(name, x, w, bias, n, groups, transposed=False):
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input "
             f"of size: {list(x.shape)}")
-    if groups <= 0:
+    if as_int(groups, name, "groups") <= 0:
         raise RuntimeError("non-positive groups is not supported")
     channels = x.shape[-n - 1]
     need = w.shape[0] if transposed else w.shape[1] * groups
@@ -491,12 +477,14 @@ def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_o
 
 def _output_size(x, size, n):
     name = f"adaptive pool over {n} dimensions"
-    size = (size,) * n if size is None or isinstance(size, int) else tuple(size)
+    size = (size,) * n if size is None or not hasattr(size, "__iter__") else tuple(size)
+    size = [s if s is None else as_int(s, f"adaptive_pool{n}d", "output_size", i + 1, whole)
+            for i, s in enumerate(size)]
     if len(size) != n or any(s is not None and s < 0 for s in size):
         raise RuntimeError(f"{name}: output_size must have {n} numbers >= 0, but got {size}")
     if x.ndim <= n and n > 1:
         raise ValueError(f"{name}: Input dimension should be at least {n + 1}, but got {x.ndim}")
-    return tuple(x.shape[-n + i] if s is None else int(s) for i, s in enumerate(size))
+    return tuple(x.shape[-n + i] if s is None else s for i, s in enumerate(size))
 
 
 def adaptive_avg_pool(x, size, n):

@@ -9,7 +9,7 @@ import traceback
 
 from .findings import RAISED, SKIPPED, Finding, entries, table
 
-PARTS = ("operators", "modules", "optimizers")
+PARTS = ("operators", "modules", "optimizers", "wrong_arguments")
 NEEDS = ("torch", "expecttest", "hypothesis")
 
 
