@@ -130,8 +130,8 @@ FAULTS = [
     Fault(
         "the brief form's last steps are all of the block's",
         GENERATORS + "products/few_rows.py",
-        "f.imin(k1 - k, lanes)",
-        "k1 - k",
+        "f.imin(end - k, lanes)",
+        "end - k",
         "Few",
     ),
     Fault(
