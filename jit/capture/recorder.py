@@ -25,16 +25,7 @@ from whet.tensor import contiguous_format
 from whet.tensor_base import Base, Cell
 
 from ..guards.origin import calls_only_ours
-from ..report.reasons import (
-    Foreign,
-    Large,
-    Memory,
-    OnDevice,
-    Prints,
-    Raises,
-    Reason,
-    Settings,
-)
+from ..report.reasons import Foreign, Large, Memory, OnDevice, Prints, Raises, Reason, Settings
 from .followed_sizes import FollowedSizes
 from .let_go import LetGo
 from .memory_ceiling import COPIES, FEW, Ceiling, Lull

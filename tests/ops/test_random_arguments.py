@@ -51,13 +51,13 @@ def test_a_right_call_and_a_named_error_are_fine():
 
 @pytest.mark.parametrize("call, error, named", [
     (lambda: F.conv1d(whet.ones(1, 3, 4), whet.ones(3, 3, 3), stride=("x",)), TypeError,
-     "conv1d.*'stride'"),
+     "conv1d(): argument 'stride'"),
     (lambda: F.conv1d(whet.ones(1, 3, 4), whet.ones(3, 3, 3), stride=1.5), TypeError,
-     "conv1d.*'stride'"),
+     "conv1d(): argument 'stride'"),
     (lambda: F.conv1d(whet.ones(1, 3, 4), whet.ones(3, 3, 3), groups=1.5), TypeError,
-     "conv1d.*'groups'"),
+     "conv1d(): argument 'groups'"),
     (lambda: F.max_pool2d(whet.ones(1, 1, 4, 4), (1.5, 2)), TypeError,
-     "max_pool2d.*'kernel_size'"),
+     "max_pool2d(): argument 'kernel_size'"),
     (lambda: F.adaptive_avg_pool2d(whet.ones(1, 1, 4, 4), ("x", 2)), TypeError, "output_size"),
     (lambda: F.hardtanh_(whet.ones(3), [-1.0] * 3, 1.0), TypeError, "hardtanh"),
     (lambda: whet.nn.functional.hardtanh_(whet.ones(3), -1.0, (1.0, 2.0)), TypeError, "hardtanh"),
