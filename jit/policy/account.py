@@ -66,6 +66,7 @@ TELLING = 0.0001                 # seconds that it takes to tell a table for all
 # of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
 # next recording takes; and what it takes then, as that has to be saved up
 ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
+LATE = 10                        # times what asking takes: what is longer is not its doing
 # eager calls in a row, or seconds that asking took in them, until so many calls are not asked
 PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
@@ -140,7 +141,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
             self.typical, seconds)
         self.first_calls = max(self.first_calls - 1, 0)
         # now and then Python looks for garbage meanwhile, or another process has the processor
-        asking = min(max(asked - seconds, 0.0), 2 * self.asking or math.inf)
+        asking = min(max(asked - seconds, 0.0), LATE * self.asking or math.inf)
         self.asking = average(self.asking, asking) if self.asking else asking
         self.count(why)
         self.ledger.spent += seconds + asking
