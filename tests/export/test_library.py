@@ -109,6 +109,25 @@ def test_data_that_go_another_way_are_an_error_with_its_line(tied):
     assert same_arrays(model(tokens), exported.run([tokens]))
 
 
+def way_of_the_sum(x):
+    """Python goes on from a number of a tensor."""
+    return x * 2 if x.sum() > 0 else x - 1
+
+
+def test_a_branch_on_data_is_a_precondition_of_the_library(folder):
+    path, x = folder / "branch.so", np.ones(3, "f4")
+    whet.export(way_of_the_sum, whet.ones(3)).compile(path, target="x86-64-v2")
+    model = CALL.Model(path)
+    assert model(x)[0].tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match=r"go another way: .*test_library\.py:\d+"):
+        model(-x)
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_made(tmp_path):
+    with pytest.raises(ExportError, match="there is no folder .*away"):
+        whet.export(way_of_the_sum, whet.ones(3)).compile(tmp_path / "away" / "m.so")
+
+
 def test_a_library_needs_the_c_library_alone(tied):
     path, *_ = tied
     said = subprocess.run(["ldd", path], capture_output=True, text=True).stdout

@@ -178,3 +178,13 @@ def test_too_many_sizes_of_their_own_are_refused(monkeypatch):
     monkeypatch.setattr(sized_ways, "MOST_ALONE", 0)
     with pytest.raises(ExportError, match=r"more than 0 sizes \(a kernel is cut"):
         sized_ways.Ways(exported).find()
+
+
+def test_what_the_process_of_a_level_refuses_is_an_export_error(tmp_path, monkeypatch):
+    few = "from whet.jit.export.library import sized_ways; sized_ways.MOST_ALONE = 3\nmain("
+    monkeypatch.setattr(worker, "START", worker.START.replace("main(", few))
+    x = whet.ones(2, 1, 6, 6)
+    exported = whet.export(
+        nn.Conv2d(1, 1, 3).eval(), x, dynamic={"input": {0: Dim("n", min=2, max=9)}})
+    with pytest.raises(ExportError, match="a program of its own for each of more than 3 sizes"):
+        exported.compile(tmp_path / "m.so", target="x86-64-v2")

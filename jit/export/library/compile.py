@@ -3,6 +3,7 @@ file of all, then what was asked for."""
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import tempfile
@@ -38,11 +39,13 @@ def compile_library(
     stem, ending = os.path.splitext(path)
     if ending not in (".so", ".o"):
         raise ExportError(f"compile: {path} ends neither in .so nor in .o")
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise ExportError(f"compile: there is no folder {os.path.dirname(path)}")
     if weights not in (INSIDE, BESIDE):
         raise ExportError(f"compile: weights are {INSIDE!r} or {BESIDE!r}, not {weights!r}")
     prefix = identifier(os.path.basename(stem) if name is None else name)
     system = targets.chosen(target, has_bytes(exported))
-    most = pool.get_num_threads() if threads is None else threads
+    most = pool.get_num_threads() if threads is None else operator.index(threads)
     if not 1 <= most <= layout.MOST_THREADS:
         bounds = f"from 1 to {layout.MOST_THREADS}"
         raise ExportError(f"compile: threads must be {bounds}, not {threads}")

@@ -10,17 +10,23 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from ..errors import ExportError
 from .level_parts import LevelProgram
 
 # what would have kernels be others than a library's
 ASIDE = ("WHET_CPU", "WHET_CHECK", "WHET_GUARD", "WHET_NATIVE", "WHET_JIT", "WHET_SHOW")
-# its own path comes first: what lies beside the user's program may be called as Python's modules
+# Its own path comes first: what lies beside the user's program may be called as Python's modules.
+# Texts are for the target, and kept, before anything is compiled: whet.jit does so as it loads.
 START = f"""
 import json, sys
-path, *given = json.loads(sys.argv[1])
+path, archive, target, *given = json.loads(sys.argv[1])
 sys.path += [p for p in path if p and p not in sys.path]
+from whet.cpu import native
+from whet.passes.lower_llvm import targets
+targets.write_for(target)
+native.sources = {{}}
 from {__name__} import main
-main(*given)
+main(archive, *given)
 """
 
 
@@ -46,17 +52,16 @@ def programs(
     for path in made:
         with open(path, "rb") as f:
             found.append(pickle.load(f))  # what our own process has written
+        if isinstance(found[-1], ExportError):
+            raise found[-1]
     return found
 
 
-def main(archive: str, target: str, threads: int, path: str) -> None:
-    """Write the programs of an archive's graph for a target: one, or several where its sizes
-    differ."""
-    from whet.cpu import native, pool
-    from whet.passes.lower_llvm import targets
+def main(archive: str, threads: int, path: str) -> None:
+    """Write the programs of an archive's graph for the target that kernels are written for: one,
+    or several where its sizes differ."""
+    from whet.cpu import pool
 
-    targets.write_for(target)
-    native.sources = {}
     pool.set_num_threads(threads)
     import whet
 
@@ -64,10 +69,14 @@ def main(archive: str, target: str, threads: int, path: str) -> None:
     from .sized_ways import Ways
 
     exported = whet.load(archive)
-    if exported.sized is None:
-        made = [built(exported.graph, exported.constants)]
-    else:
-        made = Ways(exported).find()
+    made: list[LevelProgram] | ExportError
+    try:
+        if exported.sized is None:
+            made = [built(exported.graph, exported.constants)]
+        else:
+            made = Ways(exported).find()
+    except ExportError as e:
+        made = e
     with open(path, "wb") as f:
         pickle.dump(made, f)
 
