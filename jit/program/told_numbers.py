@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from whet.ir.extent import Facts, Quantity
     from whet.ir.outline import Outline
 
+# a number that is known as a function of the sizes that differ
+Stated: TypeAlias = "Callable[[Sequence[Extent]], Quantity]"
 # which of a node's attributes are numbers of Python's, `(name, place in it, ...)` -> the value
-Told: TypeAlias = Mapping[tuple[Any, ...], int]
+Told: TypeAlias = Mapping[tuple[Any, ...], "int | Stated"]
 
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
@@ -34,19 +36,20 @@ WHOLE = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mo
 
 
 class ToldNumbers:
-    """`numbers[n]`: the number that a value stands for. `nodes` are the recorded ones, `arrays` the
-    outlines of values, `at` where numbers came to ops. Raises Unsized where one is no
-    expression."""
+    """`numbers[n]`: the number that a value stands for, or that is stated. `nodes` are the
+    recorded ones, `arrays` the outlines of values, `at` where numbers came to ops. Raises Unsized
+    where one is no expression."""
 
     def __init__(self, nodes: Iterable[Node], arrays: Mapping[int, Outline],
                  at: Mapping[int, Told] | None, facts: Facts) -> None:
         self.makers = {o: n for n in nodes for o in n.outs}
         self.arrays, self.at, self.facts = arrays, at or {}, facts
-        self.found: dict[int, Quantity] = {}
+        self.found: dict[int | Stated, Quantity] = {}
 
-    def __getitem__(self, n: int) -> Quantity:
+    def __getitem__(self, n: int | Stated) -> Quantity:
         if n not in self.found:
-            self.found[n] = self.compute(self.makers[n])
+            self.found[n] = (
+                n(self.facts.symbols) if callable(n) else self.compute(self.makers[n]))
         return self.found[n]
 
     def compute(self, node: Node) -> Any:

@@ -132,6 +132,8 @@ CASES = {
     "means": (lambda x: (x.mean(1), x.sum(), x.softmax(1)), (5, 6), {0: "b", 1: "n"}),
     "embedding": (nn.Embedding(9, 6), None, {0: "b"}),
     "convolution": (nn.Conv2d(2, 4, 3, padding=1), (2, 2, 7, 7), {0: "b"}),
+    "told": (lambda x: (x[:, x.shape[1] - 1 :], x.sum(2) + whet.arange(x.shape[1] + 1)[1:]),
+             (2, 6, 3), {0: "b", 1: "n"}),
 }
 
 
@@ -154,6 +156,28 @@ def test_all_sizes_of_a_function(name, folder):
         a = exported.sized.dims.resized(0, np.ascontiguousarray(x.numpy()), values)
         assert same_arrays(model(a, sizes=sizes), exported.run([a])), sizes
     model.close()
+
+
+def numbered(x):
+    """Python is told a size, and makes numbers of it."""
+    return x * 2 + whet.arange(x.shape[1] + 1, dtype=whet.float32)[1:]
+
+
+def test_sizes_that_python_was_told_share_a_list(tmp_path):
+    exported = whet.export(numbered, whet.ones(3, 5), dynamic={
+        "x": {0: Dim("b", min=2, max=8), 1: Dim("n", min=2, max=8)}})
+    exported.save(tmp_path / "model.whet")
+    (found,) = worker.programs(str(tmp_path / "model.whet"), ["avx2"], 1, str(tmp_path))
+    alone = [dict(p.case.fixed) for p in found if not p.case.symbols]
+    assert all(sizes[0] == sizes[1] for sizes in alone) and len(found) < 10
+
+
+def test_what_python_plans_for_each_size_is_tried_once():
+    exported = whet.export(nn.Conv1d(16, 32, 3).eval(), whet.ones(4, 16, 30),
+                           dynamic={"input": {0: Dim("n", min=2, max=9)}})
+    ways = sized_ways.Ways(exported)
+    assert all(ways.planned(values) is None for values in list(ways.left))
+    assert ways.plans == 1
 
 
 def test_what_has_no_bounds_is_refused(folder):

@@ -31,7 +31,10 @@ from ...program.size_expressions import Sizes
 from ...program.sized import SizedProgram
 from ...program.sized_lists import Done
 from ...program.sized_places import SizedSteady
+from ...program.told_numbers import Stated, Told
+from ..dims import Expression
 from ..layouts import layouts
+from ..sized_graph import Path
 from .level_parts import Base, Case, Formula, Kernel, LevelProgram, Lookup, Place, Step, Stop
 from .level_program import AtOnce, Writer
 
@@ -58,12 +61,18 @@ def owning(g: Graph) -> Graph:
     return Graph(nodes, types, g.inputs, results, g.name)
 
 
+class ByPython(Unsized):
+    """Python computes for each size what the plan is, whatever the sizes are."""
+
+
 class SizedLevel:
-    """The plan for sizes like `values`, of which those in `dims` are symbols; `graphs` are those at
-    these sizes and at the `second` ones. Raises Unsized."""
+    """The plan for sizes like `sizes[0]`, of which those in `dims` are symbols; `graphs` are those
+    at these sizes and at `sizes[1]`. `stated`: node's first result -> where it has numbers that
+    are expressions of all sizes. Raises Unsized."""
 
     def __init__(self, graphs: Sequence[Graph], constants: Mapping[str, Any],
-                 sizes: Sequence[Sequence[int]], dims: Sequence[int]) -> None:
+                 sizes: Sequence[Sequence[int]], dims: Sequence[int],
+                 stated: Mapping[int, Mapping[Path, Expression]]) -> None:
         g, self.sizes = graphs[0], list(sizes[0])
         own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
         self.given = [x.value for x in g.inputs if x.place != "constant"]
@@ -83,17 +92,28 @@ class SizedLevel:
         if set(pairs) != set(symbols.pairs):
             raise Unsized("sizes are not told apart")
         self.symbols = [pairs[p] for p in symbols.pairs]
-        self.program = Planned(first, other, symbols, [a for a, _ in symbols.pairs], own)
+        follows = {o: {path: self.stated(e) for path, e in at.items()} for o, at in stated.items()}
+        self.program = Planned(first, other, symbols, [a for a, _ in symbols.pairs], own, follows)
         self.facts = self.program.facts
         if any(type(s) is Done for s in self.program.steps):
             raise Unsized("Python does a part of it")
         if any(type(x) is tuple for f in self.facts.functions.values() for x in f.known.values()):
-            raise Unsized("a kernel is cut in a way that Python finds for each size")
+            raise ByPython("a kernel is cut in a way that Python finds for each size")
         self.writer = SizedWriter(self)
         self.draft = self.writer.draft()
         self.fits = self.facts.function([])
         self.own = self.facts.function(self.program.own.expressions)
         self.arena = self.facts.function([self.program.list.arena])
+
+    def stated(self, e: Expression) -> Stated:
+        """A number of the graph, as a function of the symbols."""
+
+        def number(symbols: Sequence[Any]) -> Any:
+            values: list[Any] = list(self.sizes)
+            for k, symbol in zip(self.symbols, symbols, strict=True):
+                values[k] = symbol
+            return e.at(values)
+        return number
 
     def serves(self, values: Sequence[int]) -> bool:
         """Are these sizes among those that it is for?"""
@@ -179,9 +199,10 @@ class SizedLevel:
 class Planned(SizedProgram):
     """A program whose weights are put into their order at once."""
 
-    def __init__(self, first: Any, other: Any, symbols: Any, values: Any, own: Any) -> None:
+    def __init__(self, first: Any, other: Any, symbols: Any, values: Any, own: Any,
+                 follows: Mapping[int, Told]) -> None:
         self.arrays_of = {v: t._array for v, t in own.items()}
-        super().__init__(first, other, symbols, values, own, None)
+        super().__init__(first, other, symbols, values, own, follows)
 
     def kept(self, steady: Mapping[int, Any]) -> Any:
         return Kept(steady, self)

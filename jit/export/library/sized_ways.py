@@ -20,7 +20,7 @@ from ..dims import Values
 from ..errors import ExportError
 from .level_parts import Case, LevelProgram
 from .level_program import built
-from .sized_level import SizedLevel, owning
+from .sized_level import ByPython, SizedLevel, owning
 
 MOST_SIZES = 1 << 16  # within the bounds: each is looked at when the library is made
 MOST_ALONE = 512  # that have a program of their own
@@ -59,6 +59,12 @@ class Ways:
         self.plans = 0
         self.known = self.known_sizes()
         self.constants: dict[bytes, bytes] = {}  # each once
+        self.hopeless: set[tuple[int, ...]] = set()  # symbols for which there is never a plan
+        sized = exported.sized
+        self.stated = {
+            sized.graph.nodes[i].outs[0]: {p: e for p, e in holes.items() if type(p[0]) is str}
+            for i, holes in sized.holes.items() if sized.graph.nodes[i].outs
+        }
 
     def find(self) -> list[LevelProgram]:
         """All programs."""
@@ -107,7 +113,7 @@ class Ways:
             try:
                 graphs = [owning(self.exported.graph_at(v)) for v in (values, second)]
                 level = SizedLevel(
-                    graphs, self.exported.constants, (values, second), symbols)
+                    graphs, self.exported.constants, (values, second), symbols, self.stated)
                 served = [v for v in self.left
                           if self.alike(v, values, symbols) and level.serves(v)]
                 if values in served:
@@ -118,6 +124,8 @@ class Ways:
                 why = "it is no plan for the sizes that it is of"
             except Unsized as e:
                 why = str(e)
+                if isinstance(e, ByPython):
+                    self.hopeless.add(tuple(symbols))
             except Exception as e:  # code that was not written with Extents in mind may raise any
                 why = f"planning raises {e!r}"
         self.alone[values] = why
@@ -132,7 +140,7 @@ class Ways:
         for count in range(len(free), 0, -1):
             for symbols in itertools.combinations(free, count):
                 for second in self.beside(values, symbols):
-                    if second not in seen:
+                    if second not in seen and symbols not in self.hopeless:
                         seen.add(second)
                         yield second, list(symbols)
 
