@@ -108,6 +108,12 @@ class _Flags:
         return turned.c_contiguous
 
 
+def reach(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, int]:
+    """How far elements begin from the first one, in bytes: the least, and the most."""
+    steps = [(n - 1) * s for n, s in zip(shape, strides)]
+    return sum(s for s in steps if s < 0), sum(s for s in steps if s > 0)
+
+
 class Outline:
     """See above. `room` is the memory, `offset` the bytes in it before the first element."""
     __slots__ = ("shape", "strides", "dtype", "room", "offset", "base", "__weakref__")
@@ -163,6 +169,17 @@ class Outline:
              offset: Size = 0) -> Outline:
         """A view."""
         return Outline(shape, self.dtype, strides, self.room, self.offset + offset, self)
+
+    def inside(self, shape: Sequence[Size], strides: Sequence[Size], offset: Size) -> Outline:
+        """A view by its strides, between the first element and the last one."""
+        known = (*shape, *strides, offset, *self.shape, *self.strides)
+        if any(type(n) is Extent for n in known) or 0 in (*shape, *self.shape):
+            raise Unsized("a plan takes parts of memory that go by sizes")
+        low, high = reach(self.shape, self.strides)
+        first, last = reach(shape, strides)
+        if offset + first < low or offset + last > high:
+            raise Unsized("a plan takes a part of memory beyond a view")
+        return self.seen(shape, strides, offset)
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Outline:
         """The dimensions in another order."""

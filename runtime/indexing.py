@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from .ir.outline import Outline
 from .ir.spans import address, span
 
 # code that computes with sizes to see whether they are right, and no more
@@ -158,6 +159,8 @@ def strided(a, shape, strides, offset=0):
     never outside of the memory that `a` is a part of."""
     size = a.itemsize
     strides = tuple(s * size for s in strides)
+    if type(a) is Outline:
+        return a.inside(shape, strides, offset * size)
     if prod(shape) == 0:
         part = a if a.size == 0 else a[(slice(0, 0),) * a.ndim or ...]
         # Who asks is told the strides that were wanted, though there is nothing in memory.

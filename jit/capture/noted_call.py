@@ -40,6 +40,16 @@ class Call:
         self.calm = calm or _yes             # would it run no code of the user's?
 
 
+    @property
+    def only_asks(self) -> bool:
+        """Does it nothing but ask whether things are as they were?"""
+        return self.does is nothing
+
+
+def nothing() -> None:
+    """What a call does that only asks."""
+
+
 def _yes() -> bool:
     return True
 

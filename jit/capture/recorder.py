@@ -29,7 +29,7 @@ from ..report.reasons import Foreign, Large, Memory, OnDevice, Prints, Raises, R
 from .followed_sizes import FollowedSizes
 from .let_go import LetGo
 from .memory_ceiling import COPIES, FEW, Ceiling, Lull
-from .noted_call import Call
+from .noted_call import Call, nothing
 from .numpy_arrays import Arrays
 from .outside_draws import OutsideDraws
 from .purity import Watch
@@ -340,7 +340,7 @@ class Recorder(Writes):
     def read(self, setting: Callable[[], object]) -> None:
         """A setting of ours was asked for: a replay must find the same."""
         was = setting()
-        self.acts.append(Call(_nothing, [], {}, len(self.nodes), lambda: setting() == was))
+        self.acts.append(Call(nothing, [], {}, len(self.nodes), lambda: setting() == was))
 
     def goes_by(self, holder: Any) -> None:
         """A replay must find the same attributes of an object of ours."""
@@ -369,10 +369,6 @@ class Recorder(Writes):
         if self.trying is not None and how not in ("made", "copied", "told"):
             self.trying("it positions random numbers")
         return self.streams.positioned(how, generator, given)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _modest(a: Array) -> bool:

@@ -131,9 +131,12 @@ class Session:
             world = search.world
         if world.solid and not self.learned.arrays_are_known:
             self.arrays_become_known()
-        if world.entangled(self.leaves, given.boxes):
-            search = searched(frozenset())
+        if tangled := world.entangled(self.leaves, given.boxes):
+            search = searched(frozenset(self.loose) - tangled)
+            if search.world.entangled(self.leaves, given.boxes):
+                search = searched(frozenset())
             world = search.world
+        world.pair_twins(self.leaves)
         within = [path for path in (*given.numbers, *given.lengths) if len(path) > 1]
         if within and any(id(x) in world.seen for x in given.boxes):
             self.learned.arguments.fix(within)           # They have another name, too.

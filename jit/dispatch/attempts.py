@@ -265,15 +265,7 @@ class FirstRecording(Session):
         now on."""
         rec = self.rec
         paths = [path for path, t in self.call.given.numbers.items() if id(t) in rec.pinned]
-        bound = []
-        for s, t in zip(self.world.slots, self.slots):
-            # A tensor of a freed graph may be exchanged for another only where the
-            # run overwrites it.
-            has_history = (
-                not s.is_number and t is not None and (t._node is not None or t._base is not None)
-            )
-            if id(t) in rec.pinned or has_history and rec.values.number(t._array) is not None:
-                bound.append(s.spot.key)
+        bound = [s.spot.key for s, t in zip(self.world.slots, self.slots) if id(t) in rec.pinned]
         self.learned.arguments.fix(paths)
         self.learned.fix(bound)
         return not paths and not bound
@@ -346,7 +338,7 @@ class Comparison(Session):
 
     def is_searched(self) -> None:
         """What lies in some slots may be of another kind now: tensors would have other places."""
-        if [s.key for s in self.world.slots] != [s.key for s in self.known.world.slots]:
+        if self.world.taken_keys != self.known.world.taken_keys:
             raise Unrecorded
 
     def unwatchable(self, error: Unwatchable) -> None:

@@ -113,11 +113,12 @@ class Recordings:
 
     def untried(self, call: Invocation) -> list[Recording]:
         """The recordings that give others without a run, for sizes like those of a call, and have
-        not given one for its key."""
+        not given one for its key: those first that fit as things are now."""
         _, found = self.fitting(call.args, call.kwargs, call.given)
-        ways = [r.program.plan for r in self.of(call.key)]
-        return [m for m in found if families.serves(m) and sizes.serves_others(m)
-                and not any(m.program.plan is way for way in ways)]
+        known, given = self.of(call.key), call.given
+        models = [m for m in found if families.serves(m) and sizes.serves_others(m)
+                  and not any(m.does_as(r) for r in known)]
+        return sorted(models, key=lambda m: not m.fits_but_for_sizes(given.leaves, given.boxes))
 
     @property
     def plans(self) -> int:
@@ -138,9 +139,8 @@ class Recordings:
         """Others can be made like a new recording, if they cannot without a run like one that does
         the same."""
         known = self.models.get(kind, ())
-        same = [m for m in known if m.program.plan is r.program.plan]
-        first = next((m for m in same if m.family and m.guards.takes_the_same(r.guards)), r)
-        others = [m for m in known if m.program.plan is not r.program.plan]
+        first = next((m for m in known if m.family and m.does_as(r)), r)
+        others = [m for m in known if not m.does_as(r)]
         self.models[kind] = [first, *others][:sizes.MODELS]
 
     # ---- which are kept --------------------------------------------------------------------------

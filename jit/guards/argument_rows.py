@@ -111,8 +111,8 @@ class ArgumentRows:
 
     def slots(self) -> None:
         """What lies in slots of Python's state."""
-        slots = self.r.world.slots
-        if self.free + len(slots) > L.MAX_OBJECTS \
+        slots, twins = self.r.world.slots, self.r.world.twins
+        if self.free + len(slots) + len(twins) > L.MAX_OBJECTS \
                 or any(s.item is not None or s.is_array for s in slots):
             raise No
         for i, (s, leaf) in enumerate(zip(slots, self.leaves.slots), self.free):
@@ -121,6 +121,9 @@ class ArgumentRows:
                 self.any_number(i, s.spot.get(), leaf)
             else:
                 self.tensors.append((i, leaf))
+        for i, twin in enumerate(twins, self.free + len(slots)):
+            self.t["slots"].extend([*twin.slot.spot.read_row(self.t), i])
+            self.tensors.append((i, twin.slot.there()))
 
     def all_tensors(self) -> None:
         """The tensors among all of these."""

@@ -144,11 +144,15 @@ class NamesInCode:
         self.exact |= name == "STORE_NAME" and value in EXACT and before not in DEFINING
         self.shown |= name in FORMATS
 
-    def tells_numbers_apart(self, names_of: dict[str, Any], is_method: bool) -> bool:
-        """Could one of its `is` be asked of a number, with these globals? The first argument of a
-        method is none, unless it is compared with one."""
+    def tells_numbers_apart(self, names_of: dict[str, Any], variables: dict[str, Any],
+                            is_method: bool) -> bool:
+        """Could one of its `is` be asked of a number, with these globals and variables of enclosing
+        functions? The first argument of a method is none, unless it is compared with one."""
+        def found(name: str, is_global: bool) -> Any:
+            return (names_of.get(name, vars(builtins).get(name, 0)) if is_global
+                    else variables.get(name, 0))
         return any(
-            all(could_be_number(names_of.get(name, vars(builtins).get(name, 0))) for name in few)
+            all(could_be_number(found(*of)) for of in few)
             for few, is_of_first in self.identities if few or not (is_of_first and is_method))
 
 
@@ -163,20 +167,24 @@ def could_be_number(x: object) -> bool:
     return isinstance(x, int | float | complex)
 
 
-def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[str], bool]]:
-    """Of each `is` of some code the globals that it compares, and whether it compares the first
+def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[tuple[str, bool]], bool]]:
+    """Of each `is` of some code what it compares by a name, with whether that is a global or a
+    variable of an enclosing function that nobody here sets, and whether it compares the first
     argument. Left out are those with a class, or a constant that is no number: a Number is not the
     number that it stands for."""
     found, out = list(instructions(code)), []
     first = code.co_varnames[0] if code.co_argcount else None
     if any(name in ("STORE_FAST", "DELETE_FAST") and x == first for name, _, x in found):
         first = None
+    lasting = {*code.co_freevars} - {x for name, _, x in found if name == "STORE_DEREF"}
     for loads in identities(found):
         if not any(x is not None and (x[0] == "LOAD_CONST" and not could_be_number(x[2])
                                       or x[0] == "LOAD_ATTR" and x[2] == "__class__")
                    for x in loads):
             made = [x for x in loads if x is not None]
-            out.append(({x[2] for x in made if x[0] == "LOAD_GLOBAL"},
+            named = {(x[2], x[0] == "LOAD_GLOBAL") for x in made
+                     if x[0] == "LOAD_GLOBAL" or x[2] in lasting and x[0] == "LOAD_DEREF"}
+            out.append((named,
                         any(x[0] == "LOAD_FAST" and x[2] == first for x in made)))
     return out
 

@@ -58,7 +58,7 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
     try:
         described = arguments(t, r, args, kwargs, given, leaves)
         header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
-                      leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.slots),
+                      leaves=leaves.tensors, numbers=len(numbers), slots=len(r.world.taken_keys),
                       **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
         handed = Handed(leaves.order, leaves.number, leaves.lengths, known)

@@ -126,7 +126,8 @@ class OutsideRows:
 def outside(rows: Rows, r: Any) -> dict[str, int]:
     """Rows for what the recording reaches from outside."""
     t = OutsideRows(rows)
-    loose = {(id(place), i) for s in r.world.slots for place, i in s.cells}
+    slots = [*r.world.slots, *(twin.slot for twin in r.world.twins)]
+    loose = {(id(place), i) for s in slots for place, i in s.cells}
     for place in r.world.places:
         t.place(place, loose)
     t.name(vars(pool), "_threads", r.settings.threads)

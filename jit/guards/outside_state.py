@@ -1,7 +1,8 @@
 """What a function reads besides its arguments' numbers.
 
 It is found before a recording by a walk, and compared before each replay."""
-from collections.abc import Iterable, Iterator
+import collections
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..report.reasons import Changed
@@ -12,6 +13,7 @@ from .name_places import AbsentNames
 from .origin import origin_of
 from .outside_walk import Walk
 from .places import Change, Place
+from .slots import Twin
 
 
 class World:
@@ -21,6 +23,7 @@ class World:
     def __init__(self, walk: Walk) -> None:
         self.seen, self.tensors, self.codes = walk.seen, walk.tensors, walk.codes
         self.slots, self.growing = walk.slots, walk.growing
+        self.twins: list[Twin] = []
         self.outward, self.met = walk.outward, walk.met  # what has a stand-in, and what has none
         self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
         self.exact, self.direct, self.solid = walk.exact, walk.direct, walk.solid
@@ -66,15 +69,36 @@ class World:
         there = {id(s.spot.found()) for s in self.slots if s.item is not None}
         return any(id(x) in self.growing or id(x) in there for x in boxes)
 
-    def entangled(self, leaves: Iterable[Any], boxes: Iterable[Any]) -> bool:
-        """Are tensors of slots, or lists that grow, known by other names as well? Then they are no
-        slots."""
-        if self.takes_as_it_comes(boxes):
-            return True
-        found = [s.there() for s in self.slots if not s.is_number]
-        known = {*self.tensors, *self.inputs, *map(id, leaves), *(id(x._array) for x in leaves)}
-        return len(set(map(id, found))) < len(found) or any(id(t) in known for t in found) \
-            or any(i in self.seen for i in self.growing) or bool(self.growing) and self.direct
+    def entangled(self, leaves: Sequence[Any], boxes: Iterable[Any]) -> set[Any]:
+        """The keys of what is known by other names as well, and so neither a slot nor a list that
+        grows."""
+        tuples = {id(s.spot.found()): s.spot.key for s in self.slots if s.item is not None}
+        keys: set[Any] = {tuples[id(x)] for x in boxes if id(x) in tuples}
+        given = set(map(id, boxes))
+        keys |= {(i, None) for i in self.growing if self.direct or i in self.seen or i in given}
+        known = {*self.tensors, *self.inputs, *(id(x._array) for x in leaves)}
+        found = [(s, id(s.there())) for s in self.slots if not s.is_number]
+        times = collections.Counter([*map(id, leaves), *(i for _, i in found)])
+        return keys | {s.spot.key for s, i in found
+                       if i in known or times[i] > 1 and not s.may_be_twin}
+
+    def pair_twins(self, leaves: Sequence[Any]) -> None:
+        """Tell slots whose tensor is an argument, or that of another slot, from the others."""
+        slots, self.slots = self.slots, []
+        first = {id(x): i for i, x in enumerate(leaves)}
+        for s in slots:
+            i = id(s.there()) if s.may_be_twin else None
+            if i in first:
+                self.twins.append(Twin(s, first[i]))
+                continue
+            if i is not None:
+                first[i] = len(leaves) + len(self.slots)
+            self.slots.append(s)
+
+    @property
+    def taken_keys(self) -> list[Any]:
+        """What tells the spots that are taken as they come from those of another world."""
+        return [*(s.key for s in self.slots), *(twin.key for twin in self.twins)]
 
     # ---- comparing -------------------------------------------------------------------------------
     def same(self) -> bool:

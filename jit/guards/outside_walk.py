@@ -241,20 +241,22 @@ class Walk:
                 self.stack += strange + containers * (x is b)
 
     # ---- code ------------------------------------------------------------------------------------
-    def code(self, code: types.CodeType, names_of: dict[str, Any]) -> None:
-        """The globals that some code and the functions inside it name.
+    def code(self, code: types.CodeType, names_of: dict[str, Any],
+             variables: dict[str, Any]) -> None:
+        """The globals that some code and the functions inside it name. `variables`: those of
+        enclosing functions, as far as they are known.
 
         What it names in modules comes at the end."""
+        names, is_method = names_in(code), code in self.methods
+        self.exact |= names.tells_numbers_apart(names_of, variables, is_method)
         if (code, id(names_of)) in self.read:
             return
         self.read.add((code, id(names_of)))
         self.codes.add(code)
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
-        names = names_in(code)
-        is_method = code in self.methods
         itself = names.types_itself and not is_method
-        self.exact |= itself or names.exact or names.tells_numbers_apart(names_of, is_method)
+        self.exact |= itself or names.exact
         self.direct |= names.direct
         self.typed |= names.typed or itself
         self.shown, self.looks_up = self.shown | names.shown, self.looks_up | names.looks_up
@@ -274,7 +276,7 @@ class Walk:
                     self.add(Global(sys.modules, n))
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
-                self.code(c, names_of)
+                self.code(c, names_of, {})
             for s in c if type(c) is tuple else (c,):
                 if type(s) is str and len(s) < 100:
                     self.attributes.update(found := named_in(s))

@@ -9,7 +9,7 @@ from whet.tensor_base import is_strided
 from ..capture import array_parts
 from ..capture.varying_numbers import tensor_of, varies
 from .spots import Spot
-from .tensor_facts import look, spent
+from .tensor_facts import look
 
 
 class Slot:
@@ -31,7 +31,7 @@ class Slot:
     def takes(value: Any) -> bool:
         """Can such a value come from a slot, or from several?"""
         if is_strided(value):
-            return not value._extra and (value._node is None or spent(value._node))
+            return not value._extra
         return varies(value) or array_parts.takes(value) or several(value)
 
     @staticmethod
@@ -80,6 +80,33 @@ class Slot:
         """The number, tensor or array that is there."""
         v = self.spot.get()
         return v if self.item is None else v[self.item]
+
+    @property
+    def may_be_twin(self) -> bool:
+        """May the tensor be one that is known otherwise, too, as long as it is that each time?"""
+        return self.item is None and not (self.is_number or self.is_array)
+
+
+class Twin:
+    """A slot whose tensor is that of another slot, or an argument: leaf `leaf` of a call."""
+    __slots__ = ("slot", "leaf")
+
+    def __init__(self, slot: Slot, leaf: int) -> None:
+        self.slot, self.leaf = slot, leaf
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return *self.slot.key, self.leaf
+
+    def fits(self, leaves: list[Any]) -> bool:
+        """Is it so again? Then that is what was there when the call began."""
+        v = self.slot.spot.found()
+        if v is not leaves[self.leaf]:
+            return False
+        for place, i in self.slot.cells:
+            place.objects[i] = v
+        return True
 
 
 def several(value: Any) -> bool:

@@ -49,7 +49,15 @@ class TensorGuards:
 
     def takes_the_same(self, other: TensorGuards) -> bool:
         """Does another recording take the same numbers and tensors as they come?"""
-        return [s.key for s in self.world.slots] == [s.key for s in other.world.slots]
+        taken: list[Any] = other.world.taken_keys
+        return self.world.taken_keys == taken
+
+    def wants_the_same(self, other: TensorGuards) -> bool:
+        """Does another recording want tensors from outside to be what this one wants them to be?"""
+        return len(self.tensors) == len(other.tensors) and all(
+            map(is_, self.tensors, other.tensors)) and (
+                self.flags == other.flags and self.has_no_grad == other.has_no_grad
+                and all(map(is_, self.extras, other.extras)))
 
     def reach(self, leaves: list[Any]) -> tuple[list[Any] | None, Reason | None]:
         """The leaves with the tensors in slots; or None, and why: one of these is of another
@@ -59,6 +67,10 @@ class TensorGuards:
             if t is None:
                 return None, Changed(self.world, Change(*s.cells[0]), "is of another kind")
             leaves = [*leaves, t]
+        for twin in self.world.twins:
+            if not twin.fits(leaves):
+                return None, Changed(self.world, Change(*twin.slot.cells[0]),
+                                     "is the tensor of another name no more")
         return leaves, None
 
     def fit(self, leaves: list[Any], boxes: Any = ()) -> bool:

@@ -1,5 +1,6 @@
 """What functions and classes lead to, on the walk over what a function can reach."""
 import abc
+import contextlib
 import functools
 import os
 import random
@@ -107,18 +108,21 @@ def function(walk: Any, fn: types.FunctionType) -> None:
         walk.stack += fn.__closure__ or ()
         walk.named(fn)
         if origin is None:
-            walk.code(fn.__code__, fn.__globals__)
+            walk.code(fn.__code__, fn.__globals__, variables(fn))
+
+
+def variables(fn: types.FunctionType) -> dict[str, Any]:
+    """The variables of enclosing functions that a function reads, as far as they are set."""
+    found = {}
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or ()):
+        with contextlib.suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
 
 
 def wrapped(fn: types.FunctionType) -> list[Any]:
     """The functions that a wrapper calls, as far as its variables hold them."""
-    found = []
-    for cell in fn.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:
-            continue
-    return [x for x in found if isinstance(x, WRAPPED)]
+    return [x for x in variables(fn).values() if isinstance(x, WRAPPED)]
 
 
 @CALLABLES.where(is_compiled_function)

@@ -24,7 +24,7 @@ from whet.passes.uses import is_view
 
 from .merged_nodes import MergedNodes
 from .own_arrays import OwnArrays
-from .size_expressions import same_number
+from .size_expressions import equal, same_number
 from .told_numbers import Told, ToldNumbers
 
 if TYPE_CHECKING:
@@ -88,13 +88,26 @@ class SizedTypes:
     def recorded(self) -> None:
         """What the recorded nodes make."""
         for node, other in zip(self.like.recorded, self.other.recorded, strict=True):
-            if node.op is not None and not node.op.any_sizes:
+            if (node.op is not None and not node.op.any_sizes
+                    and not self.is_of_one_size(node, other)):
                 raise Unsized(f"{node.op.name} may go by how large sizes are")
             if isinstance(node, Guard) and node.refs()[0] in self.own:
                 if not self.sizes.told.still(node):
                     raise Unsized("Python goes another way at these sizes")
             self.infer(node, other)
             self.expect(node, other)
+
+    def is_of_one_size(self, node: Node, other: Node) -> bool:
+        """Is all that a node is given of sizes that do not differ? Then what it makes is, too."""
+        if not isinstance(node, OpNode) or self.sizes.told.attributes(node):
+            return False
+        given = [self.arrays[x] for x in node.refs()]
+        return (not any(type(n) is Extent for a in given for n in (*a.shape, *a.strides))
+                and len(node.ins) == len(other.ins)
+                and all(type(x) is Ref or same_number(x, y)
+                        for x, y in zip(node.ins, other.ins, strict=True))
+                and node.attrs.keys() == other.attrs.keys()
+                and all(equal(x, other.attrs[k]) for k, x in node.attrs.items()))
 
     def expect(self, node: Node, other: Node) -> None:
         """Note what the operands and attributes of a node are for other sizes."""
@@ -128,6 +141,11 @@ class SizedTypes:
     def infer(self, node: Node, other: Node) -> None:
         """What a node makes."""
         if not isinstance(node, OpNode | Draw) or not node.outs:
+            return
+        if isinstance(node, OpNode) and not node.op.any_sizes and self.is_of_one_size(node, other):
+            for o in node.outs:
+                t = self.like.arrays[o]
+                self.keep(o, Outline(t.shape, t.dtype, t.strides))
             return
         if self.is_constant(node) or not node.ins:
             for o in node.outs:

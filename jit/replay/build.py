@@ -105,7 +105,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
         notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
         back.part, rewrites = None, ()
     made: Program | None = families.program(like, nodes, rec.nodes, found.outside, values,
-                                            session.call.given.leaves)
+                                            session.call.given.leaves, rec.arrays)
     if made is not None:
         return made
     made = builder.build(

@@ -201,14 +201,14 @@ def serves(first: Recording) -> bool:
 
 
 def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[Node],
-            outside: Iterable[int], values: Iterable[int],
-            leaves: Sequence[Base]) -> Program | None:
+            outside: Sequence[int], values: Iterable[int],
+            leaves: Sequence[Base], arrays: Mapping[int, Any]) -> Program | None:
     """The program of a run that was made like `first`, as its family has it; None where it has
-    none."""
+    none. `arrays`: of the run, by value."""
     if (
         first is None
         or not first.family
-        or first.program.outside != list(outside)
+        or first.program.outside != outside
         or first.program.results != list(dict.fromkeys(values))
     ):
         return None
@@ -216,4 +216,13 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
     if len(known) != len(nodes) or any(alike(a, b) is None for a, b in zip(known, nodes)):
         return None
     family: Family = first.family
-    return family.at([t._array.shape for t in leaves], recorded)
+    made = family.at([t._array.shape for t in leaves], recorded)
+    # What lies outside may be another tensor, of another type.
+    if made is None or not all(lies_as(made.arrays[n], arrays[n]) for n in outside):
+        return None
+    return made
+
+
+def lies_as(t: Type, a: Any) -> bool:
+    """Is an array of a type, and does it lie in memory as that says?"""
+    return bool(t.dtype == a.dtype and t.shape == a.shape and t.strides == a.strides)

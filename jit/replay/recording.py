@@ -182,6 +182,11 @@ class Recording:
         kept = sum(a.nbytes for p in programs for a in p.keep if type(a) is np.ndarray)
         return BASE + kept + NODE * sum(len(p.recorded) + len(p.nodes) for p in programs)
 
+    def does_as(self, other: Recording) -> bool:
+        """Does it do what another one does, for other sizes, and where tensors are the same?"""
+        return self.program.plan is other.program.plan and self.guards.takes_the_same(
+            other.guards) and self.guards.wants_the_same(other.guards)
+
     # ---- calls -----------------------------------------------------------------------------------
     def reach(self, leaves: list[Any]) -> list[Any] | None:
         """The tensors with those of the slots; None where one of these is of another kind."""
@@ -193,6 +198,11 @@ class Recording:
     def fits(self, leaves: list[Any], boxes: Any = ()) -> bool:
         """Is everything that the function read outside of its arguments as it was?"""
         return self.guards.fit(leaves, boxes)
+
+    def fits_but_for_sizes(self, leaves: list[Any], boxes: Any = ()) -> bool:
+        """Would one like it, for tensors of these sizes, fit?"""
+        found, _ = self.guards.reach(leaves)
+        return found is not None and self.guards.fit(found, boxes)
 
     def call(self, leaves: list[Any], boxes: Any = ()) -> Any:
         """The result of a call with these tensors and containers, or MISSED."""

@@ -2,6 +2,7 @@
 where it takes one."""
 import math
 import random
+import types
 
 import pytest
 import whet
@@ -473,3 +474,32 @@ def test_threads_that_replay_one_family_at_other_sizes():
     for t in threads:
         t.join()
     assert not wrong and unrun(f) >= 20
+
+
+def test_a_tensor_outside_of_another_type_is_no_matter_of_sizes():
+    """The plan for all positions is for a table of floats: a run with another table is like the
+    recorded ones in all but that."""
+    state = types.SimpleNamespace(table=whet.zeros(40, 2))
+
+    @jit.trace(verify="off")
+    def f(i, x):
+        state.table[i] = x + 1
+        return state.table[:i].sum()
+    for table in (state.table, state.table.double(), state.table.T.contiguous().T):
+        state.table = table
+        for i in range(2, 12):
+            assert f(i, whet.ones(2)).item() == table[:i].sum().item()
+            assert table[i].tolist() == [2, 2]
+
+
+def test_an_op_of_one_size_is_no_hindrance():
+    """Sampling asks of its sizes what it likes, where these are the same at each position."""
+    table, logits = whet.zeros(40, 2), whet.zeros(2, 3)
+
+    @jit.trace
+    def f(i):
+        table[i] = whet.multinomial(whet.softmax(logits, -1), 1).flatten().float()
+        return table[i].clone().numpy()
+    for i in range(2, 30):
+        f(i)
+    assert unrun(f) > 10

@@ -7,7 +7,14 @@ from tests.loops import harness
 LOOPS = harness.loops()
 # what is not replayed, and what the warning says
 EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`bar.postfix` is",
-         "contrast": "it changes what a tensor from outside is"}
+         "contrast": "it changes what a tensor from outside is",
+         "byol": "it changes what a tensor from outside is",
+         "cycle_gan": "the number of a tensor that Python goes on from",
+         "denoising_diffusion": "the number of a tensor that Python goes on from",
+         "mixtral": "what nonzero gives has another shape",
+         "packed_tagger": "the number of a tensor that Python goes on from",
+         "stable_baselines_dqn": "`self.logger.name_to_value['train/loss']` is another",
+         "vq_vae": "which becomes a whet.nn.parameter.Parameter"}
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -22,4 +29,4 @@ def test_a_loop_replays(name):
 
 
 def test_nearly_all_replay():
-    assert len(LOOPS) >= 20 and len(LOOPS.keys() - EAGER) >= 19
+    assert len(LOOPS) >= 44 and len(LOOPS.keys() - EAGER) >= 34

@@ -19,7 +19,8 @@ from whet.jit.policy.timing import Trial
 
 from tests.traps.harness import freeze
 
-FILES = "supervised", "reinforcement", "generative"
+FILES = ("supervised", "reinforcement", "generative", "agents", "policies", "learners", "trainers",
+         "min_gpt", "images", "texts", "representations")
 LOOPS: dict = {}
 WARM = 10                        # calls of which nobody asks whether they are replayed
 SHARE = 0.95                     # of the later ones: what must be
