@@ -8,6 +8,7 @@ from .containers import *
 from .conv import *
 from .dropout import *
 from .linear import *
+from .linear_cross_entropy import LinearCrossEntropyOptions
 from .loss import *
 from .module import Module
 from .norm import *

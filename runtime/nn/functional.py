@@ -45,7 +45,6 @@ from ..ops.loss import (
     huber_loss,
     kl_div,
     l1_loss,
-    linear_cross_entropy,
     margin_ranking_loss,
     mse_loss,
     multi_margin_loss,
@@ -85,6 +84,7 @@ from ..ops.vision import (
     upsample_nearest,
 )
 from ..ops.window import POOLS as _POOLS
+from .linear_cross_entropy import linear_cross_entropy
 
 conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]
 conv_transpose1d, conv_transpose2d, conv_transpose3d = _F["conv_transpose1d"], _F[

@@ -266,8 +266,6 @@ class LinearCrossEntropyLoss(Module):
                  dtype=None, reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0,
                  options=None):
         super().__init__()
-        if options is not None:
-            raise ValueError("LinearCrossEntropyLoss: options is not supported")
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
                 f"LinearCrossEntropyLoss: expected weight shape to be {(num_classes,)}, got "
@@ -279,6 +277,7 @@ class LinearCrossEntropyLoss(Module):
         self.num_classes, self.out_features, self.reduction = num_classes, tuple(
             out_features), reduction
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.options = options
         self.register_buffer("weight", weight)
         self.linear = Linear(in_features, math.prod(self.out_features, start=num_classes),
                              bias=bias, device=device, dtype=dtype)
@@ -295,11 +294,11 @@ class LinearCrossEntropyLoss(Module):
             input, weight.unflatten(0, classes), target,
             linear_bias=None if bias is None else bias.unflatten(0, classes),
             weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing)
+            label_smoothing=self.label_smoothing, options=self.options)
 
     def extra_repr(self):
         return (
             f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
             f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
             f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-            f"label_smoothing={self.label_smoothing}")
+            f"label_smoothing={self.label_smoothing}, options={self.options}")

@@ -329,7 +329,7 @@ for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", 
             _env))
 
 
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """input @ weight.T + bias
 
     >>> import whet
@@ -342,6 +342,8 @@ def linear(input, weight, bias=None):
     except AttributeError:
         check_tensors("linear", input=input, weight=weight)
         raise
+    if out is not None:
+        return give_out("linear", linear(input, weight, bias), out)
     if ((a.dtype != w.dtype or bias is not None and bias._array.dtype != a.dtype)
             and modes.state.autocast is None):
         raise RuntimeError(

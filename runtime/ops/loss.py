@@ -7,7 +7,6 @@ from ..autograd.modes import no_grad
 from ..dtypes import FLOAT, int64
 from ..ir import scalar as s
 from .activation import pairwise_distance
-from .contract import linear
 from .pointwise_family import PointwiseOp
 from .registry import (
     apply,
@@ -308,43 +307,6 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         return plain
     smooth = _of_all_classes(logp, target, weight, ignore_index, reduction)
     return plain * (1 - label_smoothing) + smooth * (label_smoothing / input.shape[axis])
-
-
-def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None,
-                         reduction="mean", ignore_index=None, label_smoothing=0.0, options=None):
-    """The cross entropy of a linear layer's results: of a weight of shape (classes, ..., features)
-    they are (N, classes, ...). `options`, which say how PyTorch cuts the work, are refused.
-
-    >>> import whet
-    >>> import whet.nn.functional as F
-    >>> F.linear_cross_entropy(whet.ones(2, 3), whet.zeros(4, 3), whet.tensor([0, 3]))
-    tensor(1.3863)
-    """
-    check_tensors("linear_cross_entropy", input=input, linear_weight=linear_weight, target=target)
-    if options is not None:
-        raise ValueError("linear_cross_entropy: options is not supported")
-    if (input.ndim not in (1, 2) or linear_weight.ndim < 2
-            or input.shape[-1] != linear_weight.shape[-1]):
-        raise RuntimeError(
-            "linear_cross_entropy: expected an input of 1 or 2 dimensions and a linear_weight of "
-            f"as many features, got {tuple(input.shape)} and {tuple(linear_weight.shape)}")
-    classes, n = linear_weight.shape[:-1], linear_weight.shape[-1]
-    if linear_bias is not None and linear_bias.shape != classes:
-        raise RuntimeError(
-            f"linear_cross_entropy: expected linear_bias shape {tuple(classes)}, got "
-            f"{tuple(linear_bias.shape)}")
-    if len(classes) > 1 and input.ndim == 1:
-        raise RuntimeError("linear_cross_entropy: a weight of more than 2 dimensions wants a batch")
-    logits = linear(input, linear_weight.reshape(-1, n),
-                    None if linear_bias is None else linear_bias.reshape(-1))
-    logits = logits.reshape(*input.shape[:-1], *classes)
-    if ignore_index is not None and target.shape == logits.shape:
-        raise RuntimeError(
-            "linear_cross_entropy: ignore_index cannot be specified when target contains "
-            "probabilities")
-    return cross_entropy(logits, target, weight,
-                         ignore_index=-100 if ignore_index is None else ignore_index,
-                         reduction=reduction, label_smoothing=label_smoothing)
 
 
 def _log_or_100(x):

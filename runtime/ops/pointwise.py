@@ -337,7 +337,7 @@ copysign_ = _float(
     "copysign", lambda input, other: copysign(input, other), (AWAY, AWAY), kinds="bif",
     vjp=lambda g, y, a, b: [where(eq(a, 0), 0, where(eq(s.signbit(a), s.signbit(b)), g, -g)), None])
 nextafter = f("nextafter", lambda input, other: s.nextafter(input, other), kinds="f",
-              differentiable=False, samples=PAIR)
+              samples=PAIR, vjp=lambda g, y, a, b: [where(eq(a, b), 0, g), None])
 
 
 def _ldexp(x, n):

@@ -14,10 +14,12 @@ from ..cpu import memory
 from ..cpu.pointwise import Pointwise
 from ..ir import scalar as s
 from ..tensor import wrap
-from .batching import by_rows, native
+from .attached import attached
+from .batching import native
 from .creation import placed
+from .pointwise_family import PointwiseOp
 from .registry import Op, apply, are_probabilities, ask, has_negative, is_tensor
-from .samples import Sample
+from .samples import Sample, reals
 from .surface import FUNCTIONS, METHODS, declare, function, give_out, keyword, method
 
 KEPT = 1 << 18                   # so many counters are made once
@@ -364,7 +366,9 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         shape = np.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
         like = mean if is_tensor(mean) else std
         z = randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
-    return _finish(z * std + mean, out, requires_grad, z.device)
+    given = [t.detach() if is_tensor(t) else t for t in (mean, std)]
+    drawn = attached(z * given[1] + given[0], mean, std)
+    return _finish(drawn, out, requires_grad, z.device)
 
 
 @method()
@@ -421,9 +425,14 @@ def bernoulli(input, p=None, *, generator=None):
             f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
     if input.numel() and not ask(are_probabilities, input):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return (draw("uniform64" if input.dtype is dtypes.float64 else "uniform32",
-                 input.shape,
-                 generator, input.device) < input.detach()).to(input.dtype)
+    u = draw("uniform64" if input.dtype is dtypes.float64 else "uniform32", input.shape, generator,
+             input.device)
+    return apply(below_op, (u, input), {}).to(input.dtype)
+
+
+# ones where a uniform number is below a probability: a step, whose slope is zero
+below_op = PointwiseOp("bernoulli", lambda u, p: s.cast(u < p, "f32"), result="f32",
+                       samples=(reals(0, 1), reals(0, 1, grad=False)))
 
 
 def _transform(name, fn, check=None):
@@ -542,32 +551,6 @@ pick_op = Op("random_pick", _pick, samples=lambda make: [Sample(a, u) for a, u i
              batch=native)
 race_op = Op("random_race", _race,
              samples=lambda make: [Sample(a, u, count=2) for a, u in _weights(make)], batch=native)
-
-
-@function(method=False)
-def poisson(input, generator=None):
-    """Poisson numbers with the input as rates."""
-    rates = input.detach()
-    ask(_are_rates, rates)
-    return apply(poisson_op, (rates, draw("u64", (2,), generator, rates.device)), {})
-
-
-def _are_rates(a):
-    if (a < 0).any():
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-
-
-def _poisson(rates, key):
-    """Poisson numbers, from a stream of NumPy's that two random words name."""
-    return np.random.Generator(np.random.Philox(key=key)).poisson(rates.astype(np.float64)).astype(
-        rates.dtype)
-
-
-poisson_op = Op(
-    "random_poisson", _poisson, samples=lambda make: [
-        Sample(make(*shape, low=0.5, high=9, grad=False), FUNCTIONS["tensor"]
-               ([3, 2 ** 63], dtype=dtypes.uint64)) for shape in ((5,), (2, 3))])
-by_rows(poisson_op)
 
 
 for _fn in (generators.manual_seed, generators.seed, generators.initial_seed,

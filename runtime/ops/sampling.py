@@ -5,6 +5,7 @@ from ..cpu import sample
 from ..dtypes import FLOAT, FROM_NUMPY, float32, int32
 from ..ir.scalar import cast, floor, where
 from . import onnx_sampling as in_onnx
+from .attached import attached
 from .batching import all_batched
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
@@ -224,7 +225,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
                  bool(align_corners)) for i in range(n)]
     places, weights = _taps(axes)
     out = sums_op(input.flatten(2), *places, *weights, taps=len(places))
-    return out.reshape(*input.shape[:2], *grid.shape[1:-1])
+    out = out.reshape(*input.shape[:2], *grid.shape[1:-1])
+    return attached(out, grid) if mode == "nearest" else out
 
 
 @function("grid_sampler_2d", "grid_sampler_3d", method=False)

@@ -192,6 +192,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """The cross entropy of probabilities with targets in [0, 1]."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor: """The cross entropy of sigmoid(input) with targets in [0, 1], computed stably."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: """How often (or with how much weight) each number 0, 1, ... occurs."""
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor: """How many of `count` tries succeed, each with the probability `prob`."""
 def bitwise_and(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise bitwise and. See also the method of the same name."""
 def bitwise_and_(self: Tensor, other: Scalar) -> Tensor: """`bitwise_and`, in place."""
 def bitwise_invert(x: Tensor, /) -> Tensor: """`bitwise_invert` of the array API standard."""

@@ -1,4 +1,8 @@
 """The list of modules: results, gradients of inputs and parameters, state, text, errors."""
+import contextlib
+import functools
+from unittest import mock
+
 import torch
 import whet
 from torch.testing._internal.common_modules import ModuleErrorEnum, module_db
@@ -31,7 +35,8 @@ def findings(name):
         for training in (True, False):
             torch.manual_seed(0)
             try:
-                samples = list(info.module_inputs_func(info, "cpu", dtype, True, training))
+                with remembered():
+                    samples = list(info.module_inputs_func(info, "cpu", dtype, True, training))
             except Exception as e:      # a list that cannot be made for this type
                 yield Finding(PART, name, "forward", SKIPPED, f"{type(e).__name__}: {e}")
                 continue
@@ -41,6 +46,21 @@ def findings(name):
     if info.module_error_inputs_func is not None:
         for e in info.module_error_inputs_func(info, "cpu", torch.float32, False, False):
             yield error(info.module_cls, name, e)
+
+
+@contextlib.contextmanager
+def remembered():
+    """Modules that are made meanwhile keep the arguments that they are made with."""
+    def keeping(init):
+        @functools.wraps(init)
+        def call(self, *args, **kwargs):
+            vars(self).setdefault("made_with", (args, kwargs))
+            init(self, *args, **kwargs)
+        return call
+    with contextlib.ExitStack() as stack:
+        for cls in {m.module_cls for m in module_db}:
+            stack.enter_context(mock.patch.object(cls, "__init__", keeping(cls.__init__)))
+        yield
 
 
 def call_of(cls, s, dtype, training):

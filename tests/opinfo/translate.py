@@ -1,4 +1,5 @@
 """Values and functions of torch as whet's, and whet's tensors as torch's."""
+import dataclasses
 import functools
 import inspect
 import types
@@ -121,6 +122,12 @@ def value(v):
         return type(v)([value(x) for x in v])
     if isinstance(v, slice):
         return slice(value(v.start), value(v.stop), value(v.step))
+    if dataclasses.is_dataclass(v) and not isinstance(v, type):
+        return function(type(v))(**{f.name: value(getattr(v, f.name))
+                                    for f in dataclasses.fields(v)})
+    if isinstance(v, torch.nn.Module) and "made_with" in vars(v):
+        args, kwargs = vars(v)["made_with"]
+        return function(type(v))(*value(args), **value(kwargs))
     if callable(v) or inspect.ismodule(v):
         return function(v)
     return v

@@ -3,6 +3,7 @@
 import pytest
 import whet
 import whet.nn.functional as F
+from whet.cpu.memory import growth
 
 
 def test_the_ends_of_whole_powers_are_whole():
@@ -204,6 +205,86 @@ def test_the_cross_entropy_of_a_linear_layer_is_that_of_its_results():
         F.linear_cross_entropy(x, w, whet.ones(4, 3, 2), ignore_index=1)
     with pytest.raises(RuntimeError, match="linear_bias shape"):
         F.linear_cross_entropy(x, w, t, linear_bias=b[0])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("dtype", [whet.float64, whet.bfloat16])
+def test_few_rows_at_a_time_have_the_cross_entropy_of_all(reduction, dtype):
+    x, w = whet.randn(7, 5), whet.randn(3, 5)
+    t, importance = whet.tensor([0, 2, 1, -100, 1, 2, 0]), whet.tensor([1.0, 2.0, 0.5])
+    leaves = [a.to(dtype).requires_grad_() for a in (x, w)]
+    got = []
+    for options in (None, whet.nn.LinearCrossEntropyOptions(batch_chunk_size=2),
+                    whet.nn.LinearCrossEntropyOptions(chunking_method="aspect_ratio:4")):
+        loss = F.linear_cross_entropy(*leaves, t, weight=importance.to(dtype), options=options,
+                                      reduction=reduction, label_smoothing=0.1)
+        got.append((loss, *whet.autograd.grad(loss.sum(), leaves)))
+    bounds = {"rtol": 1e-9, "atol": 1e-9} if dtype is whet.float64 else {"rtol": 0.05, "atol": 0.05}
+    for other in got[1:]:
+        whet.testing.assert_close(other, got[0], **bounds)
+
+
+def test_few_rows_at_a_time_need_less_memory():
+    x, w = whet.randn(64, 8, requires_grad=True), whet.randn(4096, 8, requires_grad=True)
+    t = whet.arange(64)
+
+    def peak(options):
+        return growth(lambda: F.linear_cross_entropy(x, w, t, options=options).backward())
+    peak(None)                           # where the gradients are
+    assert peak(whet.nn.LinearCrossEntropyOptions(batch_chunk_size=4)) < peak(None) / 2
+
+
+@pytest.mark.parametrize("wrong, said", [
+    ({"acc_policy": "exact"}, "acc_policy"), ({"chunking_method": "halves"}, "chunking_method"),
+    ({"batch_chunk_size": 0}, "positive int"), ({"acc_dtype": whet.int32}, "floating point type")])
+def test_options_of_cross_entropies_are_checked(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        whet.nn.LinearCrossEntropyOptions(**wrong)
+
+
+def test_two_sizes_of_parts_that_differ_are_refused():
+    both = whet.nn.LinearCrossEntropyOptions(batch_chunk_size=3, chunking_method="aspect_ratio")
+    with pytest.raises(ValueError, match="different chunk sizes"):
+        F.linear_cross_entropy(whet.ones(8, 2), whet.ones(4, 2), whet.zeros(8, dtype=whet.int64),
+                               options=both)
+
+
+@pytest.mark.parametrize("draw", [
+    whet.bernoulli, whet.poisson, lambda p: whet.normal(p, 0.5), lambda p: whet.normal(0.5, p),
+    lambda p: whet.nextafter(whet.ones(3), p),
+    lambda p: F.grid_sample(whet.ones(1, 1, 2, 2), p.expand(1, 2, 2, 3)[..., :2], mode="nearest",
+                            align_corners=False)])
+def test_what_a_result_does_not_vary_with_has_a_gradient_of_zeros(draw):
+    p = whet.rand(3, requires_grad=True)
+    g, = whet.autograd.grad(draw(p).sum(), p)
+    assert g.tolist() == [0, 0, 0]
+
+
+def test_the_step_to_the_next_number_has_a_slope_of_one():
+    a, b = (whet.tensor(v, requires_grad=True) for v in ([1.0, 2.0, 3.0], [2.0, 2.0, 1.0]))
+    ga, gb = whet.autograd.grad(whet.nextafter(a, b).sum(), (a, b))
+    assert (ga.tolist(), gb.tolist()) == ([1, 0, 1], [0, 0, 0])
+
+
+def test_binomial_counts():
+    whet.manual_seed(0)
+    n, p = whet.full((20000,), 12.0, dtype=whet.float64), whet.tensor(0.3, dtype=whet.float64)
+    drawn = whet.binomial(n, p)
+    assert drawn.dtype is whet.float64 and drawn.shape == (20000,)
+    assert abs(drawn.mean() - 3.6) < 0.05 and abs(drawn.var() - 2.52) < 0.1
+    assert 0 <= drawn.min() and drawn.max() <= 12 and (drawn == drawn.floor()).all()
+    edges = whet.binomial(whet.tensor([3.0, 3.0, -1.0, 3.0]), whet.tensor([0.0, 1.0, 0.5, 1.5]))
+    assert edges[:3].tolist() == [0, 3, 0] and edges[3].isnan()
+    with pytest.raises(RuntimeError, match="one floating point type"):
+        whet.binomial(n, p.float())
+    with pytest.raises(TypeError, match="'prob' .position 2. must be Tensor, not float"):
+        whet.binomial(n, 0.5)
+
+
+def test_a_linear_layer_writes_to_what_it_is_given():
+    x, w, out = whet.randn(2, 3), whet.randn(4, 3), whet.zeros(2, 4)
+    assert F.linear(x, w, out=out) is out
+    assert out.tolist() == F.linear(x, w).tolist()
 
 
 def test_older_names_of_padding_and_sampling():

@@ -89,6 +89,7 @@ from whet.nn.linear import LazyLinear as LazyLinear
 from whet.nn.activation import LeakyReLU as LeakyReLU
 from whet.nn.linear import Linear as Linear
 from whet.nn.loss import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+from whet.nn.linear_cross_entropy import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from whet.nn.norm import LocalResponseNorm as LocalResponseNorm
 from whet.nn.activation import LogSigmoid as LogSigmoid
 from whet.nn.activation import LogSoftmax as LogSoftmax

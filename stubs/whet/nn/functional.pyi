@@ -88,7 +88,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 def layer_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05) -> Tensor: """Mean 0 and variance 1 over the last dimensions, then weight and bias."""
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor: """The activation leaky_relu, elementwise."""
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor: """`leaky_relu`, in place."""
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: """input @ weight.T + bias"""
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor: """input @ weight.T + bias"""
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = 'mean', ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> Tensor: ...
 def local_response_norm(input: Tensor, size: int, alpha: Number = 0.0001, beta: Number = 0.75, k: float = 1.0) -> Tensor: """Divide by a power of the mean square over neighbouring channels."""
 def log_softmax(input: Tensor, dim: Dims | None = None, _stacklevel: int = 3, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""

@@ -14,6 +14,7 @@ class LinearCrossEntropyLoss(Module):
     reduction: str
     ignore_index: int | None
     label_smoothing: float
+    options: Any
     linear: Any
     weight: Parameter
     def __init__(self, in_features: int, num_classes: int, *, out_features: int | Shape = (), bias: bool = False, device: Device | None = None, dtype: dtype | None = None, reduction: str = 'mean', weight: Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> None: ...

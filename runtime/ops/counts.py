@@ -1,0 +1,74 @@
+"""Random counts: Poisson and binomial numbers, from streams of NumPy's that random words name."""
+import numpy as np
+
+from .. import dtypes
+from .attached import attached
+from .batching import by_rows
+from .random import draw
+from .registry import Op, apply, ask, is_tensor
+from .samples import Sample
+from .surface import FUNCTIONS, function
+
+
+def _stream(key):
+    return np.random.Generator(np.random.Philox(key=key))
+
+
+@function(method=False)
+def poisson(input, generator=None):
+    """Poisson numbers with the input as rates."""
+    rates = input.detach()
+    ask(_are_rates, rates)
+    return attached(apply(poisson_op, (rates, draw("u64", (2,), generator, rates.device)), {}),
+                    input)
+
+
+def _are_rates(a):
+    if (a < 0).any():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+
+
+def _poisson(rates, key):
+    return _stream(key).poisson(rates.astype(np.float64)).astype(rates.dtype)
+
+
+@function(method=False)
+def binomial(count, prob, generator=None):
+    """How many of `count` tries succeed, each with the probability `prob`.
+
+    >>> import whet
+    >>> whet.binomial(whet.tensor([3.0, 5.0]), whet.tensor([0.0, 1.0]))
+    tensor([0., 5.])
+    """
+    for i, (name, t) in enumerate((("count", count), ("prob", prob))):
+        if not is_tensor(t):
+            raise TypeError(f"binomial(): argument '{name}' (position {i + 1}) must be Tensor, not "
+                            f"{type(t).__name__}")
+    if count.dtype is not prob.dtype or count.dtype.kind != dtypes.FLOAT:
+        raise RuntimeError(
+            "binomial: expected count and prob of one floating point type, got "
+            f"{count.dtype} and {prob.dtype}")
+    tries, chance = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
+    return apply(binomial_op, (tries, chance, draw("u64", (2,), generator, tries.device)), {})
+
+
+def _binomial(tries, chance, key):
+    """(tries below zero are none; of what is no probability nothing can be said)"""
+    n = np.maximum(np.floor(tries.astype(np.float64)), 0).astype(np.int64)
+    p = chance.astype(np.float64)
+    known = (p >= 0) & (p <= 1)
+    drawn = _stream(key).binomial(n, np.where(known, p, 0.0))
+    return np.where(known, drawn, np.nan).astype(tries.dtype)
+
+
+def _key():
+    return FUNCTIONS["tensor"]([3, 2 ** 63], dtype=dtypes.uint64)
+
+
+poisson_op = Op("random_poisson", _poisson, samples=lambda make: [
+    Sample(make(*shape, low=0.5, high=9, grad=False), _key()) for shape in ((5,), (2, 3))])
+binomial_op = Op("random_binomial", _binomial, samples=lambda make: [
+    Sample(make(*shape, low=1, high=9, grad=False), make(*shape, low=0, high=1, grad=False), _key())
+    for shape in ((5,), (2, 3))])
+by_rows(poisson_op)
+by_rows(binomial_op)
