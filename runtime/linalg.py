@@ -5,13 +5,19 @@ from typing import NamedTuple
 from . import dtypes
 from .dtypes import finfo
 from .dtypes import int64 as _int64
+from .indexing import as_int as _as_int
 from .ops.contract import matmul
+from .ops.elimination import (
+    lu,
+    lu_factor,
+    lu_factor_ex,
+    lu_solve,
+)
 from .ops.host import (
     LinAlgError,
     _cholesky_ex,
     _geqrf,
     _h,
-    _lu,
     cholesky,
     det,
     eig,
@@ -25,21 +31,27 @@ from .ops.host import (
     svd,
     svdvals,
 )
-from .ops.host import lu_permutation_op as _lu_permutation_op
 from .ops.host import pinv as _pinv
 from .ops.host import solve_triangle as _solve_triangle
 from .ops.host import square as _square
-from .ops.registry import apply as _apply
 from .ops.registry import ask as _ask
+from .ops.registry import check_one_type as _check_one_type
 from .ops.registry import check_tensors as _check_tensors
 from .ops.surface import FUNCTIONS as _F
+from .ops.surface import check_flag as _check_flag
 from .ops.surface import guarded as _guarded
 from .ops.surface import with_out as _with_out
+from .ops.symmetric_elimination import (
+    ldl_factor,
+    ldl_factor_ex,
+    ldl_solve,
+)
 from .ops.vector_norm import vector_norm
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
-    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex",
+    "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",
     "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
     "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
     "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
@@ -157,6 +169,10 @@ def multi_dot(tensors):
 def vecdot(x, y, *, dim=-1):
     """The inner product of vectors along `dim`, the first conjugated."""
     _check_tensors("vecdot", x=x, y=y)
+    if x.dtype.kind < 2:
+        raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. "
+                           f"Got {x.dtype.letter}")
+    _check_one_type("linalg.vecdot", x=x, y=y)
     return (x.conj() * y).sum(dim)
 
 
@@ -235,10 +251,12 @@ def cond(A, p=None):
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """X with A @ X = B (or X @ A = B), one triangle of A being read."""
     _square("solve_triangular")(A)
+    _check_one_type("linalg.solve_triangular", A=A, B=B)
     if B.ndim < 2:
         raise RuntimeError(
             "linalg.solve_triangular: The input tensor B must have at least 2 dimensions, got "
             f"{tuple(B.shape)}")
+    _check_flag("linalg.solve_triangular", "upper", upper)
     upper, unit = bool(upper), bool(unitriangular)
     if left:
         return _solve_triangle(A, B, upper=upper, unit=unit)
@@ -290,6 +308,11 @@ def lstsq(A, B, rcond=None, *, driver=None):
             "linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got "
             f"{driver!r}")
     m, n = A.shape[-2:]
+    if not A.ndim - 1 <= B.ndim <= A.ndim:
+        raise RuntimeError(
+            "linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+            f"other.dim()) <= 1, got {A.ndim} and {B.ndim}")
+    _check_one_type("linalg.lstsq", A=A, B=B)
     vector = B.ndim == A.ndim - 1
     b = B.unsqueeze(-1) if vector else B
     if b.ndim < 2 or b.shape[-2] != m:
@@ -337,90 +360,6 @@ def tensorsolve(A, B, dims=None):
 
 
 # ---- factorisations ------------------------------------------------------------------------------
-class lu_factor_result(NamedTuple):
-    LU: object
-    pivots: object
-
-
-class lu_factor_ex_result(NamedTuple):
-    LU: object
-    pivots: object
-    info: object
-
-
-class lu_result(NamedTuple):
-    P: object
-    L: object
-    U: object
-
-
-def lu_factor_ex(A, *, pivot=True, check_errors=False):
-    """(L and U in one matrix, row swaps, the place of the first pivot that is zero) with A = P @
-    L @ U."""
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    packed, pivots, info = _lu(A)
-    if check_errors:
-        _ask(_nonzero_pivots, info)
-    return lu_factor_ex_result(packed, pivots, info)
-
-
-def _nonzero_pivots(info):
-    if info.any():
-        raise LinAlgError(
-            f"linalg.lu_factor: U[{info.max()},{info.max()}] is zero and using it on lu_solve "
-            "would result in a division by zero.")
-
-
-def lu_factor(A, *, pivot=True):
-    """(L and U in one matrix, row swaps) with A = P @ L @ U."""
-    return lu_factor_result(*lu_factor_ex(A, pivot=pivot)[:2])
-
-
-def lu(A, *, pivot=True):
-    """P, L, U with A = P @ L @ U.
-
-    >>> import whet
-    >>> p, l, u = whet.linalg.lu(whet.tensor([[1., 2.], [4., 4.]]))
-    >>> p @ l @ u
-    tensor([[1., 2.],
-            [4., 4.]])
-    """
-    return lu_unpack(*lu_factor(A, pivot=pivot))
-
-
-def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
-    """P, L, U from what `lu_factor` gives."""
-    m, n = LU_data.shape[-2:]
-    k = min(m, n)
-    p, lower, upper = (LU_data.new_empty((0,)) for _ in range(3))
-    if unpack_data:
-        lower = LU_data[..., :k].tril(-1) + _F["eye"](m, k, dtype=LU_data.dtype)
-        upper = LU_data[..., :k, :].triu()
-    if unpack_pivots:
-        p = _apply(_lu_permutation_op, (LU_pivots,), {"size": m}).to(LU_data.dtype)
-    return lu_result(p, lower, upper)
-
-
-def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
-    """X with A @ X = B, given what `lu_factor` makes of A."""
-    if B.ndim < 2:
-        raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
-    p, lower, upper = lu_unpack(LU, pivots)
-    a = p @ lower @ upper if not left or adjoint else None
-    if a is not None:
-        return solve(a.mH if adjoint else a, B, left=left)
-    return solve_triangular(upper,
-                            solve_triangular(lower, p.mT @ B, upper=False, unitriangular=True),
-                            upper=True)
-
-
-def packed_lu(A, pivot=True, get_infos=False):
-    """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
-    r = lu_factor_ex(A, pivot=pivot)
-    return r if get_infos else lu_factor_result(*r[:2])
-
-
 class cholesky_ex_result(NamedTuple):
     L: object
     info: object
@@ -458,7 +397,7 @@ def _where_possible(name, A, check_errors, solution):
     if A.dtype.kind < 2:
         return solution(A), None
     _square(name)(A)
-    info = _lu(A.detach())[2]
+    info = lu_factor_ex(A.detach()).info
     if not _ask(_any, info):
         return solution(A), info
     if check_errors:
@@ -491,10 +430,19 @@ def solve_ex(A, B, *, left=True, check_errors=False):
         *_where_possible("solve", A, check_errors, lambda a: solve(a, B, left=left)))
 
 
+def _check_reflections(name, vectors, tau):
+    matrix(name, vectors)
+    _check_one_type(name, input=vectors, tau=tau)
+    if vectors.shape[:-2] != tau.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, and the same batches, "
+            f"but got {list(tau.shape)} for {list(vectors.shape)}")
+
+
 def householder_product(A, tau):
     """The first columns of a product of reflections, whose vectors are the columns of A below
     its diagonal."""
-    matrix("householder_product", A)
+    _check_reflections("linalg.householder_product", A, tau)
     m, n = A.shape[-2:]
     k = tau.shape[-1]
     if m < n or n < k:
@@ -537,7 +485,11 @@ def ormqr(input, tau, other, left=True, transpose=False):
     >>> whet.allclose(whet.ormqr(*whet.geqrf(a), r), a, atol=1e-5)
     True
     """
-    matrix("ormqr", input)
+    _check_reflections("ormqr", input, tau)
+    _check_one_type("ormqr", input=input, other=other)
+    if other.ndim != input.ndim or input.shape[:-2] != other.shape[:-2]:
+        raise RuntimeError("ormqr: Expected other to have the batches of input, but got "
+                           f"{list(other.shape)} for {list(input.shape)}")
     m, k = input.shape[-2], tau.shape[-1]
     if other.shape[-2 if left else -1] != m or k > min(m, input.shape[-1]):
         raise RuntimeError(
@@ -561,7 +513,7 @@ def vander(x, N=None):
             [1., 3., 9.]])
     """
     x = x if x.ndim else x.reshape(1)
-    n = x.shape[-1] if N is None else N
+    n = x.shape[-1] if N is None else _as_int(N, "linalg.vander", "N")
     if n <= 1 and N is not None:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
     return x.unsqueeze(-1) ** _F["arange"](n)
@@ -571,6 +523,10 @@ def vander(x, N=None):
 def svd_lowrank(A, q=6, niter=2, M=None):
     """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
     q = 6 if q is None else q
+    _check_one_type("svd_lowrank", A=A, M=M)
+    if A.ndim < 2 or M is not None and M.ndim > A.ndim:
+        raise ValueError(f"svd_lowrank: expected matrices, got {list(A.shape)}"
+                         f"{'' if M is None else f' and a mean of {list(M.shape)}'}")
     A = A if M is None else A - M
     tall = A if A.shape[-2] >= A.shape[-1] else A.mH
     y = tall @ _F["randn"](*tall.shape[:-2], tall.shape[-1], q, dtype=A.dtype)
@@ -585,6 +541,9 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 def pca_lowrank(A, q=None, center=True, niter=2):
     """The principal components of rows, as `svd_lowrank` of what is left without their mean."""
     q = min(6, *A.shape[-2:]) if q is None else q
+    if not 0 <= q <= min(A.shape[-2:]):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
+                         f"{min(A.shape[-2:])}")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 

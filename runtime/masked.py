@@ -4,7 +4,6 @@ What is left out is replaced by what changes nothing (zero in a sum, -inf in a m
 these is an ordinary computation, with its gradients. Where the mask leaves nothing, a sum is 0, a
 mean is not a number and a maximum is the least number of its type.
 """
-import builtins as _b
 import math as _math
 
 from .dtypes import BOOL as _BOOL
@@ -13,6 +12,7 @@ from .dtypes import bool_ as _bool
 from .dtypes import get_default_dtype as _default
 from .dtypes import iinfo as _iinfo
 from .dtypes import int64 as _int64
+from .ops.dims import one as _one
 from .ops.surface import FUNCTIONS as _F
 
 __all__ = [
@@ -27,7 +27,7 @@ def _only(x, mask, left_out):
     if mask is None:
         return x
     if mask.dtype is not _bool:
-        raise ValueError(f"masked: a mask is of type bool, not {mask.dtype}")
+        mask = mask.to(_bool)
     if mask.ndim > x.ndim:
         raise IndexError(f"masked: the mask has {mask.ndim} dimensions, the input {x.ndim}")
     return _F["where"](mask, x, _F["full"]((), left_out, dtype=x.dtype))
@@ -40,7 +40,7 @@ def _typed(x, dtype):
 def _dims(x, dim):
     if dim is None or dim == ():
         return tuple(range(x.ndim))
-    return (dim,) if isinstance(dim, int) else tuple(dim)
+    return tuple([_one(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim)])
 
 
 def _least(x):
@@ -79,7 +79,7 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     tensor(8.)
     """
     x = _only(_typed(input, dtype), mask, 1)
-    dims = sorted((d % _b.max(x.ndim, 1) for d in _dims(x, dim)), reverse=True)
+    dims = sorted(_dims(x, dim), reverse=True)
     for d in dims:
         x = x.prod(d, keepdim)
     return x if dims or dtype is not None or x.dtype.kind >= _FLOAT else x.to(_int64)

@@ -352,6 +352,13 @@ EXACT = {
     "Sequential.insert.index": "int",
     "from_pretrained.embeddings": "Tensor",
     "LinearCrossEntropyLoss.out_features": "int | Shape",
+    "native_batch_norm.running_mean": "Tensor | None",
+    "native_batch_norm.running_var": "Tensor | None",
+    "native_batch_norm.training": "bool",
+    **{f"native_group_norm.{name}": "int" for name in ("C", "HxW", "group")},
+    "native_layer_norm.normalized_shape": "Shape",
+    **{f"native_{name}_norm.{p}": "Tensor | None" for name in ("batch", "group", "layer")
+       for p in ("weight", "bias")},
     "LinearCrossEntropyOptions.acc_dtype": "dtype | None",
     "LinearCrossEntropyOptions.acc_policy": "str",
     "LinearCrossEntropyOptions.allow_retain_graph": "bool",

@@ -164,6 +164,8 @@ RESULTS = {
     "eigh": "eigh_result",
     "inv_ex": "inv_ex_result",
     "lstsq": "lstsq_result",
+    "ldl_factor": "ldl_factor_result",
+    "ldl_factor_ex": "ldl_factor_ex_result",
     "lu_factor": "lu_factor_result",
     "lu_factor_ex": "lu_factor_ex_result",
     "solve_ex": "solve_ex_result",

@@ -7,7 +7,7 @@ checker takes whole numbers there too.
 """
 _BY_TYPE = {
     "Tensor": """
-        tangent A B L LU LU_data LU_pivots M _random_samples _weight abs anchor angle append
+        tangent A B L LD LU LU_data LU_pivots M _random_samples _weight abs anchor angle append
         attn_mask aweights b batch1 batch2 bias bn_b bn_rm bn_rv bn_w boundaries condition conv_w
         cov_diag cov_factor covariance_matrix fweights grid hx imag importance_scores index input
         input1 input2 key_padding_mask linear_w log_probs mask mat mat1 mat2 memory

@@ -67,6 +67,7 @@ from ..ops.norm import (
     rms_norm,
 )
 from ..ops.pad import pad
+from ..ops.pools import POOLS as _POOLS
 from ..ops.pools_with_indices import WITH_INDICES as _WITH_INDICES
 from ..ops.sampling import grid_sample
 from ..ops.sliding_blocks import fold, unfold
@@ -83,7 +84,6 @@ from ..ops.vision import (
     upsample_bilinear,
     upsample_nearest,
 )
-from ..ops.window import POOLS as _POOLS
 from .linear_cross_entropy import linear_cross_entropy
 
 conv1d, conv2d, conv3d, conv_tbc = _F["conv1d"], _F["conv2d"], _F["conv3d"], _F["conv_tbc"]

@@ -4,7 +4,7 @@ import dataclasses
 from .. import dtypes
 from ..ops.contract import linear
 from ..ops.loss import cross_entropy
-from ..ops.registry import check_tensors
+from ..ops.registry import check_one_type, check_tensors
 from ..ops.surface import FUNCTIONS as F
 from ..utils.checkpoint import checkpoint
 
@@ -63,6 +63,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         raise RuntimeError(
             "linear_cross_entropy: expected an input of 1 or 2 dimensions and a linear_weight of "
             f"as many features, got {tuple(input.shape)} and {tuple(linear_weight.shape)}")
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
     classes, n = linear_weight.shape[:-1], linear_weight.shape[-1]
     if linear_bias is not None and linear_bias.shape != classes:
         raise RuntimeError(
@@ -80,6 +82,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
                 "label_smoothing": label_smoothing}
     if options is None or input.ndim == 2 and not len(input):
         return _loss(input, target, *scores, classes, reduction=reduction, **settings)
+    check_one_type("linear_cross_entropy", input=input, linear_weight=linear_weight,
+                   linear_bias=linear_bias, weight=weight)
     rows = (input, target) if input.ndim == 2 else (input.unsqueeze(0), target.unsqueeze(0))
     loss = _some_at_a_time(*rows, scores, classes, reduction, options, settings)
     return loss.reshape(()) if input.ndim == 1 else loss

@@ -11,8 +11,8 @@ for _family in (
     "views_in_place parts split strided movement join repeat slice_scatter pad index_ops index "
     "nonzero gather masks scatter index_slices search reduce moments softmax vector_norm scan "
     "sort contract einsum distances sparse_products sparse_names random counts python numpy_calls "
-    "window quantised norm activation recurrent loss ctc embedding sampling vision host fourier "
-    "interop derived control special operators toplevel copies"
+    "window pools quantised norm native_norms activation recurrent loss ctc embedding sampling "
+    "vision host fourier interop derived control special operators toplevel copies"
 ).split():
     __import__(f"{__name__}.{_family}")
 

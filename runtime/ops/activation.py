@@ -7,9 +7,9 @@ from ..ir import scalar as s
 from . import pointwise as p
 from .pointwise_family import PointwiseOp, inplace
 from .random import draw
-from .registry import apply, is_tensor
+from .registry import apply, check_one_type, check_tensors, is_tensor
 from .samples import booleans, reals
-from .surface import FUNCTIONS, compile_function, function, give_out
+from .surface import FUNCTIONS, check_text, compile_function, function, give_out
 from .vector_norm import vector_norm
 
 
@@ -45,6 +45,7 @@ def selu(input, inplace=False):
 def gelu(input, approximate="none", *, out=None):
     """x times the normal distribution function of x (or its tanh approximation)."""
     if approximate not in ("none", "tanh"):
+        check_text("gelu", "approximate", approximate)
         raise RuntimeError("approximate argument must be either none or tanh.")
     y = _act(p.gelu_erf if approximate == "none" else p.gelu_tanh, input, (), False)
     return y if out is None else give_out("gelu", y, out)
@@ -90,6 +91,7 @@ def prelu(input, weight):
     if weight.ndim > 1:
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    check_one_type("prelu", input=input, weight=weight)
     n = weight.numel()
     if n != 1:
         if input.ndim == 0:
@@ -156,6 +158,7 @@ def _drop(input, p, shape, inplace_):
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zero elements with probability p and scale the rest by 1 / (1 - p)."""
     _check_p(p)
+    check_tensors("dropout", input=input)
     if not training or p == 0 and not inplace:
         return input
     return _drop(input, p, input.shape, inplace)
@@ -164,6 +167,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
 def _feature_dropout(n):
     def f(input, p=0.5, training=True, inplace=False):
         _check_p(p)
+        check_tensors(f"dropout{n}d", input=input)
         if n == 1 and input.ndim not in (2, 3):
             raise RuntimeError(
                 f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input.")
@@ -262,7 +266,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 @function("cosine_similarity", method=False)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along `dim`."""
-    if not (x1.dtype.kind >= FLOAT and x2.dtype.kind >= FLOAT):
+    if max(x1.dtype.kind, x2.dtype.kind) != FLOAT:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is integral")
     x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)

@@ -7,10 +7,11 @@ import operator
 
 from .. import dtypes, overrides
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
+from ..indexing import as_int
 from . import pointwise as p
 from .pointwise_family import inplace, write_out
 from .registry import apply, ask, has_zero, is_tensor
-from .surface import ELEMENTWISE, FUNCTIONS, METHODS, compile_function, function, method
+from .surface import ELEMENTWISE, FUNCTIONS, METHODS, check_text, compile_function, function, method
 
 NO_ATTRS: dict = {}
 
@@ -109,6 +110,7 @@ def _div(input, other, rounding_mode):
     if rounding_mode is None:
         return p.div_op, (input, other)
     if rounding_mode not in ("trunc", "floor"):
+        check_text("div", "rounding_mode", rounding_mode)
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"'{rounding_mode}'")
@@ -275,6 +277,8 @@ def round(input, *, decimals=0):
     >>> whet.round(whet.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
     """
+    if type(decimals) is not int:
+        decimals = as_int(decimals, "round", "decimals")
     if decimals == 0 or input.dtype.kind < FLOAT:
         return apply(p.round_op, (input,), NO_ATTRS)
     scale = 10.0 ** abs(decimals)

@@ -14,7 +14,7 @@ from .arithmetic import _foreign, as_operand
 from .batching import aligned, example_ndim
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
-from .registry import REGISTRY, Op, apply, check_tensors, is_tensor
+from .registry import REGISTRY, Op, apply, check_one_type, check_tensors, is_tensor
 from .samples import Sample
 from .surface import METHODS, function, give_out, method
 from .view import transpose_op
@@ -281,7 +281,7 @@ def outer(input, vec2):
     return input.unsqueeze(1) * vec2
 
 
-def _affine(name, product):
+def _affine(name, product, promotes=False):
     """beta * input + alpha * product(a, b): what `addmm` and its like are."""
     def f(input, a, b, beta, alpha):
         r = product(a, b)
@@ -293,6 +293,8 @@ def _affine(name, product):
             raise RuntimeError(
                 f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the "
                 f"product's {tuple(r.shape)}")
+        if not promotes:
+            check_one_type(name, input=input, product=r)
         if r.dtype.kind == BOOL:        # "or" is the sum of truths
             r = r & bool(alpha)
             return r | input if beta else r
@@ -316,7 +318,7 @@ for _name, _a, _b, _product in (("addmm", "mat1", "mat2", mm), ("addmv", "mat", 
                                 ("baddbmm", "batch1", "batch2", bmm),
                                 ("addbmm", "batch1", "batch2", _batch_sum)):
     from .surface import compile_function, guard
-    _env = {"affine": _affine(_name, _product)}
+    _env = {"affine": _affine(_name, _product, promotes=_product is outer)}
     _fn = compile_function(_name, f"def {_name}(input, {_a}, {_b}, *, beta=1, alpha=1):\n"
                                   f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)
     _fn.__doc__ = f"beta * input + alpha * ({_product.__name__.strip('_')} of {_a} and {_b})."

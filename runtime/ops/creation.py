@@ -363,6 +363,9 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False,
               memory_format=preserve_format):
     """One value everywhere, in the shape and type of `input`."""
+    if fill_value is None:
+        raise TypeError("full_like(): argument 'fill_value' (position 2) must be Number, not "
+                        "NoneType")
     if is_tensor(fill_value):
         fill_value = fill_value.item()
     return _like(input, "full_like", fill_value, dtype, layout, device, requires_grad,
@@ -373,6 +376,8 @@ def _new_method(name, fill):
 
     def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None,
             pin_memory=False):
+        if not shape and size is None:
+            raise TypeError(f"{name}() missing 1 required positional argument: 'size'")
         check_options(name, layout, device, pin_memory)
         attrs = {
             "size": _size_of(shape, size, name),

@@ -8,9 +8,10 @@ import numpy as np
 from .. import dtypes
 from ..autograd.modes import beyond, read
 from ..dtypes import COMPLEX, FLOAT, INT
+from ..indexing import as_int
 from . import dims
 from .batching import native
-from .registry import Op, apply, ask, check_tensors, has_negative, is_tensor
+from .registry import Op, apply, ask, check_one_type, check_tensors, has_negative, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
 from .surface import function, method
@@ -122,8 +123,11 @@ def frexp(input):
 @function("multigammaln", out=True)
 def mvlgamma(input, p):
     """The logarithm of the multivariate gamma function of dimension p."""
-    if _tensor("mvlgamma", input).dtype.kind < FLOAT:
+    if _tensor("mvlgamma", input).dtype.kind == 0:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if input.dtype.kind < FLOAT:
         input = input.to(dtypes.get_default_dtype())
+    p = as_int(p, "mvlgamma", "p", 2)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     steps = F["arange"](0, p, dtype=input.dtype, device=input.device) * -0.5
@@ -150,6 +154,7 @@ def cross(input, other, dim=None):
     """The vector product of vectors of 3 elements along `dim` (by default the first dimension of
     size 3)."""
     _tensor("cross", input), _tensor("cross", other, "other")
+    check_one_type("cross", input=input, other=other)
     if input.ndim != other.ndim:
         raise RuntimeError("cross: inputs must have the same number of dimensions.")
     if dim is None:
@@ -224,6 +229,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
             f"{input.ndim} dimensions")
     if input.dtype.kind == 0:
         raise RuntimeError("cov(): bool dtype is not supported for input")
+    correction = as_int(correction, "cov", "correction")
     x = input if input.ndim == 2 else input.reshape(1, -1)
     n = x.shape[1]
     w = None

@@ -2,9 +2,9 @@
 import numpy as np
 
 from ..cpu import differences
-from ..dtypes import float32, float64
+from ..dtypes import FLOAT, float32, float64
 from .batching import native
-from .registry import Op, apply
+from .registry import Op, apply, check_one_type
 from .samples import Sample
 from .surface import FUNCTIONS as F
 from .surface import function
@@ -77,6 +77,18 @@ def _by_kernels(p, *tensors):
             and len({x.dtype for x in tensors}) == 1 and tensors[0].dtype in (float32, float64))
 
 
+def _floating(name, **operands):
+    for what, x in operands.items():
+        if x.dtype.kind != FLOAT:
+            raise RuntimeError(f"{name} only supports floating-point dtypes, {what} got: {x.dtype}")
+
+
+# How PyTorch may compute the distances: here they are computed in one way.
+COMPUTE_MODES = frozenset((
+    "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
+    "donot_use_mm_for_euclid_dist"))
+
+
 @function(method=False)
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """p-norm distances between all pairs of rows.
@@ -86,11 +98,18 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     tensor([[0.],
             [5.]])
     """
+    if compute_mode not in COMPUTE_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if min(x1.ndim, x2.ndim) < 2:
+        raise RuntimeError("cdist only supports at least 2D tensors, got "
+                           f"{x1.ndim}D and {x2.ndim}D")
+    _floating("cdist", x1=x1, x2=x2)
+    check_one_type("cdist", x1=x1, x2=x2)
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(
             f"cdist: X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: "
             f"{x2.shape[-1]}")
-    if not _by_kernels(p, x1, x2) or x1.ndim < 2 or x2.ndim < 2:
+    if not _by_kernels(p, x1, x2):
         return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
     if x1.shape[:-2] != x2.shape[:-2]:
         batch = F["broadcast_shapes"](x1.shape[:-2], x2.shape[:-2])
@@ -101,6 +120,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 @function(method=False)
 def pdist(input, p=2):
     """p-norm distances between the rows, each pair once."""
+    _floating("pdist", input=input)
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if _by_kernels(p, input):

@@ -4,7 +4,7 @@ import math
 
 from ..dtypes import promote_types
 from .contract import bmm, mm
-from .registry import is_tensor
+from .registry import check_one_type, is_tensor
 from .surface import function
 
 
@@ -181,5 +181,12 @@ def einsum(equation, *operands):
 @function(method=False)
 def bilinear(input1, input2, weight, bias=None):
     """sum over i, j of input1[i] * weight[k, i, j] * input2[j]"""
+    check_one_type("bilinear", input1=input1, input2=input2, weight=weight, bias=bias)
+    if input1.ndim != input2.ndim or weight.ndim != 3:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and "
+                           f"{input2.ndim}, and a weight of {weight.ndim}")
+    if bias is not None and (bias.ndim != 1 or bias.shape[0] != weight.shape[0]):
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got "
+                           f"{list(bias.shape)} but expected [{weight.shape[0]}]")
     r = einsum("...i,kij,...j->...k", input1, weight, input2)
     return r if bias is None else r + bias

@@ -10,6 +10,7 @@ from .registry import (
     apply,
     ask,
     asked,
+    check_one_type,
     check_tensors,
     fixed_number,
     has_negative,
@@ -169,6 +170,7 @@ def _bags(input, offsets, include_last_offset):
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
+    _indices("embedding_bag", offsets)
     n, offsets = input.shape[0], offsets.to(int64)
     if ask(_has_another_than_zero, offsets[:1]):
         raise about_numbers(RuntimeError(
@@ -209,6 +211,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
             f"it must have the same shape as the input ({input.shape})")
+    check_one_type("embedding_bag", weight=weight, per_sample_weights=per_sample_weights)
     bags = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)

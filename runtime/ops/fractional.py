@@ -5,9 +5,9 @@ import math
 from ..dtypes import int64
 from ..indexing import tuple_of
 from .creation import zeros
+from .pools import _planes
 from .sequences import arange
 from .surface import FUNCTIONS, compile_function, guard
-from .window import _planes
 
 AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 

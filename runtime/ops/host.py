@@ -9,7 +9,7 @@ from ..cpu import factors
 from ..dtypes import COMPLEX, FLOAT, bool_, int32
 from . import onnx_matrices as in_onnx
 from .batching import all_batched, broadcast, example_ndim
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, check_one_type, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
 
@@ -183,6 +183,7 @@ def solve(A, B, *, left=True):
     >>> whet.linalg.solve(whet.tensor([[2., 0.], [0., 4.]]), whet.tensor([2., 4.]))
     tensor([1., 1.])
     """
+    check_one_type("linalg.solve", A=A, B=B)
     if not left:
         return solve(A.mT, B.mT).mT
     if B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])):

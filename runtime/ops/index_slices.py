@@ -20,7 +20,7 @@ from .scatter import (
     reduced_by_kernels,
     scatter_reduce_vjp,
 )
-from .surface import function
+from .surface import check_text, function
 
 
 def _put_slices(how):
@@ -163,9 +163,17 @@ def _sliced(op, self, dim, index, source, error=RuntimeError):
     return d
 
 
+def _one_rank(op, self, source):
+    if self.ndim != source.ndim:
+        raise RuntimeError(
+            f"{op}_(): source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}")
+
+
 def _check_index_add(self, dim, index, source, *, alpha=1):
     """`source` (times alpha) added to the slices that a 1-d index names, in index order."""
     d = _sliced("index_add", self, dim, index, source)
+    _one_rank("index_add", self, source)
     return (source if alpha == 1 else source * alpha, index), {"dim": d}
 
 
@@ -321,10 +329,12 @@ index_reduce_op.put_alone = _index_reduce_alone
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):
     """`source` combined (prod, mean, amax, amin) into the slices that a 1-d index names."""
     if reduce not in ("prod", "mean", "amax", "amin"):
+        check_text("index_reduce", "reduce", reduce)
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}.")
     d = _sliced("index_reduce", self, dim, index, source, IndexError)
+    _one_rank("index_reduce", self, source)
     return (source, index), {"dim": d, "reduce": reduce, "include_self": bool(include_self)}
 
 

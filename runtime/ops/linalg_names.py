@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from .. import linalg
 from ..dtypes import COMPLEX
+from .elimination import lu_unpack, packed_lu
 from .host import _h, _inv, cholesky, det, qr, slogdet, svd, svdvals
 from .surface import FUNCTIONS as F
 from .surface import METHODS, function, with_out
@@ -60,9 +61,9 @@ def publish():
     for name in ("geqrf", "ormqr"):
         METHODS[name], F[name] = getattr(linalg, name), with_out(getattr(linalg, name))
     F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
-    METHODS["lu"], F["lu"] = linalg.packed_lu, with_out(linalg.packed_lu, "lu")
+    METHODS["lu"], F["lu"] = packed_lu, with_out(packed_lu, "lu")
     F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(
-        linalg.lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
+        lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
 
 
 class svd_of_old_result(NamedTuple):

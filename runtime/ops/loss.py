@@ -5,6 +5,7 @@ import math
 from ..autograd import modes
 from ..autograd.modes import no_grad
 from ..dtypes import FLOAT, int64
+from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from .activation import pairwise_distance
 from .pointwise_family import PointwiseOp
@@ -13,6 +14,7 @@ from .registry import (
     are_probabilities,
     ask,
     asked,
+    check_one_type,
     check_tensors,
     fixed_number,
     has_negative,
@@ -207,6 +209,7 @@ def _checked_class_axis(input, target, weight):
 
 
 def _nll(input, target, weight, ignore_index, reduction):
+    check_one_type("nll_loss", input=input, weight=weight)
     axis = _checked_class_axis(input, target, weight)
     classes = input.shape[axis]
     ignore_index = fixed_number(ignore_index)
@@ -335,7 +338,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if not ask(are_probabilities, target):
         raise RuntimeError("all elements of target should be between 0 and 1")
     x = apply(bce_op, (input, target), {})
-    x = x if weight is None else x * weight
+    x = x if weight is None else x * weight.expand(x.shape)
     return reduced(x, legacy(size_average, reduce, reduction))
 
 
@@ -360,6 +363,9 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @precise
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log target - input), the input being log-probabilities."""
+    for t in (input, target):
+        if t.dtype.kind != FLOAT:
+            raise RuntimeError(f"kl_div: inputs of type {t.dtype} are not supported")
     x = (target.exp() *
          (target - input) if log_target else F["xlogy"](target, target) - target * input)
     if reduction == "batchmean":
@@ -370,6 +376,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 @loss
 def soft_margin_loss(input, target):
     """log(1 + exp(-target * input))"""
+    if tuple(broadcast_shapes(input.shape, target.shape)) != tuple(input.shape):
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast "
+                           f"shape {list(broadcast_shapes(input.shape, target.shape))}")
     return F["log1p"]((-target * input).exp())
 
 
@@ -395,6 +404,10 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8):
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The negative log likelihood of a normal variable with the given variance."""
     if not is_tensor(var):
+        if not isinstance(var, int | float):
+            raise TypeError("var must be a float or a Tensor")
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
         var = F["full_like"](input, var)
     if tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
@@ -428,6 +441,11 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
                           reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    for x in (input1, input2):
+        if x.ndim != target.ndim + 1:
+            raise RuntimeError(
+                f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found "
+                f"inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
     c = _cosine(input1, input2)
     x = F["where"](target == 1, 1 - c, F["where"](target == -1, (c - margin).clamp_min(0), 0.0))
     return reduced(x, legacy(size_average, reduce, reduction))
@@ -452,6 +470,11 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     """`triplet_margin_loss` with any distance."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative "
+            f"{negative.ndim}D inputs")
     d = distance_function or pairwise_distance
     near, far = d(anchor, positive), d(anchor, negative)
     if swap:
@@ -469,6 +492,10 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     x2 = input if input.ndim == 2 else input.reshape(1, input.numel())
+    if target.ndim > 1 or target.numel() != x2.shape[0]:
+        raise RuntimeError(
+            f"multi_margin_loss: inconsistent target size, expected {x2.shape[0]} but got "
+            f"{list(target.shape)}")
     t = target.reshape(-1, 1)
     m = (margin - x2.gather(1, t) + x2).clamp_min(0)
     m = m if p == 1 else m * m
@@ -488,6 +515,12 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
             f"{list(input.shape)}")
+    if input.ndim == 2 and target.shape != input.shape or target.numel() != input.numel():
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: "
+                           f"{list(input.shape)}")
+    if target.dtype is not int64:
+        raise RuntimeError(f"multilabel_margin_loss: expected scalar type Long but found "
+                           f"{target.dtype.letter}")
     x = input if input.ndim == 2 else input.reshape(1, input.numel())
     t = target if target.ndim == 2 else target.reshape(1, target.numel())
     valid = (t < 0).to(int64).cumsum(1) == 0

@@ -6,6 +6,7 @@ import numpy as np
 from ..autograd import inplace as ip
 from ..cpu import places, pointwise, scan, taped_launches
 from ..dtypes import BOOL, FLOAT
+from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from . import onnx_places as in_onnx
 from .batching import aligned, all_batched, repeated
@@ -203,7 +204,7 @@ def _check_masked_scatter(self, mask, source):
 def masked_scatter(input, mask, source):
     """A copy of `input` whose elements where the mask is true are those of `source`, in order."""
     _check_masked_scatter(input, mask, source)
-    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    shape = broadcast_shapes(input._array.shape, mask._array.shape)
     return apply(masked_scatter_op, (input.expand(shape), source, mask), {})
 
 

@@ -13,13 +13,13 @@ from .batching import aligned, example_ndim, repeated
 from .decompose import by_decomposition
 from .pad import pad
 from .pointwise_family import PointwiseOp
+from .pools import avg_pool
 from .registry import apply, check_tensors, is_tensor
 from .rows_family import RowsOp
 from .samples import Sample, reals
 from .surface import FUNCTIONS, function, give_out
 from .vector_norm import vector_norm
 from .view import view_op
-from .window import avg_pool
 
 
 # ---- layer norm and its kin: rows of n elements, weight and bias along the row -------------------
@@ -204,6 +204,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     dim, n = _normalized_axes("layer_norm", input, normalized_shape, weight, bias)
     if (weight is None or bias is None or weight.dtype is not input.dtype
             or bias.dtype is not input.dtype):
+        _check_types("layer_norm", input, weight=weight, bias=bias)
         y = apply(normalize_op, (input, float(eps), n), {"dim": dim})[0]
         y = y if weight is None else y * weight
         return (y if bias is None else y + bias).to(input.dtype)
@@ -232,11 +233,26 @@ def _per_channel(p, x, fill, dtype):
     return FUNCTIONS["full"](shape, fill, dtype=dtype) if p is None else p.reshape(shape).to(dtype)
 
 
+def _check_types(name, x, **parameters):
+    """Parameters are of the input's type; those for halves may be float32."""
+    allowed = (x.dtype, float32) if x.dtype.itemsize < 4 else (x.dtype,)
+    for what, p in parameters.items():
+        if p is not None and p.dtype not in allowed and modes.state.autocast is None:
+            raise RuntimeError(f"{name}: mixed dtype (CPU): expected {what} of type {x.dtype}, as "
+                               f"the input is, but got {p.dtype}")
+
+
 def _check_channels(name, x, **named):
+    _check_types(name, x, **named)
     for what, p in named.items():
-        if p is not None and p.numel() != x.shape[1]:
+        if p is not None and (p.numel() != x.shape[1] or p.ndim > 1):
             raise RuntimeError(
                 f"{name}: {what} should contain {x.shape[1]} elements not {p.numel()}")
+
+
+def _check_pair(running_mean, running_var):
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
 
 
 @function(method=False)
@@ -254,6 +270,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             "batch_norm eps must be "
             + (f"positive during training, but got {eps}" if training else
                f"non-negative, but got {eps}"))
+    _check_pair(running_mean, running_var)
     acc = float32 if input.dtype.itemsize < 4 else input.dtype
     w, b = _per_channel(weight, input, 1.0, acc), _per_channel(bias, input, 0.0, acc)
     if training:
@@ -318,6 +335,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_channels("instance_norm", input, running_mean=running_mean, running_var=running_var,
                     weight=weight, bias=bias)
+    _check_pair(running_mean, running_var)
     n, c = input.shape[:2]
     size = int(np.prod(input.shape[2:], dtype=np.int64))
     if size == 1:

@@ -10,7 +10,7 @@ from ..indexing import sizes
 from . import onnx_shapes as in_onnx
 from .registry import MoveOp, Op, apply, check_tensors
 from .samples import Sample
-from .surface import function
+from .surface import check_text, function
 from .view import numpy_index
 
 
@@ -187,31 +187,37 @@ unpad_by_index_op = Op(
 )
 
 
-def pad(input, pad, mode="constant", value=None):
-    """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards:
-    (before, after, before, ...)."""
-    check_tensors("pad", input=input)
-    amounts = sizes((pad,), "pad", "pad")
-    n = input._array.ndim
+def _pads(amounts, shape):
+    """(before, after) for each dimension, in order."""
+    n, k = len(shape), len(amounts) // 2
     if len(amounts) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
-    if len(amounts) // 2 > n:
+    if k > n:
         raise RuntimeError(
             "Padding length should be less than or equal to two times the input dimension but "
             f"got padding length {len(amounts)} and input of dimension {n}")
-    k = len(amounts) // 2
     pads = ((0, 0),) * (n - k) + tuple(
         [(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)]
     )
-    shape = input._array.shape
     for d, (before, after) in enumerate(pads):
         if shape[d] + before + after < 0:
             raise RuntimeError(
                 f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted "
                 f"in a negative output size, which is invalid. Check dimension {d} of your input.")
+    return pads
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards:
+    (before, after, before, ...)."""
+    check_tensors("pad", input=input)
+    amounts = sizes((pad,), "pad", "pad")
+    shape = input._array.shape
+    n, k, pads = len(shape), len(amounts) // 2, _pads(amounts, shape)
     if mode == "constant":
         return apply(pad_op, (input,), {"pads": pads, "value": 0 if value is None else value})
     if mode not in ("reflect", "replicate", "circular"):
+        check_text("pad", "mode", mode)
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')

@@ -7,10 +7,10 @@ import numpy as np
 from .. import dtypes, indexing
 from ..autograd.inplace import CopySlicesOp
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
-from ..indexing import sizes
+from ..indexing import broadcast_shapes, sizes
 from .batching import broadcast, native
 from .creation import finish
-from .registry import Op, apply, check_tensors, is_tensor
+from .registry import Op, apply, check_one_type, check_tensors, is_tensor
 from .samples import Sample
 from .strided import _block, as_strided_op, element_strides, extent, strided_sum_op
 from .surface import FUNCTIONS, METHODS, check_out_types, function, method
@@ -165,7 +165,7 @@ METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(ima
 # ---- complex numbers -----------------------------------------------------------------------------
 def _complex(real, imag):
     d = FROM_NUMPY[real.dtype].to_complex()
-    r = np.empty(np.broadcast_shapes(real.shape, imag.shape), d.np)
+    r = np.empty(broadcast_shapes(real.shape, imag.shape), d.np)
     r.real, r.imag = real, imag
     return r
 
@@ -210,6 +210,10 @@ def complex(real, imag, *, out=None):
 def polar(abs, angle, *, out=None):
     """The complex numbers of the given absolute values and angles."""
     check_tensors("polar", abs=abs, angle=angle)
+    if abs.dtype.kind != FLOAT or angle.dtype.kind != FLOAT:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{abs.dtype.letter} and {angle.dtype.letter}")
+    check_one_type("polar", abs=abs, angle=angle)
     return finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, False)
 
 

@@ -155,7 +155,8 @@ addcdiv = f("addcdiv", lambda input, tensor1, tensor2, *, value=1: input + value
 lerp = f(
     "lerp", lambda input, end, weight: where(lt(absolute(weight), 0.5), input + weight *
                                              (end - input), end - (end - input) * (1 - weight)),
-    samples=(R, R, UNIT), kinds="fc", vjp=lambda g, y, a, b, w: [g * (1 - w), g * w, g * (b - a)])
+    samples=(R, R, UNIT), kinds="fc", one_type=True,
+    vjp=lambda g, y, a, b, w: [g * (1 - w), g * w, g * (b - a)])
 gcd = f("gcd", lambda input, other: s.gcd(input, other), kinds="i",
         samples=(integers(-30, 30), integers(-30, 30)), differentiable=False)
 lcm = f(
@@ -285,7 +286,7 @@ digamma_ = _float("digamma", lambda input: digamma(input), POSITIVE, kinds="bif"
 sigmoid_ = _float("sigmoid", lambda input: sigmoid(input), R)
 heaviside = f("heaviside",
               lambda input, values: where(eq(input, 0), values, where(gt(input, 0), 1, 0)),
-              kinds="bif", inplace=True, differentiable=False, samples=PAIR)
+              kinds="bif", inplace=True, differentiable=False, samples=PAIR, one_type=True)
 nan_to_num_op = PointwiseOp(
     "nan_to_num", lambda input, nan, posinf, neginf: where(
         isnan(input), nan, where(s.isinf(input), where(gt(input, 0), posinf, neginf), input)),

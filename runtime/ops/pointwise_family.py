@@ -63,8 +63,8 @@ class PointwiseOp(Op):
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc",
                  differentiable=None, result=None, samples=None, register=True, saves=None,
                  doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False,
-                 onnx=None):
-        self.standard = onnx
+                 onnx=None, one_type=False):
+        self.standard, self.one_type = onnx, one_type
         self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
         ps = list(inspect.signature(fn).parameters.values())
         self.params = ps
@@ -221,6 +221,10 @@ class PointwiseOp(Op):
                 f"not {type(arrays[0]).__name__}")
         if t.kind not in self.kinds:
             raise NotImplementedError(f"\"{self.name}\" not implemented for '{t.letter}'")
+        if self.one_type and len({x.dtype for x in arrays if isinstance(x, np.ndarray)}) > 1:
+            raise RuntimeError(
+                f"{self.name}: expected tensors of one dtype, but got "
+                f"{', '.join([str(x.dtype) for x in arrays if isinstance(x, np.ndarray)])}")
         number = t.short if t.short not in ("f16", "bf16") else "f32"
         wide = "f64" if self.wide and t.short == "f32" else number
         by = {}

@@ -2,7 +2,7 @@
 import functools
 import inspect
 
-from .window import POOLS
+from .pools import POOLS
 
 
 def _with_indices(pool):

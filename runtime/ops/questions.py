@@ -3,7 +3,7 @@ from .. import dtypes
 from ..dtypes import COMPLEX
 from ..tensor import Tensor
 from . import pointwise as p
-from .registry import apply, is_tensor
+from .registry import apply, check_tensors, is_tensor
 from .storage import UntypedStorage
 from .surface import FUNCTIONS, function
 
@@ -88,10 +88,12 @@ def conj(input):
 @function()
 def resolve_conj(input):
     """The tensor itself: conjugation is never lazy."""
+    check_tensors("resolve_conj", input=input)
     return input
 
 
 @function()
 def resolve_neg(input):
     """The tensor itself: negation is never lazy."""
+    check_tensors("resolve_neg", input=input)
     return input

@@ -363,7 +363,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     else:
         if not is_tensor(mean) and not is_tensor(std):
             raise TypeError("normal(): without a size, mean or std must be a Tensor")
-        shape = np.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
+        shape = indexing.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
         like = mean if is_tensor(mean) else std
         z = randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
     given = [t.detach() if is_tensor(t) else t for t in (mean, std)]
@@ -371,10 +371,17 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     return _finish(drawn, out, requires_grad, z.device)
 
 
+def _no_others(name, named):
+    """(`from` is no name that Python's functions can have)"""
+    for other in named:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{other}'")
+
+
 @method()
 def uniform_(self, a=0, b=1, *, generator=None, **named):
     """Fill with uniform numbers in [from, to)."""
     a, b = named.pop("from", a), named.pop("to", b)
+    _no_others("uniform_", named)
     if a > b:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
@@ -395,6 +402,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
 def random_(self, low=None, high=None, *, generator=None, **named):
     """Fill with whole numbers in [from, to): by default all that the type can hold."""
     low, high = named.pop("from", low), named.pop("to", high)
+    _no_others("random_", named)
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
@@ -431,7 +439,7 @@ def bernoulli(input, p=None, *, generator=None):
 
 
 # ones where a uniform number is below a probability: a step, whose slope is zero
-below_op = PointwiseOp("bernoulli", lambda u, p: s.cast(u < p, "f32"), result="f32",
+below_op = PointwiseOp("random_bernoulli", lambda u, p: s.cast(u < p, "f32"), result="f32",
                        samples=(reals(0, 1), reals(0, 1, grad=False)))
 
 

@@ -246,6 +246,15 @@ def check_tensors(name, **operands):
                 f"{type(x).__name__}")
 
 
+def check_one_type(name, **operands):
+    """Raise RuntimeError where tensors are of two types. (`autocast` makes operands smaller, each
+    by itself.)"""
+    types = {t.dtype for t in operands.values() if is_tensor(t)}
+    if len(types) > 1 and state.autocast is None:
+        given = ", ".join([f"{what} {t.dtype}" for what, t in operands.items() if is_tensor(t)])
+        raise RuntimeError(f"{name}: Expected all tensors to have the same dtype, but got {given}")
+
+
 class Stopped(Exception):
     """Raised inside of an op by the framework itself, which goes on elsewhere: the same way at
     each call."""

@@ -8,10 +8,10 @@ from . import onnx_sampling as in_onnx
 from .attached import attached
 from .batching import all_batched
 from .pointwise_family import PointwiseOp
-from .registry import Op, apply, is_tensor
+from .registry import Op, apply, check_one_type, is_tensor
 from .samples import Sample, integers, reals
 from .surface import FUNCTIONS as F
-from .surface import function
+from .surface import check_flag, function
 
 
 # ---- sums over taps ------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def _taps(axes):
     return [k for k, _ in found], [w for _, w in found if w is not None]
 
 
-def _check(input, grid, mode, padding_mode):
+def _check(input, grid, mode, padding_mode, align_corners):
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
@@ -198,12 +198,19 @@ def _check(input, grid, mode, padding_mode):
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'")
+    if align_corners is not None:
+        check_flag("grid_sampler", "align_corners", align_corners)
     n = input.ndim - 2
     if (not is_tensor(grid) or grid.ndim != input.ndim or grid.shape[-1] != n
             or grid.shape[0] != input.shape[0]):
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {n} in last dimension and the input's "
             f"batch size, but got grid with sizes {list(grid.shape)} for input {list(input.shape)}")
+    check_one_type("grid_sampler()", input=input, grid=grid)
+    if 0 in input.shape[2:]:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but got "
+            f"{list(input.shape)}")
     if math.prod(input.shape[2:]) > sample.LARGEST:
         raise RuntimeError(f"grid_sampler(): images of {list(input.shape[2:])} are too large")
 
@@ -216,7 +223,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     >>> whet.nn.functional.grid_sample(image, middle, align_corners=True).item()
     2.0
     """
-    _check(input, grid, mode, padding_mode)
+    _check(input, grid, mode, padding_mode, align_corners)
     if input.dtype.kind == FLOAT and input.dtype.itemsize == 2:
         return grid_sample(input.to(float32), grid.to(float32), mode, padding_mode,
                            align_corners).to(input.dtype)

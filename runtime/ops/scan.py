@@ -11,7 +11,7 @@ from . import dims
 from . import onnx_orders as in_onnx
 from .batching import shifted
 from .reduce import FUN, _before, _one_dim, _tensor, max_result
-from .registry import Op, apply, ask, has_zero
+from .registry import Op, apply, ask, has_zero, is_tensor
 from .surface import METHODS, function
 
 
@@ -214,6 +214,18 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     return _trapezoids(y, x, dx, dims.one(dim, y.ndim, "cumulative_trapezoid"), "cumsum")
 
 
+def _check_beside(input, more, what, d):
+    """Does what comes before or behind the input have its sizes in all other dimensions?"""
+    if more is None:
+        return
+    if not is_tensor(more):
+        raise TypeError(f"diff(): argument '{what}' must be Tensor, not {type(more).__name__}")
+    mine, theirs = list(input.shape), list(more.shape)
+    if len(mine) != len(theirs) or mine[:d] + mine[d + 1:] != theirs[:d] + theirs[d + 1:]:
+        raise RuntimeError(f"diff expects {what} to have the shape of input except along dimension "
+                           f"{d}, but got {theirs} for {mine}")
+
+
 @function(out=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th difference along `dim`."""
@@ -222,6 +234,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     d = dims.one(dim, input.ndim, "diff")
+    _check_beside(input, prepend, "prepend", d)
+    _check_beside(input, append, "append", d)
     if n == 0:
         return input.clone()
     parts = [p for p in (prepend, input, append) if p is not None]

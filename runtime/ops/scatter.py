@@ -19,7 +19,7 @@ from .pad import pad_to
 from .pointwise_family import inplace
 from .registry import apply, is_tensor
 from .samples import Sample
-from .surface import FUNCTIONS, function, method
+from .surface import FUNCTIONS, check_text, function, method
 
 
 # ---- scatter -------------------------------------------------------------------------------------
@@ -376,6 +376,7 @@ def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
     """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a
     dimension."""
     if reduce not in _COMBINE:
+        check_text("scatter_reduce", "reduce", reduce)
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     d = _scatter_shape("scatter_reduce", self, dim, index, src)

@@ -9,6 +9,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..cpu import memory, places, sort_launches, taped_launches
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from ..indexing import as_int
 from ..ir import scalar as s
 from ..tensor import Tensor
 from . import dims
@@ -355,6 +356,7 @@ def bincount(input, weights=None, minlength=0):
     """
     if input.dtype.kind != INT and not (input.dtype.kind == BOOL):
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.letter}'")
+    minlength = as_int(minlength, "bincount", "minlength")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if input.ndim != 1 or input._array.size and ask(has_negative, input):

@@ -11,7 +11,7 @@ from . import onnx_shapes as in_onnx
 from .creation import check_options, empty, finish, float_dtype, literal, ones, require, zeros
 from .registry import Op, apply, is_tensor
 from .samples import Sample
-from .surface import FUNCTIONS, compile_function, function
+from .surface import FUNCTIONS, check_text, compile_function, function
 
 
 # ---- sequences of numbers ------------------------------------------------------------------------
@@ -127,9 +127,17 @@ def _one(x):
     return (x if x.dtype.kind != FLOAT else x.to(dtypes.float64)).detach()
 
 
-def _ends(start, end):
+def _ends(name, start, end):
     """(tensors, attributes) for two ends: tensors and numbers that vary are operands, for a
     replay to take as they come."""
+    for what, x in (("start", start), ("end", end)):
+        if is_tensor(x) and x.ndim:
+            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got "
+                               f"{what} with {x.ndim} dimension(s).")
+        if not is_tensor(x) and not isinstance(x, int | float | builtins.complex | np.generic
+                                               ) and not hasattr(x, "__whet_tensor__"):
+            raise TypeError(f"{name}(): argument '{what}' must be Number or Tensor, not "
+                            f"{type(x).__name__}")
     ends = [
         _one(x) if is_tensor(x) else x.__whet_tensor__() if hasattr(x, "__whet_tensor__") else None
         for x in (start, end)]
@@ -178,7 +186,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
                for x in (start, end)):
             dtype = dtype.to_complex()
     dtype = dtypes.as_dtype(dtype)
-    operands, attrs = _ends(start, end)
+    operands, attrs = _ends("linspace", start, end)
     attrs = {**attrs, "steps": steps, "dtype": dtype}
     if not endpoint:
         attrs["endpoint"] = False
@@ -216,7 +224,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
-    operands, attrs = _ends(start, end)
+    operands, attrs = _ends("logspace", start, end)
     t = apply(logspace_op, operands, {**attrs, "steps": steps, "base": base, "dtype": dtype})
     return finish(t, "logspace", out, requires_grad, device)
 
@@ -258,6 +266,8 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
 def _triangle(name, pick):
     def indices(row, col, offset=0, *, dtype=None, layout=None, device=None):
         check_options(name, layout, device)
+        row, col, offset = [indexing.as_int(v, name, what, i) for i, (what, v) in enumerate(
+            (("row", row), ("col", col), ("offset", offset)), 1)]
         if row < 0 or col < 0:
             raise RuntimeError(
                 f"{'row' if row < 0 else 'col'} must be non-negative, got{row if row < 0 else col}")
@@ -343,6 +353,7 @@ def meshgrid(*tensors, indexing=None):
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     if indexing not in (None, "ij", "xy"):
+        check_text("meshgrid", "indexing", indexing)
         raise RuntimeError(
             f"meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
     swap = indexing == "xy" and len(tensors) >= 2

@@ -2,8 +2,9 @@
 import math
 
 from ..indexing import tuple_of
+from .pools import _planes, fold_op, unfold_op
 from .registry import apply
-from .window import _planes, _positive, fold_op, unfold_op
+from .window import positive
 
 
 def _blocks(name, kernel, dilation, padding, stride):
@@ -11,7 +12,7 @@ def _blocks(name, kernel, dilation, padding, stride):
     at = {
         k: tuple_of(v, 2, name, k)
         for k, v in dict(kernel=kernel, dilation=dilation, padding=padding, stride=stride).items()}
-    _positive(name, kernel_size=at["kernel"], dilation=at["dilation"], stride=at["stride"])
+    positive(name, kernel_size=at["kernel"], dilation=at["dilation"], stride=at["stride"])
     if min(at["padding"]) < 0:
         raise RuntimeError(f"{name}: padding should be non-negative, but got {at['padding']}")
     return at

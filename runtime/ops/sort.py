@@ -9,6 +9,7 @@ from .. import devices, dtypes
 from ..cpu import sort as kernels
 from ..cpu import sort_launches
 from ..dtypes import COMPLEX, FLOAT
+from ..indexing import as_int
 from ..ir import scalar as s
 from . import dims
 from . import onnx_orders as in_onnx
@@ -196,6 +197,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     _ordered("topk", input)
     d = dims.one(-1 if dim is None else dim, input._array.ndim)
     n = input._array.shape[d] if input._array.ndim else 1
+    k = as_int(k, "topk", "k", 2)
     if not 0 <= k <= n:
         raise RuntimeError(
             f"selected index k out of range: topk of {k} along a dimension of size {n}"
@@ -216,6 +218,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     n = a.shape[d] if a.ndim else 1
     if not n:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    k = as_int(k, "kthvalue", "k", 2)
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     return kthvalue_result(

@@ -6,6 +6,7 @@ aliases.
 """
 import functools
 import inspect
+import sys
 
 import numpy as np
 
@@ -229,8 +230,13 @@ def guard(fn):
     something else is that something itself, which is how the argument is found again. A call that
     goes well pays for a frame alone.
     """
+    flags = _flags(fn)
+    first = min(flags.values(), default=0)
+
     @functools.wraps(fn)
     def call(*args, **kwargs):
+        if flags and (kwargs or len(args) > first):
+            _check_flags(fn, flags, args, kwargs)
         try:
             return fn(*args, **kwargs)
         except Exception as e:
@@ -245,6 +251,44 @@ def guard(fn):
     return call
 
 
+def _flags(fn):
+    """name -> position of the flags of a function: the parameters that are bool by default. The
+    arguments of layers may be anything."""
+    fn = inspect.unwrap(fn)
+    code, defaults = fn.__code__, fn.__defaults__ or ()
+    n, named = code.co_argcount, fn.__kwdefaults__ or {}
+    if fn.__name__ in ("__init__", "forward"):
+        return {}
+    found = {code.co_varnames[i]: i for i, v in enumerate(defaults, n - len(defaults))
+             if type(v) is bool}
+    found |= {k: LAST for k, v in named.items() if type(v) is bool}
+    return {name: i for name, i in found.items() if name not in BY_TRUTH}
+
+
+LAST = sys.maxsize                  # the position of what is given by name alone
+# flags of which PyTorch, too, asks no more than their truth
+BY_TRUTH = frozenset(("inplace", "return_indices", "get_infos"))
+
+
+def _check_flags(fn, flags, args, kwargs):
+    for name, i in flags.items():
+        v = kwargs[name] if name in kwargs else args[i] if i < len(args) else True
+        if type(v) is not bool:
+            check_flag(fn.__name__, name, v)
+
+
+def check_flag(name, argument, v):
+    """Raise TypeError where a flag is neither a bool nor a whole number."""
+    if registry.is_tensor(v) or not hasattr(v, "__index__") and not isinstance(v, np.bool_):
+        raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(v).__name__}")
+
+
+def check_text(name, argument, v):
+    """Raise TypeError where one of some words is wanted, and this is no text."""
+    if not isinstance(v, str):
+        raise TypeError(f"{name}(): argument '{argument}' must be str, not {type(v).__name__}")
+
+
 def _renamed_after(fn, e, args, kwargs):
     """The arguments by our names, where an error came of those by NumPy's; None where it is another
     one. Raises a better one where it can."""
@@ -252,6 +296,8 @@ def _renamed_after(fn, e, args, kwargs):
         name_argument(fn, e, args, kwargs)
     elif isinstance(e, KeyError):
         _name_dtype(fn, e)
+    elif isinstance(e, ValueError):
+        _name_text(fn, e, args, kwargs)
     elif isinstance(e, TypeError):
         return _by_our_names(fn, kwargs)
     return None
@@ -291,11 +337,13 @@ def overridable(fn):
 
 
 def needs_guard(fn):
-    """Is it a hand-written method with arguments to name, of a dimension or of another tensor?"""
+    """Is it a hand-written method with arguments to name, of a dimension or of another tensor, or
+    with flags?"""
     if not inspect.isfunction(fn) or hasattr(fn, "guarded"):
         return False
     code = inspect.unwrap(fn).__code__
-    return not (DIMS | OPERANDS).isdisjoint(code.co_varnames[:code.co_argcount])
+    return (not (DIMS | OPERANDS).isdisjoint(code.co_varnames[:code.co_argcount])
+            or bool(_flags(fn)))
 
 
 def with_out(fn, name=None, casts=True):
@@ -344,6 +392,17 @@ def name_argument(fn, error, args, kwargs):
             raise TypeError(
                 f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be "
                 f"{wanted}, not {type(v).__name__}") from None
+
+
+def _name_text(fn, error, args, kwargs):
+    """Raise TypeError where Python was to make a number of an argument that is a text."""
+    if not str(error).startswith(("could not convert string to float", "invalid literal for int")):
+        return
+    names = list(inspect.signature(fn).parameters)
+    for p, v in [*zip(names, args), *kwargs.items()]:
+        if isinstance(v, str):
+            raise TypeError(
+                f"{fn.__name__}(): argument '{p}' must be a number, not str") from None
 
 
 def _derived(given, found):

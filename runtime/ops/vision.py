@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 from ..dtypes import float32, uint8
+from ..indexing import as_int, whole
 from .creation import literal
+from .pools import adaptive_avg_pool
 from .sampling import cubic_weights
 from .surface import FUNCTIONS as F
-from .surface import function
-from .window import adaptive_avg_pool
+from .surface import check_flag, function
 
 
 def _source(out, n, scale, align_corners, cubic=False):
@@ -84,6 +85,8 @@ def _check_mode(n, size, scale_factor, mode, align_corners, antialias):
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear "
             "| bicubic | trilinear")
+    if align_corners is not None:
+        check_flag("interpolate", "align_corners", align_corners)
     if (size is None) == (scale_factor is None):
         raise ValueError("only one of size or scale_factor should be defined"
                          if size is not None else "either size or scale_factor should be defined")
@@ -99,7 +102,8 @@ def _resized(before, size, scale_factor, recompute_scale_factor):
     n = len(before)
     scales: tuple[float | None, ...] = (None,) * n
     if size is not None:
-        size = (size,) * n if isinstance(size, int) else tuple(size)
+        size = (size,) * n if not hasattr(size, "__iter__") else tuple(size)
+        size = tuple([as_int(s, "interpolate", "size", index=whole) for s in size])
         if len(size) != n:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import float32, float64
-from ..ops.creation import check_options, float_dtype, literal, require
+from ..indexing import as_int
+from ..ops.creation import check_options, float_dtype, literal, require, strided
+from ..ops.surface import check_flag
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
@@ -24,12 +26,16 @@ def _window(formula: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(formula)
     def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
                device: Any = None, requires_grad: bool = False, **parameters: Any) -> Any:
-        d = float_dtype(dtype)
+        d, M = float_dtype(dtype), as_int(M, name, "M")
+        for flag, value in (("sym", sym), ("requires_grad", requires_grad)):
+            check_flag(name, flag, value)
+        if layout not in (None, strided):
+            raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
         if M < 0:
             raise ValueError(f"{name} requires non-negative window length, got M={M}")
         if d not in (float32, float64):
             raise ValueError(f"{name} expects float32 or float64 dtypes, got: {d}")
-        check_options(name, layout, device)
+        check_options(name, None, device)
         if sym and parameters.get("center") is not None:
             raise ValueError("Center must be None for symmetric windows")
         values = formula(np.arange(M, dtype=np.float64), M if not sym and M > 1 else M - 1,

@@ -1,7 +1,7 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 from collections.abc import Sequence
 from whet.dtypes import dtype
-from whet.return_types import cholesky_ex_result, eig_result, eigh_result, inv_ex_result, lstsq_result, lu_factor_ex_result, lu_factor_result, lu_result, qr_result, slogdet_result, solve_ex_result, svd_result
+from whet.return_types import cholesky_ex_result, eig_result, eigh_result, inv_ex_result, ldl_factor_ex_result, ldl_factor_result, lstsq_result, lu_factor_ex_result, lu_factor_result, lu_result, qr_result, slogdet_result, solve_ex_result, svd_result
 from whet.tensor import Tensor
 from whet.types import Dims, Scalar
 from whet.ops.host import LinAlgError as LinAlgError
@@ -20,6 +20,9 @@ def eigvalsh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse of a square matrix, or of each of a batch."""
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Tensor | None = None) -> inv_ex_result: """(the inverse, 0): where there is none, the place of the first pivot that is zero."""
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> ldl_factor_result: ...
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Tensor | None = None) -> ldl_factor_ex_result: ...
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor: """X with A @ X = B, given what `ldl_factor` makes of A. It has no gradient."""
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Tensor | None = None) -> lstsq_result: """The X for which |A @ X - B| is least, and of those the least X."""
 def lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> lu_result: """P, L, U with A = P @ L @ U."""
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Tensor | None = None) -> lu_factor_result: """(L and U in one matrix, row swaps) with A = P @ L @ U."""

@@ -44,6 +44,15 @@ class kthvalue_result(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class ldl_factor_ex_result(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+class ldl_factor_result(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+
 class lstsq_result(NamedTuple):
     solution: Tensor
     residuals: Tensor

@@ -122,7 +122,7 @@ def value(v):
         return type(v)([value(x) for x in v])
     if isinstance(v, slice):
         return slice(value(v.start), value(v.stop), value(v.step))
-    if dataclasses.is_dataclass(v) and not isinstance(v, type):
+    if dataclasses.is_dataclass(v) and id(type(v)) in public_names():
         return function(type(v))(**{f.name: value(getattr(v, f.name))
                                     for f in dataclasses.fields(v)})
     if isinstance(v, torch.nn.Module) and "made_with" in vars(v):

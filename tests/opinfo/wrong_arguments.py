@@ -4,12 +4,17 @@ import torch
 
 from . import operators
 from .calls import Call, error_outcome, outcome
-from .findings import Missing
+from .findings import SILENT, SKIPPED, Finding, Missing
 from .translate import function
 
 PART = "wrong_arguments"
 SAMPLES = 3
 names = operators.names
+
+
+# Torch's Python functions look at what they are given. What it has no kernel for may also be wrong
+# for another reason.
+WANTED = {AttributeError: (TypeError,), NotImplementedError: (RuntimeError,)}
 
 
 def findings(name):
@@ -30,9 +35,12 @@ def findings(name):
             theirs = torchs_error(call)
             if theirs is None:
                 yield outcome(PART, name, what, call, operators.check_of(op))
-            else:                            # its Python functions look at what they are given
-                wanted = (TypeError,) if isinstance(theirs, AttributeError) else ()
-                yield error_outcome(PART, name, what, call, wanted)
+            else:
+                wanted = WANTED.get(type(theirs), ())
+                found = error_outcome(PART, name, what, call, wanted)
+                if found.kind == SILENT and isinstance(theirs, NotImplementedError):
+                    found = Finding(PART, name, what, SKIPPED, "torch has no kernel for the type")
+                yield found
 
 
 def torchs_error(call):

@@ -156,3 +156,53 @@ def test_results_are_put_where_asked():
     assert got.Q is q and got.R is r and (q @ r).tolist() == a.tolist()
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         whet.linalg.qr(a.requires_grad_(), out=(q, r))
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", [whet.float64, whet.complex128, whet.float32])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 30])
+def test_symmetric_matrices_are_solved_by_their_factors(n, dtype, hermitian):
+    whet.manual_seed(n)
+    a = whet.randn(3, n, n, dtype=dtype)
+    a = a + (a.mH if hermitian else a.mT)
+    for i in range(min(n, 2)):
+        a[0, i, i] = 0                  # there is no pivot of one row
+    if n == 1:
+        a[0] = 2
+    b = whet.randn(3, n, 2, dtype=dtype)
+    packed, pivots = whet.linalg.ldl_factor(a.tril(), hermitian=hermitian)
+    assert pivots.dtype is whet.int32 and (packed.triu(1) == 0).all()
+    bound = 1e-2 if dtype is whet.float32 else 1e-8
+    whet.testing.assert_close(a @ whet.linalg.ldl_solve(packed, pivots, b, hermitian=hermitian), b,
+                              rtol=bound, atol=bound)
+
+
+def test_pairs_of_rows_are_eliminated_together():
+    a = whet.tensor([[0.0, 2.0, 1.0], [2.0, 0.0, 3.0], [1.0, 3.0, 1.0]])
+    packed, pivots = whet.linalg.ldl_factor(a)
+    assert pivots.tolist() == [-2, -2, 3] and packed[1, 0] == 2
+
+
+def test_zero_pivots_of_symmetric_matrices_are_named():
+    made = whet.linalg.ldl_factor_ex(whet.zeros(2, 3, 3))
+    assert made.info.tolist() == [1, 1] and made.pivots.tolist() == [[1, 2, 3]] * 2
+    with pytest.raises(whet.linalg.LinAlgError, match=r"D\[1,1\] is zero"):
+        whet.linalg.ldl_factor(whet.zeros(3, 3))
+    with pytest.raises(RuntimeError, match="do not belong together"):
+        whet.linalg.ldl_solve(*whet.linalg.ldl_factor(whet.eye(3)), whet.ones(2, 1))
+    with pytest.raises(RuntimeError, match="must be batches of square matrices|square"):
+        whet.linalg.ldl_factor(whet.ones(2, 3))
+
+
+def test_norms_with_their_statistics():
+    x = whet.randn(2, 4, 3, dtype=whet.float64)
+    w, b = whet.randn(3, dtype=whet.float64), whet.randn(3, dtype=whet.float64)
+    y, mean, scale = whet.native_layer_norm(x, (3,), w, b, 1e-5)
+    whet.testing.assert_close(y, (x - mean) * scale * w + b)
+    y, mean, scale = whet.native_group_norm(x, None, None, 2, 4, 3, 2, 1e-5)
+    whet.testing.assert_close(y, ((x.reshape(2, 2, 6) - mean[..., None]) * scale[..., None]
+                                  ).reshape(2, 4, 3))
+    y, mean, scale = whet.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    whet.testing.assert_close(y, (x - mean[:, None]) * scale[:, None])
+    y, *none = whet.native_batch_norm(x, None, None, mean, scale, False, 0.1, 1e-5)
+    assert [t.shape for t in none] == [(0,), (0,)]

@@ -5,8 +5,8 @@ from typing import Any
 import whet
 import whet.nn.functional as F
 
+from ....ops.pools import max_pool_values_op
 from ....ops.registry import apply
-from ....ops.window import max_pool_values_op
 from ....tensor import Tensor
 from ..definition import Call, operator
 from ..values import Ints

@@ -1,0 +1,107 @@
+"""Elimination with row swaps: `linalg.lu` and what belongs to it."""
+from typing import NamedTuple
+
+from ..dtypes import int32
+from .host import LinAlgError, _lu, lu_permutation_op, solve, solve_triangle
+from .registry import apply, ask, check_one_type
+from .surface import FUNCTIONS as F
+
+
+class lu_factor_result(NamedTuple):
+    LU: object
+    pivots: object
+
+
+class lu_factor_ex_result(NamedTuple):
+    LU: object
+    pivots: object
+    info: object
+
+
+class lu_result(NamedTuple):
+    P: object
+    L: object
+    U: object
+
+
+def lu_factor_ex(A, *, pivot=True, check_errors=False):
+    """(L and U in one matrix, row swaps, the place of the first pivot that is zero) with A = P @
+    L @ U."""
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    packed, pivots, info = _lu(A)
+    if check_errors:
+        ask(_nonzero_pivots, info)
+    return lu_factor_ex_result(packed, pivots, info)
+
+
+def _nonzero_pivots(info):
+    if info.any():
+        raise LinAlgError(
+            f"linalg.lu_factor: U[{info.max()},{info.max()}] is zero and using it on lu_solve "
+            "would result in a division by zero.")
+
+
+def lu_factor(A, *, pivot=True):
+    """(L and U in one matrix, row swaps) with A = P @ L @ U."""
+    return lu_factor_result(*lu_factor_ex(A, pivot=pivot)[:2])
+
+
+def lu(A, *, pivot=True):
+    """P, L, U with A = P @ L @ U.
+
+    >>> import whet
+    >>> p, l, u = whet.linalg.lu(whet.tensor([[1., 2.], [4., 4.]]))
+    >>> p @ l @ u
+    tensor([[1., 2.],
+            [4., 4.]])
+    """
+    return lu_unpack(*lu_factor(A, pivot=pivot))
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    """P, L, U from what `lu_factor` gives."""
+    _check_pivots("lu_unpack", LU_data, LU_pivots, unpack_pivots)
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    p, lower, upper = (LU_data.new_empty((0,)) for _ in range(3))
+    if unpack_data:
+        lower = LU_data[..., :k].tril(-1) + F["eye"](m, k, dtype=LU_data.dtype)
+        upper = LU_data[..., :k, :].triu()
+    if unpack_pivots:
+        p = apply(lu_permutation_op, (LU_pivots,), {"size": m}).to(LU_data.dtype)
+    return lu_result(p, lower, upper)
+
+
+def _check_pivots(name, LU, pivots, wanted=True):
+    if wanted and pivots.dtype is not int32:
+        raise RuntimeError(
+            f"{name}: pivots should be a contiguous Tensor of whet.int32, got {pivots.dtype}")
+    if wanted and LU.shape[:-2] != pivots.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LU.shape[:-2] and pivots.shape[:-1] to be the same, but got pivots "
+            f"with shape {list(pivots.shape)} for LU of shape {list(LU.shape)}")
+
+
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
+    """X with A @ X = B, given what `lu_factor` makes of A."""
+    check_one_type("linalg.lu_solve", LU=LU, B=B)
+    _check_pivots("linalg.lu_solve", LU, pivots)
+    if LU.shape[-1] != pivots.shape[-1]:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the "
+                           "dimension of the matrix")
+    if B.ndim < 2:
+        raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
+    p, lower, upper = lu_unpack(LU, pivots)
+    a = p @ lower @ upper if not left or adjoint else None
+    if a is not None:
+        return solve(a.mH if adjoint else a, B, left=left)
+    return solve_triangle(upper,
+                          solve_triangle(lower, p.mT @ B, upper=False, unit=True),
+                          upper=True, unit=False)
+
+
+def packed_lu(A, pivot=True, get_infos=False):
+    """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
+    r = lu_factor_ex(A, pivot=pivot)
+    return r if get_infos else lu_factor_result(*r[:2])

@@ -1,0 +1,131 @@
+"""Arguments of a wrong type, shape or number raise what PyTorch raises, and never give a result;
+`python -m tests.opinfo --part wrong_arguments` tries all of PyTorch's samples."""
+import pytest
+import whet
+import whet.nn.functional as F
+
+x, wide = whet.ones(2, 3), whet.ones(2, 3, dtype=whet.float64)
+square, double = whet.eye(3), whet.eye(3, dtype=whet.float64)
+image = whet.ones(1, 2, 4, 4)
+
+
+@pytest.mark.parametrize("flag", ["x", None, 1.5, [], whet.tensor(True)])
+@pytest.mark.parametrize("call", [
+    lambda flag: whet.sum(x, 1, keepdim=flag), lambda flag: whet.amax(x, 1, flag),
+    lambda flag: x.amax(1, flag), lambda flag: whet.topk(x, 1, 0, flag),
+    lambda flag: whet.scatter_reduce(x, 0, whet.zeros(2, 3, dtype=whet.int64), x, "sum",
+                                     include_self=flag),
+    lambda flag: F.dropout(x, 0.5, flag), lambda flag: F.kl_div(x, x, log_target=flag),
+    lambda flag: F.max_pool2d(image, 2, ceil_mode=flag),
+    lambda flag: whet.linalg.cholesky(square, upper=flag),
+    lambda flag: whet.linalg.solve_triangular(square, square, upper=flag),
+    lambda flag: whet.signal.windows.hann(3, sym=flag)])
+def test_what_is_no_flag_is_refused(call, flag):
+    with pytest.raises(TypeError, match="must be bool, not|received an invalid|expected a bool"):
+        call(flag)
+
+
+def test_whole_numbers_are_flags():
+    assert whet.amax(x, 1, 1).shape == (2, 1) and whet.amax(x, 1, whet.tensor(1).numpy()).ndim == 2
+
+
+@pytest.mark.parametrize("call", [
+    lambda: F.layer_norm(x, (3,), wide[0]), lambda: F.layer_norm(x, (3,), x[0], wide[0]),
+    lambda: F.group_norm(image, 2, wide[0, :2]), lambda: F.instance_norm(image, weight=wide[0, :2]),
+    lambda: F.batch_norm(image, wide[0, :2], wide[0, :2]), lambda: whet.addmm(wide[:, :2], x, x.mT),
+    lambda: whet.addmv(wide[:, 0], x, x[0]), lambda: whet.cdist(x, wide),
+    lambda: whet.linalg.solve(square, double), lambda: whet.linalg.vecdot(x, wide),
+    lambda: whet.linalg.solve_triangular(square, double, upper=True),
+    lambda: whet.cholesky_solve(double, square), lambda: whet.linalg.cross(x, wide),
+    lambda: whet.linalg.householder_product(square, double[0]), lambda: whet.lerp(x, wide, 0.5),
+    lambda: whet.heaviside(x, wide), lambda: F.prelu(x, wide[0]), lambda: whet.polar(x, wide),
+    lambda: F.bilinear(x, x, whet.ones(4, 3, 3, dtype=whet.float64)),
+    lambda: F.nll_loss(x, whet.tensor([0, 1]), wide[0]), lambda: whet.linalg.lstsq(square, double),
+    lambda: F.grid_sample(image, whet.zeros(1, 2, 2, 2, dtype=whet.float64), align_corners=False),
+    lambda: F.embedding_bag(whet.zeros(1, 2, dtype=whet.int64), x, mode="sum",
+                            per_sample_weights=wide[:1, :2])])
+def test_tensors_of_two_types_do_not_meet(call):
+    with pytest.raises(RuntimeError, match="type"):
+        call()
+
+
+def test_parameters_of_norms_may_be_wider_than_halves():
+    half = x.to(whet.bfloat16)
+    assert F.layer_norm(half, (3,), x[0], x[0]).dtype is whet.bfloat16
+
+
+WRONG = [
+    (RuntimeError, lambda: F.max_pool2d(image, 9, 1, ceil_mode=True)),
+    (RuntimeError, lambda: F.avg_pool2d(image, 9, 1, ceil_mode=True)),
+    (TypeError, lambda: F.avg_pool2d(image, 2, divisor_override=1.5)),
+    (RuntimeError, lambda: F.conv2d(image, whet.ones(3, 2, 0, 1))),
+    (RuntimeError, lambda: F.conv_transpose2d(image[..., :0], whet.ones(2, 3, 2, 2))),
+    (RuntimeError, lambda: F.conv_transpose2d(image, whet.ones(2, 3, 2, 2), padding=-1)),
+    (RuntimeError, lambda: F.adaptive_avg_pool2d(image[..., :0], 2)),
+    (RuntimeError, lambda: F.adaptive_max_pool2d(image[:, :0], 2)),
+    (NotImplementedError, lambda: F.max_pool2d(image.to(whet.complex64), 2)),
+    (ValueError, lambda: F.max_unpool2d(image, image.to(whet.int64), 2, output_size=(8,))),
+    (ValueError, lambda: F.max_unpool2d(image, image.to(whet.int64), 2, output_size=(8, 11))),
+    (TypeError, lambda: F.interpolate(image, (1.5, 2))),
+    (TypeError, lambda: F.interpolate(image, 3, mode="bilinear", align_corners="x")),
+    (RuntimeError, lambda: F.grid_sample(image[..., :0], whet.zeros(1, 2, 2, 2))),
+    (RuntimeError, lambda: F.cosine_embedding_loss(x, x, whet.ones(2, 3))),
+    (RuntimeError, lambda: F.triplet_margin_loss(x, x, x[0])),
+    (RuntimeError, lambda: F.multi_margin_loss(x, whet.tensor([0]))),
+    (RuntimeError, lambda: F.multilabel_margin_loss(x, whet.zeros(3, dtype=whet.int64))),
+    (TypeError, lambda: F.gaussian_nll_loss(x, x, None)),
+    (ValueError, lambda: F.gaussian_nll_loss(x, x, -1.0)),
+    (RuntimeError, lambda: F.binary_cross_entropy(x, x, whet.ones(1, 2, 3))),
+    (RuntimeError, lambda: F.kl_div(x.to(whet.int64), x)),
+    (ValueError, lambda: F.batch_norm(image, None, x[0, :2], training=True)),
+    (RuntimeError, lambda: F.group_norm(image, 2, x[:1, :2])),
+    (RuntimeError, lambda: F.bilinear(x, x[0], whet.ones(4, 3, 3))),
+    (RuntimeError, lambda: F.bilinear(x, x, whet.ones(4, 3, 3), whet.ones(1))),
+    (ValueError, lambda: F.linear_cross_entropy(x, x, whet.tensor([0, 1]), reduction="no such")),
+    (TypeError, lambda: whet.round(x, decimals=1.5)), (TypeError, lambda: whet.mvlgamma(x, 1.5)),
+    (RuntimeError, lambda: whet.mvlgamma(x > 0, 1)), (TypeError, lambda: whet.topk(x, 1.5)),
+    (TypeError, lambda: whet.kthvalue(x, 1.5)), (TypeError, lambda: whet.cov(x, correction=1.5)),
+    (TypeError, lambda: whet.bincount(whet.tensor([1]), minlength=1.5)),
+    (TypeError, lambda: whet.tril_indices(1.5, 2)), (TypeError, lambda: whet.full_like(x, None)),
+    (TypeError, lambda: x.new_zeros()), (TypeError, lambda: whet.linspace(None, 1, 3)),
+    (RuntimeError, lambda: whet.linspace(whet.ones(1), 1, 3)),
+    (TypeError, lambda: whet.logspace("x", 1, 3)), (TypeError, lambda: whet.resolve_conj([1])),
+    (TypeError, lambda: whet.resolve_neg("x")), (TypeError, lambda: whet.diff(x, prepend="x")),
+    (RuntimeError, lambda: whet.diff(x, prepend=x[0])),
+    (TypeError, lambda: whet.linalg.vander(x, N=2.5)),
+    (RuntimeError, lambda: whet.linalg.vecdot(x.to(whet.int64), x.to(whet.int64))),
+    (RuntimeError, lambda: whet.linalg.lstsq(square, square[None])),
+    (RuntimeError, lambda: whet.linalg.lu_solve(square, whet.tensor([1, 2, 3]), square)),
+    (RuntimeError, lambda: whet.linalg.lu_solve(square, whet.ones(2, dtype=whet.int32), square)),
+    (RuntimeError, lambda: whet.ormqr(square, x[0], square[None])),
+    (RuntimeError, lambda: whet.linalg.householder_product(square[None], x[0])),
+    (RuntimeError, lambda: whet.cdist(x.to(whet.int64), x.to(whet.int64))),
+    (RuntimeError, lambda: whet.nn.functional.pdist(x.to(whet.complex64))),
+    (ValueError, lambda: whet.pca_lowrank(x, 9)), (TypeError, lambda: x.uniform_(0, 1, low=2)),
+    (IndexError, lambda: whet.masked.prod(x, 99)),
+    (IndexError, lambda: whet.masked.sum(x, (0, -9))),
+    (TypeError, lambda: F.dropout("x", 0.0)), (TypeError, lambda: F.dropout2d([x], training=False)),
+    (RuntimeError, lambda: F.cosine_similarity(x, x.to(whet.complex64))),
+    (RuntimeError, lambda: F.embedding_bag(whet.tensor([0]), x, whet.zeros(1))),
+    (ValueError, lambda: whet.cdist(x, x, compute_mode="quickly")),
+    (RuntimeError, lambda: whet.cdist(x[0], x)),
+    (RuntimeError, lambda: F.soft_margin_loss(x[0], x)),
+    (RuntimeError, lambda: F.multilabel_margin_loss(x, x > 0)),
+    (RuntimeError, lambda: whet.index_add(x[0, 0], 0, whet.tensor([0]), x[0, :1])),
+    (TypeError, lambda: whet.scatter_reduce(x, 0, whet.zeros(2, 3, dtype=whet.int64), x, 3)),
+    (TypeError, lambda: F.pad(x, (1, 1), 3)), (TypeError, lambda: whet.div(x, x, rounding_mode=1)),
+    (TypeError, lambda: F.gelu(x, approximate=1)), (TypeError, lambda: whet.cdist(x, x, "x")),
+    (RuntimeError, lambda: whet.complex(x, x[:, :2])), (RuntimeError, lambda: whet.normal(x, x.mT)),
+    (TypeError, lambda: whet.signal.windows.hann(2.5)),
+    (ValueError, lambda: whet.signal.windows.hann(2, layout=whet.sparse_coo))]
+
+
+@pytest.mark.parametrize("error, call", WRONG)
+def test_wrong_arguments_raise(error, call):
+    with pytest.raises(error):
+        call()
+
+
+def test_masks_of_numbers_are_truths():
+    mask = whet.tensor([[1, 0, 2], [0, 0, 1]])
+    assert whet.masked.sum(x, 1, mask=mask).tolist() == [2, 1]
