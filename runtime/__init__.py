@@ -93,6 +93,8 @@ _FROM = {"save": "serialization", "load": "serialization", "export": "jit.export
          **dict.fromkeys(("_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
                           "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
                           "_check_type", "_check_value", "_check_with"), "compiler"),
+         "GradScaler": "amp", "typename": "typed", "set_default_tensor_type": "typed",
+         "is_anomaly_enabled": "autograd.modes", "is_anomaly_check_nan_enabled": "autograd.modes",
          "is_autocast_enabled": "amp", "get_autocast_dtype": "amp",
          **dict.fromkeys(("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor",
                           "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor"),

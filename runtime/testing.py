@@ -1,8 +1,9 @@
 """What tests say: `whet.testing.assert_close`."""
 from . import dtypes
+from .ops.surface import FUNCTIONS
 from .tensor import Tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # (rtol, atol) by type, as PyTorch has them
 TOLERANCES = {
@@ -37,6 +38,17 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
         actual, expected, "",
         dict(rtol=rtol, atol=atol, equal_nan=equal_nan, dtype=check_dtype, stride=check_stride),
         msg))
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+    """`assert_close` under its older name: types need not be the same, NaNs are equal."""
+    actual, expected = (x if hasattr(x, "_array") else FUNCTIONS["as_tensor"](x)
+                        for x in (actual, expected))
+    if rtol is None and atol is None:
+        bounds = [TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (actual, expected)]
+        rtol, atol = (max(b[i] for b in bounds) for i in range(2))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False,
+                 msg=msg or None)
 
 
 def _fail(text, place, msg):

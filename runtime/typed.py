@@ -33,3 +33,31 @@ TYPES = {
         f"{d.letter}Tensor", (),
         {"dtype": d, "__doc__": f"Tensors of {d.name}.", "__module__": "whet"})
     for d in dtypes.ALL.values()}
+
+
+def typename(obj):
+    """The name of an object's type; of a tensor that of its elements' type.
+
+    >>> import whet
+    >>> whet.typename(whet.ones(1)), whet.typename([1])
+    ('whet.FloatTensor', 'list')
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if isinstance(obj, type) else type(obj)
+    return kind.__qualname__ if kind.__module__ == "builtins" else (
+        f"{kind.__module__}.{kind.__qualname__}")
+
+
+def set_default_tensor_type(t):
+    """`set_default_dtype` by the older name of a type: `whet.DoubleTensor`, or that as a text.
+
+    >>> import whet
+    >>> whet.set_default_tensor_type("whet.FloatTensor")
+    """
+    kind = TYPES.get(str(t).rpartition(".")[2]) if isinstance(t, str) else t
+    if not isinstance(kind, TensorType):
+        raise TypeError(f"invalid type object: {t!r} is no type of tensors")
+    if kind.dtype.kind != dtypes.FLOAT:
+        raise TypeError("only floating-point types are supported as the default type")
+    dtypes.set_default_dtype(kind.dtype)

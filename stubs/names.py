@@ -30,7 +30,7 @@ HIDDEN = {
     "whet.jit": ("Final",),
     "whet.random": ("Position", "beyond"),
     "whet.nn": ("Layer", "layer"),
-    "whet.utils.checkpoint": ("Stopped",),
+    "whet.utils.checkpoint": ("Stopped", "contextlib"),
     "whet.utils.hooks": ("Hooks",)}
 
 

@@ -49,7 +49,8 @@ RESULTS = {
         "bool",
         """done is_dynamo_compiling is_exporting is_in_onnx_export
         is_deterministic_algorithms_warn_only_enabled allclose equal is_complex is_conj
-        is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg is_nonzero
+        is_floating_point is_grad_enabled is_anomaly_enabled is_anomaly_check_nan_enabled
+        is_inference is_inference_mode_enabled is_neg is_nonzero
         is_same_size is_signed is_tensor is_storage can_cast are_deterministic_algorithms_enabled
         is_contiguous is_pinned is_shared is_autocast_enabled is_autocast_available isdtype
         is_available is_bf16_supported is_initialized is_compiling is_scripting is_tracing is_lazy
@@ -67,7 +68,9 @@ RESULTS = {
         """set_result set_exception add_done_callback cudagraph_mark_step_begin set_num_threads
         set_printoptions set_default_dtype set_default_device use_deterministic_algorithms
         set_float32_matmul_precision set_rng_state save manual_seed_all set_device synchronize
-        empty_cache assert_close backward retain_grad reset_parameters reset_running_stats
+        set_rng_state_all set_default_tensor_type
+        empty_cache assert_close assert_allclose backward
+        retain_grad reset_parameters reset_running_stats
         flatten_parameters add_param_group zero_grad load_state_dict set_epoch update_parameters
         update_bn clip_grad_value_ clip_grads_with_norm_ vector_to_parameters add_module
         register_buffer register_module register_parameter set_submodule remove clear update
@@ -76,7 +79,8 @@ RESULTS = {
         transfer_parametrizations_and_params Function.__init__ save_for_backward mark_dirty
         share_memory""",
     ),
-    **_each("str", "Module.show extra_repr get_float32_matmul_precision get_device_name Node.name"),
+    **_each("str", """typename Module.show extra_repr get_float32_matmul_precision
+        get_device_name Node.name"""),
     **_each(
         "dtype",
         "get_default_dtype promote_types result_type get_autocast_dtype to_real to_complex",
@@ -106,7 +110,8 @@ RESULTS = {
         Stream.wait_event Stream.wait_stream Event.record Event.wait"""),
     **_each("bool", "can_device_access_peer Stream.query Event.query"),
     **_each(
-        "int", """max_memory_allocated max_memory_reserved memory_allocated memory_reserved"""),
+        "int", """max_memory_allocated max_memory_reserved memory_allocated memory_reserved
+        max_memory_cached memory_cached seed_all"""),
     **_each("Stream", "current_stream default_stream"),
     "Stream.record_event": "Event", "Event.elapsed_time": "float",
     "get_device_capability": "tuple[int, int]", "mem_get_info": "tuple[int, int]",
@@ -137,7 +142,8 @@ RESULTS = {
     ),
     "multi_head_attention_forward": "tuple[Tensor, Tensor | None]",
     **_each("tuple[Tensor, Tensor]", """std_mean var_mean lu_factor_ lstm_cell linalg.slogdet_"""),
-    **_each("tuple[Tensor, Tensor, Tensor]", "svd_lowrank pca_lowrank lu_unpack"),
+    **_each("tuple[Tensor, Tensor, Tensor]", """svd_lowrank pca_lowrank lu_unpack
+        native_batch_norm native_group_norm native_layer_norm"""),
     "aminmax": "aminmax_result",
     "cummax": "max_result",
     "cummin": "max_result",
@@ -175,7 +181,10 @@ RESULTS = {
     "array_api.linalg.trace": _TENSOR,
     # networks
     "calculate_gain": "float",
+    "clip_grad_norm": _TENSOR,
     "clip_grad_norm_": _TENSOR,
+    "get_rng_state_all": "list[Tensor]",
+    "noop_context_fn": "tuple[AbstractContextManager[None], AbstractContextManager[None]]",
     "get_total_norm": _TENSOR,
     "parameters_to_vector": _TENSOR,
     "LSTMCell.forward": "tuple[Tensor, Tensor]",
@@ -248,6 +257,7 @@ RESULTS = {
     **_each(
         "Module",
         """register_parametrization remove_parametrizations custom_from_mask identity
+        convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
         l1_unstructured ln_structured random_structured random_unstructured remove""",
     ),
     "RemovableHandle.remove": "None",

@@ -193,6 +193,11 @@ class Plausible(fuzz_arguments.Drawer):
         super().__init__(whet, r)
         self.tensors = [t for t in self.tensors if t().numel() < 200 and not t().grad_fn]
 
+    def tensor(self):
+        """Floats of one type: functions refuse two."""
+        t = super().tensor()
+        return t.float() if t.dtype is self.whet.float64 else t
+
     def any(self):
         return self.r.choice([1, 2, 0.5, 0, True, self.tensor, self.tensor, (1,), 3])
 

@@ -13,7 +13,8 @@ from .modes import (
 _LAZY = {
     "backward": "engine", "grad": "gradients", "Function": "function",
     "gradcheck": "numerical", "gradgradcheck": "numerical", "graph": "graph",
-    "functional": "functional", "forward_ad": "forward_ad"}
+    "functional": "functional", "forward_ad": "forward_ad", "profiler": "profiler",
+    "grad_mode": "grad_mode"}
 
 
 def Variable(data, requires_grad=False, volatile=None):

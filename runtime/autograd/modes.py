@@ -283,6 +283,16 @@ class detect_anomaly(set_detect_anomaly):
         return type(self)(self.check_nan)
 
 
+def is_anomaly_enabled():
+    """Does `set_detect_anomaly` hold?"""
+    return bool(state.anomaly)
+
+
+def is_anomaly_check_nan_enabled():
+    """Does a backward stop at the first NaN, where `set_detect_anomaly` holds?"""
+    return bool(state.check_nan)
+
+
 class saved_tensors_hooks:
     """Call `pack(tensor)` for each tensor saved for backward inside, and `unpack(packed)` when
     it is needed."""

@@ -192,3 +192,44 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
+
+
+def seed() -> int:
+    """Seed the generator with a number from the system; that number."""
+    from .. import random
+    return random.seed()
+
+
+seed_all = seed
+
+
+def initial_seed() -> int:
+    """The number that the generator was seeded with."""
+    from .. import random
+    return random.initial_seed()
+
+
+def get_rng_state(device: Any = "cuda") -> Any:
+    """The state of the one generator, which draws for all devices."""
+    from .. import random
+    return random.get_rng_state()
+
+
+def get_rng_state_all() -> list[Any]:
+    """The state of the one generator, for each device."""
+    return [get_rng_state() for _ in range(device_count())]
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Let the one generator go on from such a state."""
+    from .. import random
+    random.set_rng_state(new_state)
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Let the one generator go on from the state for the last of the devices."""
+    for state in new_states:
+        set_rng_state(state)
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved

@@ -1,9 +1,20 @@
 """Trade time for memory: keep only a block's inputs, and run it again when its gradient is
 needed."""
+import contextlib
+
 from ..amp import autocast
 from ..autograd import modes
 from ..ops.registry import Stopped
 from ..random import default_generator
+
+
+class CheckpointError(RuntimeError):
+    """A checkpointed function did not do the same when it was run again."""
+
+
+def noop_context_fn():
+    """What `context_fn` gives where none is given: nothing is in effect in either run."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 class _Again(Stopped):
@@ -13,8 +24,8 @@ class _Again(Stopped):
 class _Block:
     """One checkpointed call: what was saved, by number, and how to get it back."""
 
-    def __init__(self, fn, args, kwargs, preserve):
-        self.fn, self.args, self.kwargs = fn, args, kwargs
+    def __init__(self, fn, args, kwargs, preserve, again):
+        self.fn, self.args, self.kwargs, self.again = fn, args, kwargs, again
         self.rng = default_generator.get_state() if preserve else None
         self.count, self.values = 0, {}
         self.autocast = modes.state.autocast
@@ -49,10 +60,8 @@ class _Block:
                 raise _Again
             return x
         try:
-            with modes.enable_grad(), modes.saved_tensors_hooks(keep,
-                                                                lambda x: x), autocast(
-                                                                    dtype=self.autocast,
-                                                                    enabled=bool(self.autocast)):
+            with (modes.enable_grad(), modes.saved_tensors_hooks(keep, lambda x: x),
+                  autocast(dtype=self.autocast, enabled=bool(self.autocast)), self.again):
                 self.fn(*[a._without_history().requires_grad_(a.requires_grad)
                           if hasattr(a, "_array") else a for a in self.args], **self.kwargs)
         except _Again:
@@ -60,7 +69,7 @@ class _Block:
         finally:
             default_generator.set_state(now)
         if len(got) != self.count:
-            raise RuntimeError(
+            raise CheckpointError(
                 f"checkpoint: the function saved {self.count} tensors in the forward but "
                 f"{len(got)} when it was run again: it must do the same both times")
         return got
@@ -81,6 +90,7 @@ def set_device_states(devices, states, *, device_type=None):
 def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism_check="default",
                debug=False, preserve_rng_state=True, **kwargs):
     """function(*args), keeping no intermediate results; they are computed again in the backward.
+    `context_fn()` gives two contexts: the first run is made in one, the second in the other.
 
     >>> import whet
     >>> from whet.utils.checkpoint import checkpoint
@@ -89,8 +99,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=None, determinism
     """
     if not modes.state.flags & modes.GRAD:
         return function(*args, **kwargs)
-    block = _Block(function, args, kwargs, preserve_rng_state)
-    with modes.saved_tensors_hooks(block.pack, block.unpack):
+    first, again = (context_fn or noop_context_fn)()
+    block = _Block(function, args, kwargs, preserve_rng_state, again)
+    with modes.saved_tensors_hooks(block.pack, block.unpack), first:
         return function(*args, **kwargs)
 
 

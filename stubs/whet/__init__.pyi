@@ -8,6 +8,7 @@ from whet.return_types import Histogram, HistogramDD, aminmax_result, frexp_resu
 from whet.types import Device, Dims, Ints, Layout, MemoryFormat, Number, Scalar, Shape
 from whet.futures import Future as Future
 from whet.random import Generator as Generator
+from whet.amp import GradScaler as GradScaler
 from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
 from whet.tensor import Size as Size
 from whet.symbolic import SymBool as SymBool
@@ -418,6 +419,8 @@ def initial_seed() -> _int: """The default generator's seed."""
 def inner(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Sums of products over the last dimension of both."""
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool = True) -> Tensor: """Normalise each channel of each sample."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse of a square matrix, or of each of a batch."""
+def is_anomaly_check_nan_enabled() -> _bool: """Does a backward stop at the first NaN, where `set_detect_anomaly` holds?"""
+def is_anomaly_enabled() -> _bool: """Does `set_detect_anomaly` hold?"""
 def is_autocast_enabled(device_type: str = 'cpu') -> _bool: """Are products made in a smaller type, on this thread?"""
 def is_complex(input: Tensor) -> _bool: """Is the element type complex?"""
 def is_conj(input: Tensor) -> _bool: """Is this a lazily conjugated tensor? (They are never lazy here.)"""
@@ -573,10 +576,10 @@ def nanquantile(input: Tensor, q: _float | Tensor, dim: Dims | None = None, keep
 def nansum(input: Tensor, dim: Dims | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor: """The sum, NaNs counted as zero."""
 def narrow(input: Tensor, dim: Dims, start: _int | Tensor, length: _int) -> Tensor: """A range of a dimension: `length` places from `start`."""
 def narrow_copy(input: Tensor, dim: Dims, start: Number, length: _int, *, out: Tensor | None = None) -> Tensor: """`narrow`, copied."""
-def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Tensor | None = None) -> Tensor: """(`batch_norm`, the means, 1 / the standard deviations of the batch: none but in training)."""
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]: """(`batch_norm`, the means, 1 / the standard deviations of the batch: none but in training)."""
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor: """Channels dealt out over the groups."""
-def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> Tensor: """(`group_norm`, the means, 1 / the standard deviations) of N examples with C channels."""
-def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None, eps: _float) -> Tensor: """(`layer_norm`, the means, 1 / the standard deviations)."""
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[Tensor, Tensor, Tensor]: """(`group_norm`, the means, 1 / the standard deviations) of N examples with C channels."""
+def native_layer_norm(input: Tensor, normalized_shape: Shape, weight: Tensor | None, bias: Tensor | None, eps: _float) -> tuple[Tensor, Tensor, Tensor]: """(`layer_norm`, the means, 1 / the standard deviations)."""
 def ne(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> Tensor: """Elementwise ne. See also the method of the same name."""
 def ne_(self: Tensor, other: Scalar) -> Tensor: """`ne`, in place."""
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise neg. See also the method of the same name."""
@@ -677,6 +680,7 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor: """The self-normalisi
 def selu_(input: Tensor) -> Tensor: """`selu`, in place."""
 def set_default_device(device: Device | None) -> None: """Set the device of new tensors."""
 def set_default_dtype(d: _float) -> None: """Set the type of new floating point tensors, and of results where integers meet Python floats."""
+def set_default_tensor_type(t: Any) -> None: """`set_default_dtype` by the older name of a type: `whet.DoubleTensor`, or that as a text."""
 def set_float32_matmul_precision(precision: str) -> None: """Allow products of float32 matrices to be rounded more: "highest", "high" or "medium"."""
 def set_num_threads(n: _int) -> None: """How many threads a launch may use, the caller's included. Results do not depend on it."""
 def set_printoptions(precision: _int | None = None, threshold: _int | None = None, edgeitems: _int | None = None, linewidth: _int | None = None, profile: str | None = None, sci_mode: _bool | None = None) -> None: """Set how tensors are shown; `profile` ("default", "short", "full") sets several at once."""
@@ -797,6 +801,7 @@ def true_divide(input: Tensor, other: Scalar, *, out: Tensor | None = None) -> T
 def true_divide_(self: Tensor, other: Scalar) -> Tensor: """`true_divide`, in place."""
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor: """Elementwise trunc. See also the method of the same name."""
 def trunc_(self: Tensor) -> Tensor: """`trunc`, in place."""
+def typename(obj: Any) -> str: """The name of an object's type; of a tensor that of its elements' type."""
 def unbind(input: Tensor, dim: Dims = 0) -> tuple[Tensor, ...]: """The slices along a dimension, as a tuple."""
 def unbind_copy(input: Tensor, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """`unbind`, in memory of its own."""
 def unflatten(input: Tensor, dim: _int, sizes: Shape) -> Tensor: """One dimension as several."""

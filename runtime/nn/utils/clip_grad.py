@@ -47,6 +47,13 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
                 p.grad.mul_(scale.to(device=p.grad.device))
 
 
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """`clip_grad_norm_` under its older name."""
+    warn("`clip_grad_norm` is now deprecated in favor of `clip_grad_norm_`.", FutureWarning,
+         stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scale the gradients so that their norm, taken together, is at most `max_norm`; returns
     what it was."""

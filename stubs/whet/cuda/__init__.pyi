@@ -1,5 +1,6 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
-from typing import Any
+from typing import Any, Iterable
+from whet.tensor import Tensor
 from whet.types import Device
 from whet.cuda.driver import CudaError as CudaError
 from whet.cuda.streams import Event as Event
@@ -17,22 +18,31 @@ def empty_cache() -> None: """Give memory that is kept for reuse back to the dri
 def get_device_capability(device: Device | None = None) -> tuple[int, int]: """The compute capability of a device: (9, 0) is sm_90."""
 def get_device_name(device: Device | None = None) -> str: """What a device is called."""
 def get_device_properties(device: Device | None = None) -> Any: """What a device can do."""
+def get_rng_state(device: Device = 'cuda') -> Tensor: """The state of the one generator, which draws for all devices."""
+def get_rng_state_all() -> list[Tensor]: """The state of the one generator, for each device."""
 def init() -> None: """Make devices ready, which their first use does by itself."""
+def initial_seed() -> int: """The number that the generator was seeded with."""
 def is_available() -> bool: """Is there a device?"""
 def is_bf16_supported(including_emulation: bool = True) -> bool: """Can the current device compute in bfloat16?"""
 def is_initialized() -> bool: """Was a device used already?"""
 def manual_seed(seed: int) -> None: """Seed the generator of random numbers."""
 def manual_seed_all(seed: int) -> None: """Seed the generator of random numbers."""
 def max_memory_allocated(device: Device | None = None) -> int: """Bytes that tensors had at most."""
+def max_memory_cached(device: Device | None = None) -> int: """Bytes that came from the driver at most."""
 def max_memory_reserved(device: Device | None = None) -> int: """Bytes that came from the driver at most."""
 def mem_get_info(device: Device | None = None) -> tuple[int, int]: """(bytes that are free, all bytes) of a device, as the driver has it."""
 def memory_allocated(device: Device | None = None) -> int: """Bytes that tensors have."""
+def memory_cached(device: Device | None = None) -> int: """Bytes that came from the driver: those of tensors, and those kept for reuse."""
 def memory_reserved(device: Device | None = None) -> int: """Bytes that came from the driver: those of tensors, and those kept for reuse."""
 def memory_stats(device: Device | None = None) -> dict[str, int]: """All that the allocator counts, under PyTorch's names."""
 def reset_max_memory_allocated(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
 def reset_max_memory_cached(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
 def reset_peak_memory_stats(device: Device | None = None) -> None: """Let the peaks start again from what is there now."""
+def seed() -> int: """Seed the generator with a number from the system; that number."""
+def seed_all() -> int: """Seed the generator with a number from the system; that number."""
 def set_device(device: Device) -> None: """Let this thread work with another device."""
+def set_rng_state(new_state: Tensor, device: Device = 'cuda') -> None: """Let the one generator go on from such a state."""
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None: """Let the one generator go on from the state for the last of the devices."""
 def set_stream(stream: Any) -> None: """Let this thread's work go to a stream, and to its device."""
 def synchronize(device: Device | None = None) -> None: """Wait for all work of a device; an error of earlier work is raised here."""
 

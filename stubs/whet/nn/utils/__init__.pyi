@@ -3,6 +3,7 @@ from typing import Any, Callable, Iterable, ParamSpec, TypeVar
 from whet.nn.module import Module
 from whet.nn.parameter import Parameter
 from whet.tensor import Tensor
+from whet.types import MemoryFormat
 from whet.nn.utils import rnn as rnn
 from whet.nn.utils import parametrize as parametrize
 from whet.nn.utils import parametrizations as parametrizations
@@ -11,9 +12,12 @@ from whet.nn.utils import stateless as stateless
 
 M = TypeVar("M", bound=Module)
 
+def clip_grad_norm(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor: """`clip_grad_norm_` under its older name."""
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor: """Scale the gradients so that their norm, taken together, is at most `max_norm`; returns what it was."""
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None: """Clamp every element of the gradients to [-clip_value, clip_value]."""
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None: """Scale the gradients by max_norm / total_norm where that is below 1."""
+def convert_conv2d_weight_memory_format(module: Module, memory_format: MemoryFormat) -> Module: """Lay the weights of all two-dimensional convolutions of a module so; the module."""
+def convert_conv3d_weight_memory_format(module: Module, memory_format: MemoryFormat) -> Module: """Lay the weights of all three-dimensional convolutions of a module so; the module."""
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module: """A copy of the convolution with the batch norm folded in; both must be in eval mode."""
 def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None, bn_b: Tensor | None, transpose: bool = False) -> tuple[Parameter, Parameter]: """Weight and bias of a convolution that does what it and the batch norm did."""
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module: """A copy of the linear layer with the batch norm folded in; both must be in eval mode."""
