@@ -11,6 +11,8 @@ from typing import Any
 
 import whet
 
+from .sources import opened
+
 WARM = 3  # calls before any is timed
 
 
@@ -18,7 +20,7 @@ def bench(given: argparse.Namespace) -> None:
     """Time a model on its sample, and ONNX Runtime on the same arrays in turn."""
     if given.calls < 1:
         raise ValueError("--calls is at least 1")
-    model = whet.load(given.model)
+    model = opened(given.model)
     arrays = model.samples.inputs
     runs: dict[str, Callable[[], Any]] = {"whet": lambda: model.run(arrays)}
     if given.onnx is not None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 
-import whet
 from whet.ir.values import Type
+
+from .sources import opened
 
 
 def info(given: argparse.Namespace) -> None:
     """Say what is in an archive."""
-    model = whet.load(given.model)
-    made = model.manifest
-    print(
-        f"{model.name}: {os.path.getsize(given.model):,} bytes, made by whet {made.get('whet')} "
-        f"on {made.get('machine')}"
-    )
+    model = opened(given.model)
+    made = getattr(model, "manifest", None)
+    maker = f", made by whet {made.get('whet')} on {made.get('machine')}" if made else ""
+    print(f"{model.name}: {os.path.getsize(given.model):,} bytes{maker}")
     for title, lines in (
         ("inputs", list(map(repr, model.inputs))),
         ("results", list(map(repr, model.results))),
@@ -40,4 +39,4 @@ def info(given: argparse.Namespace) -> None:
 
 def view(given: argparse.Namespace) -> None:
     """Write the page of an archive."""
-    print(whet.load(given.model).show(given.output))
+    print(opened(given.model).show(given.output))

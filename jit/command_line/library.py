@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-import whet
+from .sources import opened
 
 
 def compile(given: argparse.Namespace) -> None:
     """Make a library of an archive, and say what was written."""
-    made = whet.load(given.model).compile(
+    made = opened(given.model).compile(
         given.output,
         target=given.target or "host",
         weights="beside" if given.beside else "inside",

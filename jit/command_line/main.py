@@ -6,13 +6,17 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from . import bench, doctor, info, library, run
+from . import bench, doctor, exporting, info, library, run
 
 OK, WRONG, USAGE = (
     0,
     1,
     2,
 )  # exit codes: all is well, something is not, the command is not understood
+
+FAILURES = (
+    OSError, ValueError, RuntimeError, LookupError, TypeError, MemoryError, ImportError
+)  # of which the user is told in a line
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # who reads the output has read enough
         sys.stderr.close()
         return OK
-    except (OSError, ValueError, RuntimeError, LookupError, TypeError, MemoryError) as e:
+    except FAILURES as e:
         first = (str(e) or type(e).__name__).splitlines()[0]
         print(f"whet {given.command}: {first}", file=sys.stderr)
         return WRONG
@@ -46,11 +50,13 @@ def parser() -> argparse.ArgumentParser:
 
     def of_model(name: str, do: object, said: str) -> argparse.ArgumentParser:
         made = command(name, do, said)
-        made.add_argument("model", help="an archive: model.whet")
+        made.add_argument("model", help="an archive or an ONNX file: model.whet, model.onnx")
         return made
 
     add_looks(of_model)
     add_compile(of_model)
+    add_export(command)
+    add_quantize(of_model)
     command(
         "doctor",
         doctor.doctor,
@@ -103,3 +109,39 @@ def add_compile(of_model: Adder) -> None:
     made.add_argument("--name", help="what the names in C begin with, at first that of the file")
     made.add_argument("--beside", action="store_true", help="put the weights into a file beside")
     made.add_argument("--threads", type=int, help="the most threads that a launch takes")
+
+
+def add_export(command: Adder) -> None:
+    """The command that makes archives."""
+    made = command(
+        "export",
+        exporting.export,
+        "Write an ONNX file, an archive, or a function or module of a Python module as another.",
+    )
+    made.add_argument("source", help="model.onnx, model.whet, or package.module:name")
+    made.add_argument("inputs", nargs="*", metavar="INPUT", help="the arrays of an example call")
+    made.add_argument("-o", "--output", metavar="FILE", required=True,
+                      help="model.whet, model.onnx, model.so or model.o")
+    made.add_argument("--dynamic", action="append", default=[], metavar="x:0=batch:64",
+                      help="a size that differs from call to call, and its largest value")
+    made.add_argument("--rewrite", action="append", default=[], metavar="NAME",
+                      help="a rewrite that may change bits: fold_batch_norm, ...")
+
+
+def add_quantize(of_model: Adder) -> None:
+    """The command that makes models of bytes."""
+    made = of_model(
+        "quantize",
+        exporting.quantize,
+        "Make convolutions and linear layers compute with bytes, and print what it costs.",
+    )
+    made.add_argument("calls", nargs="*", metavar="CALL",
+                      help="typical calls: an .npz with the inputs, or an .npy for the only one; "
+                      "none where the file itself says how it is quantised")
+    made.add_argument("-o", "--output", metavar="FILE", required=True,
+                      help="model.whet, model.onnx, model.so or model.o")
+    made.add_argument("--calibrate", default="minmax", choices=["minmax", "percentile", "entropy"])
+    made.add_argument("--symmetric", action="store_true", help="zero is the middle byte")
+    made.add_argument("--per-tensor", action="store_true", help="one scale for a whole weight")
+    made.add_argument("--leave", action="append", default=[], metavar="LAYER",
+                      help="a layer that stays as it is, by its name in the report")

@@ -3,6 +3,7 @@ was."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -97,6 +98,11 @@ class Exported:
         return list(preconditions(self.signature, self.graph, dims))
 
     # ---- calls -----------------------------------------------------------------------------------
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters of the function that was exported."""
+        return self.signature.told
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = self.signature.gather(args, kwargs)
         arrays = [t._array for t in tensors]

@@ -41,6 +41,8 @@ class Loaded(Exported):
     `written` is the graph as the file has it, its control flow without bodies; `control` are the
     ops with these."""
 
+    _unwatched = Exported._unwatched | {"path", "manifest", "_most", "_written", "_control"}
+
     def __init__(
         self, path: str, manifest: Mapping[str, Any], most: int, written: Graph,
         control: Sequence[Control], *parts: Any

@@ -65,6 +65,14 @@ class Signature:
         self.binder = inspect.Signature([inspect.Parameter(p.name, p.kind) for p in parameters])
         self.by_name = {p.name: p for p in parameters}
 
+    @property
+    def told(self) -> inspect.Signature:
+        """The parameters as Python has them; those that may be left out are None then."""
+        return inspect.Signature([
+            inspect.Parameter(p.name, p.kind, **({"default": None} if p.optional else {}))
+            for p in self.parameters
+        ])
+
     def gather(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The tensors of a call, in the order of `inputs`. Raises PreconditionError for a call that
         does not fit."""
@@ -97,7 +105,8 @@ def bound_call(
 ) -> inspect.BoundArguments:
     """A call of a function, by its parameters."""
     try:
-        signature = inspect.signature(getattr(fn, "forward", fn))
+        stated = hasattr(fn, "__signature__")
+        signature = inspect.signature(fn if stated else getattr(fn, "forward", fn))
     except (TypeError, ValueError):  # a function of C's that says nothing of its parameters
         given = [inspect.Parameter(f"arg{i}", POSITIONAL[0]) for i in range(len(args))]
         given += [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY) for k in kwargs]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from whet.ir.graph import Graph, Input, Node, OpNode, Ref, Type
+from whet.ir.graph import Graph, Guard, Input, Node, OpNode, Ref, Type
 from whet.passes.drop_identities import drop_identities
 from whet.passes.listing import Listing
 from whet.passes.pipeline import rewrite
@@ -90,6 +90,8 @@ class Simplified:
         folded: dict[int, str] = {}
         kept: list[Node] = []
         for n in nodes:
+            if isinstance(n, Guard) and n.refs()[0] in known:
+                continue  # a constant is what it was
             made = self.computed(n, known, uses)
             known.update(zip(n.outs, made or ()))
             origin.update(
@@ -121,9 +123,7 @@ class Simplified:
             or getattr(n.op, "bodies", None)
             or not all(x in known for x in n.refs())
             or any(uses.writes.get(root[o]) for o in n.outs)
-            or (
-                self.differing is not None and (id(n.source or n) in self.differing or not n.refs())
-            )
+            or (self.differing is not None and id(n.source or n) in self.differing)
         ):
             return None
         given = sum(known[x].nbytes for x in n.refs())

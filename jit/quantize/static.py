@@ -52,7 +52,8 @@ class Recording:
         return list(self.run.given)
 
     def values(self, arrays: Sequence[Array]) -> dict[int, Array]:
-        """What each value is in a call with such arrays."""
+        """What each value is in a call with such arrays, in real numbers. What a model itself says
+        to be bytes ends where these end: that is often in place of an activation."""
         g = self.plain.graph
         env: dict[Any, Array] = dict(self.plain.known)
         given = [x for x in g.inputs if x.place != "constant"]
@@ -61,6 +62,10 @@ class Recording:
         with np.errstate(all="ignore"):
             for n in self.plain.nodes:
                 step(n, env, g.types, [])
+                for v in n.outs:
+                    if v in self.plain.schemes:
+                        scheme = self.plain.schemes[v]
+                        env[v] = np.clip(env[v], np.float32(scheme.low), np.float32(scheme.high))
         return env
 
     def calls(self, arrays: Sequence[Array]) -> Iterator[list[Array]]:

@@ -1,4 +1,6 @@
 """A model from a file, as a Module."""
+import inspect
+import keyword
 from collections import Counter
 from typing import Any
 
@@ -129,6 +131,18 @@ class OnnxModule(Holder):
                 for holder, name in self.read]
 
     # ---- running ---------------------------------------------------------------------------------
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The inputs by their names in the file, where these are names in Python."""
+        of, ports = inspect.Parameter, self.inputs
+        named = all(p.name.isidentifier() and not keyword.iskeyword(p.name) for p in ports)
+        if not named or sorted(ports, key=lambda p: not p.needed) != list(ports):
+            return inspect.signature(self.forward)
+        return inspect.Signature([
+            of(p.name, of.POSITIONAL_OR_KEYWORD, default=of.empty if p.needed else None)
+            for p in ports
+        ])
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results: one alone, several as a tuple."""
         found = [returned(v) for v in self.plan.run(self.bound(args, kwargs), self.read_values())]

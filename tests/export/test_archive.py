@@ -288,3 +288,13 @@ def test_there_are_golden_archives_of_this_format():
     from whet.jit.export.archive_format import FORMAT
 
     assert len(list(GOLDEN.glob(f"format{FORMAT}-*.whet"))) >= 4
+
+
+def test_a_traced_function_takes_in_what_was_loaded(tmp_path):
+    layer = whet.nn.Linear(3, 2).eval()
+    whet.export(layer, whet.ones(4, 3)).save(tmp_path / "layer.whet")
+    loaded = whet.load(tmp_path / "layer.whet")
+    traced = whet.jit.trace(lambda x: loaded(x) * 2, strict=True)
+    for _ in range(3):
+        x = whet.randn(4, 3)
+        assert traced(x).tolist() == (layer(x) * 2).tolist()

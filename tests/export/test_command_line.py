@@ -122,3 +122,73 @@ def test_a_model_of_one_result_gives_an_npy(path, capsys):
     np.save(path / "in.npy", args[0].numpy())
     assert said(capsys, "run", path / "one.whet", path / "in.npy", "-o", path / "out.npy")[0] == 0
     assert models.same(whet.from_numpy(np.load(path / "out.npy")), fn(*args).detach())
+
+
+NETWORK = """
+<ir_version: 9, opset_import: ["" : 18]>
+net (float[n, 4] x) => (float[n, 3] y)
+<float[3, 4] w = {0.1, 0.2, 0.3, 0.4, 0.5, -0.6, 0.7, 0.8, 0.9, 1, -0.1, 0.2}>
+{ y = Gemm <transB = 1> (x, w) }
+"""
+
+
+@pytest.fixture(scope="module")
+def network(path):
+    """An ONNX file whose batches differ, and a Python module with a function and a module."""
+    onnx = pytest.importorskip("onnx")
+    onnx.save(onnx.parser.parse_model(NETWORK), path / "net.onnx")
+    np.save(path / "rows.npy", np.random.default_rng(1).normal(size=(6, 4)).astype("f4"))
+    (path / "written_by_user.py").write_text(
+        "import whet\nlayer = whet.nn.Sequential(whet.nn.Linear(4, 3), whet.nn.Dropout())\n"
+        "def double(x):\n    return x * 2\n"
+    )
+    return path
+
+
+def test_onnx_files_are_looked_at_run_and_checked(network, capsys, monkeypatch):
+    monkeypatch.chdir(network)
+    assert "x: f32[n,4]" in said(capsys, "info", "net.onnx")[1]
+    code, out, _ = said(capsys, "run", "net.onnx", "rows.npy")
+    assert code == 0 and out.count("[") == 7
+    assert said(capsys, "verify", "net.onnx")[0] == said(capsys, "bench", "net.onnx")[0] == 0
+    assert said(capsys, "view", "net.onnx", "-o", "net.html")[0] == 0
+
+
+def test_export_writes_one_kind_of_file_as_another(network, capsys, monkeypatch):
+    monkeypatch.chdir(network)
+    code, out, _ = said(capsys, "export", "net.onnx", "-o", "net.whet")
+    assert code == 0 and "x: f32[n,4]" in out and "net.whet: " in out
+    assert whet.load("net.whet")(whet.ones(2, 4)).shape == (2, 3)
+    assert said(capsys, "run", "net.whet", "rows.npy", "-o", "y.npy")[0] == 0
+    assert np.load("y.npy").shape == (6, 3)
+    assert said(capsys, "export", "net.whet", "-o", "again.onnx")[0] == 0
+    named = "written_by_user:layer", "rows.npy", "--dynamic", "input:0=batch:64"
+    code, out, _ = said(capsys, "export", *named, "-o", "layer.whet")
+    assert code == 0 and "input: f32[batch,4]" in out
+    assert said(capsys, "export", "written_by_user:double", "rows.npy", "-o", "d.whet")[0] == 0
+
+
+def test_quantize_writes_layers_of_bytes(network, capsys, monkeypatch):
+    monkeypatch.chdir(network)
+    code, out, _ = said(capsys, "quantize", "net.onnx", "rows.npy", "-o", "small.whet")
+    assert code == 0 and "linear" in out and "small.whet: " in out
+    rows = whet.from_numpy(np.load("rows.npy"))
+    wanted = whet.onnx.load("net.onnx")(rows)
+    assert (whet.load("small.whet")(rows) - wanted).abs().max() < 0.05 * wanted.abs().max()
+
+
+@pytest.mark.parametrize("argv, error", [
+    (["export", "written_by_user:none", "-o", "a.whet"], "written_by_user has no none"),
+    (["export", "no_such_module:f", "-o", "a.whet"], "No module named 'no_such_module'"),
+    (["export", "net.onnx", "-o", "a.txt"], "the output ends in .whet, .onnx, .so or .o"),
+    (["export", "net.onnx", "--dynamic", "x0=n", "-o", "a.whet"], "expected x:0=batch"),
+    (["export", "model.whet", "x.npy", "-o", "a.whet"], "model.whet is exported already"),
+    (["quantize", "model.whet", "-o", "a.whet"], "nothing in"),
+    (["quantize", "model.whet", "both.npz", "-o", "a.whet"], "no layer became one of bytes"),
+    (["run", "net.onnx", "wide.npy"], "input `x` is f32[n,4], but the file has float64[3]"),
+])
+def test_errors_of_exports_are_one_line(network, capsys, monkeypatch, argv, error):
+    monkeypatch.chdir(network)
+    code, _, err = said(capsys, *argv)
+    assert code == 1 and err.startswith(f"whet {argv[0]}: ") and error in err
+    assert err.count("\n") == 1

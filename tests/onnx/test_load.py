@@ -114,6 +114,35 @@ def test_tensors_of_nodes_are_no_strangers_to_a_trace_and_an_export():
     assert "half" not in model.state_dict() and not list(model.parameters())
 
 
+def test_an_export_has_the_names_of_the_files_inputs():
+    model = whet.onnx.load(net())
+    exported = whet.export(model, whet.randn(2, 4), dynamic={"x": ("n", None)})
+    assert [v.name for v in exported.inputs] == ["x"]
+    x = whet.randn(3, 4)
+    assert exported(x=x).tolist() == model(x).tolist()
+    named = of_text("net (float[2] class) => (float[2] y) { y = Relu(class) }")
+    made = whet.export(whet.onnx.load(named), whet.ones(2))
+    assert [v.name for v in made.inputs] == ["args.0"]  # no name in Python
+
+
+def test_an_input_with_an_initialiser_may_be_left_out_of_an_export():
+    model = whet.onnx.load(of_text(
+        "net (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(w, x) }"))
+    made = whet.export(model, x=whet.ones(2))
+    assert made(x=whet.ones(2)).tolist() == [1, 2] and [v.name for v in made.inputs] == ["x"]
+
+
+def test_settings_of_a_file_are_no_guards_of_its_export():
+    model = whet.onnx.load(of_text("""
+        net (float[n, 2] x) => (float[n, m] y) <int64[1] two = {2}, int64[1] five = {5}> {
+            one = Mod (five, two)
+            last = Add (one, one)
+            y = Slice (x, one, last, one)
+        }"""))
+    exported = whet.export(model, whet.ones(3, 2), dynamic={"x": {0: "n"}})
+    assert not [n for n in exported.graph.nodes if n.kind == "guard"]
+
+
 def test_it_trains_and_its_state_is_kept():
     model, other = whet.onnx.load(net()), whet.onnx.load(net())
     x, y = whet.randn(16, 4), whet.zeros(16, 2)

@@ -76,6 +76,30 @@ def test_pairs_become_the_same_bytes_again(model, tmp_path):
     assert (again(DATA[0]) - wanted).abs().max() < 0.015 * wanted.abs().max()
 
 
+def cut(x, w=None, v=None):
+    """A network that says itself which bytes it has; those from zero on are in place of a relu."""
+    x = quantize.dequantize_linear(quantize.quantize_linear(x, 0.05, 128), 0.05, 128)
+    for weight in (w, v):
+        x = F.conv2d(x, whet.fake_quantize_per_tensor_affine(weight, 0.03, 0, -127, 127))
+        x = quantize.dequantize_linear(quantize.quantize_linear(x, 0.1, 0), 0.1, 0)
+    return x
+
+
+def test_a_report_of_what_says_its_bytes_compares_with_numbers_that_end_where_these_do():
+    w, v = whet.randn(8, 3, 3, 3), whet.randn(4, 8, 3, 3)
+    small = quantize.convert(lambda x: cut(x, w, v), DATA[0])
+    assert [layer.error < 0.05 for layer in small.report.layers] == [True, True]
+
+
+def test_a_file_of_pairs_is_written_again_as_it_is(model, tmp_path):
+    quantize.static(model, DATA).to_onnx(tmp_path / "pairs.onnx", qdq=True)
+    loaded = whet.onnx.load(tmp_path / "pairs.onnx").eval()
+    whet.export(loaded, DATA[0]).to_onnx(tmp_path / "again.onnx")
+    wanted = loaded(DATA[1]).detach().numpy()
+    for found in results(tmp_path / "again.onnx", DATA[1], tmp_path):
+        assert np.abs(found - wanted).max() < 0.03 * np.abs(wanted).max()
+
+
 def test_integers_give_the_same_numbers(model, tmp_path):
     small = quantize.static(model, DATA)
     small.to_onnx(tmp_path / "integers.onnx")

@@ -214,4 +214,6 @@ def to_onnx(
     source = Source.of(exported)
     model = model_of(exported, names, checked_opset(opset), source, qdq)
     samples = samples_of(exported, names, source)
-    model_file.save(model.proto, path, samples, external_data, of_bytes=qdq)
+    # where numbers go to bytes and back, a sum that lies between two may become the other one
+    of_bytes = any(n.op_type == "DequantizeLinear" for n in model.proto.graph.node)
+    model_file.save(model.proto, path, samples, external_data, of_bytes)

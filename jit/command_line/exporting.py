@@ -1,0 +1,45 @@
+"""`whet export` and `whet quantize`: models become archives, ONNX files and libraries."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import whet
+
+from . import sources
+from .arrays import in_order
+
+
+def export(given: argparse.Namespace) -> None:
+    """Write a source as an archive, an ONNX file or a library."""
+    model = sources.exported(given.source, given.inputs, given.dynamic, given.rewrite)
+    print(model)
+    sources.write(model, given.output)
+
+
+def quantize(given: argparse.Namespace) -> None:
+    """Write a model whose layers compute with bytes, and say what that does to each."""
+    from whet.jit import quantize as q
+
+    model = sources.opened(given.model)
+    if given.calls:
+        made = q.static(
+            model,
+            [call(model, file) for file in given.calls],
+            calibrate=given.calibrate,
+            symmetric=given.symmetric,
+            per_channel=not given.per_tensor,
+            leave=given.leave,
+        )
+    else:
+        made = q.convert(model, *map(whet.from_numpy, model.samples.inputs), leave=given.leave)
+    if not made.report.layers:
+        raise ValueError("no layer became one of bytes: give typical calls")
+    print(made.report)
+    sources.write(made, given.output)
+
+
+def call(model: Any, file: str) -> tuple[Any, ...]:
+    """The arguments of a call, of a file."""
+    return tuple(map(whet.from_numpy, in_order([v.name for v in model.inputs], [file])))
