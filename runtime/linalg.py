@@ -7,6 +7,7 @@ from .dtypes import finfo
 from .dtypes import int64 as _int64
 from .indexing import as_int as _as_int
 from .ops.contract import matmul
+from .ops.dims import one as _one
 from .ops.elimination import (
     lu,
     lu_factor,
@@ -68,7 +69,9 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     matrix("matrix_norm", A)
     if dtype is not None:
         A = A.to(dtype=dtype)
-    rows, cols = (d % A.ndim for d in dim)
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {tuple(dim)}")
+    rows, cols = (_one(d, A.ndim, "matrix_norm") for d in dim)
     if rows == cols:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}")
     if ord == "fro":
@@ -249,9 +252,9 @@ def cond(A, p=None):
 
 # ---- solutions -----------------------------------------------------------------------------------
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
-    """X with A @ X = B (or X @ A = B), one triangle of A being read."""
+    """X with A @ X = B (or X @ A = B), one triangle of A being read. It is of A's type."""
     _square("solve_triangular")(A)
-    _check_one_type("linalg.solve_triangular", A=A, B=B)
+    B = B.to(A.dtype)
     if B.ndim < 2:
         raise RuntimeError(
             "linalg.solve_triangular: The input tensor B must have at least 2 dimensions, got "
@@ -270,13 +273,15 @@ class triangular_solve_result(NamedTuple):
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
     """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
+    _check_one_type("triangular_solve", b=b, A=A)
     x = solve_triangular(A.mT, b, upper=not upper, unitriangular=unitriangular) if transpose else \
         solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
-    return triangular_solve_result(x, A.clone())
+    return triangular_solve_result(x, A.expand(*x.shape[:-2], *A.shape[-2:]).clone())
 
 
 def cholesky_solve(B, L, upper=False):
     """X with A @ X = B, given the Cholesky factor of A."""
+    _check_one_type("cholesky_solve", B=B, L=L)
     L = L.mH if upper else L
     return solve_triangular(L.mH, solve_triangular(L, B, upper=False), upper=True)
 

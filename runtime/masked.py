@@ -56,7 +56,7 @@ def _most(x):
 def _count(x, dims, keepdim, mask):
     """How many elements each result is of."""
     ones = _F["ones"](x.shape, dtype=_int64)
-    ones = ones if mask is None else _F["where"](mask, ones, 0)
+    ones = ones if mask is None else _F["where"](mask.to(_bool), ones, 0)
     return ones.sum(dims, keepdim) if dims else ones
 
 
@@ -181,7 +181,8 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     tensor(0.)
     """
     x = _typed(input, dtype if dtype is not None or input.dtype.kind >= _FLOAT else _default())
-    return _only(x, mask, -_math.inf).logsumexp(_dims(x, dim), keepdim)
+    r = _only(x, mask, -_math.inf).logsumexp(_dims(x, dim), keepdim)
+    return r.to(input.dtype if dtype is None else dtype)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):

@@ -5,6 +5,7 @@ from ..autograd import modes
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from . import pointwise as p
+from .join import common_type
 from .pointwise_family import PointwiseOp, inplace
 from .random import draw
 from .registry import apply, check_one_type, check_tensors, is_tensor
@@ -242,7 +243,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         n = query.shape[-3]
         key, value = (key.repeat_interleave(n // key.shape[-3],
                                             -3), value.repeat_interleave(n // value.shape[-3], -3))
-    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
     some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == 0
     if is_causal:
@@ -269,7 +270,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     if max(x1.dtype.kind, x2.dtype.kind) != FLOAT:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is integral")
-    x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
+    x1, x2 = FUNCTIONS["broadcast_tensors"](*common_type([x1, x2]))
     n1, n2 = (vector_norm(x1, 2, dim, True).clamp_min(eps),
               vector_norm(x2, 2, dim, True).clamp_min(eps))
     return ((x1 / n1) * (x2 / n2)).sum(dim)

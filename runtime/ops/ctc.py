@@ -19,6 +19,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     targets."""
     single = log_probs.ndim == 2
     lp = log_probs.unsqueeze(1) if single else log_probs
+    if lp.ndim != 3:
+        raise RuntimeError(f"ctc_loss(): Expected 2 or 3 dimensions of log_probs, got {lp.ndim}")
     steps, batch, classes = lp.shape
 
     ins = _ctc_lengths("input_lengths", input_lengths, batch, steps)

@@ -2,7 +2,7 @@
 from typing import NamedTuple
 
 from ..dtypes import int32
-from .host import LinAlgError, _lu, lu_permutation_op, solve, solve_triangle
+from .host import LinAlgError, _lu, lu_permutation_op, matrix, solve, solve_triangle
 from .registry import apply, ask, check_one_type
 from .surface import FUNCTIONS as F
 
@@ -61,6 +61,7 @@ def lu(A, *, pivot=True):
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L, U from what `lu_factor` gives."""
+    matrix("lu_unpack", LU_data)
     _check_pivots("lu_unpack", LU_data, LU_pivots, unpack_pivots)
     m, n = LU_data.shape[-2:]
     k = min(m, n)
@@ -85,6 +86,7 @@ def _check_pivots(name, LU, pivots, wanted=True):
 
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """X with A @ X = B, given what `lu_factor` makes of A."""
+    matrix("lu_solve", LU)
     check_one_type("linalg.lu_solve", LU=LU, B=B)
     _check_pivots("linalg.lu_solve", LU, pivots)
     if LU.shape[-1] != pivots.shape[-1]:

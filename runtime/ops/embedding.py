@@ -89,7 +89,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
     if max_norm is not None:
         _renorm(weight, flat, max_norm, norm_type)
     if sparse:
-        if scale_grad_by_freq:
+        if scale_grad_by_freq and weight.requires_grad and modes.is_grad_enabled():
             raise RuntimeError(
                 "embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         rows = apply(sparsely_op, (weight, flat), {"dim": 0, "padding": padding_idx})
@@ -200,6 +200,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     """The sum, mean or maximum of rows of `weight`, bag by bag. Bags of a matrix of indices are
     summed as `sum` does it, those of offsets one row after the other."""
     _indices("embedding_bag", input)
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum or mean")
     if per_sample_weights is not None and mode != "sum":

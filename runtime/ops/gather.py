@@ -250,7 +250,7 @@ def put_(self, index, source, accumulate=False):
             "put_(): self and source expected to have the same dtype, but got self.dtype = "
             f"{self.dtype.letter} and source.dtype = {source.dtype.letter}")
     if index.numel() != source.numel():
-        raise RuntimeError(
+        raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.numel()}, index.numel() = {index.numel()}")
     _check_flat(index, self.numel())

@@ -335,6 +335,7 @@ def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):
             f"{reduce}.")
     d = _sliced("index_reduce", self, dim, index, source, IndexError)
     _one_rank("index_reduce", self, source)
+    index = index if index.ndim else index.reshape((1,))
     return (source, index), {"dim": d, "reduce": reduce, "include_self": bool(include_self)}
 
 

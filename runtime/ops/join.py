@@ -8,6 +8,7 @@ import numpy as np
 from .. import dtypes
 from . import dims
 from . import onnx_shapes as in_onnx
+from .attached import attached
 from .batching import shifted
 from .creation import empty_array
 from .registry import Op, apply, is_tensor
@@ -124,6 +125,8 @@ def cat(tensors, dim=0, *, axis=None, out=None):
                 f"Sizes of tensors must match except in dimension {d}. Expected size {want[e]} "
                 f"but got size {s[e]} for tensor number {i} in the list.")
     r = apply(cat_op, tuple(kept), {"dim": d})
+    if len(kept) < len(tensors):
+        r = attached(r, *[t for t in tensors if t._array.shape == (0,)])
     return r if out is None else give_out("cat", r, out)
 
 

@@ -28,10 +28,12 @@ masked_fill_op = PointwiseOp("masked_fill", lambda input, mask, value: s.where(m
 
 
 def _check_masked_fill(self, mask, value):
-    if not is_tensor(mask) or mask.dtype.kind != BOOL:
-        kind = mask.dtype.name if is_tensor(mask) else type(mask).__name__
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
+    if not is_tensor(mask):
+        raise TypeError("masked_fill(): argument 'mask' (position 2) must be Tensor, not "
+                        f"{type(mask).__name__}")
+    if mask.dtype.kind != BOOL:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+                           f"{mask.dtype.name}")
     if is_tensor(value):
         if value._array.ndim:
             raise RuntimeError(
@@ -65,7 +67,10 @@ def masked_fill_(self, mask, value):
 @function(out=True)
 def masked_select(input, mask):
     """The elements where the mask is true, as one dimension."""
-    if not is_tensor(mask) or mask.dtype.kind != BOOL:
+    if not is_tensor(mask):
+        raise TypeError("masked_select(): argument 'mask' (position 2) must be Tensor, not "
+                        f"{type(mask).__name__}")
+    if mask.dtype.kind != BOOL:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     input, mask = broadcast_tensors(input, mask)
     if not input._array.ndim:

@@ -225,7 +225,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         y = input * ((input * input).mean(dim, keepdim=True) + eps).rsqrt()
         return y if weight is None else y * weight
     y = apply(rms_op, (input, float(eps), n), {"dim": dim})[0]
-    return y if weight is None else y * weight
+    return y if weight is None else (y * weight).to(input.dtype)
 
 
 def _per_channel(p, x, fill, dtype):
@@ -245,12 +245,20 @@ def _check_types(name, x, **parameters):
 def _check_channels(name, x, **named):
     _check_types(name, x, **named)
     for what, p in named.items():
-        if p is not None and (p.numel() != x.shape[1] or p.ndim > 1):
+        if p is not None and p.numel() != x.shape[1]:
             raise RuntimeError(
                 f"{name}: {what} should contain {x.shape[1]} elements not {p.numel()}")
 
 
-def _check_pair(running_mean, running_var):
+def _check_vectors(name, **named):
+    for what, p in named.items():
+        if p is not None and p.ndim != 1:
+            raise RuntimeError(
+                f"{name}: Expected {what} to be a vector, but got shape {list(p.shape)}")
+
+
+def _check_pair(name, running_mean, running_var):
+    _check_vectors(name, running_mean=running_mean, running_var=running_var)
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
 
@@ -270,7 +278,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             "batch_norm eps must be "
             + (f"positive during training, but got {eps}" if training else
                f"non-negative, but got {eps}"))
-    _check_pair(running_mean, running_var)
+    _check_pair("batch_norm", running_mean, running_var)
     acc = float32 if input.dtype.itemsize < 4 else input.dtype
     w, b = _per_channel(weight, input, 1.0, acc), _per_channel(bias, input, 0.0, acc)
     if training:
@@ -315,6 +323,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
             "Expected number of channels in input to be divisible by num_groups, but got input "
             f"of shape {list(input.shape)} and num_groups={num_groups}")
     _check_channels("group_norm", input, weight=weight, bias=bias)
+    _check_vectors("group_norm", weight=weight, bias=bias)
     grouped = input.reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
     y = apply(normalize_op, (grouped, float(eps), float(grouped.shape[2])),
               {"dim": (2,)})[0].reshape(input.shape)
@@ -335,7 +344,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_channels("instance_norm", input, running_mean=running_mean, running_var=running_var,
                     weight=weight, bias=bias)
-    _check_pair(running_mean, running_var)
+    _check_pair("instance_norm", running_mean, running_var)
     n, c = input.shape[:2]
     size = int(np.prod(input.shape[2:], dtype=np.int64))
     if size == 1:

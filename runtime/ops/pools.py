@@ -322,6 +322,9 @@ def max_unpool(x, indices, kernel, stride, padding, output_size, n):
         raise RuntimeError(
             f"{name}: Expected shape of indices to be same as that of the input tensor "
             f"({tuple(x.shape)}) but got indices tensor with shape: {tuple(indices.shape)}")
+    if indices.dtype is not int64:
+        raise RuntimeError(f"{name}: elements in indices should be type int64 but got: "
+                           f"{indices.dtype.letter}")
     x, batched = _planes(name, x, n)
     i = indices if batched else indices.unsqueeze(0)
     kernel = tuple_of(kernel, n, name, "kernel_size")

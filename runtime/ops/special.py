@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import FLOAT
+from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.scalar import absolute, eq, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
 from .batching import broadcast
@@ -404,6 +405,7 @@ def _incomplete_op(name, upper):
                 raise NotImplementedError(f"\"{name}\" not implemented for '{t.dtype.letter}'")
         if input.requires_grad:
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
+        broadcast_shapes(input.shape, other.shape)
         t = dtypes.promote_types(input.dtype, other.dtype)
         return apply(op, (input.to(t), other.to(t)), {})
     call.__name__ = call.__qualname__ = name

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dtypes import COMPLEX, int32
+from ..dtypes import COMPLEX, INT
+from .batching import aligned, all_batched, example_ndim
 from .host import LinAlgError, host, matrix, square
 from .registry import apply, ask, check_one_type
 from .samples import Sample
@@ -149,6 +150,17 @@ _factors = host("ldl_factor", _factor, infer=square("ldl_factor"),
 _solution_op = host("ldl_solve", _solve_packed, samples=_packed).op
 
 
+def _solutions(op, n, inputs, batched, attrs):
+    """One dimension more in front of all, with as many behind it as are broadcast."""
+    own = 2, 1, 2                       # dimensions of factors, pivots and right sides
+    most = max([example_ndim(x, b) - d for x, b, d in zip(inputs, batched, own)])
+    full = all_batched(n, inputs, batched)
+    return apply(op, tuple([aligned(x, most + d) for x, d in zip(full, own)]), attrs)
+
+
+_solution_op.batch_rule = _solutions
+
+
 class ldl_factor_result(NamedTuple):
     LD: object
     pivots: object
@@ -200,7 +212,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False):
         raise RuntimeError(
             f"linalg.ldl_solve: LD of shape {list(LD.shape)}, pivots of shape "
             f"{list(pivots.shape)} and B of shape {list(B.shape)} do not belong together")
-    if pivots.dtype is not int32:
+    if pivots.dtype.kind != INT:
         raise RuntimeError(f"linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype}")
     return apply(_solution_op, (LD.detach(), pivots, B.detach()),
                  {"hermitian": bool(hermitian) and LD.dtype.kind == COMPLEX})

@@ -27,8 +27,7 @@ def _window(formula: Callable[..., Any]) -> Callable[..., Any]:
     def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
                device: Any = None, requires_grad: bool = False, **parameters: Any) -> Any:
         d, M = float_dtype(dtype), as_int(M, name, "M")
-        for flag, value in (("sym", sym), ("requires_grad", requires_grad)):
-            check_flag(name, flag, value)
+        check_flag(name, "requires_grad", requires_grad)
         if layout not in (None, strided):
             raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
         if M < 0:

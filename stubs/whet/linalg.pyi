@@ -40,7 +40,7 @@ def qr(A: Tensor, mode: str = 'reduced', *, out: Tensor | None = None) -> qr_res
 def slogdet(A: Tensor, *, out: Tensor | None = None) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor: """X with A @ X = B (or X @ A = B)."""
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Tensor | None = None) -> solve_ex_result: """(the solution, 0): where there is none, the place of the first pivot that is zero."""
-def solve_triangular(A: Tensor, B: Tensor, *, upper: float, left: bool = True, unitriangular: bool = False, out: Tensor | None = None) -> Tensor: """X with A @ X = B (or X @ A = B), one triangle of A being read."""
+def solve_triangular(A: Tensor, B: Tensor, *, upper: float, left: bool = True, unitriangular: bool = False, out: Tensor | None = None) -> Tensor: """X with A @ X = B (or X @ A = B), one triangle of A being read. It is of A's type."""
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Tensor | None = None) -> svd_result: """U, S, Vh with A = U @ diag(S) @ Vh."""
 def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor: """The singular values, the largest first."""
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor: """The inverse of a tensor as a map from its last dimensions to its first `ind`."""

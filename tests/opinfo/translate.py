@@ -28,7 +28,7 @@ def public_names():
     found = {}
     for space in SPACES:
         owner = attribute(torch, space)
-        for name in dir(owner):
+        for name in sorted(dir(owner), key=lambda n: n.startswith("_")):
             value = getattr(owner, name, None)
             if callable(value) or inspect.ismodule(value):
                 found.setdefault(id(value), f"{space}.{name}".strip("."))

@@ -300,3 +300,42 @@ def test_older_names_of_padding_and_sampling():
         whet.grid_sampler(x, grid, 3, 0, False)
     with pytest.raises(ValueError, match="one-dimensional"):
         F.multi_margin_loss(whet.ones(2, 3), whet.tensor([0, 1]), weight=whet.tensor(1.0))
+
+
+def test_types_and_shapes_are_those_of_pytorch():
+    half = whet.ones(2, 3, dtype=whet.bfloat16)
+    assert F.rms_norm(half, (3,), whet.ones(3)).dtype is whet.bfloat16
+    assert whet.masked.logsumexp(whet.tensor([1, 2])).dtype is whet.int64
+    a = whet.triangular_solve(whet.ones(2, 3, 1), whet.eye(3)).cloned_coefficient
+    assert a.shape == (2, 3, 3)
+    none = whet.ones(2, 4, 0)
+    assert F.scaled_dot_product_attention(none, none, whet.ones(2, 4, 5)).shape == (2, 4, 5)
+
+
+def test_sparse_gradients_by_frequency_are_refused_where_one_is_wanted():
+    table, i = whet.randn(4, 3), whet.tensor([0, 2, 2])
+    assert F.embedding(i, table, sparse=True, scale_grad_by_freq=True).shape == (3, 3)
+    with pytest.raises(RuntimeError, match="scale_grad_by_freq not supported"):
+        F.embedding(i, table.requires_grad_(), sparse=True, scale_grad_by_freq=True)
+
+
+def test_empty_vectors_that_are_joined_have_gradients():
+    none, x = whet.ones(0, requires_grad=True), whet.ones(2, 3, requires_grad=True)
+    g, gx = whet.autograd.grad(whet.cat([none, x]).sum(), (none, x))
+    assert g.shape == (0,) and (gx == 1).all()
+
+
+def test_what_pytorch_takes_is_taken():
+    ones = whet.ones(2, 3)
+    whet.testing.assert_close(F.cosine_similarity(ones > 0, ones), whet.ones(2))
+    x, wide = whet.eye(2), whet.ones(2, 1, dtype=whet.float64)
+    assert whet.linalg.solve_triangular(x, wide, upper=True).dtype is whet.float32
+    image = whet.randn(2, 3, 4)
+    y = F.batch_norm(image, None, None, whet.ones(1, 3), training=True)
+    assert (y == F.batch_norm(image, None, None, whet.ones(3), training=True)).all()
+    one = whet.index_reduce(whet.tensor([2.0]), 0, whet.tensor(0), whet.tensor([3.0]), "prod",
+                            include_self=False)
+    assert one.tolist() == [3]
+    packed, pivots = whet.linalg.ldl_factor(x)
+    assert (whet.linalg.ldl_solve(packed, pivots.to(whet.int64), x) == x).all()
+    assert whet.masked.mean(whet.tensor([1.0, 2.0]), mask=whet.tensor([0, 3])) == 2

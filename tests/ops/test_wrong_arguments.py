@@ -19,7 +19,7 @@ image = whet.ones(1, 2, 4, 4)
     lambda flag: F.max_pool2d(image, 2, ceil_mode=flag),
     lambda flag: whet.linalg.cholesky(square, upper=flag),
     lambda flag: whet.linalg.solve_triangular(square, square, upper=flag),
-    lambda flag: whet.signal.windows.hann(3, sym=flag)])
+    lambda flag: whet.signal.windows.hann(3, requires_grad=flag)])
 def test_what_is_no_flag_is_refused(call, flag):
     with pytest.raises(TypeError, match="must be bool, not|received an invalid|expected a bool"):
         call(flag)
@@ -35,7 +35,7 @@ def test_whole_numbers_are_flags():
     lambda: F.batch_norm(image, wide[0, :2], wide[0, :2]), lambda: whet.addmm(wide[:, :2], x, x.mT),
     lambda: whet.addmv(wide[:, 0], x, x[0]), lambda: whet.cdist(x, wide),
     lambda: whet.linalg.solve(square, double), lambda: whet.linalg.vecdot(x, wide),
-    lambda: whet.linalg.solve_triangular(square, double, upper=True),
+    lambda: whet.triangular_solve(square, double),
     lambda: whet.cholesky_solve(double, square), lambda: whet.linalg.cross(x, wide),
     lambda: whet.linalg.householder_product(square, double[0]), lambda: whet.lerp(x, wide, 0.5),
     lambda: whet.heaviside(x, wide), lambda: F.prelu(x, wide[0]), lambda: whet.polar(x, wide),
@@ -115,6 +115,16 @@ WRONG = [
     (TypeError, lambda: whet.scatter_reduce(x, 0, whet.zeros(2, 3, dtype=whet.int64), x, 3)),
     (TypeError, lambda: F.pad(x, (1, 1), 3)), (TypeError, lambda: whet.div(x, x, rounding_mode=1)),
     (TypeError, lambda: F.gelu(x, approximate=1)), (TypeError, lambda: whet.cdist(x, x, "x")),
+    (IndexError, lambda: whet.linalg.matrix_norm(whet.ones(2, 3, 4), 1, (-5, 2))),
+    (RuntimeError, lambda: whet.linalg.matrix_norm(x, "nuc", (0, 1, 1))),
+    (RuntimeError, lambda: whet.linalg.lu_solve(x[0], whet.ones(3, dtype=whet.int32), x)),
+    (RuntimeError, lambda: whet.lu_unpack(x[0], whet.ones(3, dtype=whet.int32))),
+    (RuntimeError, lambda: F.ctc_loss(image, whet.ones(1, 1), [1], [1])),
+    (RuntimeError, lambda: whet.igamma(x, x[:, :2])), (TypeError, lambda: x.masked_fill("x", 1)),
+    (TypeError, lambda: whet.masked_select(x, [1])),
+    (IndexError, lambda: x.clone().put_(whet.tensor([0]), x[0])),
+    (ValueError, lambda: F.embedding_bag(whet.tensor([[0]]), x[0])),
+    (RuntimeError, lambda: F.max_unpool2d(image, image.to(whet.int32), 2)),
     (RuntimeError, lambda: whet.complex(x, x[:, :2])), (RuntimeError, lambda: whet.normal(x, x.mT)),
     (TypeError, lambda: whet.signal.windows.hann(2.5)),
     (ValueError, lambda: whet.signal.windows.hann(2, layout=whet.sparse_coo))]
