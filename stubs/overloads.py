@@ -143,7 +143,7 @@ OVERLOADS = {
     "export": [
         "(fn: Callable[..., Any], /, *args: Any, "
         "dynamic: Mapping[str, Mapping[int, Any]] | None = None, "
-        "rewrites: Sequence[str] = (), **kwargs: Any) -> Any"],
+        "rewrites: Sequence[str] = (), dtype: Any = None, **kwargs: Any) -> Any"],
     "Traced.export": ["(self, *args: Any, **kwargs: Any) -> Any"],
     "compile": [
         "(model: F, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str | "

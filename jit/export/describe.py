@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from whet import dtypes
 from whet.devices import device
 from whet.tensor import Size, contiguous_format, wrap
@@ -78,10 +79,12 @@ class Arguments:
             made, parts = self.several(name, [(k, getattr(x, k)) for k in fields])
             make = functools.partial(instance, kind, fields)
             return RecordPart(name, kind.__name__, fields, parts, False, make), make(made)
+        instead = ("Pass whet.from_numpy(it)" if isinstance(x, np.ndarray)
+                   else "Close over it instead: whet.export(lambda x: fn(x, it), x)")
         raise ExportError(
             f"argument `{name}` is {full_thing(kind)}: an exported function takes tensors, "
             "numbers, texts, None, and tuples, lists, dicts and dataclasses of these.\n"
-            "  Close over it instead: whet.export(lambda x: fn(x, it), x)"
+            f"  {instead}"
         )
 
     def several(self, name: str, items: Any) -> tuple[list[Any], list[Part]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from whet.autograd.modes import warn
 from whet.ir.fits import points
 
 from ..guards.sizes import Dim
@@ -141,6 +142,14 @@ class Dims:
         d = self.dims[k]
         self.dims[k] = Dim(d.name, min=least, max=d.max)
 
+    def tell_raised(self, before: Sequence[Dim]) -> None:
+        """Warn of dimensions that begin at a larger size than they were declared with. 0 is the
+        least size of who says nothing."""
+        for d, now in zip(before, self.dims):
+            if 0 < d.min < now.min:
+                warn(f"export(): {d.name} is at least {now.min}, not {d.min}: the function does "
+                     "other things at smaller sizes")
+
     def all(self, most: int = MOST) -> Iterator[Values] | None:
         """All sizes within the bounds; None where these are more than `most`."""
         ranges = [range(d.min, d.max + 1) for d in self.dims if d.max is not None]
@@ -186,6 +195,7 @@ def declared(dynamic: Any, names: Sequence[str], arrays: Sequence[Any]) -> Dims 
             "export(): dynamic is a dict from inputs' names to dimensions, "
             f"not {type(dynamic).__name__}"
         )
+    said = {d.name: d for axes in dynamic.values() for d in dims_among(axes)}
     dims: dict[str, Dim] = {}
     places: dict[int, dict[int, int]] = {}
     example: dict[str, int] = {}
@@ -196,7 +206,7 @@ def declared(dynamic: Any, names: Sequence[str], arrays: Sequence[Any]) -> Dims 
         for axis, d in axes_of(name, axes).items():
             if not -arrays[i].ndim <= axis < arrays[i].ndim:
                 raise ValueError(f"export(): {name} has no dimension {axis}")
-            dim = Dim(d) if isinstance(d, str) else d
+            dim = said.get(d) or Dim(d) if isinstance(d, str) else d
             if dims.setdefault(dim.name, dim) is not dim and repr(dims[dim.name]) != repr(dim):
                 raise ValueError(
                     f"export(): {dim.name} is declared in two ways: {dims[dim.name]} and {dim}"
@@ -214,8 +224,16 @@ def declared(dynamic: Any, names: Sequence[str], arrays: Sequence[Any]) -> Dims 
     return Dims(list(dims.values()), places, tuple(example[d] for d in dims))
 
 
+def dims_among(axes: Any) -> list[Dim]:
+    """Those of one input that are declared: texts may name them at others."""
+    held = axes.values() if isinstance(axes, Mapping) else axes
+    return [d for d in held if isinstance(d, Dim)] if isinstance(held, Iterable) else []
+
+
 def axes_of(name: str, axes: Any) -> dict[int, Any]:
     """The dimensions of one input: a dict, or a tuple with None for those that do not differ."""
+    if axes is None:
+        return {}
     found = (
         axes
         if isinstance(axes, Mapping)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from whet.amp import autocast
+from whet.dtypes import bfloat16, float16
 from whet.ir.graph import Graph
 from whet.ir.interpret import interpret
 from whet.passes.pipeline import REWRITES
@@ -41,6 +44,7 @@ def export(
     *args: Any,
     dynamic: Any = None,
     rewrites: Iterable[str] = (),
+    dtype: Any = None,
     **kwargs: Any,
 ) -> Exported:
     """A function or module as a graph of its own: `Exported`. It is recorded in one run on the
@@ -70,8 +74,22 @@ def export(
     ([output: f32[batch,6]], whet.Size([7, 6]))
 
     `rewrites` names what may change bits: see `whet.jit.trace`. What constants alone make is
-    computed beforehand in any case, which changes none."""
-    return _exported(_wrapped(fn), checked(rewrites), dynamic, args, kwargs)
+    computed beforehand in any case, which changes none.
+
+    `dtype=whet.bfloat16` (or float16) makes products and convolutions in that type, as `autocast`
+    does: their weights are held in it."""
+    with in_type(dtype):
+        return _exported(_wrapped(fn), checked(rewrites), dynamic, args, kwargs)
+
+
+def in_type(dtype: Any) -> contextlib.AbstractContextManager[Any]:
+    """Where products and convolutions are made in a type; None: as the function has them."""
+    if dtype is None:
+        return contextlib.nullcontext()
+    if dtype not in (bfloat16, float16):
+        raise ValueError(f"export(): dtype is bfloat16 or float16, not {dtype}")
+    found: contextlib.AbstractContextManager[Any] = autocast("cpu", dtype=dtype)
+    return found
 
 
 def _exported(
@@ -87,6 +105,7 @@ def _exported(
         sizes: list[Any] = [None] * len(run.values)
         runs = [run]
     else:
+        before = list(dims.dims)
         followed = None if told is None else recording.followed()
         search = Sized(dims, run, told, followed, lambda v: recording.again(dims, v))
         made, runs, sizes = (
@@ -96,6 +115,7 @@ def _exported(
         )
         sized = SizedGraph(made.graph, dims, made.holes)
         sized.leave_out_too_small()
+        dims.tell_raised(before)
     signature = Signature(
         recording.parameters, run.output, inputs(made.graph, dims), results(made.graph, sizes)
     )

@@ -7,6 +7,8 @@ every size within the bounds is recorded."""
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +17,7 @@ from whet.ir.questions import name_of
 from whet.passes.resized import alike
 
 from ..capture.control_nodes import Control
+from ..guards.origin import ours
 from .dims import MOST, Dims, Expression, Values, disagree, fitted
 from .errors import ExportError
 from .part_text import said
@@ -101,7 +104,7 @@ class Sized:
         try:
             run, error, _ = self.record(values)
         except (RuntimeError, ValueError, TypeError, IndexError) as e:
-            raise self.disagree(f"it raises an error: {e}", "", values) from e
+            raise self.disagree(f"it raises an error: {e}", raised_at(e), values) from e
         if run is None:
             raise self.disagree(f"it cannot be recorded: {error}", "", values)
         self.compare(run, values)
@@ -221,6 +224,13 @@ def only_looks(a: Any, b: Any, run: Recorded) -> bool:
             roots.update((o, roots.get(n.ins[0], n.ins[0])) for o in n.outs)
     written = {roots.get(n.ins[0], n.ins[0]) for n in run.nodes if isinstance(n, Write)}
     return roots.get(b.outs[0], b.outs[0]) not in written
+
+
+def raised_at(error: BaseException) -> str:
+    """The user's line that an error comes from; empty where there is none."""
+    found = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)
+             if not ours(f)]
+    return f"{os.path.basename(found[-1][0])}:{found[-1][1]}" if found else ""
 
 
 def what_differs(a: Any, b: Any) -> str:

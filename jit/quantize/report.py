@@ -98,8 +98,9 @@ def report(lowering: Any, env: dict[int, Array]) -> Report:
 
 
 def as_bytes(a: Array, s: Scheme) -> Array:
-    """Real numbers as bytes."""
-    return np.clip(np.rint(a / np.float32(s.scale)) + s.zero, 0, 255).astype("u1")
+    """Real numbers as bytes; NaN has none, and gives any."""
+    with np.errstate(invalid="ignore"):
+        return np.clip(np.rint(a / np.float32(s.scale)) + s.zero, 0, 255).astype("u1")
 
 
 def as_real(a: Array, s: Scheme | None) -> Array:

@@ -57,7 +57,8 @@ class CausalSelfAttention(nn.Module):
         if cache is not None:
             k, v = cache.extended(self.layer, k, v)
         y = F.scaled_dot_product_attention(
-            q, k, v, is_causal=t > 1, dropout_p=self.dropout if self.training else 0.0)
+            q, k, v, is_causal=cache is None or t > 1,
+            dropout_p=self.dropout if self.training else 0.0)
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).reshape(b, t, c)))
 
 

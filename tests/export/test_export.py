@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 import whet
 from whet import nn
@@ -365,3 +366,24 @@ def test_a_loop_that_looks_tokens_up_is_one_node(tmp_path):
     for scale in (0.1, 3.0, 10.0):
         state = whet.randn(2, 8) * scale
         assert again(state).tolist() == exported(state).tolist() == model(state).tolist()
+
+
+@pytest.mark.parametrize("dtype", [whet.bfloat16, whet.float16], ids=str)
+def test_a_type_for_products(dtype, tmp_path):
+    model = whet.nn.Sequential(
+        whet.nn.Linear(8, 16), whet.nn.GELU(), whet.nn.Linear(16, 4)).eval()
+    x = whet.randn(3, 8)
+    exported = whet.export(model, x, dtype=dtype, dynamic={"input": ("n", None)})
+    with whet.autocast("cpu", dtype=dtype), whet.no_grad():
+        wanted = model(x)
+    assert exported(x).dtype == dtype and exported(x).tolist() == wanted.tolist()
+    assert {t.dtype for k, t in exported.constants.items() if "weight" in k} == {dtype}
+    exported.save(tmp_path / "half.whet")
+    assert whet.load(tmp_path / "half.whet")(x).tolist() == wanted.tolist()
+
+
+def test_other_types_and_arrays_are_refused_with_what_to_do():
+    with pytest.raises(ValueError, match="dtype is bfloat16 or float16, not whet.int8"):
+        whet.export(whet.relu, whet.ones(3), dtype=whet.int8)
+    with pytest.raises(whet.jit.export.ExportError, match=r"Pass whet.from_numpy\(it\)"):
+        whet.export(lambda x: x, np.ones(3))

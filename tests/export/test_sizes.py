@@ -317,3 +317,42 @@ def test_what_is_made_like_a_part_of_an_input_has_its_sizes():
     made, wanted = exported(x)[1], fn(x)[1]
     assert made.shape == wanted.shape
     assert wanted.stride() == (15, 1, 5)
+
+
+def test_a_text_names_a_size_that_is_declared_elsewhere():
+    exported = whet.export(lambda x, y, z: x + y + z, *[whet.ones(3)] * 3, dynamic={
+        "x": ("n",), "y": {0: Dim("n", max=7)}, "z": {0: "n"}})
+    assert "f32[n]" in repr(exported) and exported(*[whet.ones(7)] * 3).shape == (7,)
+    with pytest.raises(PreconditionError, match="n is from 0 to 7"):
+        exported(*[whet.ones(8)] * 3)
+    assert "x: f32[3]" in repr(whet.export(lambda x: x, whet.ones(3), dynamic={"x": None}))
+
+
+def other_at_one(x):
+    return x * 2 if x.shape[0] == 1 else x + 1
+
+
+def test_a_least_size_that_is_declared_and_not_served_is_told():
+    with pytest.warns(UserWarning, match="n is at least 2, not 1: the function does other things"):
+        exported = whet.export(other_at_one, whet.ones(3), dynamic={"x": {0: Dim("n", min=1)}})
+    with pytest.raises(PreconditionError, match="n is at least 2"):
+        exported(whet.ones(1))
+
+
+def test_an_error_at_another_size_has_the_line_that_raises_it():
+    def four(x):
+        return x.view(4, 3) + 1
+
+    with pytest.raises(ExportError, match=r"at n=4 and at n=5 it raises .* \(test_sizes.py:\d+\)"):
+        whet.export(four, whet.ones(4, 3), dynamic={"x": {0: "n"}})
+
+
+def test_a_gpt_is_exported_for_one_token_too():
+    from whet.models import GPT, GPTConfig
+
+    model = GPT(GPTConfig(block_size=16, vocab_size=20, n_layer=1, n_head=2, n_embd=8)).eval()
+    exported = whet.export(model, whet.randint(20, (2, 5)), dynamic={
+        "idx": {0: Dim("b", min=1, max=4), 1: Dim("n", min=1, max=16)}})
+    for shape in ((1, 1), (3, 16)):
+        idx = whet.randint(20, shape)
+        assert exported(idx)[0].tolist() == model(idx)[0].tolist()
