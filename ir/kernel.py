@@ -147,10 +147,16 @@ def anyhow(shape: Sizes, strides: Sequence[Sizes], inputs: int) -> Walk:
 
 def near(walk: Walk, itemsizes: Iterable[int]) -> Walk:
     """The walk with those gathers told whose elements lie close."""
-    access = "".join(
-        str(s[-1] // b) if a == "g" and b >= 4 and s[-1] in range(2 * b, APART * b + 1, b) else a
-        for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True))
+    access = "".join([
+        _apart(s[-1], b) or a if a == "g" and b >= 4 else a
+        for a, s, b in zip(walk.access, walk.strides, itemsizes, strict=True)])
     return Walk(walk.space, access, walk.shape, walk.strides)
+
+
+def _apart(step: int, itemsize: int) -> str:
+    """How many elements lie from one to the next, where these are few. (A step that is not known is
+    compared with each number, and never written.)"""
+    return next((str(n) for n in range(2, APART + 1) if step == n * itemsize), "")
 
 
 def _tiles(sizes: Sizes, steps: Sequence[Sizes], itemsizes: Iterable[int], row: int,

@@ -11,6 +11,7 @@ import atexit
 import ctypes as C
 import functools
 import gc
+import inspect
 import os
 import sys
 import threading
@@ -100,6 +101,9 @@ class _Known:
 def known_code() -> _Known | None:
     """What machine code knows; None where there is none."""
     return _Known() if native.enabled() else None
+
+
+WRAPPING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class Watch:
@@ -196,11 +200,28 @@ class Watch:
                   if frame is None or frame.f_code is self.runner else origin_of(frame.f_globals))
         return origin is not None and origin.is_ours and origin.module != "whet.nn.module"
 
+    def passed_on(self, frame: types.FrameType) -> set[int]:
+        """The ids of what a wrapper of the framework's was given by the user's code, and gives to
+        it: `@no_grad()` on the traced function, say."""
+        code, held, above = frame.f_code, frame.f_locals, frame.f_back
+        by_user = above is not None and (above.f_code is self.runner or above.f_code in self.codes)
+        if not by_user or code.co_flags & WRAPPING != WRAPPING:
+            return set()
+        first = code.co_argcount + code.co_kwonlyargcount
+        args, kwargs = (held.get(name, ()) for name in code.co_varnames[first:first + 2])
+        return set(map(id, (*args, *(kwargs.values() if kwargs else ()))))
+
+    def is_told(self, frame: types.FrameType) -> bool:
+        """Is there something among the arguments that a caller of the framework's has made?"""
+        assert frame.f_back is not None
+        known = self.passed_on(frame.f_back)
+        return tells([x for x in frame.f_locals.values() if id(x) not in known])
+
     def called(self, frame: types.FrameType) -> None:
         code = frame.f_code
         if code in self.codes:
             if (self.told is None and
-                (catches(code) or self.called_with(frame.f_back) and tells(frame.f_locals))):
+                (catches(code) or self.called_with(frame.f_back) and self.is_told(frame))):
                 self.told = line_of(code, code.co_firstlineno)
                 self.informed = self.informed or self.told
             if not self.watching.isdisjoint(code.co_names):

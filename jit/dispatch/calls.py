@@ -240,8 +240,9 @@ class Calls:
 
         def grows() -> bool:
             return families.may_begin(model())
-        why: str | None = self.policy.against(call.kind, known, has_model, grows,
-                                              bool(self.recordings.free))
+        is_worth_it = bool(self.recordings.free) or not known and self.recordings.ventures(
+            call.kind, has_model)
+        why: str | None = self.policy.against(call.kind, known, has_model, grows, is_worth_it)
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
                 call.args, call.kwargs, call.given):
             return "new"

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.cpu import estimates
 
 from ..guards import sizes
-from ..policy.account import Policy
+from ..policy.account import FREE, Policy
 from ..replay import families
 from .known_objects import KnownObjects
 from .learned import Learned
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whet.cpu.orders import Order
 
     from ..guards.signature import Given
+    from ..policy.ledger import Kind
     from ..replay.recording import Recording
     from ..report.names import Key
     from .invocation import Args, Invocation, Kwargs
@@ -31,6 +32,10 @@ WORTH = 50
 UNFIT = 20
 # calls that are not recorded as their sizes are equal by chance
 WAITS = 8
+# recordings of sizes that come for the first time, once there are many: two make a plan for a way
+VENTURES = 6
+# eager calls in a row before each of these
+PATIENCE = 2
 
 
 class Recordings:
@@ -45,7 +50,7 @@ class Recordings:
         # key without sizes -> recordings to make others like
         self.models: dict[Key, list[Recording]] = {}
         self.watched: set[Key] = set()       # keys of calls that went another way than their model
-        self.waited = 0
+        self.waited = self.ventured = 0
         # kernels that the last attempt found missing, compiled with later calls
         self.order: Order | None = None
         # dimensions that may differ
@@ -125,6 +130,15 @@ class Recordings:
         """How many plans for ranges of sizes there are."""
         return sum(len(m.family.sheets) for models in self.models.values() for m in models
                    if families.serves(m))
+
+    def ventures(self, kind: Kind, like: Callable[[], bool]) -> bool:
+        """Is a call of sizes that come for the first time worth a recording, though there are many?
+        A few are: they may give a plan for all sizes of a way that has none."""
+        if (self.ventured >= VENTURES or kind.calls > 1 or len(self.policy.held) < FREE
+                or self.policy.idle < PATIENCE or not like()):
+            return False
+        self.ventured += 1
+        return True
 
     def had_better_wait(self, args: Args, kwargs: Kwargs, given: Given) -> bool:
         """Is a call that is like none so far, but for its sizes, a poor one to make others like,

@@ -4,6 +4,8 @@ from .account import FREE, Policy
 
 # seconds of eager calls until it is said; calls until that is asked again
 SURE, LOOKS = 1.0, 256
+# one replay in so many calls is as good as none
+SELDOM = 20
 # eager calls in a row until it is asked whether recordings are of any use at all
 FIRST_LOOK = 12
 
@@ -15,12 +17,14 @@ def doubts(policy: Policy) -> Reason | None:
         return Others(
             f"none of {book.calls} calls was replayed: what they are given beside tensors was "
             "another each time")
-    if book.eager < SURE or book.spent < book.eager or 2 * book.ran_eagerly < book.calls:
+    if book.eager < SURE or 2 * book.ran_eagerly < book.calls:
         return None
     policy.summary()
+    if SELDOM * book.replayed < book.calls and len(policy.kinds) > 2 * FREE:
+        return varies(policy)                # Little was spent, as nothing came twice.
     if book.spent < book.eager or not book.calls:
         return None
-    kinds, made = len(policy.kinds), book.recorded + book.resized
+    made = book.recorded + book.resized
     if book.missed > (book.calls - book.unasked) / 2:
         return Unfit(
             f"of {book.calls} calls {book.replayed} were replayed: what the function reads "
@@ -31,14 +35,17 @@ def doubts(policy: Policy) -> Reason | None:
         return Little(
             f"replays take {policy.ratio:.2f} of an eager call's time, and {made} recordings "
             f"took {book.recording:.2f} s")
-    if kinds > 2 * FREE:
-        known = [c.seconds for c in (policy.full, policy.like) if c.is_known]
-        cost = min(known, default=policy.full.seconds) / max(policy.typical, 1e-9)
-        return Varies(
-            f"{book.calls} calls came with at least {kinds} kinds of arguments, and "
-            f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager "
-            "calls")
-    return None
+    return varies(policy) if len(policy.kinds) > 2 * FREE else None
+
+
+def varies(policy: Policy) -> Reason:
+    """That calls come with arguments of ever other kinds."""
+    book = policy.ledger
+    known = [c.seconds for c in (policy.full, policy.like) if c.is_known]
+    cost = min(known, default=policy.full.seconds) / max(policy.typical, 1e-9)
+    return Varies(
+        f"{book.calls} calls came with at least {len(policy.kinds)} kinds of arguments, and "
+        f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager calls")
 
 
 def is_met_by_none(policy: Policy) -> bool:

@@ -135,7 +135,9 @@ class Pointwise:
             typed = self._typed[types] = Typed(self, inputs, outs)
         with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
             plan = self._plans[key] = _Plan(typed, inputs, outs, self.anyhow)
-        if outs is None and len(self.roots) == 1 and plan.addr and plan.total <= plan.most:
+        # a plan for sizes that are not known is no pattern for arrays
+        if (outs is None and len(self.roots) == 1 and plan.addr and type(plan.grain) is int
+                and plan.total <= plan.most):
             shape = plan.news[0][0]
             # of one element nothing can be told apart: its plan is no pattern for longer ones
             if (prod(shape) > 1 and all(a.shape == () or a.shape == shape and a.flags.c_contiguous

@@ -10,7 +10,6 @@ EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`
          "contrast": "it changes what a tensor from outside is",
          "byol": "it changes what a tensor from outside is",
          "cycle_gan": "the number of a tensor that Python goes on from",
-         "denoising_diffusion": "the number of a tensor that Python goes on from",
          "mixtral": "what nonzero gives has another shape",
          "packed_tagger": "the number of a tensor that Python goes on from",
          "stable_baselines_dqn": "`self.logger.name_to_value['train/loss']` is another",
@@ -29,4 +28,4 @@ def test_a_loop_replays(name):
 
 
 def test_nearly_all_replay():
-    assert len(LOOPS) >= 44 and len(LOOPS.keys() - EAGER) >= 34
+    assert len(LOOPS) >= 44 and len(LOOPS.keys() - EAGER) >= 35

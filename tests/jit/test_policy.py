@@ -520,3 +520,14 @@ def test_a_learning_rate_is_known_to_be_scheduled():
         assert step(whet.full((3,), 2.0)).tolist() == other.tolist()
     calls = step.explain(data=True)["calls"]
     assert (calls["recorded"], calls["replayed"]) == (1, 4), calls
+
+
+def test_sizes_that_never_come_twice_are_told_even_where_little_was_spent():
+    p = Policy()
+    p.ledger.eager, p.ledger.spent, p.ledger.new = 2.0, 0.1, 400
+    assert doubts(p) is None
+    for i in range(40):
+        p.kind(i, ())
+    assert "40 kinds of arguments" in str(doubts(p))
+    p.ledger.replayed = 400
+    assert doubts(p) is None

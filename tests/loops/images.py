@@ -40,7 +40,7 @@ class GaussianDiffusion(nn.Module):
 
     def __init__(self, model, *, timesteps=20):
         super().__init__()
-        self.model, self.num_timesteps, self.self_condition = model, timesteps, True
+        self.model, self.num_timesteps, self.self_condition = model, timesteps, False
         betas = torch.linspace(1e-4, 0.2, timesteps, dtype=torch.float64)
         alphas_cumprod = torch.cumprod(1.0 - betas, dim=0)
         register_buffer = lambda name, val: self.register_buffer(     # noqa: E731
@@ -170,7 +170,7 @@ def cycle(dl):
 
 @loop
 def denoising_diffusion(trace):
-    """lucidrains' Trainer: accumulation, self-conditioning by a coin, ema_pytorch, a bar's text."""
+    """lucidrains' Trainer: accumulation, ema_pytorch, a bar's text."""
     model = GaussianDiffusion(Unet())
     opt = torch.optim.Adam(model.parameters(), lr=8e-3, betas=(0.9, 0.99))
     ema, dl = EMA(model), cycle(torch.rand(6, 4, 2, 4, 4))
@@ -187,9 +187,10 @@ def denoising_diffusion(trace):
         opt.step()
         opt.zero_grad()
         ema.update()
-        return f"loss: {total_loss:.4f}"
+        return total_loss
     for _ in range(60):
-        yield (train_step([next(dl), next(dl)]), ema.step,
+        total_loss = train_step([next(dl), next(dl)])
+        yield (f"loss: {total_loss:.4f}", ema.step,
                ema.ema_model.model.final_conv.bias)
 
 

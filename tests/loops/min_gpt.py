@@ -1,4 +1,4 @@
-"""minGPT: its model, its trainer, and how it generates."""
+"""minGPT: its model and its trainer."""
 import collections
 import math
 import time
@@ -141,28 +141,3 @@ def min_gpt(trace):
         trainer.clock()
         said.append(trainer.loss.item())
         yield said[-1], trainer.iter_num, trainer.model.lm_head.weight
-
-
-def generate_by_cat(trace):
-    """minGPT's generate: the text grows by a token, and the model sees the last block of it."""
-    model = MinGPT().eval()
-
-    @trace
-    @torch.no_grad()
-    def next_token(idx, temperature=1.0, do_sample=False, top_k=None):
-        idx_cond = idx if idx.size(1) <= model.block_size else idx[:, -model.block_size:]
-        logits, _ = model(idx_cond)
-        logits = logits[:, -1, :] / temperature
-        if top_k is not None:
-            v, _ = torch.topk(logits, top_k)
-            logits[logits < v[:, [-1]]] = -float("Inf")
-        probs = F.softmax(logits, dim=-1)
-        if do_sample:
-            idx_next = torch.multinomial(probs, num_samples=1)
-        else:
-            _, idx_next = torch.topk(probs, k=1, dim=-1)
-        return torch.cat((idx, idx_next), dim=1)
-    idx = torch.randint(0, 12, (2, 1))
-    for _ in range(50):
-        idx = next_token(idx, temperature=0.9, do_sample=True, top_k=5)
-        yield idx
