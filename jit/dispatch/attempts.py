@@ -90,6 +90,7 @@ class FirstRecording(Session):
         self.watching = math.inf             # seconds that it took at most to watch the run
         self.recording: Recording | None = None
         self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
+        self.is_of_the_family = False        # Do the guards of the model hold?
         self.model_key: Key = ()             # of the call, without its sizes
         self.left = Left([], [], [])         # in Python's state, by the run
         self.ran_before = self.policy.made > 0 or self.policy.typical < math.inf
@@ -103,6 +104,9 @@ class FirstRecording(Session):
         outside."""
         call, recordings = self.call, self.recordings
         self.model_key, self.model = recordings.model(call.args, call.kwargs, call.given)
+        # Else it becomes a model itself, for what its guards are.
+        self.is_of_the_family = self.model is not None and self.model.fits_but_for_sizes(
+            call.given.leaves, call.given.boxes)
         paths = recordings.begin(call.key, call.given.others)
         if not recordings.make_place(call.key):
             last = paths[0].missed.last

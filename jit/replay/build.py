@@ -104,10 +104,11 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if back is not None:
         notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
         back.part, rewrites = None, ()
-    made: Program | None = families.program(like, nodes, rec.nodes, found.outside, values,
-                                            session.call.given.leaves, rec.arrays)
-    if made is not None:
-        return made
+    if session.is_of_the_family:
+        made: Program | None = families.program(like, nodes, rec.nodes, found.outside, values,
+                                                session.call.given.leaves, rec.arrays)
+        if made is not None:
+            return made
     made = builder.build(
         nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
         like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes,
