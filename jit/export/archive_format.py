@@ -15,7 +15,8 @@ Reading runs nothing that is in the file and believes nothing: damage is an Arch
 names the member."""
 
 FIRST = 1  # what needs no more than that is written so, for whets of any age
-FORMAT = 2  # since then there may be sizes that differ, and control flow
+SIZED = 2  # since then there may be sizes that differ, and control flow
+FORMAT = 3  # since then counts among floats may go by sizes: how many numbers a mean is of
 BODY = "body.{}.txt"
 MANIFEST, GRAPH, WEIGHTS = "whet.json", "graph.txt", "weights.safetensors"
 SIGNATURE, SAMPLES = "signature.json", "samples.safetensors"

@@ -57,7 +57,8 @@ def fitted(samples: Sequence[tuple[Values, int]]) -> Expression | None:
             continue
         factor = rise // run
         e = Expression(factor, powers, samples[0][1] - factor * terms[0])
-        if (sum(powers) == 1 or not e.offset) and all(e.at(v) == n for v, n in samples):
+        # products of several are counts of elements, or of degrees of freedom
+        if (sum(powers) == 1 or -1 <= e.offset <= 1) and all(e.at(v) == n for v, n in samples):
             return e
     return None
 

@@ -77,13 +77,14 @@ def filled(n: Node, holes: Mapping[Path, Expression], values: Values) -> Node:
     ins, attrs = list(n.ins), dict(n.attrs)
     for path, e in holes.items():
         where: Any = ins if type(path[0]) is int else attrs
-        where[path[0]] = put(where[path[0]], path[1:], e.at(values))
+        kind = type(part(where[path[0]], path[1:]))  # a count may be a float
+        where[path[0]] = put(where[path[0]], path[1:], kind(e.at(values)))
     if isinstance(n, Write):
         return Write(n.op, tuple(ins), attrs, n.line, None, n.counted)
     return OpNode(n.op, tuple(ins), attrs, n.outs, n.line)
 
 
-def put(x: Any, path: Path, value: int) -> Any:
+def put(x: Any, path: Path, value: float) -> Any:
     """A value with a part exchanged."""
     if not path:
         return value
@@ -110,7 +111,8 @@ def differing(a: Any, b: Any, path: Path = ()) -> list[Path] | None:
     """Where two values differ in whole numbers; None where they differ in something else."""
     if type(a) is not type(b):
         return None
-    if type(a) is int:
+    whole = type(a) is int or type(a) is float and a.is_integer() and b.is_integer()
+    if whole:
         return [path] if a != b else []
     if isinstance(a, tuple | list) and len(a) == len(b):
         found = [differing(x, y, (*path, i)) for i, (x, y) in enumerate(zip(a, b))]

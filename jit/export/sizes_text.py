@@ -111,15 +111,23 @@ def read_hole(x: Any, count: int) -> tuple[int, Path, Expression]:
     return whole(i), tuple(path), Expression(whole(factor), powers, whole(offset))
 
 
-def number_at(n: Node, path: Path) -> int:
-    """The number at a place of a node."""
+def number_at(n: Node, path: Path) -> float:
+    """The number at a place of a node: a size, or a count as a float."""
     if not isinstance(n, OpNode | Write):
         raise Damaged(f"{n} has no sizes")
     where: Any = n.ins if type(path[0]) is int else n.attrs
     found = part(where, path)
-    if type(found) is not int:
+    if type(found) is not int and not (type(found) is float and found.is_integer()):
         raise Damaged(f"{found!r} is no size")
     return found
+
+
+def has_counts(sized: SizedGraph) -> bool:
+    """Are there floats among the numbers that go by sizes?"""
+    return any(
+        type(number_at(sized.graph.nodes[i], path)) is float
+        for i, holes in sized.holes.items() for path in holes
+    )
 
 
 def whole(n: Any) -> int:

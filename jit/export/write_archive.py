@@ -14,12 +14,22 @@ from whet.ir.parse import parse
 from whet.ir.values import Array
 
 from . import checks, tensor_file
-from .archive_format import BODY, FIRST, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .archive_format import (
+    BODY,
+    FIRST,
+    FORMAT,
+    GRAPH,
+    MANIFEST,
+    SAMPLES,
+    SIGNATURE,
+    SIZED,
+    WEIGHTS,
+)
 from .control_graphs import NAMED, apart
 from .errors import ExportError
 from .facts import said_facts
 from .part_text import said_signature
-from .sizes_text import said_sizes
+from .sizes_text import has_counts, said_sizes
 from .zip_file import write
 
 
@@ -65,8 +75,9 @@ def manifest(e: Any, has_bodies: bool) -> dict[str, Any]:
     from whet.passes.lower_llvm.targets import current
 
     sizes = {} if e.sized is None else {"sizes": said_sizes(e.sized, e.inputs, e.results)}
+    counts = e.sized is not None and has_counts(e.sized)
     return {
-        "format": FORMAT if sizes or has_bodies else FIRST,
+        "format": FORMAT if counts else SIZED if sizes or has_bodies else FIRST,
         **sizes,
         "name": e.name,
         "rewrites": e.rewrites,

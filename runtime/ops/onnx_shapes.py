@@ -163,6 +163,9 @@ def filled(b, size, value, dtype):
     """The ops `zeros`, `full` and `empty`."""
     if not size:
         return b.number(value, dtype.short)
+    if not isinstance(value, int | float | complex | np.generic):  # it goes by sizes
+        number = b.cast(b.squeeze(b.ints((value,)), (0,)), dtype.short)
+        return b.Expand(number, b.ints(size))
     with np.errstate(all="ignore"):
         return b.filled(b.ints(size), np.asarray(value).astype(dtype.np))
 

@@ -132,6 +132,8 @@ CASES = {
     "means": (lambda x: (x.mean(1), x.sum(), x.softmax(1)), (5, 6), {0: "b", 1: "n"}),
     "embedding": (nn.Embedding(9, 6), None, {0: "b"}),
     "convolution": (nn.Conv2d(2, 4, 3, padding=1), (2, 2, 7, 7), {0: "b"}),
+    "counts": (lambda x: (x.var((1, 2)), nn.functional.group_norm(x.mT, 1)), (3, 5, 4),
+               {0: "b", 1: "n"}),
     "told": (lambda x: (x[:, x.shape[1] - 1 :], x.sum(2) + whet.arange(x.shape[1] + 1)[1:]),
              (2, 6, 3), {0: "b", 1: "n"}),
 }

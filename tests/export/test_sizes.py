@@ -356,3 +356,18 @@ def test_a_gpt_is_exported_for_one_token_too():
     for shape in ((1, 1), (3, 16)):
         idx = whet.randint(20, shape)
         assert exported(idx)[0].tolist() == model(idx)[0].tolist()
+
+
+@pytest.mark.parametrize("fn", [nn.GroupNorm(2, 4).eval(), nn.InstanceNorm2d(4).eval(),
+                                lambda input: (input.var((2, 3)), input.std(0, correction=0))])
+def test_counts_of_elements_go_by_sizes(fn, tmp_path):
+    dims = {0: Dim("n", min=1, max=4), 2: Dim("h", min=2, max=9), 3: Dim("w", min=2, max=9)}
+    exported = whet.export(fn, whet.randn(2, 4, 5, 6), dynamic={"input": dims})
+    exported.save(tmp_path / "counts.whet")
+    loaded = whet.load(tmp_path / "counts.whet")
+    for shape in ((1, 4, 2, 9), (4, 4, 9, 3), (3, 4, 7, 7)):
+        x = whet.randn(*shape)
+        wanted = fn(x) if isinstance(fn(x), tuple) else (fn(x),)
+        for made in (exported(x), loaded(x)):
+            made = made if isinstance(made, tuple) else (made,)
+            assert [y.tolist() for y in made] == [y.tolist() for y in wanted]

@@ -395,3 +395,32 @@ def test_an_export_of_sizes_that_differ_is_a_model_of_them(tmp_path):
     for sizes in ((1, 3, 4, 5), (9, 3, 11, 5)):
         x = whet.randn(*sizes)
         agree(run(model, x), e(x))
+
+
+SIZED = {
+    "pool": lambda x: F.max_pool2d(x, 2) + 1,
+    "group norm": nn.GroupNorm(2, 4).eval(),
+    "variance": lambda x: (x.var((2, 3)), x.std((0, 2, 3))),
+    "strided": nn.Sequential(nn.Conv2d(4, 4, 3, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten()).eval(),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_images_of_any_size(name, tmp_path):
+    fn, dim = SIZED[name], whet.jit.Dim
+    given = "input" if isinstance(fn, nn.Module) else "x"
+    sizes = {0: dim("n", min=1, max=6), 2: dim("h", min=5, max=20), 3: dim("w", min=5, max=20)}
+    e = whet.export(fn, whet.randn(2, 4, 6, 9), dynamic={given: sizes})
+    e.to_onnx(tmp_path / "model.onnx")
+    for shape in ((2, 4, 6, 9), (3, 4, 13, 8), (1, 4, 20, 5)):
+        x = whet.randn(*shape)
+        agree(run((tmp_path / "model.onnx").read_bytes(), x), e(x))
+
+
+def test_numbers_of_sizes_fill_a_tensor(tmp_path):
+    def counted(x):
+        return whet.full((3,), x.shape[0] * 2) + x.sum()
+
+    e = whet.export(counted, whet.ones(4), dynamic={"x": {0: whet.jit.Dim("n", max=9)}})
+    e.to_onnx(tmp_path / "model.onnx")
+    agree(run((tmp_path / "model.onnx").read_bytes(), whet.ones(7)), e(whet.ones(7)))

@@ -7,6 +7,7 @@ does not follow is an error that names the line. A size that is a constant by ac
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -222,8 +223,12 @@ class Recordings:
                 if op is not None and op.family == "control":
                     raise OnnxError(f"{line}: control flow with sizes that differ is not supported")
                 raise OnnxError(f"{line}: the function goes another way where {self.said(sizes)}")
-        nodes = [self.node(*ns) for ns in zip(*[g.nodes for g in self.graphs])]
-        types = {v: self.type(v) for v in first.types}
+        made = {o for n in first.nodes for o in n.outs}
+        types = {v: self.type(v) for v in first.types if v not in made}
+        nodes = []
+        for ns in zip(*[g.nodes for g in self.graphs]):  # a node may name sizes made before it
+            nodes.append(self.node(*ns))
+            types.update((o, self.type(o)) for o in ns[0].outs)
         return Graph(nodes, types, first.inputs, first.results, first.name)
 
     def said(self, sizes: Mapping[str, int]) -> str:
@@ -233,10 +238,24 @@ class Recordings:
     def type(self, value: int) -> Type:
         """The type of a value."""
         ts = [g.types[value] for g in self.graphs]
-        shape = self.one([t.shape for t in ts], "a size")
+        shape = [self.size(ns) for ns in zip(*[t.shape for t in ts])]
         if all(isinstance(n, int) for n in shape):
             return ts[0]
         return Type.of_expressions(ts[0].dtype, shape)
+
+    def size(self, ns: tuple[int, ...]) -> Any:
+        """A size of a value. One that is rounded, as that of a window's results, is no expression:
+        it has a name of its own, and is read off the value."""
+        if len(set(ns)) == 1:
+            return ns[0]
+        try:
+            return self.expression(ns, "a size")
+        except OnnxError:
+            free = (f"size_{k}" for k in itertools.count())
+            taken = {*self.names, *map(str, self.known.values())}
+            name = next(n for n in free if n not in taken)
+            self.known[ns] = Expression({(name,): Fraction(1)})
+            return self.known[ns]
 
     def node(self, *ns: Node) -> Node:
         """A node."""

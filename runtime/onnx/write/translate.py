@@ -116,7 +116,7 @@ class Translation:
         if n.is_view:
             self.memory.alias(n)
             for out in n.outs:
-                self.memory.read(out)
+                self._sizes(out, self.memory.read(out))
             return
         made = self._made(n)
         if len(made) != len(n.outs):
@@ -126,6 +126,15 @@ class Translation:
         for out, value in zip(n.outs, made):
             if value is not None:
                 self.memory.define(out, self._checked(n, out, value))
+                self._sizes(out, value)
+
+    def _sizes(self, out: int, value: Value) -> None:
+        """Sizes that have a name and are those of no input are read off the first value that has
+        them."""
+        first = value.real if isinstance(value, Pair) else value
+        for axis, n in enumerate(self.types[out].shape):
+            if str(n).isidentifier():
+                self.b.dims.setdefault(str(n), (first, axis))
 
     def _checked(self, n: Node, out: int, value: Value) -> Value:
         t = self.types[out]
