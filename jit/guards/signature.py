@@ -20,7 +20,7 @@ from ..capture.refused import Refused
 from ..capture.tensor_sources import DataOf
 from ..capture.varying_numbers import tensor_of, varies
 from ..capture.writes import counters
-from ..report.reasons import Memory, Settings
+from ..report.reasons import Memory, OtherMemory, Settings
 from . import lengths
 from .call_settings import CallSettings
 from .immutable_types import PLAIN, one_number
@@ -263,6 +263,9 @@ class Run:
             if now != was and id(t) not in rec.let_go.hollow:
                 if ((now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None
                         or t._base is not None):
+                    if now[0] != was[0] and now[1:] == was[1:]:
+                        raise Refused(
+                            OtherMemory(t, "gets other memory (`.data = ...`)", self.whole))
                     raise Refused(Memory("it changes what a tensor from outside is: its memory, "
                                          "history or hooks"))
                 self.marks.append(t)

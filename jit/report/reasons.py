@@ -365,7 +365,14 @@ class Replaced(Reason):
 
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         name, where = names.place_of(self.world, fn, key, self.tensor)
-        return Reason(f"`{name}` {self.change}", where) if name else self
+        out = Reason(f"`{name}` {self.change}", where)
+        out.instead = self.instead
+        return out if name else self
+
+
+class OtherMemory(Replaced):
+    """It gives a tensor from outside the memory of another one."""
+    instead = "Write to it: `p.data.copy_(new)`, or `p.copy_(new)` under `no_grad()`."
 
 
 class Misses:

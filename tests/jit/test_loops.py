@@ -7,12 +7,13 @@ from tests.loops import harness
 LOOPS = harness.loops()
 # what is not replayed, and what the warning says
 EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`bar.postfix` is",
-         "contrast": "it changes what a tensor from outside is",
-         "byol": "it changes what a tensor from outside is",
+         "contrast": "`key_encoder.bias` gets other memory",
+         "byol": "`learner.target_encoder.3.bias` gets other memory",
          "cycle_gan": "the number of a tensor that Python goes on from",
          "mixtral": "what nonzero gives has another shape",
          "packed_tagger": "the number of a tensor that Python goes on from",
          "stable_baselines_dqn": "`self.logger.name_to_value['train/loss']` is another",
+         "wgan_gp": "the number of a tensor that Python goes on from",
          "vq_vae": "which becomes a whet.nn.parameter.Parameter"}
 
 
@@ -28,4 +29,4 @@ def test_a_loop_replays(name):
 
 
 def test_nearly_all_replay():
-    assert len(LOOPS) >= 44 and len(LOOPS.keys() - EAGER) >= 35
+    assert len(LOOPS) >= 46 and len(LOOPS.keys() - EAGER) >= 36

@@ -270,7 +270,7 @@ def _fill():
     return f, lambda i: (whet.ones(3) * i,)
 
 
-@row("`weight.data = ...`", refused="it changes what a tensor from outside is")
+@row("`weight.data = ...`", refused="gets other memory (`.data = ...`)")
 def _data():
     w = whet.ones(3)
     def f(x):

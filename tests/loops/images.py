@@ -332,6 +332,7 @@ def cycle_gan(trace):
 
 
 # ---- WGAN-GP -------------------------------------------------------------------------------------
+@loop
 def wgan_gp(trace):
     """Gradients of gradients for the penalty, NumPy's numbers for alpha, critics more often."""
     generator = nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2, inplace=True), nn.Linear(8, 4))
@@ -391,6 +392,7 @@ class Net(nn.Module):
         return F.log_softmax(self.fc2(F.relu(self.fc1(x))), dim=1)
 
 
+@loop
 def mnist(trace):
     """The step with its line of the log, and the test's with sums over batches."""
     model = Net()
@@ -408,8 +410,8 @@ def mnist(trace):
         loss.backward()
         optimizer.step()
         if batch_idx % args.log_interval == 0:
-            print("Train Epoch: {} [{}/{} ({:.0f}%)]\tLoss: {:.6f}".format(     # noqa: UP032
-                epoch, batch_idx * len(data), 48, 100. * batch_idx / 6, loss.item()))
+            print(f"Train Epoch: {epoch} [{batch_idx * len(data)}/48 "
+                  f"({100. * batch_idx / 6:.0f}%)]\tLoss: {loss.item():.6f}")
 
     @trace
     def test(data, target):
