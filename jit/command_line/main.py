@@ -1,4 +1,5 @@
-"""The command's arguments. An error is one line, and the exit code says what kind it is."""
+"""The command's arguments. An error is one line, or a line and a list, and the exit code says what
+kind it is."""
 
 from __future__ import annotations
 
@@ -28,8 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return OK
     except FAILURES as e:
-        first = (str(e) or type(e).__name__).splitlines()[0]
+        first, *rest = (str(e) or type(e).__name__).splitlines()
         print(f"whet {given.command}: {first}", file=sys.stderr)
+        if first.endswith(":"):  # what follows is a list of what is wrong
+            print("\n".join(rest), file=sys.stderr)
         return WRONG
 
 

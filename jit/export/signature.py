@@ -65,6 +65,10 @@ class Signature:
         self.binder = inspect.Signature([inspect.Parameter(p.name, p.kind) for p in parameters])
         self.by_name = {p.name: p for p in parameters}
 
+    def __repr__(self) -> str:
+        given, made = (", ".join(map(repr, xs)) for xs in (self.inputs, self.results))
+        return f"({', '.join(map(repr, self.parameters))}): {given} -> {made}"
+
     @property
     def told(self) -> inspect.Signature:
         """The parameters as Python has them; those that may be left out are None then."""

@@ -192,3 +192,10 @@ def test_errors_of_exports_are_one_line(network, capsys, monkeypatch, argv, erro
     code, _, err = said(capsys, *argv)
     assert code == 1 and err.startswith(f"whet {argv[0]}: ") and error in err
     assert err.count("\n") == 1
+
+
+def test_an_error_of_many_things_lists_them(path, capsys):
+    whet.export(lambda x: whet.fft.rfft(x).abs(), whet.ones(8)).save(path / "waves.whet")
+    code, _, err = said(capsys, "compile", path / "waves.whet", "-o", path / "waves.so")
+    assert code == 1 and "whet compile: " in err
+    assert "\n  abs, from test_command_line.py" in err

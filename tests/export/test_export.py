@@ -387,3 +387,8 @@ def test_other_types_and_arrays_are_refused_with_what_to_do():
         whet.export(whet.relu, whet.ones(3), dtype=whet.int8)
     with pytest.raises(whet.jit.export.ExportError, match=r"Pass whet.from_numpy\(it\)"):
         whet.export(lambda x: x, np.ones(3))
+
+
+def test_a_signature_says_parameters_and_types():
+    exported = whet.export(lambda a, b=2: {"y": a * b}, whet.ones(3))
+    assert repr(exported.signature) == "(a, b): a: f32[3] -> y: f32[3]"
