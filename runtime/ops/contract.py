@@ -293,7 +293,7 @@ def _affine(name, product, promotes=False):
             raise RuntimeError(
                 f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the "
                 f"product's {tuple(r.shape)}")
-        if not promotes:
+        if not promotes and input._array.dtype is not r._array.dtype:
             check_one_type(name, input=input, product=r)
         if r.dtype.kind == BOOL:        # "or" is the sum of truths
             r = r & bool(alpha)

@@ -209,7 +209,8 @@ def _checked_class_axis(input, target, weight):
 
 
 def _nll(input, target, weight, ignore_index, reduction):
-    check_one_type("nll_loss", input=input, weight=weight)
+    if weight is not None:
+        check_one_type("nll_loss", input=input, weight=weight)
     axis = _checked_class_axis(input, target, weight)
     classes = input.shape[axis]
     ignore_index = fixed_number(ignore_index)

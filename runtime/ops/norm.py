@@ -204,7 +204,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     dim, n = _normalized_axes("layer_norm", input, normalized_shape, weight, bias)
     if (weight is None or bias is None or weight.dtype is not input.dtype
             or bias.dtype is not input.dtype):
-        _check_types("layer_norm", input, weight=weight, bias=bias)
+        if weight is not None or bias is not None:
+            _check_types("layer_norm", input, weight=weight, bias=bias)
         y = apply(normalize_op, (input, float(eps), n), {"dim": dim})[0]
         y = y if weight is None else y * weight
         return (y if bias is None else y + bias).to(input.dtype)
@@ -243,11 +244,14 @@ def _check_types(name, x, **parameters):
 
 
 def _check_channels(name, x, **named):
-    _check_types(name, x, **named)
+    kind, n = x._array.dtype, x._array.shape[1]
     for what, p in named.items():
-        if p is not None and p.numel() != x.shape[1]:
-            raise RuntimeError(
-                f"{name}: {what} should contain {x.shape[1]} elements not {p.numel()}")
+        if p is None:
+            continue
+        if p._array.dtype is not kind:
+            _check_types(name, x, **{what: p})
+        if p._array.size != n:
+            raise RuntimeError(f"{name}: {what} should contain {n} elements not {p.numel()}")
 
 
 def _check_vectors(name, **named):
@@ -258,9 +262,12 @@ def _check_vectors(name, **named):
 
 
 def _check_pair(name, running_mean, running_var):
-    _check_vectors(name, running_mean=running_mean, running_var=running_var)
-    if (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if running_mean is None or running_var is None:
+        if running_mean is not running_var:
+            raise ValueError(
+                "running_mean and running_var must either both be None or neither be None")
+    elif running_mean._array.ndim != 1 or running_var._array.ndim != 1:
+        _check_vectors(name, running_mean=running_mean, running_var=running_var)
 
 
 @function(method=False)
@@ -323,7 +330,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
             "Expected number of channels in input to be divisible by num_groups, but got input "
             f"of shape {list(input.shape)} and num_groups={num_groups}")
     _check_channels("group_norm", input, weight=weight, bias=bias)
-    _check_vectors("group_norm", weight=weight, bias=bias)
+    if weight is not None and weight._array.ndim != 1 or bias is not None and bias._array.ndim != 1:
+        _check_vectors("group_norm", weight=weight, bias=bias)
     grouped = input.reshape(n, num_groups, math.prod(input.shape[1:]) // num_groups)
     y = apply(normalize_op, (grouped, float(eps), float(grouped.shape[2])),
               {"dim": (2,)})[0].reshape(input.shape)

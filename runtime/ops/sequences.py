@@ -131,6 +131,8 @@ def _ends(name, start, end):
     """(tensors, attributes) for two ends: tensors and numbers that vary are operands, for a
     replay to take as they come."""
     for what, x in (("start", start), ("end", end)):
+        if type(x) in (int, float):
+            continue
         if is_tensor(x) and x.ndim:
             raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got "
                                f"{what} with {x.ndim} dimension(s).")

@@ -231,12 +231,16 @@ def guard(fn):
     goes well pays for a frame alone.
     """
     flags = _flags(fn)
-    first = min(flags.values(), default=0)
+    first = min(flags.values(), default=LAST)
 
     @functools.wraps(fn)
     def call(*args, **kwargs):
-        if flags and (kwargs or len(args) > first):
-            _check_flags(fn, flags, args, kwargs)
+        if flags:
+            for name in kwargs:
+                if name in flags and type(kwargs[name]) is not bool:
+                    check_flag(fn.__name__, name, kwargs[name])
+            if len(args) > first:
+                _check_positions(fn, flags, args)
         try:
             return fn(*args, **kwargs)
         except Exception as e:
@@ -270,11 +274,10 @@ LAST = sys.maxsize                  # the position of what is given by name alon
 BY_TRUTH = frozenset(("inplace", "return_indices", "get_infos"))
 
 
-def _check_flags(fn, flags, args, kwargs):
+def _check_positions(fn, flags, args):
     for name, i in flags.items():
-        v = kwargs[name] if name in kwargs else args[i] if i < len(args) else True
-        if type(v) is not bool:
-            check_flag(fn.__name__, name, v)
+        if i < len(args) and type(args[i]) is not bool:
+            check_flag(fn.__name__, name, args[i])
 
 
 def check_flag(name, argument, v):
