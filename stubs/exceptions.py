@@ -20,11 +20,13 @@ EXACT = {
     "general_cosine.a": "Sequence[float]",
     # tensors and their making
     **{f"sparse_{kind}_tensor.{name}": "Any" for kind in "compressed csr csc bsr bsc".split()
-       for name in ("compressed_indices", "plain_indices", "values")},
+       for name in ("compressed_indices", "plain_indices", "values", "crow_indices", "col_indices",
+                    "ccol_indices", "row_indices")},
     "sparse_coo_tensor.indices": "Any",
     "sparse_coo_tensor.values": "Any",
     "sparse_coo_tensor.is_coalesced": "bool | None",
-    **{f"sparse_{kind}_tensor.check_invariants": "bool | None" for kind in ("coo", "compressed")},
+    **{f"sparse_{kind}_tensor.check_invariants": "bool | None"
+       for kind in ("coo", "compressed", "csr", "csc", "bsr", "bsc")},
     **{f"to_sparse_{kind}.blocksize": "tuple[int, int]" for kind in ("bsr", "bsc")},
     "to_sparse.blocksize": "tuple[int, int] | None",
     "Tensor.new_full.size": "Ints",
@@ -352,6 +354,8 @@ EXACT = {
     "Sequential.insert.index": "int",
     "from_pretrained.embeddings": "Tensor",
     "LinearCrossEntropyLoss.out_features": "int | Shape",
+    **{f"{name}dropout{end}.train": "bool" for name in ("", "alpha_", "feature_alpha_")
+       for end in ("", "_")},
     "native_batch_norm.running_mean": "Tensor | None",
     "native_batch_norm.running_var": "Tensor | None",
     "native_batch_norm.training": "bool",

@@ -10,6 +10,7 @@ from .pointwise_family import PointwiseOp, inplace
 from .random import draw
 from .registry import apply, check_one_type, check_tensors, is_tensor
 from .samples import booleans, reals
+from .softmax import softmax
 from .surface import FUNCTIONS, check_text, compile_function, function, give_out
 from .vector_norm import vector_norm
 
@@ -121,7 +122,7 @@ def glu(input, dim=-1):
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-x)"""
-    return FUNCTIONS["softmax"](-input, dim, dtype=dtype)
+    return softmax(-input, dim, dtype=dtype)
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):

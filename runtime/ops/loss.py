@@ -80,13 +80,14 @@ def loss(fn):
     lead = [p for p in ps if p.default is p.empty]
     rest = [p for p in ps if p.default is not p.empty]
     first = [p for p in rest if p.name in ("weight", "margin", "p", "log_input", "full")]
-    last = [p for p in rest if p not in first]
+    amid = [p for p in rest if p.name == "eps"]
+    last = [p for p in rest if p not in first and p not in amid]
 
     def text(qs):
         return [f"{q.name}={q.default!r}" if q.default is not q.empty else q.name for q in qs]
 
-    head = (text(lead) + text(first) + ["size_average=None", "reduce=None", "reduction='mean'"]
-            + text(last))
+    head = (text(lead) + text(first) + ["size_average=None"] + text(amid)
+            + ["reduce=None", "reduction='mean'"] + text(last))
     call = ", ".join(f"{p.name}={p.name}" for p in ps)
     f = compile_function(name, f"def {name}({', '.join(head)}):\n"
                          f"    return reduced(fn({call}), legacy(size_average, reduce, reduction))",

@@ -3,6 +3,7 @@
 import math
 
 from .. import dtypes
+from ..autograd import modes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import rowops
 from . import dims
@@ -75,27 +76,39 @@ logsumexp_op = RowsOp(
 )
 
 
-def _row_function(name, op, doc):
-    def f(input, dim=None, _stacklevel=3, dtype=None):
+def _row_functions(name, op, doc):
+    """The function of the top level, also a method, and that of `nn.functional`, which may be left
+    to choose a dimension."""
+
+    def f(input, dim, dtype=None):
         if dtype is not None:
             input = input.to(dtype=dtype)
         if _tensor(name, input).dtype.kind != FLOAT:
             raise NotImplementedError(
                 f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'"
             )
-        if dim is None:
-            dim = 0 if input.ndim in (0, 1, 3) else 1
         d = dims.one(dim, input.ndim, name)
         if not input.ndim:
             return apply(op, (input.reshape(1),), {"dim": (0,)}).reshape(())
         return apply(op, (input,), {"dim": (d,)})
 
-    f.__name__, f.__doc__ = name, doc
-    return function(out=True)(f)
+    def functional(input, dim=None, _stacklevel=3, dtype=None):
+        if dim is None:
+            modes.warn(
+                f"Implicit dimension choice for {name} has been deprecated. Change the call to "
+                "include dim=X as an argument.", stacklevel=2)
+            dim = 0 if _tensor(name, input).ndim in (0, 1, 3) else 1
+        return f(input, dim, dtype)
+
+    for made in (f, functional):
+        made.__name__, made.__doc__ = name, doc
+    functional.__module__ = "whet.nn.functional"
+    function(out=True)(f)
+    return functional
 
 
-softmax = _row_function("softmax", softmax_op, "exp(x) divided by its sum along `dim`.")
-log_softmax = _row_function(
+softmax = _row_functions("softmax", softmax_op, "exp(x) divided by its sum along `dim`.")
+log_softmax = _row_functions(
     "log_softmax", log_softmax_op, "log(softmax(x)) along `dim`, computed stably."
 )
 

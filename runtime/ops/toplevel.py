@@ -48,6 +48,12 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
                     scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
+@function(method=False)
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """Normalise groups of channels of each sample. See `nn.functional.group_norm`."""
+    return norm.group_norm(input, num_groups, weight, bias, eps)
+
+
 def in_place(fn):
     """`NAME_` of a function with the parameter `inplace`."""
     def write(input, *args, **kwargs):
@@ -57,8 +63,22 @@ def in_place(fn):
     return declare(write, fn, lambda parameters: [p for p in parameters if p.name != "inplace"])
 
 
-for _name in ("selu", "rrelu", "threshold", "dropout", "alpha_dropout", "feature_alpha_dropout"):
+for _name in ("selu", "rrelu", "threshold"):
     FUNCTIONS[f"{_name}_"] = in_place(FUNCTIONS[_name])
 for _name in ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_",
               "as_strided_", "fix_", "index_put_", "negative_", "resize_as_", "round_"):
     FUNCTIONS[_name] = METHODS[_name]
+
+
+def _trained(fn):
+    """A dropout as it is at the top level: what `nn.functional` calls `training` is `train`."""
+    def call(input, p, train):
+        return fn(input, p, train)
+    call.__name__ = call.__qualname__ = fn.__name__
+    call.__doc__ = fn.__doc__
+    return function(method=False)(call)
+
+
+for _fn in (activation.dropout, activation.alpha_dropout, activation.feature_alpha_dropout):
+    _trained(_fn)
+    _trained(in_place(_fn))

@@ -7,6 +7,7 @@ from typing import Any
 from ..dtypes import INT, int32, int64
 from ..ops.registry import ask, asked, is_tensor
 from ..ops.surface import FUNCTIONS as F
+from ..ops.surface import compile_function
 from ..tensor import layout as Layout
 from .tensor import (
     COMPRESSED_NAMES,
@@ -253,13 +254,17 @@ def _check_rows(t: CompressedTensor, names: Any) -> None:
 
 
 def _of_layout(name: str, kind: Layout) -> Any:
-    def make(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None,
-             **kwargs: Any) -> Any:
-        return sparse_compressed_tensor(compressed_indices, plain_indices, values, size,
-                                        layout=kind, **kwargs)
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"`sparse_compressed_tensor` of layout {kind}."
-    return make
+    """The function of one layout, whose parameters have the names of that layout's parts."""
+    a, b = COMPRESSED_NAMES[kind]
+    options = ("dtype=None", "device=None", "pin_memory=False", "requires_grad=False",
+               "check_invariants=None")
+    passed = ", ".join([f"{o.partition('=')[0]}={o.partition('=')[0]}" for o in options])
+    made = compile_function(
+        name, f"def {name}({a}, {b}, values, size=None, *, {', '.join(options)}):\n"
+        f"    return make({a}, {b}, values, size, layout=kind, {passed})\n",
+        {"make": sparse_compressed_tensor, "kind": kind})
+    made.__doc__ = f"`sparse_compressed_tensor` of layout {kind}."
+    return made
 
 
 sparse_csr_tensor = _of_layout("sparse_csr_tensor", sparse_csr)

@@ -344,7 +344,7 @@ class Tensor:
     def log2_(self) -> Self: """`log2`, in place."""
     def log_(self) -> Self: """`log`, in place."""
     def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Generator | None = None) -> Self: """Fill with exp of normal numbers."""
-    def log_softmax(self, dim: Dims | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""
+    def log_softmax(self, dim: Dims, dtype: _dtype | None = None) -> Tensor: """log(softmax(x)) along `dim`, computed stably."""
     def logaddexp(self, other: Scalar) -> Tensor: ...
     def logaddexp2(self, other: Scalar) -> Tensor: ...
     def logcumsumexp(self, dim: Dims) -> Tensor: """Running log(sum(exp(x))) along `dim`."""
@@ -559,7 +559,7 @@ class Tensor:
     def slice_scatter(self, src: Tensor, dim: Dims = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor: """A copy of `input` with input[start:end:step] along `dim` replaced by `src`."""
     def slogdet(self) -> slogdet_result: """(sign, log of the absolute value) of the determinant."""
     def smm(self, mat: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as a sparse one."""
-    def softmax(self, dim: Dims | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
+    def softmax(self, dim: Dims, dtype: _dtype | None = None) -> Tensor: """exp(x) divided by its sum along `dim`."""
     def sort(self, dim: Dims = -1, descending: _bool = False, *, stable: _bool = True) -> sort_result: ...
     def sparse_dim(self) -> _int: """How many sparse dimensions there are: none."""
     def sparse_mask(self, mask: Tensor) -> Tensor: """The elements at the places of a sparse tensor."""

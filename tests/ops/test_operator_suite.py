@@ -339,3 +339,29 @@ def test_what_pytorch_takes_is_taken():
     packed, pivots = whet.linalg.ldl_factor(x)
     assert (whet.linalg.ldl_solve(packed, pivots.to(whet.int64), x) == x).all()
     assert whet.masked.mean(whet.tensor([1.0, 2.0]), mask=whet.tensor([0, 3])) == 2
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_a_softmax_is_along_a_dimension_in_a_type(name):
+    x = whet.ones(2, 3)
+    for call in (getattr(whet, name), getattr(whet.Tensor, name)):
+        assert call(x, 0, whet.float64).dtype is whet.float64
+        with pytest.raises(TypeError, match="dim"):
+            call(x)
+        with pytest.raises(TypeError, match="dim"):
+            call(x, None)
+    assert getattr(F, name)(x, 0, 3, whet.float64).dtype is whet.float64
+    with pytest.warns(UserWarning, match="Implicit dimension choice"):
+        assert (getattr(F, name)(x) == getattr(F, name)(x, 1)).all()
+
+
+def test_arguments_stand_where_pytorch_has_them():
+    x, t = whet.rand(3) + 0.1, whet.rand(3)
+    whet.testing.assert_close(F.poisson_nll_loss(x, t, False, False, None, 0.5, None, "none"),
+                              x - t * (x + 0.5).log())
+    assert whet.dropout(x, 0.5, train=False) is x
+    assert whet.alpha_dropout(x, p=0.5, train=False) is x
+    y = x.clone()
+    assert whet.dropout_(y, 1.0, train=True) is y and not y.any()
+    image = whet.randn(2, 4, 3)
+    assert (whet.group_norm(image, 2, None, None, 1e-5, True) == F.group_norm(image, 2)).all()

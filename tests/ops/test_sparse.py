@@ -434,3 +434,14 @@ def test_scipy_both_ways():
         near(ours, a)
         back = whet.sparse.to_scipy(ours)
         assert back.format == kind and (back.toarray() == a).all()
+
+
+def test_the_parts_of_each_layout_have_its_names():
+    values, block = whet.tensor([2.0]), whet.tensor([[[2.0]]])
+    rows, columns = {"crow_indices": [0, 1], "col_indices": [0]}, {"ccol_indices": [0, 1],
+                                                                   "row_indices": [0]}
+    for make, parts, held in (
+            (whet.sparse_csr_tensor, rows, values), (whet.sparse_csc_tensor, columns, values),
+            (whet.sparse_bsr_tensor, rows, block), (whet.sparse_bsc_tensor, columns, block)):
+        assert make(**parts, values=held).to_dense().tolist() == [[2]]
+        assert make(*parts.values(), held, (1, 1), dtype=whet.float64).dtype is whet.float64
