@@ -23,9 +23,14 @@ with `Unsized`. Nothing is taken for constant because nobody looked.
 """
 from __future__ import annotations
 
+import copy
+import itertools
 import math
+import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, cast, final, overload
 
 PART = re.compile(r"\ba\d+\b")
@@ -36,6 +41,7 @@ Size: TypeAlias = "int | Extent"                # code that knows nothing of Ext
 Quantity: TypeAlias = "float | Extent | Real"
 Terms: TypeAlias = dict[tuple[str, ...], int]
 Number = TypeVar("Number", bound="float | tuple[int, ...]")
+T = TypeVar("T")
 
 
 class Unsized(BaseException):
@@ -45,25 +51,92 @@ class Unsized(BaseException):
 
 class Facts:
     """Symbols with their values, and what was asked of them: texts of what must be so. Longer
-    expressions have names: `parts` are these with what they stand for, in order."""
+    expressions have names: `parts` are these with what they stand for, in order.
+
+    Planning may go on for other values (`rebind`): what was planned before holds for them where
+    what was asked meanwhile (`noting`) has the same answers (`hold`)."""
 
     def __init__(self, values: Sequence[int]) -> None:
         self.values = list(values)
+        self.bound, self.turn = 0, 0         # how often values were given, and notes begun
+        self.now = Scope(self, values)
+        self.codes: dict[str, CodeType] = {}
+        # what something gave so far, each time with what it asked
+        self.given: dict[Any, list[tuple[dict[str, bool], Any]]] = {}
         self.asked: dict[str, bool] = {}
         self.least_of: dict[str, int | None] = {}
         self.functions: dict[str, Asked[Any]] = {}
         self.parts: dict[str, str] = {}
         self.names: dict[str, str] = {}
+        self.numbers = itertools.count()     # of names
         self.symbols = [Extent({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
+
+    def rebind(self, values: Sequence[int]) -> None:
+        """From now on the symbols have these values, and with them all that was computed of them.
+        Nothing was asked yet."""
+        self.values, self.bound = list(values), self.bound + 1
+        self.now, self.asked = Scope(self, values), {}
+
+    @contextmanager
+    def noting(self) -> Iterator[dict[str, bool]]:
+        """What is asked meanwhile, apart from the rest. (Plans that were found before are not found
+        again: what they asked would be missing.)"""
+        before, self.asked = self.asked, {}
+        self.turn += 1
+        try:
+            yield self.asked
+        finally:
+            self.asked = before
+
+    def hold(self, asked: Iterable[str]) -> bool:
+        """Is all of this so of the values that symbols have now? Then it is asked."""
+        try:
+            if not all(map(self.now.of, asked)):
+                return False
+        except (ZeroDivisionError, OverflowError):
+            return False
+        self.asked.update(dict.fromkeys(asked, True))
+        return True
+
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make()` gave for a key, where what it asked has the same answers now. (A key holds
+        sizes as texts, see `by_texts`.)"""
+        known = self.given.setdefault(key, [])
+        for asked, made in known:
+            if self.hold(asked):
+                return cast(T, made)
+        with self.noting() as asked:
+            given = make()
+        self.hold(asked)
+        known.append((asked, given))
+        return given
+
+    def code(self, text: str) -> CodeType:
+        """An expression, compiled."""
+        if text not in self.codes:
+            self.codes[text] = compile(text, "sizes", "eval")
+        return self.codes[text]
+
+    def settled(self) -> Facts:
+        """These facts with what is asked so far, whatever is asked later."""
+        made = copy.copy(self)
+        made.asked = dict(self.asked)
+        return made
 
     def atom(self, text: str, value: int, least: int | None = 0) -> Extent:
         """A value that is no sum of products of others: an expression of its own."""
-        name = self.names.get(text)
-        if name is None:
-            name = self.names[text] = f"a{len(self.names)}"
-            self.parts[name] = text
+        name = self.part(text)
         self.least_of[name] = least
         return Extent({(name,): 1}, value, self)
+
+    def part(self, text: str) -> str:
+        """The name of an expression. (While one thread plans, others may compute with the sizes of
+        what was planned before.)"""
+        if text not in self.names:
+            made = f"a{next(self.numbers)}"
+            self.parts[made] = text
+            self.names.setdefault(text, made)
+        return self.names[text]
 
     def named(self, x: Any) -> Any:
         """The same, as one part where it is a long sum."""
@@ -87,7 +160,7 @@ class Facts:
     def known_as(self, function: Callable[..., Number],
                  is_real: bool = False) -> tuple[str, Asked[Number]]:
         """The name that a function has in expressions, and what it is called by."""
-        name = f"f{len(self.functions)}"
+        name = f"f{next(self.numbers)}"
         asked = Asked(function, is_real)
         self.functions[name] = asked
         return name, asked
@@ -111,10 +184,13 @@ class Facts:
         for a in self.asked:
             self.define(a, known, lines)
             lines.append(f" if not ({a}): return None")
-        body = ", ".join(str(w) if type(w) is int else text(w) for w in words)
+        places: dict[str, int] = {}          # many words are the same
+        which = [places.setdefault(str(w) if type(w) is int else text(w), len(places))
+                 for w in words]
+        body = ", ".join(places)
         self.define(body, known, lines)
-        made: dict[str, Any] = {"floor": math.floor, **self.functions}
-        exec("\n".join([*lines, f" return [{body}]"]), made)
+        made: dict[str, Any] = {"floor": math.floor, "each": repeated(which), **self.functions}
+        exec("\n".join([*lines, f" return each([{body}])"]), made)
         evaluate: Callable[..., list[Any] | None] = made["evaluate"]
         return evaluate
 
@@ -130,6 +206,14 @@ class Facts:
     def scope(self, values: Sequence[int]) -> Scope:
         """What expressions may name, where the symbols have these values."""
         return Scope(self, values)
+
+
+def repeated(which: Sequence[int]) -> Callable[[list[Any]], list[Any]]:
+    """A function of a list: its items in this order."""
+    if len(which) < 2:                       # (of one item `itemgetter` makes no tuple)
+        return lambda xs: [xs[i] for i in which]
+    pick = operator.itemgetter(*which)
+    return lambda xs: list(pick(xs))
 
 
 class Asked(Generic[Number]):
@@ -166,8 +250,14 @@ class Scope(dict[str, Any]):
             return facts.functions[name]
         if name not in facts.parts:
             raise KeyError(name)
-        self[name] = eval(facts.parts[name], BUILTINS, self)
+        self[name] = self.of(facts.parts[name])
         return self[name]
+
+    def of(self, text: str) -> Any:
+        """What an expression is."""
+        if text not in self:
+            self[text] = eval(self.facts.code(text), BUILTINS, self)
+        return self[text]
 
 
 def text(x: Quantity) -> str:
@@ -186,6 +276,34 @@ def value(x: float | Real) -> float: ...
 def value(x: Quantity) -> float:
     """What it is now."""
     return x.value if type(x) is Extent or type(x) is Real else x
+
+
+def plan_for(owner: Hashable, key: tuple[Any, ...], make: Callable[[], T],
+             keep: Callable[[T], object]) -> T:
+    """make(), the owner's plan for a key that it knows none for. `keep(plan)` keeps it for later;
+    one for sizes that are not known, which the key has, is kept with these."""
+    facts = facts_in(key)
+    if facts is not None:
+        return facts.remembered((owner, by_texts(key)), make)
+    plan = make()
+    keep(plan)
+    return plan
+
+
+def facts_in(x: Any) -> Facts | None:
+    """What is known of the sizes in a key; None where it has none that are not known."""
+    if type(x) is Extent:
+        return x.facts
+    if type(x) is tuple:
+        return next((found for y in x if (found := facts_in(y)) is not None), None)
+    return None
+
+
+def by_texts(x: Any) -> Any:
+    """A key with sizes as texts."""
+    if type(x) is tuple:
+        return tuple(map(by_texts, x))
+    return (Extent, x.text()) if type(x) is Extent else x
 
 
 def sized(xs: Iterable[object]) -> bool:
@@ -262,11 +380,19 @@ def made(terms: Terms, value: int, facts: Facts) -> Size:
 class Extent:
     """`terms`: products of symbols and other atoms, each a sorted tuple -> how often it counts;
     `value`: what it is now."""
-    __slots__ = ("terms", "value", "facts", "_text")
+    __slots__ = ("terms", "facts", "_value", "_bound", "_text")
 
     def __init__(self, terms: Terms, value: int, facts: Facts) -> None:
-        self.terms, self.value, self.facts = terms, value, facts
+        self.terms, self.facts = terms, facts
+        self._value, self._bound = value, facts.bound
         self._text: str | None = None
+
+    @property
+    def value(self) -> int:
+        """What it is now."""
+        if self._bound != self.facts.bound:
+            self._value, self._bound = self.facts.now.of(self.text()), self.facts.bound
+        return self._value
 
     # (isinstance() says so: what asks it means a number)
     __class__ = property(lambda self: int)
@@ -474,7 +600,7 @@ class Extent:
         return not self == 0
 
     def __hash__(self) -> int:
-        return hash((id(self.facts), frozenset(self.terms.items())))
+        return hash((id(self.facts), self.facts.turn, frozenset(self.terms.items())))
 
     def __index__(self) -> NoReturn:
         raise Unsized(f"a plan wants the number {self.text()}")
@@ -512,10 +638,18 @@ def _divided(a: Extent, b: Size) -> Size | None:
 @final
 class Real:
     """A float that comes of sizes, as an expression of Python."""
-    __slots__ = ("expression", "value", "facts")
+    __slots__ = ("expression", "facts", "_value", "_bound")
 
     def __init__(self, expression: str, value: float, facts: Facts) -> None:
-        self.expression, self.value, self.facts = expression, value, facts
+        self.expression, self.facts = expression, facts
+        self._value, self._bound = value, facts.bound
+
+    @property
+    def value(self) -> float:
+        """What it is now."""
+        if self._bound != self.facts.bound:
+            self._value, self._bound = self.facts.now.of(self.expression), self.facts.bound
+        return self._value
 
     __class__ = property(lambda self: float)
 

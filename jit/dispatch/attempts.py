@@ -7,7 +7,7 @@ import math
 import threading
 from typing import TYPE_CHECKING, Any
 
-from whet.cpu import native
+from whet.cpu import native, orders
 
 from ..capture.findings import Findings
 from ..capture.memory_ceiling import FEW
@@ -21,7 +21,6 @@ from ..guards.outside_state import Search
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..policy.account import TIMED, Policy
-from ..program.builder import Unready
 from ..program.misses import Miss
 from ..replay.build import build
 from ..report.reasons import Drifts, OtherWays
@@ -221,7 +220,7 @@ class FirstRecording(Session):
         try:
             # What is drawn elsewhere is of the sizes that the run asked for.
             r = build(self, findings, None if self.rec.outside_draws.made else self.model)
-        except Unready as e:
+        except orders.Unready as e:
             self.became, self.recordings.order = "ordered", e.order
             return
         if self.is_unwatched and not self.model.led(sizes.same_way(self.model, r.program)):

@@ -6,10 +6,11 @@
 """
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from whet.autograd import modes
-from whet.cpu import haste, native
+from whet.cpu import haste, native, orders
 
 from ..guards import native_entry
 from ..guards.native_entry import MISSED
@@ -30,6 +31,7 @@ from .tables import Tables
 
 if TYPE_CHECKING:
     import weakref
+    from collections.abc import Callable
 
     from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
@@ -137,6 +139,8 @@ class Calls:
         plans = recordings.plans
         if not plans or call.kind.tried == plans and not self.policy.may_plan(call.kind):
             return MISSED
+        if recordings.are_ordered(call):
+            return MISSED
         call.kind.tried, is_new = plans, key not in recordings.by_key
         taken = False
         try:
@@ -163,9 +167,9 @@ class Calls:
         shapes = [t._array.shape for t in call.given.leaves]
         table: SizedTable
         for table in list(policy.sized):
-            with haste.recording():
-                if not table.is_due and not table.first.slow and table.learn(shapes):
-                    return table
+            if not table.is_due and not table.first.slow and self.with_kernels(
+                    call, functools.partial(table.learn, shapes)):
+                return table
         return None
 
     def told(self, table: SizedTable, call: Invocation, start: float) -> Any:
@@ -208,13 +212,25 @@ class Calls:
         return checks
 
     def planned(self, model: Recording, call: Invocation, may_plan: bool) -> Recording | None:
-        """The recording for a call by the family of another one, or None."""
-        start = timing.busy()
-        with haste.recording():              # somebody waits for the result
-            r: Recording | None = model.family.recording(call.given.leaves, may_plan)
+        """The recording for a call by the family of another one, or None. Where kernels had better
+        be compiled with later calls, it is planned after that."""
+        start, compiled = timing.busy(), native.compiling_seconds()
+        r: Recording | None = self.with_kernels(
+            call, lambda: model.family.recording(call.given.leaves, may_plan))
         if may_plan:
-            self.policy.planned(timing.busy() - start)
+            self.policy.planned(timing.busy() - start, native.compiling_seconds() - compiled)
         return r
+
+    def with_kernels(self, call: Invocation, make: Callable[[], Any]) -> Any:
+        """make(), with the kernels that it asks for; None where these had better be compiled with
+        later calls."""
+        elements = max((t._array.size for t in call.given.leaves), default=0)
+        try:
+            with haste.recording(), haste.work(elements):   # somebody waits for the result
+                return orders.once_ready(make, self.policy.affords_kernel)
+        except orders.Unready as e:
+            self.recordings.order = e.order
+            return None
 
     # ---- recorded calls --------------------------------------------------------------------------
     def against(self, call: Invocation) -> str | None:

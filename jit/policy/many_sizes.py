@@ -17,6 +17,7 @@ from .ledger import Cost, Kind, Ledger, average
 
 MARGIN = 1.25                    # of what a recording and a plan for all sizes took so far
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
+REPLANNED = 0.25                 # of the first plan: another range's, until one was planned
 SOUNDING = 32                    # one in so many calls is eager that need no run to be recorded
 
 
@@ -96,12 +97,13 @@ class ManySizes:
     def may_plan(self, kind: Kind) -> bool:
         """May a plan for a range of sizes be made for a kind, if none of those that are there
         fits?"""
-        cost = self.last_plan or self.family_seconds
+        cost = self.last_plan or REPLANNED * self.family_seconds
         return cost <= PLANS * self.balance or kind.calls > 1 and self.affords(kind, cost)
 
-    def planned(self, seconds: float) -> None:
-        """A plan for a range of sizes was made, or tried in vain, in so many seconds."""
-        self.last_plan = self.planning = seconds
+    def planned(self, seconds: float, kernels: float) -> None:
+        """A plan for a range of sizes was made, or tried in vain, in so many seconds; new kernels
+        took so many of them."""
+        self.last_plan, self.planning = seconds - kernels, seconds
 
     def tells(self, kind: Kind) -> bool:
         """May a table for all sizes be told of new ones?"""

@@ -71,34 +71,18 @@ def build(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int]
     `recorded` are the nodes of the run where they are others than `nodes`, `notes` what is to be
     said of rewrites beside what they say themselves. `lends`: the memory of results is of no use
     to others before they are made. `let_go`: see `Findings.let_go`. `affords` says whether somebody
-    can wait so many seconds until kernels are compiled: where not, `Unready` is raised.
+    can wait so many seconds until kernels are compiled: see `orders.once_ready`.
     """
     with np.errstate(all="ignore"), haste.recording(), haste.numbers():
         passed = Passed(nodes, arrays, outside, results, dict(steady), rewrites, like, bool(ends))
         recorded, notes = nodes if recorded is None else recorded, [*notes, *passed.notes]
 
-        def begun() -> ProgramBuilder:
+        def begun() -> tuple[ProgramBuilder, list[Step]]:
             draws = Draws(passed.nodes, ends) if passed.draws else None
-            return ProgramBuilder(passed, draws, lends)
-        if affords is not None:
-            builder = begun()
-            with orders.ordering() as order:
-                steps = builder.steps()
-            if not order:
-                return builder.program(steps, recorded, notes, let_go)
-            if not affords(order.seconds):
-                raise Unready(order)
-            order.fulfil()
-        builder = begun()
-        return builder.program(builder.steps(), recorded, notes, let_go)
-
-
-class Unready(Exception):
-    """Kernels of a program are to be compiled with later calls: their `order`."""
-
-    def __init__(self, order: orders.Order) -> None:
-        super().__init__(f"{len(order)} kernels are not compiled yet")
-        self.order = order
+            builder = ProgramBuilder(passed, draws, lends)
+            return builder, builder.steps()
+        builder, steps = begun() if affords is None else orders.once_ready(begun, affords)
+        return builder.program(steps, recorded, notes, let_go)
 
 
 class Passed:

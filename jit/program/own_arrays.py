@@ -8,6 +8,7 @@ each draw is told where its stream is.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -145,6 +146,12 @@ class OwnArrays:
         assert node.op is not None
         self.computed.update(node.outs)
         self.steps.append((node.op, ins, attrs, node.outs))
+
+    def settled(self) -> OwnArrays:
+        """These as they are now, whatever is added later."""
+        made = copy.copy(self)
+        made.steps, made.makers, made.texts = [*self.steps], [*self.makers], dict(self.texts)
+        return made
 
     def number(self, maker: Constant | Counters | Positions) -> Quantity | None:
         """What is made, as an expression; None where it is no single number of Python's."""

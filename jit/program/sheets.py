@@ -112,11 +112,11 @@ class Sheet:
         self.model = like
         # the recording that others are made like; which symbols the arguments' sizes are
         self.first, self.leaves = first, leaves
-        self.facts, self.arena = sized.facts, lists.arena
+        self.facts, self.arena = sized.facts.settled(), lists.arena
         # one that machine code has for one of its programs, and the guards of that recording
         self.table: tuple[Any, Table] | None = None
         self.sized: SizedTable | None = None             # one for all its sizes
-        self.arrays, self.keep, self.own = like.arrays, sized.keep, sized.own
+        self.arrays, self.keep, self.own = like.arrays, sized.keep, sized.own.settled()
         self.draws = sized.draws
         self.steps, self.words = lists.steps, Words(lists.words, lists.tables)
         self.base = {f.name: getattr(like, f.name) for f in dataclasses.fields(Program)}

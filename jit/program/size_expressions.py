@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from whet.ir.extent import BUILTINS, Extent, Facts, Real, Unsized, text
+from whet.ir.extent import Extent, Facts, Real, Unsized, text
 from whet.ir.outline import Outline, numeral
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class SizeExpressions:
     def at(self, shape: Sequence[Any], k: int) -> tuple[Any, ...]:
         """Sizes as they were in one of the two lists."""
         scope = self.scopes[k]
-        return tuple([eval(n.text(), BUILTINS, scope) if type(n) in (Extent, Real) else n
-                      for n in shape])
+        return tuple([scope.of(n.text()) if type(n) in (Extent, Real) else n for n in shape])
 
     def pair(self, n: Size) -> tuple[int, int]:
         """What a size was in the two lists."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from whet.cpu import guard
+from whet.cpu import guard, orders
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Chain, Draw, Fused, OpNode, Parts, Ref, Roll, Rows, Write
 from whet.ir.outline import Outline, Room
@@ -44,10 +44,29 @@ if TYPE_CHECKING:
 APART = Chain, Parts, Roll  # groups that are done as their nodes
 
 
+class Outcome(NamedTuple):
+    """What the planning of a node came to, for sizes of which is so what was `asked`: see
+    `SizedProgram.come_to`."""
+
+    node: Node
+    asked: dict[str, bool]
+    step: Step | None
+    members: Sequence[Node]
+    is_launched: bool
+
+
+class LiesOtherwise(Exception):
+    """What is no launch comes to something else for other sizes: all that follows may."""
+
+
 class SizedProgram:
     """The planning, for sizes like `values`. `other`: the program of the second sizes; `steady`:
     see `builder.build`. Raises Unsized where something is no function of sizes. Kinds of nodes use
-    it as they use a `ProgramBuilder`."""
+    it as they use a `ProgramBuilder`.
+
+    Types are known when it is made; `finish` plans the launches. It can be planned again for sizes
+    that go another way (`replan`): what a node came to is what it
+    comes to wherever the questions that it asked have the same answers."""
 
     is_alone = False
 
@@ -65,15 +84,40 @@ class SizedProgram:
         self.draws = None if like.draws is None else SizedDraws(like.draws, self.nodes, self.own)
         self.places = SizedPlaces(self.arrays, self.roots)
         self.held = self.places.held
-        self.keep: list[Any] = []
-        self.constants: set[int] = set()
         self.steady = self.kept(steady)
         self.tapes = SizedTapes(self.arrays, self.places)
         self.tapes.stopped = like.stopped
         self.take = self.tapes.take
+        self.others = {id(n): m for n, m in zip(like.nodes, other.nodes, strict=True)}
+        self.makers = {m.outs[0]: m for m in other.recorded if m.outs}
+        self.changed = {self.roots[x] for n in self.nodes for x in written(n)}
+        for n in self.outside:
+            self.held[n] = self.places.moved(n)
+        self.outcomes: dict[int, list[Outcome]] = {}     # by the id of a node
+        if not self.types.hold():
+            raise Unsized("what was asked of types has other answers")
+
+    def finish(self) -> None:
+        """Plan the launches. Where kernels are ordered for them, they are to be planned anew when
+        these are there."""
+        self.keep: list[Any] = []
         self.steps = self.plan()
-        self.list = SizedLists(self.steps, self.roots, self.keep)
+        if orders.current():
+            raise orders.NotYet
+        self.list = SizedLists(self.steps, self.roots, self.keep, self.steady)
         self.shown = self.views()
+        self.facts.hold(self.sizes.told.asked)
+
+    def replan(self, values: Sequence[int]) -> bool:
+        """Plan for sizes like these as well; False where already types are others."""
+        self.facts.rebind(values)
+        if not self.types.hold():
+            return False
+        try:
+            self.finish()
+        except LiesOtherwise:
+            return False
+        return True
 
     @property
     def drawn(self) -> SizedDraws | None:
@@ -92,39 +136,59 @@ class SizedProgram:
         """The steps: the entries of launches, and what Python does."""
         if chain_products.wanted(self.nodes, self.arrays):
             raise Unsized("so much lies between products that they take rows in turn")
-        for n in self.outside:
-            self.held[n] = self.places.moved(n)
-        self.changed = {self.roots[x] for n in self.nodes for x in written(n)}
-        others = {id(n): m for n, m in zip(self.like.nodes, self.other.nodes, strict=True)}
-        makers = {m.outs[0]: m for m in self.other.recorded if m.outs}
         steps: list[Step] = []
         todo = self.nodes[::-1]
         while todo:
-            node = todo.pop()
-            other = others.get(id(node)) or self.second(node, makers)
-            if self.goes_by_sizes_alone(node):
-                continue
-            node = self.resized(node, other)
-            if self.is_the_same(node):
-                continue
-            if is_view(node):
-                self.view(node)
-                continue
-            self.tapes.begin()
-            entries = self.launches(node)
-            if entries is not None:
-                steps.append(entries)
-            elif KINDS[node.kind].splits(node, self.arrays, True):
-                if isinstance(node, Fused | Roll):
-                    raise Unsized(f"{node.kind} is no launch")
-                todo += members(node)[::-1]
-            else:
-                steps.append(self.called(node))
+            outcome = self.outcome(todo.pop())
+            if outcome.step is not None:
+                steps.append(outcome.step)
+            todo += outcome.members[::-1]
         return steps
 
-    def second(self, node: Node, makers: Mapping[int, Node]) -> Node:
+    def outcome(self, node: Node) -> Outcome:
+        """What a node comes to for these sizes."""
+        known = self.outcomes.setdefault(id(node), [])
+        for found in known:
+            if self.facts.hold(found.asked):
+                return found
+        try:
+            with self.facts.noting() as asked:
+                step, inner, is_launched = self.come_to(node)
+        except orders.NotYet:
+            for o in node.outs:
+                self.places.memory(o)
+            return Outcome(node, {}, None, (), True)
+        if known and not (is_launched and known[0].is_launched):
+            raise LiesOtherwise
+        self.facts.hold(asked)
+        known.append(Outcome(node, asked, step, inner, is_launched))
+        return known[-1]
+
+    def come_to(self, node: Node) -> tuple[Step | None, Sequence[Node], bool]:
+        """(the step that a node is, if it is one; the nodes that it stands for, where these are
+        done in its place; is it done by launches, its own or theirs?)"""
+        other = self.others.get(id(node)) or self.second(node)
+        if self.goes_by_sizes_alone(node):
+            return None, (), False
+        node = self.resized(node, other)
+        if self.is_the_same(node):
+            return None, (), False
+        if is_view(node):
+            self.view(node)
+            return None, (), False
+        self.tapes.begin()
+        entries = self.launches(node)
+        if entries is not None:
+            return entries, (), True
+        if KINDS[node.kind].splits(node, self.arrays, True):
+            if isinstance(node, Fused | Roll):
+                raise Unsized(f"{node.kind} is no launch")
+            return None, members(node), True
+        return self.called(node), (), False
+
+    def second(self, node: Node) -> Node:
         """What a node that passes put into a group was in the second list."""
-        made = makers.get(node.outs[0]) if isinstance(node, OpNode) and node.outs else None
+        made = self.makers.get(node.outs[0]) if isinstance(node, OpNode) and node.outs else None
         return node if made is None or made.op is not node.op else made
 
     def goes_by_sizes_alone(self, node: Node) -> bool:
@@ -145,7 +209,6 @@ class SizedProgram:
             return False
         a = node.op.forward(**node.attrs)
         self.held[o] = Outline(a.shape, a.dtype, a.strides, Room(a.nbytes, a))
-        self.constants.add(o)
         return True
 
     def launches(self, node: Node) -> Entries | None:

@@ -15,14 +15,14 @@ from whet.ir.graph import Node
 from whet.ir.outline import Outline, Table
 
 from .arena import ALIGN
-from .launch_entries import Fixed, InArena, Launch, Places
+from .launch_entries import Fixed, InArena, Launch, Places, UnlessWritten
 from .launch_lists import ARENA, MOST_ARRAYS
-from .sized_places import Piece, Row
+from .sized_places import Piece, Row, SizedSteady
 
 if TYPE_CHECKING:
     from whet.ir.extent import Size
 
-    from .launch_entries import Entries
+    from .launch_entries import Entries, Entry
     from .liveness import Roots
 
 
@@ -50,8 +50,10 @@ class SizedLists:
     """`words`: of all lists, one after the other, then the tables that they point to. `steps`:
     segments and what Python does, in order."""
 
-    def __init__(self, steps: Sequence[Step], roots: Roots, keep: list[Any]) -> None:
+    def __init__(self, steps: Sequence[Step], roots: Roots, keep: list[Any],
+                 steady: SizedSteady) -> None:
         self.roots, self.keep = roots, keep
+        self.to_pack = {id(a) for a in steady.packed.values()}
         pieces = lives(steps)
         self.arena = pack(pieces)
         self.words: list[Any] = []
@@ -84,13 +86,21 @@ class SizedLists:
         if len(places) > MOST_ARRAYS:
             raise Unsized("too many arrays")
         first = len(self.words)
-        for e in entries:
+        for e in filter(self.wants, entries):
             self.words += e.words(Places(places, len(places)))
             self.keep += [a.array for a in e.arguments() if type(a) is Fixed]
             self.launches += e.launches
         values = [*(self.roots.moving[i] for i in places), *([ARENA] if has_arena else [])]
         work = [x for e in entries if type(e) is Launch for x in (e.total, e.grain)]
         self.steps.append(Segment(first, len(self.words) - first, values, work))
+
+    def wants(self, e: Entry) -> bool:
+        """Is an entry needed? Weights that several nodes put into one order are put there once."""
+        if type(e) is not UnlessWritten:
+            return True
+        into = {id(a.array) for a in e.arguments() if type(a) is Fixed} & self.to_pack
+        self.to_pack -= into
+        return bool(into)
 
     @property
     def done(self) -> list[Node]:
@@ -114,8 +124,8 @@ def lives(steps: Sequence[Step]) -> list[Piece]:
                 a.piece for e in step for a in e.arguments() if type(a) is InArena]
             found = placed
         for p in found:
-            pieces[id(p)] = p
-            p.first = i if p.first is None else p.first
+            if id(p) not in pieces:
+                pieces[id(p)], p.first = p, i
             p.last = i
     return list(pieces.values())
 

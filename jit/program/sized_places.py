@@ -197,7 +197,8 @@ class SizedTapes(TapeEntries):
 
 
 class SizedSteady(Steady):
-    """What is kept between calls: weights have sizes that do not differ."""
+    """What is kept between calls: weights have sizes that do not differ. Each node that wants them
+    in another order puts them there, as the others may be planned anew: see `SizedLists.wants`."""
 
     def overwritten(self, values: Iterable[int]) -> bool:
         return bool(self.written)
@@ -207,7 +208,7 @@ class SizedSteady(Steady):
         facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
         key = self.roots[operand], w.offset, w.shape, w.strides, count, dtype, facts
         found = self.packed.get(key)
-        return key, memory.empty(count, dtype) if found is None else found, found is None
+        return key, memory.empty(count, dtype) if found is None else found, True
 
 
 class Row:

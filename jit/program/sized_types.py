@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from whet.cpu import orders
 from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Extent, Unsized
 from whet.ir.graph import Draw, Guard, OpNode, Ref
@@ -40,6 +41,15 @@ if TYPE_CHECKING:
 REFUSALS = IndexError, RuntimeError, ValueError, TypeError, AttributeError, Unsupported
 
 
+class Inferred(NamedTuple):
+    """A node whose type was inferred, and all that was ever asked by it: its type is what it is
+    where one of these holds."""
+
+    node: OpNode | Draw
+    other: Node
+    asked: list[dict[str, bool]]
+
+
 class SizedTypes:
     """`arrays`: the outline of each value. `like` and `other` are the programs of the two lists,
     `sizes` the expressions that tell them apart, `follows` where sizes that Python was told came
@@ -55,6 +65,7 @@ class SizedTypes:
         sizes.told = ToldNumbers(like.recorded, self.arrays, follows, sizes.facts)
         # of each recorded node: its operands, and its attributes
         self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
+        self.inferred: list[Inferred] = []
         for n in like.outside:
             self.keep(n, self.given(like.arrays[n], other.arrays[n]))
         self.lengths()
@@ -63,6 +74,29 @@ class SizedTypes:
         self.compare()
         self.sizes.equal_again()
         MergedNodes(self, found)
+        self.asked = list(sizes.facts.asked)     # whatever the ops asked that were run
+
+    def hold(self) -> bool:
+        """Are these the types for the values that symbols have now, too? All that says so is
+        asked."""
+        asked = [*self.asked, *self.sizes.told.asked]
+        return self.sizes.facts.hold(asked) and all(map(self.again, self.inferred))
+
+    def again(self, node: Inferred) -> bool:
+        """Does a node make what it made? Ops also ask what says nothing of types, such as which
+        kernel to take: where the answer is another one, the op is run again."""
+        facts = self.sizes.facts
+        if any(map(facts.hold, node.asked)):
+            return True
+        try:
+            with facts.noting() as asked:
+                made = self.types_of(node.node, node.other)
+        except orders.NotYet:                # It will be planned once more.
+            return True
+        if not all(map(same_outline, made, [self.arrays[o] for o in node.node.outs])):
+            return False
+        node.asked.append(asked)
+        return facts.hold(asked)
 
     def keep(self, n: int, a: Outline) -> None:
         """Let a value be of this type."""
@@ -147,17 +181,23 @@ class SizedTypes:
                 t = self.like.arrays[o]
                 self.keep(o, Outline(t.shape, t.dtype, t.strides))
             return
+        with self.sizes.facts.noting() as asked:
+            made = self.types_of(node, other)
+        for o, a in zip(node.outs, made, strict=True):
+            self.keep(o, a)
+        if asked:
+            self.inferred.append(Inferred(node, other, [asked]))
+
+    def types_of(self, node: OpNode | Draw, other: Node) -> list[Outline]:
+        """The types of what a node makes."""
         if self.is_constant(node) or not node.ins:
-            for o in node.outs:
-                self.keep(o, self.created(node, other, o))
-            return
+            return [self.created(node, other, o) for o in node.outs]
         ins = self.operands(node, other, self.arrays)
         attrs = self.sizes.attributes(node, other, ins)
         if not self.whole(node, ins):
             raise Unsized("a part of a tensor is not there")
-        made = self.made(node, ins, attrs)
-        for o, a in zip(node.outs, made, strict=True):
-            self.keep(o, a if type(a) is Outline else Outline(a.shape, a.dtype, a.strides))
+        return [a if type(a) is Outline else Outline(a.shape, a.dtype, a.strides)
+                for a in self.made(node, ins, attrs)]
 
     def is_constant(self, node: Node) -> bool:
         """Does a node make of sizes alone what no kernel fills?"""
@@ -265,6 +305,13 @@ class SizedTypes:
                 if end is not None and end <= before and not end <= n:
                     return False
         return True
+
+
+def same_outline(a: Outline, b: Outline) -> bool:
+    """Are two types one, whatever sizes are?"""
+    return a.dtype == b.dtype and all(
+        list(map(terms, x)) == list(map(terms, y))
+        for x, y in ((a.shape, b.shape), (a.strides, b.strides)))
 
 
 def terms(n: Size) -> object:

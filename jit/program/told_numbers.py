@@ -45,11 +45,15 @@ class ToldNumbers:
         self.makers = {o: n for n in nodes for o in n.outs}
         self.arrays, self.at, self.facts = arrays, at or {}, facts
         self.found: dict[int | Stated, Quantity] = {}
+        self.asked: dict[str, bool] = {}         # while they were found
 
     def __getitem__(self, n: int | Stated) -> Quantity:
         if n not in self.found:
-            self.found[n] = (
-                n(self.facts.symbols) if callable(n) else self.compute(self.makers[n]))
+            with self.facts.noting() as asked:
+                self.found[n] = (
+                    n(self.facts.symbols) if callable(n) else self.compute(self.makers[n]))
+            self.asked |= asked
+            self.facts.asked |= asked
         return self.found[n]
 
     def compute(self, node: Node) -> Any:

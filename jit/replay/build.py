@@ -3,7 +3,7 @@ back."""
 from typing import Any
 
 from whet.autograd.node import OutputOf
-from whet.cpu import memory
+from whet.cpu import memory, orders
 from whet.ir.graph import Write
 
 from ..capture.refused import Refused
@@ -104,15 +104,19 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if back is not None:
         notes = [f"{name} left it alone: gradients flow through its results" for name in rewrites]
         back.part, rewrites = None, ()
+    affords = session.affords_kernels if back is None else None
     if session.is_of_the_family:
-        made: Program | None = families.program(like, nodes, rec.nodes, found.outside, values,
-                                                session.call.given.leaves, rec.arrays)
+
+        def of_family() -> Program | None:
+            return families.program(like, nodes, rec.nodes, found.outside, values,
+                                    session.call.given.leaves, rec.arrays)
+        made = of_family() if affords is None else orders.once_ready(of_family, affords)
         if made is not None:
             return made
     made = builder.build(
         nodes, rec.arrays, found.outside, values, steady=steady, rewrites=rewrites,
         like=like and like.program, ends=rec.streams.ends(), recorded=rec.nodes, notes=notes,
-        let_go=found.let_go(), affords=session.affords_kernels if back is None else None)
+        let_go=found.let_go(), affords=affords)
     return made
 
 

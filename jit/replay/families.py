@@ -49,6 +49,7 @@ class Family:
                  shapes: Shapes) -> None:
         self.first, self.other = first, other
         self.sheets: list[Sheet] = []
+        self.plans: list[SizedProgram] = []      # that sheets are of
         inputs, lengths = first.replay.inputs, first.lengths
         before, now = (
             [*(n for t in xs for n in t.shape), *(n for i in lengths for n in ys[i])]
@@ -85,12 +86,10 @@ class Family:
         self.add([a for a, _ in self.sizes.pairs])
 
     def add(self, values: Sequence[int]) -> Sheet:
-        """Plan for sizes like these; the sheet."""
+        """Plan for sizes like these; the sheet. Kernels may be ordered meanwhile."""
         with _planning:
             try:
-                sized = SizedProgram(self.first.program, self.other, self.sizes, values,
-                                     self.steady, self.first.follows)
-                sheet = Sheet(sized, self.first, self.leaves)
+                sheet = Sheet(self.planned(values), self.first, self.leaves)
             # code that was not written with Extents in mind may raise anything
             except Exception as e:
                 if verify.CHECK:
@@ -98,6 +97,17 @@ class Family:
                 raise Unsized(f"planning raises {e!r}") from None
         self.sheets.append(sheet)
         return sheet
+
+    def planned(self, values: Sequence[int]) -> SizedProgram:
+        """A plan for sizes like these: one for others planned again, where that can be."""
+        for sized in self.plans:
+            if sized.replan(values):
+                return sized
+        sized = SizedProgram(self.first.program, self.other, self.sizes, values, self.steady,
+                             self.first.follows)
+        self.plans.append(sized)
+        sized.finish()
+        return sized
 
     def values(self, shapes: Shapes) -> list[int] | None:
         """The symbols' values for arguments of these shapes; None where these differ in something

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar
-from whet.ir.extent import at_least, at_most, fixed
+from whet.ir.extent import at_least, at_most, fixed, plan_for
 from whet.ir.outline import broadcast_shapes
 from whet.ir.outline import table as numbers_of
 from whet.ir.spans import address
@@ -159,9 +159,8 @@ def _found(a, b, epilogue, operands, to=None):
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)], epilogue, to)
     plan = _plans.get(key)
     if plan is None:
-        plan = _make_plan(a, b, epilogue, operands, to=to)
-        if plan is not None:
-            _keep(_plans, key, plan)
+        plan = plan_for(matmul, key, lambda: _make_plan(a, b, epilogue, operands, to=to),
+                        partial(_keep_plan, key))
     return key, plan
 
 
@@ -203,6 +202,11 @@ def _keep(plans, key, plan):
     if len(plans) >= MAX_PLANS:
         plans.clear()
     plans[key] = plan
+
+
+def _keep_plan(key, plan):
+    if plan is not None:
+        _keep(_plans, key, plan)
 
 
 def _run(plan, arrays):
@@ -319,9 +323,8 @@ def _packed_plan(a, b, epilogue, operands):
            *[x for o in operands for x in (o.dtype, o.shape, o.strides)])
     plan = _plans.get(key)
     if plan is None:
-        plan = _make_plan(a, b, epilogue, operands, True)
-        if plan is not None:
-            _keep(_plans, key, plan)
+        plan = plan_for(Packed, key, lambda: _make_plan(a, b, epilogue, operands, True),
+                        partial(_keep_plan, key))
     return plan
 
 

@@ -3,7 +3,7 @@
 Inside `ordering`, who asks for a kernel that is neither in memory nor on disk gets `NotYet`, and
 the kernel goes on the order. Once all of a program's are known, they are compiled at once
 (`fulfil`), or one by one with later calls (`deliver`) where that takes longer than whoever waits
-for this call's result had better be kept.
+for this call's result had better be kept: see `once_ready`.
 """
 import contextlib
 import threading
@@ -77,6 +77,31 @@ class ordering:
 
     def __exit__(self, *exc):
         _local.order = self.before
+
+
+class Unready(Exception):
+    """Kernels are to be compiled with later calls first: their `order`."""
+
+    def __init__(self, order):
+        super().__init__(f"{len(order)} kernels are not compiled yet")
+        self.order = order
+
+
+def once_ready(make, affords):
+    """make(), with the kernels that it asks for. Where some are not there yet, they are compiled
+    now if somebody `affords(seconds)` that, else Unready is raised. (It may be called twice, and
+    may go on after it got `NotYet`.)"""
+    with ordering() as order:
+        try:
+            made = make()
+        except NotYet:
+            made = None
+    if not order:
+        return made
+    if not affords(order.seconds):
+        raise Unready(order)
+    order.fulfil()
+    return make()
 
 
 def current():

@@ -16,7 +16,7 @@ from whet.cpu import haste, memory, native, taped_launches
 from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import scalar as S
-from whet.ir.extent import at_least
+from whet.ir.extent import at_least, plan_for
 from whet.ir.outline import broadcast_shapes, table
 
 PLANS = 4096                    # of one op; when a program has used more, they are made again
@@ -127,27 +127,32 @@ class Pointwise:
     def _make(self, key, inputs, outs):
         if len(inputs) != self.nin:
             raise TypeError(f"{self.name} takes {self.nin} inputs, got {len(inputs)}")
-        if len(self._plans) >= PLANS:
-            self._plans.clear()
         types = tuple(a.dtype for a in (inputs if outs is None else (*inputs, *outs)))
         typed = self._typed.get(types)
         if typed is None:
             typed = self._typed[types] = Typed(self, inputs, outs)
+
+        def keep(plan):
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+            if outs is None and len(self.roots) == 1:
+                self._keep_flat(plan, inputs)
         with haste.work(max(prod(a.shape) for a in (*inputs, *(outs or ())))):
-            plan = self._plans[key] = _Plan(typed, inputs, outs, self.anyhow)
-        # a plan for sizes that are not known is no pattern for arrays
-        if (outs is None and len(self.roots) == 1 and plan.addr and type(plan.grain) is int
-                and plan.total <= plan.most):
-            shape = plan.news[0][0]
-            # of one element nothing can be told apart: its plan is no pattern for longer ones
-            if (prod(shape) > 1 and all(a.shape == () or a.shape == shape and a.flags.c_contiguous
-                                        for a in inputs)):
-                types = [
-                    x for a in inputs
-                    for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
-                self._flat[types[0] if self.nin == 1
-                           else tuple(types)] = (plan.addr, plan.most, plan.grain, plan.news[0][1])
-        return plan
+            return plan_for(self, key, lambda: _Plan(typed, inputs, outs, self.anyhow), keep)
+
+    def _keep_flat(self, plan, inputs):
+        """Keep the plan for inputs that lie densely, as one for any number of elements."""
+        if not plan.addr or plan.total > plan.most:
+            return
+        shape = plan.news[0][0]
+        # of one element nothing can be told apart: its plan is no pattern for longer ones
+        if (prod(shape) > 1 and all(a.shape == () or a.shape == shape and a.flags.c_contiguous
+                                    for a in inputs)):
+            types = [
+                x for a in inputs for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
+            self._flat[types[0] if self.nin == 1
+                       else tuple(types)] = (plan.addr, plan.most, plan.grain, plan.news[0][1])
 
 
 def _runs_reference(elements):

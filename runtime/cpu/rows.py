@@ -11,7 +11,7 @@ import numpy as np
 from whet.cpu import haste, memory, native, pointwise, pool, taped_launches
 from whet.ir import rows as R
 from whet.ir import scalar as sc
-from whet.ir.extent import at_least, chosen
+from whet.ir.extent import at_least, chosen, plan_for
 
 from .row_kernels import (
     DENSE,
@@ -53,7 +53,8 @@ def rows(program, operands, axes=(-1,)):
         (x.shape, x.strides, x.dtype) if isinstance(x, np.ndarray) else None for x in operands]))
     plan = _plans.get(key)
     if plan is None:
-        plan = remember(_plans, key, Plan(program, operands, axes))
+        plan = plan_for(rows, key, lambda: Plan(program, operands, axes),
+                        functools.partial(remember, _plans, key))
     return plan(*operands)
 
 

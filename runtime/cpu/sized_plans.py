@@ -52,9 +52,7 @@ def items(facts, function, sizes):
     others, and each number is an item of what it gives."""
     name, asked = facts.known_as(function)
     now = asked(*map(value, sizes))
-    given = f"{name}({', '.join(map(text, sizes))})"
-    whole = facts.names[given] = f"a{len(facts.names)}"
-    facts.parts[whole] = given
+    whole = facts.part(f"{name}({', '.join(map(text, sizes))})")
     return [facts.atom(f"{whole}[{i}]", n) for i, n in enumerate(now)]
 
 

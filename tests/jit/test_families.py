@@ -8,9 +8,11 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit
+from whet.cpu import haste, native
+from whet.ir.extent import Unsized
 from whet.jit.guards import sized_table
 from whet.jit.policy import account, many_sizes
-from whet.jit.program import sheets
+from whet.jit.program import sheets, sized
 from whet.jit.replay import families
 
 
@@ -22,6 +24,11 @@ def form(request, monkeypatch):
     if request.param == "a table for each size":
         monkeypatch.setattr(sized_table, "sized", lambda *_: None)
     return request.param
+
+
+def a_family(f):
+    """The family of a traced function."""
+    return next(r.family for r in f._calls.policy.held if r.family)
 
 
 def unrun(f):
@@ -119,6 +126,58 @@ EDGES = [
     1,
     2049,
 ]
+
+
+@pytest.mark.parametrize("fn", [attention, perceptron, reduced, gathered])
+def test_what_is_planned_again_is_what_would_be_planned_afresh(fn):
+    f = jit.trace(fn)
+    f(whet.randn(20, 16)), f(whet.randn(21, 16))
+    family = a_family(f)
+    with haste.form("full"):                 # one compiled in haste has another address later
+        assert sum(is_planned_alike(family, n) for n in EDGES if n > 1) > 5
+
+
+def is_planned_alike(family, n):
+    """Is a plan for n rows what it would be from scratch? False where it is not planned again."""
+    try:
+        if not family.plans[0].replan([n]):
+            return False
+    except Unsized:
+        return False
+    afresh = sized.SizedProgram(family.first.program, family.other, family.sizes, [n],
+                                family.steady, family.first.follows)
+    afresh.finish()
+    mine, other = (sheets.Sheet(p, family.first, family.leaves)
+                   for p in (family.plans[0], afresh))
+    served = [k for k in (*range(2, 200), n) if mine.numbers([k]) is not None]
+    assert n in served
+    assert served == [k for k in (*range(2, 200), n) if other.numbers([k]) is not None]
+    for k in served:
+        assert mine.numbers([k]) == other.numbers([k])
+    return True
+
+
+def test_kernels_that_a_plan_lacks_are_compiled_with_later_calls(form, monkeypatch):
+    # its kernels are in no cache
+    monkeypatch.setattr(native, "at_hand", lambda key: key in native._found)
+    monkeypatch.setattr(account, "WASTED", math.inf)    # each call is asked what it is
+    change = whet.Tensor.tanh if "all" in form else whet.Tensor.sigmoid
+
+    @whet.no_grad()
+    def fn(x):
+        return change(x @ x.t()).softmax(-1).cos() @ x
+    f = jit.trace(fn)
+    for n in (20, 21, 22):
+        f(whet.randn(n, 16))
+    policy = f._calls.policy
+    with monkeypatch.context() as poor:
+        poor.setattr(type(policy), "affords_kernel", lambda self, seconds: False)
+        x = whet.randn(100, 16)
+        same(f(x), fn(x))
+        assert policy.summary().compiling and f._calls.recordings.order and not unrun(f)
+    for _ in range(3):
+        same(f(x), fn(x))
+    assert unrun(f) and not f._calls.recordings.order
 
 
 @pytest.mark.parametrize("first", [(20, 21), (3, 300)])

@@ -392,7 +392,7 @@ def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
     policy = Policy()
     kind = policy.kind(0, ())
     assert policy.may_plan(kind)
-    policy.planned(10 * account.GRACE)
+    policy.planned(10 * account.GRACE, 0.0)
     assert not policy.may_plan(kind)
     earned = 20 * account.GRACE / many_sizes.PLANS
     policy.ledger.eager = policy.ledger.spent = earned / account.ALLOWANCE

@@ -203,6 +203,7 @@ class Planned(SizedProgram):
                  follows: Mapping[int, Told]) -> None:
         self.arrays_of = {v: t._array for v, t in own.items()}
         super().__init__(first, other, symbols, values, own, follows)
+        self.finish()
 
     def kept(self, steady: Mapping[int, Any]) -> Any:
         return Kept(steady, self)
