@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from whet.ir.extent import LEAST, Asked, Extent, Facts, Real
+from whet.ir.answers import Asked
+from whet.ir.extent import LEAST, Extent, Facts, Real
 from whet.passes.lower_llvm.calls.traced_layouts import (
     CODE,
     CODE_WORDS,

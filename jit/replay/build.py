@@ -106,7 +106,6 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
         back.part, rewrites = None, ()
     affords = session.affords_kernels if back is None else None
     if session.is_of_the_family:
-
         def of_family() -> Program | None:
             return families.program(like, nodes, rec.nodes, found.outside, values,
                                     session.call.given.leaves, rec.arrays)

@@ -51,10 +51,8 @@ def rows(program, operands, axes=(-1,)):
     axes."""
     key = ((program, axes, *[
         (x.shape, x.strides, x.dtype) if isinstance(x, np.ndarray) else None for x in operands]))
-    plan = _plans.get(key)
-    if plan is None:
-        plan = plan_for(rows, key, lambda: Plan(program, operands, axes),
-                        functools.partial(remember, _plans, key))
+    plan = _plans.get(key) or plan_for(
+        rows, key, lambda: Plan(program, operands, axes), functools.partial(remember, _plans, key))
     return plan(*operands)
 
 

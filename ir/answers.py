@@ -1,0 +1,205 @@
+"""What was asked of numbers that stand for others: texts of what must be so.
+
+Symbols (`s0`, `s1`, ...) have values for now. Longer expressions have names (`a0`, ...), functions
+too (`f0`, ...). What was asked can be looked at again for other values, and written out as a
+function of them.
+"""
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import operator
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any, Generic, Self, TypeVar, cast
+
+PART = re.compile(r"\ba\d+\b")
+BUILTINS = {"floor": math.floor}
+MOST_KNOWN = 1 << 10             # values of a function that is asked for others, too
+Number = TypeVar("Number", bound="float | tuple[int, ...]")
+T = TypeVar("T")
+
+
+class Answers:
+    """Symbols' values, and what was asked of them. `parts` are longer expressions by name, in
+    order.
+
+    Planning may go on for other values (`rebind`): what was planned before holds for them where
+    what was asked meanwhile (`noting`) has the same answers (`hold`)."""
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self.values = list(values)
+        self.bound, self.turn = 0, 0         # how often values were given, and notes begun
+        self.now = Scope(self, values)
+        self.codes: dict[str, CodeType] = {}
+        # what something gave so far, each time with what it asked
+        self.given: dict[Any, list[tuple[dict[str, bool], Any]]] = {}
+        self.asked: dict[str, bool] = {}
+        self.functions: dict[str, Asked[Any]] = {}
+        self.parts: dict[str, str] = {}
+        self.names: dict[str, str] = {}
+        self.numbers = itertools.count()     # of names
+
+    def rebind(self, values: Sequence[int]) -> None:
+        """From now on the symbols have these values, and with them all that was computed of them.
+        Nothing was asked yet."""
+        self.values, self.bound = list(values), self.bound + 1
+        self.now, self.asked = Scope(self, values), {}
+
+    def ask(self, text: str, answer: bool) -> bool:
+        """Note an answer."""
+        self.asked[text if answer else f"not {text}"] = True
+        return answer
+
+    def source(self) -> list[str]:
+        """What must be so of other values."""
+        return list(self.asked)
+
+    @contextmanager
+    def noting(self) -> Iterator[dict[str, bool]]:
+        """What is asked meanwhile, apart from the rest. (Plans that were found before are not found
+        again: what they asked would be missing.)"""
+        before, self.asked = self.asked, {}
+        self.turn += 1
+        try:
+            yield self.asked
+        finally:
+            self.asked = before
+
+    def hold(self, asked: Iterable[str]) -> bool:
+        """Is all of this so of the values that symbols have now? Then it is asked."""
+        try:
+            if not all(map(self.now.of, asked)):
+                return False
+        except (ZeroDivisionError, OverflowError):
+            return False
+        self.asked.update(dict.fromkeys(asked, True))
+        return True
+
+    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make()` gave for a key, where what it asked has the same answers now. (A key holds
+        sizes as texts, see `by_texts`.)"""
+        known = self.given.setdefault(key, [])
+        for asked, made in known:
+            if self.hold(asked):
+                return cast(T, made)
+        with self.noting() as asked:
+            given = make()
+        self.hold(asked)
+        known.append((asked, given))
+        return given
+
+    def settled(self) -> Self:
+        """The same with what is asked so far, whatever is asked later."""
+        made = copy.copy(self)
+        made.asked = dict(self.asked)
+        return made
+
+    def part(self, text: str) -> str:
+        """The name of an expression. (While one thread plans, others may compute with the sizes of
+        what was planned before.)"""
+        if text not in self.names:
+            made = f"a{next(self.numbers)}"
+            self.parts[made] = text
+            self.names.setdefault(text, made)
+        return self.names[text]
+
+    def known_as(self, function: Callable[..., Number],
+                 is_real: bool = False) -> tuple[str, Asked[Number]]:
+        """The name that a function has in expressions, and what it is called by."""
+        name = f"f{next(self.numbers)}"
+        asked = Asked(function, is_real)
+        self.functions[name] = asked
+        return name, asked
+
+    def code(self, text: str) -> CodeType:
+        """An expression, compiled."""
+        if text not in self.codes:
+            self.codes[text] = compile(text, "sizes", "eval")
+        return self.codes[text]
+
+    def scope(self, values: Sequence[int]) -> Scope:
+        """What expressions may name, where the symbols have these values."""
+        return Scope(self, values)
+
+    def compiled(self, words: Sequence[str]) -> Callable[..., list[Any] | None]:
+        """A function of the symbols' values: the expressions' values as a list; None where
+        something that was asked is not so."""
+        names = ", ".join(f"s{i}" for i in range(len(self.values)))
+        lines = [f"def evaluate({names}):"]
+        known: set[str] = set()
+        for a in self.asked:
+            self.define(a, known, lines)
+            lines.append(f" if not ({a}): return None")
+        places: dict[str, int] = {}          # many words are the same
+        which = [places.setdefault(w, len(places)) for w in words]
+        body = ", ".join(places)
+        self.define(body, known, lines)
+        made: dict[str, Any] = {"floor": math.floor, "each": repeated(which), **self.functions}
+        exec("\n".join([*lines, f" return each([{body}])"]), made)
+        evaluate: Callable[..., list[Any] | None] = made["evaluate"]
+        return evaluate
+
+    def define(self, expression: str, known: set[str], lines: list[str]) -> None:
+        """Lines that give the parts of an expression their values; `known` are those that have
+        one."""
+        for name in PART.findall(expression):
+            if name not in known:
+                known.add(name)
+                self.define(self.parts[name], known, lines)
+                lines.append(f" {name} = {self.parts[name]}")
+
+
+def repeated(which: Sequence[int]) -> Callable[[list[Any]], list[Any]]:
+    """A function of a list: its items in this order."""
+    if len(which) < 2:                       # (of one item `itemgetter` makes no tuple)
+        return lambda xs: [xs[i] for i in which]
+    pick = operator.itemgetter(*which)
+    return lambda xs: list(pick(xs))
+
+
+class Asked(Generic[Number]):
+    """A function of numbers that are known later, and what it gave so far. `listeners` are told
+    what it gives for others."""
+    __slots__ = ("function", "is_real", "known", "listeners")
+
+    def __init__(self, function: Callable[..., Number], is_real: bool) -> None:
+        self.function, self.is_real = function, is_real
+        self.known: dict[tuple[Any, ...], Number] = {}
+        self.listeners: list[Callable[[tuple[Any, ...], Number], Any]] = []
+
+    def __call__(self, *args: float) -> Number:
+        if args not in self.known:
+            # (0.0 and -0.0 are equal, and may give something else)
+            if len(self.known) > MOST_KNOWN or any(type(x) is not int for x in args):
+                return self.function(*args)
+            self.known[args] = got = self.function(*args)
+            for told in self.listeners:
+                told(args, got)
+        return self.known[args]
+
+
+class Scope(dict[str, Any]):
+    """Names in expressions -> what they are; parts are computed when they are first asked for."""
+
+    def __init__(self, facts: Answers, values: Sequence[int]) -> None:
+        super().__init__({f"s{i}": v for i, v in enumerate(values)})
+        self.facts = facts
+
+    def __missing__(self, name: str) -> Any:
+        facts = self.facts
+        if name in facts.functions:
+            return facts.functions[name]
+        if name not in facts.parts:
+            raise KeyError(name)
+        self[name] = self.of(facts.parts[name])
+        return self[name]
+
+    def of(self, text: str) -> Any:
+        """What an expression is."""
+        if text not in self:
+            self[text] = eval(self.facts.code(text), BUILTINS, self)
+        return self[text]
