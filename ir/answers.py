@@ -11,6 +11,7 @@ import itertools
 import math
 import operator
 import re
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
@@ -22,6 +23,8 @@ MOST_KNOWN = 1 << 10             # values of a function that is asked for others
 Number = TypeVar("Number", bound="float | tuple[int, ...]")
 T = TypeVar("T")
 
+planning = threading.RLock()     # held by who plans: what is computed with has the planned values
+
 
 class Answers:
     """Symbols' values, and what was asked of them. `parts` are longer expressions by name, in
@@ -31,6 +34,7 @@ class Answers:
     what was asked meanwhile (`noting`) has the same answers (`hold`)."""
 
     def __init__(self, values: Sequence[int]) -> None:
+        self.of: Answers = self              # whose numbers are computed with
         self.values = list(values)
         self.bound, self.turn = 0, 0         # how often values were given, and notes begun
         self.now = Scope(self, values)
@@ -95,8 +99,22 @@ class Answers:
     def settled(self) -> Self:
         """The same with what is asked so far, whatever is asked later."""
         made = copy.copy(self)
-        made.asked = dict(self.asked)
+        made.of, made.asked = self, dict(self.asked)
         return made
+
+    @contextmanager
+    def recalled(self) -> Iterator[None]:
+        """One may go on to compute with what was planned when these were settled: it has the
+        values that it had then, and what is asked is asked of them."""
+        of = self.of
+        with planning:
+            before = of.values, of.now, of.asked
+            of.values, of.now, of.asked, of.bound = self.values, self.now, self.asked, of.bound + 1
+            try:
+                yield
+            finally:
+                of.values, of.now, of.asked = before
+                of.bound += 1
 
     def part(self, text: str) -> str:
         """The name of an expression. (While one thread plans, others may compute with the sizes of

@@ -202,7 +202,8 @@ def sized(ready: Table, r: Recording, checks: Any) -> SizedTable | None:
     """The table for all sizes of the sheet that a recording is of, whose own table is `ready`; None
     where machine code cannot tell what they are."""
     try:
-        table = SizedTableMaker(ready, r).table()
+        with r.program.sheet.facts.recalled():
+            table = SizedTableMaker(ready, r).table()
     except Uncoded:
         return None
     table[1].extend(ready[1][1:])

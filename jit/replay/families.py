@@ -9,11 +9,11 @@ program and types. As for any recording some later calls are made eagerly and co
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet.ir import verify
+from whet.ir.answers import planning
 from whet.ir.extent import LEAST, Unsized
 from whet.passes.resized import alike
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     Shapes = Sequence[tuple[int, ...]]
 
 SHEETS = 24                      # ways to plan a program that a family has at most
-
-_planning = threading.Lock()
 
 
 class Family:
@@ -87,7 +85,7 @@ class Family:
 
     def add(self, values: Sequence[int]) -> Sheet:
         """Plan for sizes like these; the sheet. Kernels may be ordered meanwhile."""
-        with _planning:
+        with planning:
             try:
                 sheet = Sheet(self.planned(values), self.first, self.leaves)
             # code that was not written with Extents in mind may raise anything
