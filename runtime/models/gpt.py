@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from whet import arange, cat, multinomial, nn, no_grad
 from whet.nn import functional as F
+from whet.nn.attention.bias import causal_lower_right
 
 
 @dataclass
@@ -54,10 +55,13 @@ class CausalSelfAttention(nn.Module):
         b, t, c = x.shape
         q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2)
                    for y in self.c_attn(x).split(c, 2))
+        mask = None
         if cache is not None:
             k, v = cache.extended(self.layer, k, v)
+            if 1 < t < k.shape[2]:           # what is new sees all that was read before
+                mask = causal_lower_right(t, k.shape[2])
         y = F.scaled_dot_product_attention(
-            q, k, v, is_causal=cache is None or t > 1,
+            q, k, v, attn_mask=mask, is_causal=mask is None and (cache is None or t > 1),
             dropout_p=self.dropout if self.training else 0.0)
         return self.resid_dropout(self.c_proj(y.transpose(1, 2).reshape(b, t, c)))
 

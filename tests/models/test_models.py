@@ -172,6 +172,17 @@ def test_gpt_with_a_cache_draws_what_it_draws_without_one():
     assert whet.equal(drawn, wanted)
 
 
+@pytest.mark.parametrize("parts", [(9,), (4, 5), (1, 3, 5), (6, 1, 2)])
+def test_gpt_reads_on_where_its_cache_ends(parts):
+    model, (ids,) = made("gpt")
+    model.eval()
+    cache = models.KVCache()
+    with whet.no_grad():
+        read = [model.hidden(part, cache) for part in ids.split(parts, 1)]
+        wanted = model.hidden(ids)
+    assert (whet.cat(read, 1) - wanted).abs().max() < 1e-5
+
+
 def test_a_loss_leaves_out_targets_of_minus_one():
     model, (ids,) = made("gpt")
     targets = ids.clone()
