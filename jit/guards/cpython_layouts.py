@@ -27,7 +27,8 @@ class Layouts:
             object_layouts.warn(unknown, "traced functions that reach such are called more slowly")
 
     def slot(self, owner: Any, name: str) -> int | None:
-        """The offset of a slot in the instances of its class; None where it has none."""
+        """The offset of a slot in the instances of its class, or of a member of a class of C's;
+        None where it has none."""
         d = next((vars(c)[name] for c in type(owner).__mro__ if name in vars(c)), None)
         if type(d) is not types.MemberDescriptorType:
             return None
@@ -36,7 +37,8 @@ class Layouts:
         offset = word(definition + L.SLOT_OFFSET)
         now = getattr(owner, name, Layouts)
         held = 0 if now is Layouts else id(now)
-        return offset if kind == L.OBJECT_SLOT and word(id(owner) + offset) == held else None
+        known = kind in (L.OBJECT_SLOT, L.OBJECT_MEMBER)
+        return offset if known and word(id(owner) + offset) == held else None
 
 
 def _dicts_have_versions() -> bool:

@@ -8,6 +8,7 @@ from whet.cpu import pool
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, DICT_VERSION
 
+from ..capture.containers import elements, values
 from .cpython_layouts import holds, layouts, namespace
 from .immutable_types import equal
 from .native_entry import MISSED, L
@@ -44,10 +45,11 @@ class OutsideRows:
         """All entries of a dict. It is compared once more after its version was read."""
         tag = field(d, DICT_VERSION) if layouts.tags else 0
         pairs = list(zip(names, objects))
-        if len(d) != len(names) or not all(
-                k is n and (x is ANY or v is x) for (k, v), (n, x) in zip(d.items(), pairs)):
+        held = zip(elements(d), values(d))
+        if dict.__len__(d) != len(names) or not all(
+                k is n and (x is ANY or v is x) for (k, v), (n, x) in zip(held, pairs)):
             raise No
-        if not pairs and type(d) is dict:
+        if not pairs:
             self.word(self.id(d) + DICT_LENGTH, 0)
             return
         self.dictionary(d, tag, True, pairs)

@@ -7,11 +7,12 @@ import sys
 import numpy as np
 import pytest
 import whet
-from whet import jit, nn
+from whet import jit, nn, optim
 from whet.cpu import memory, native
-from whet.jit.guards import native_entry
+from whet.jit.guards import native_entry, outside_rows
 
 from tests.jit.table_calls import (
+    TRIED,
     armed,
     compiled,
     equal,
@@ -132,6 +133,8 @@ def changed_objects():
         __slots__ = ("value", "absent")
     box, slotted = Box(), Slotted()
     slotted.value = 5.0
+    empty, ordered = collections.OrderedDict(), collections.OrderedDict(a=2.0)
+    made = collections.defaultdict(lambda: 2.0)
     return dict(
         attribute=(lambda x: x * (2 if box.word == "a" else 3), change(box, "word", "b")),
         new_attribute=(lambda x: x * getattr(box, "new", 1.0), change(box, "new", 4.0)),
@@ -145,6 +148,12 @@ def changed_objects():
         members=(lambda x: x * (1 + len(box.kinds)), lambda: box.kinds.add(3)),
         slot=(lambda x: x * slotted.value, change(slotted, "value", 6.0)),
         empty_slot=(lambda x: x * getattr(slotted, "absent", 1.0), change(slotted, "absent", 6.0)),
+        empty_ordered_dict=(lambda x: x * (1 + len(empty)), lambda: empty.update(a=1.0)),
+        ordered_dict=(lambda x: x * sum(ordered.values()), lambda: ordered.update(a=1.0)),
+        key_of_ordered_dict=(lambda x: x * sum(ordered.values()),
+                             lambda: (ordered.clear(), ordered.update(b=1.0))),
+        default_factory=(lambda x: x * made.default_factory(),
+                         change(made, "default_factory", lambda: 3.0)),
     )
 
 
@@ -359,3 +368,59 @@ def test_writes_that_bump_no_version_are_writes():
             m = whet.arange(6.0)
             both.append((call(m[:3], m[1:4]).tolist(), m.tolist()))
         assert both[0] == both[1]
+
+
+class Net(nn.Module):
+    """A model whose parts lie in every kind of container."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+        self.named = nn.ModuleDict({"norm": nn.LayerNorm(8)})
+        self.weights = nn.ParameterList([nn.Parameter(whet.ones(8))])
+        self.register_buffer("shift", whet.ones(8))
+        self.last = nn.Sequential(collections.OrderedDict(drop=nn.Dropout(0.0), act=nn.Tanh()))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()
+        return self.last(self.named["norm"](x) * self.weights[0] + self.shift)
+
+
+def hooked_net():
+    net = Net()
+    net.register_forward_hook(lambda module, args, output: output * 2)
+    return net
+
+
+def training(optimizer, **options):
+    """A step of training, with the rate of a schedule."""
+    net = Net()
+    opt = optimizer(net.parameters(), lr=0.01, **options)
+    schedule = optim.lr_scheduler.CosineAnnealingLR(opt, 100)
+
+    def step(x):
+        opt.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        opt.step()
+        schedule.step()
+        return loss.item()
+    return step
+
+
+@compiled
+@pytest.mark.parametrize("made", [
+    lambda: nn.Linear(8, 8), Net, hooked_net, lambda: nn.BatchNorm1d(8), lambda: nn.GRU(8, 8),
+    lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0),
+    lambda: training(optim.SGD, momentum=0.9), lambda: training(optim.AdamW)])
+def test_models_and_optimizers_are_compared_by_machine_code(made, monkeypatch):
+    """A table that asks Python takes longer than a small model does."""
+    asked = []
+    checker = outside_rows._checker
+    monkeypatch.setattr(outside_rows, "_checker", lambda rest: asked.extend(rest) or checker(rest))
+    f, x = jit.trace(made()), whet.randn(2, 8)
+    for _ in range(TRIED + 2):
+        f(x)
+    assert hits(f) and not asked

@@ -13,7 +13,7 @@ PROOFS = object_layouts.NEEDED + object_layouts.HELPFUL
 OFFSETS = [
     name
     for name, at in vars(L).items()
-    if type(at) is int and name not in ("DICT_VERSION", "OBJECT_SLOT")
+    if type(at) is int and name not in ("DICT_VERSION", "OBJECT_SLOT", "OBJECT_MEMBER")
 ]
 
 

@@ -20,6 +20,7 @@ SET_LENGTH = HEAD + 8
 SLOT_DEFINITION = HEAD + 24                 # of a slot's descriptor: the address of its definition,
 SLOT_KIND, SLOT_OFFSET = 8, 16              # and what lies there
 OBJECT_SLOT = 16                            # the kind of a slot of `__slots__`
+OBJECT_MEMBER = 6                           # that of a member that C code may leave empty
 ARRAY = dict(data=16, nd=24, dims=32, strides=40, base=48, descr=56, flags=64)
 TYPE_BUFFER = 160                           # of a type: its table of the buffer protocol
 DTYPE_FLAGS, DTYPE_SIZE = 32, 40            # does it hold references; the bytes of an element
