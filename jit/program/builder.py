@@ -32,7 +32,7 @@ from .launch_lists import (
     guarded,
     lent_results,
 )
-from .liveness import Roots, last_uses, order_of, seen_nodes
+from .liveness import Roots, last_uses, seen_nodes
 from .node_kinds import KINDS, members
 from .program import Program
 from .random_draws import Draws
@@ -40,6 +40,7 @@ from .steady import Steady
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
 from .windows import Windows, windows_of
+from .writes_and_questions import ordered
 
 NOTHING_LET_GO: Mapping[int, int] = {}
 
@@ -98,7 +99,7 @@ class Passed:
         root = self.roots.root
         nodes = seen_nodes(nodes, root, self.outside, self.results)
         self.draws = ends or any(isinstance(n, Draw) for n in nodes)
-        self.order = order_of(nodes, root, self.outside, self.arrays)
+        nodes, self.order = ordered(nodes, root, self.outside, self.arrays)
         self.tensors = {n: t for n, t in steady.items() if n not in self.order.written}
         self.rewritten: list[Node] | None = None
         self.notes: list[str] = []

@@ -1,17 +1,12 @@
-"""The first stage: whose memory each value lies in, which nodes somebody sees, what must be undone.
+"""The first stage: whose memory each value lies in, and which nodes somebody sees.
 
 A value has a *root*: the memory that it lies in. A view lies in its operand's.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from whet.ir.graph import Ask, Guard, Node, OpNode, Ref, Write
-
-from ..capture.refused import Refused
-from ..report.reasons import WritesFirst
-
-LARGEST_COPY = 1 << 22  # bytes that are copied at each call, for a replay that may miss late
+from whet.ir.graph import Node, OpNode, Ref, Write
 
 
 class Roots:
@@ -61,45 +56,6 @@ def seen_nodes(nodes: Sequence[Node], root: Any, outside: Iterable[int],
             values.update(x for x in node.ins if type(x) is Ref)
             roots.update(root[x] for x in node.ins if type(x) is Ref)
     return kept[::-1]
-
-
-class Order(NamedTuple):
-    """`may_miss`: can a replay find that a value is another? `written`: the values from outside
-    that are written to; `undone`: those of them that are written to before that may happen.
-    `early`: the memories of what is made before it may happen last."""
-
-    may_miss: bool
-    written: set[int]
-    undone: list[int]
-    early: set[int]
-
-
-def order_of(nodes: Iterable[Node], root: Any, outside: Iterable[int], arrays: Any) -> Order:
-    """The order of writes and of what may miss: a replay that misses must have changed nothing,
-    so what is written outside before is kept, to be put back."""
-    outside, may_miss = set(outside), False
-    undone: list[int] = []
-    written: dict[int, bool] = {}
-    made: set[int] = set()
-    early: set[int] = set()
-    for node in nodes:
-        made.update(root[o] for o in node.outs)
-        writes = isinstance(node, Write)
-        fails = (
-            isinstance(node, (Guard, Ask))
-            or isinstance(node, (OpNode, Write))
-            and node.op.may_fail
-        )
-        may_miss |= fails
-        early = made.copy() if fails else early
-        if written and fails:
-            undone = list(written)
-            if sum(arrays[n].nbytes for n in undone) > LARGEST_COPY:
-                what = "large tensors from outside are written before a call may turn out otherwise"
-                raise Refused(WritesFirst(what, node.line))
-        if writes and root[node.ins[0]] in outside:
-            written[root[node.ins[0]]] = True
-    return Order(may_miss, set(written), undone, early)
 
 
 def last_uses(nodes: Iterable[Node], root: Any) -> dict[int, list[int]]:

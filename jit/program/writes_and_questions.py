@@ -1,0 +1,98 @@
+"""In which order a program writes to what is outside, and finds that a call turns out otherwise.
+
+A replay that misses must have changed nothing. So what may miss comes before the writes that it
+does not go by, and what is written before it all the same is kept, to be put back.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from whet.ir.graph import Ask, Guard, Node, OpNode, Write
+
+from ..capture.refused import Refused
+from ..report.reasons import WritesFirst
+
+LARGEST_COPY = 1 << 22  # bytes that are copied at each call, for a replay that may miss late
+
+
+class Order(NamedTuple):
+    """`may_miss`: can a replay find that a value is another? `written`: the values from outside
+    that are written to; `undone`: those of them that are written to before that may happen.
+    `early`: the memories of what is made before it may happen last; `last`: where that is."""
+
+    may_miss: bool
+    written: set[int]
+    undone: list[int]
+    early: set[int]
+    last: Node | None
+
+
+def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
+            arrays: Sequence[Any]) -> tuple[Sequence[Node], Order]:
+    """The nodes in such an order, and what is so of it. Only numbers move, and what asks, as long
+    as that is enough: larger values are best made where their neighbours are."""
+    given = set(outside)
+    for most in (1, math.inf):
+        moved = asked_early(nodes, root, given, arrays, most)
+        order = order_of(moved, root, given)
+        if sum(arrays[n].nbytes for n in order.undone) <= LARGEST_COPY:
+            return moved, order
+    what = "large tensors from outside are written before a call may turn out otherwise"
+    raise Refused(WritesFirst(what, order.last.line if order.last else ""))
+
+
+def asked_early(nodes: Sequence[Node], root: Any, given: set[int], arrays: Sequence[Any],
+                most: float) -> Sequence[Node]:
+    """The nodes, with what may miss right behind what it goes by where one of the values `given`
+    would be written between. What it goes by comes as early, where that has `most` elements."""
+    last = -1                                # the place of the last write to what is given
+    at: dict[int, int] = {}                  # value -> the place that it is made at
+    written: dict[int, int] = {}             # root -> the place that it was written at last
+    early: dict[int, int] = {}               # a node's place -> the one it may come right behind
+    for i, node in enumerate(nodes):
+        behind = max([max(at.get(x, -1), written.get(root[x], -1)) for x in node.refs()],
+                     default=-1)
+        if behind < last and may_move(node) and (
+                may_miss(node) or all(arrays[o].size <= most for o in node.outs)):
+            early[i] = behind
+        at.update(dict.fromkeys(node.outs, early.get(i, i)))
+        written.update((root[x], i) for x in node.written())
+        last = i if any(root[x] in given for x in node.written()) else last
+    asked: set[int] = set()                  # values
+    for i in reversed([*early]):
+        if may_miss(nodes[i]) or not asked.isdisjoint(nodes[i].outs):
+            asked.update(nodes[i].refs())
+        else:
+            del early[i]
+    order = sorted(range(len(nodes)), key=lambda i: (early.get(i, i), i in early))
+    return [nodes[i] for i in order]
+
+
+def may_move(node: Node) -> bool:
+    """Is all that a node does a matter of its operands, and does it change nothing?"""
+    return isinstance(node, Guard) or (
+        isinstance(node, OpNode) and node.op.pure and not node.op.random)
+
+
+def may_miss(node: Node) -> bool:
+    """Can a replay find at a node that a value is another?"""
+    return isinstance(node, Guard | Ask) or (
+        isinstance(node, OpNode | Write) and node.op.may_fail)
+
+
+def order_of(nodes: Iterable[Node], root: Any, given: set[int]) -> Order:
+    """What is so of nodes in this order; `given` are the values from outside."""
+    last: Node | None = None
+    undone: list[int] = []
+    written: dict[int, bool] = {}
+    made: set[int] = set()
+    early: set[int] = set()
+    for node in nodes:
+        made.update(root[o] for o in node.outs)
+        if may_miss(node):
+            last, undone, early = node, list(written), made.copy()
+        if isinstance(node, Write) and root[node.ins[0]] in given:
+            written[root[node.ins[0]]] = True
+    return Order(last is not None, set(written), undone, early, last)
