@@ -16,7 +16,7 @@ from .creation import empty_array, literal
 from .from_data import scalar_tensor, tensor
 from .named_places import Named, Written, out_of_bounds
 from .pointwise_family import inplace
-from .registry import Op, about_numbers, apply
+from .registry import Op, about_numbers, all_below, apply
 from .samples import Sample
 
 
@@ -28,11 +28,7 @@ def in_bounds(index, n, dim, *, negative=True, error=IndexError):
     i = index if index.dtype == np.int64 else index.astype(np.int64)
     if not i.size:
         return i
-    # negative numbers are huge ones here: one pass checks both ends, and sees no number twice that
-    # an expanded index repeats
-    once = i if i.flags.c_contiguous else i[tuple([builtins.slice(None if step else 1)
-                                                   for step in i.strides])]
-    if once.view(np.uint64).max() < n:
+    if all_below(i, n):
         return i
     low, high = int(i.min()), int(i.max())
     if high >= n or low < (-n if negative else 0):

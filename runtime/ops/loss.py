@@ -2,14 +2,19 @@
 import functools
 import math
 
+import numpy as np
+
 from ..autograd import modes
 from ..autograd.modes import no_grad
 from ..dtypes import FLOAT, int64
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from .activation import pairwise_distance
+from .convert import cast
+from .gather import gather_op
 from .pointwise_family import PointwiseOp
 from .registry import (
+    all_below,
     apply,
     are_probabilities,
     ask,
@@ -219,6 +224,9 @@ def _nll(input, target, weight, ignore_index, reduction):
     @asked(lambda x, _: s.eq(x, ignore_index),
            lambda x, _: s.ne(x, ignore_index) & ((x < 0) | (x >= classes)))
     def some_ignored(t):
+        if (type(classes) is int and not 0 <= ignore_index < classes and t.dtype == np.int64
+                and t.size and all_below(t, classes)):
+            return False
         ignored = t == ignore_index
         any_ignored = bool(ignored.any())
         bad = (t < 0) | (t >= classes)
@@ -230,7 +238,8 @@ def _nll(input, target, weight, ignore_index, reduction):
     any_ignored = ask(some_ignored, target)
     keep = target != ignore_index if any_ignored else None
     safe = F["where"](keep, target, 0) if any_ignored else target
-    picked = -input.gather(axis, safe.to(int64).unsqueeze(axis)).squeeze(axis)
+    at = cast(safe, int64).unsqueeze(axis)
+    picked = -apply(gather_op, (input, at), {"dim": axis}).squeeze(axis)
     if weight is not None:
         w = F["index_select"](weight, 0, safe.reshape(-1)).reshape(safe.shape)
         picked = picked * w

@@ -51,7 +51,7 @@ class Op:
     view_is_safe = True
     pure = True
     random = False
-    # may a call be replayed as its one launch (or view)? see cpu/entries.py
+    # may a call be replayed as its launches (or view)? see cpu/entries.py
     memo = False
     # does forward launch kernels on operands, results and scratch alone, or else leave all to
     # NumPy?
@@ -411,6 +411,15 @@ def fixed_number(number):
     """A whole number that a question goes by, as a plain int: where a trace follows it, it is a
     guard from here on."""
     return operator.index(number) + 0
+
+
+def all_below(a, n):
+    """Are all of an array of int64, of which there are some, between 0 and n - 1? Negative numbers
+    are huge ones here: one pass checks both ends, and sees no number twice that an expanded array
+    repeats."""
+    once = a if a.flags.c_contiguous else a[tuple([slice(None if step else 1)
+                                                   for step in a.strides])]
+    return once.view(np.uint64).max() < n
 
 
 @asked(lambda x, _: scalar.eq(x, 0))

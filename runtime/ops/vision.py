@@ -1,9 +1,11 @@
 """Resizing and sampling images: weighted sums of a few taps per output, axis by axis where the
 map is separable."""
+import functools
 import math
 
 import numpy as np
 
+from ..autograd import modes
 from ..dtypes import float32, uint8
 from ..indexing import as_int, whole
 from .creation import literal
@@ -59,15 +61,33 @@ def _taps(mode, n, out, scale, align_corners, antialias):
     return index, np.stack(cubic_weights(t, -0.75), 1)
 
 
-def _resample(x, dim, index, weights):
-    out = None
-    for k in range(index.shape[1]):
-        part = F["index_select"](x, dim, literal(np.ascontiguousarray(index[:, k])).to(x.device))
+def _columns(dtype, device, *map_):
+    """Places and weights (or None) of each tap of `_taps`, as tensors."""
+    index, weights = _taps(*map_)
+    return [(literal(np.ascontiguousarray(index[:, k])).to(device),
+             None if weights is None else F["tensor"](weights[:, k], dtype=dtype, device=device))
+            for k in range(index.shape[1])]
+
+
+@functools.lru_cache(256)
+def _kept(dtype, *map_):
+    """The arrays of `_columns`, for calls to come."""
+    return [(i._array, None if w is None else w._array) for i, w in _columns(dtype, "cpu", *map_)]
+
+
+def _tensors(x, *map_):
+    """What `_columns` gives. Numbers that a trace follows are computed with each time."""
+    if modes.state.observers or modes.followers or x.device.type != "cpu":
+        return _columns(x.dtype, x.device, *map_)
+    return [(literal(i), None if w is None else literal(w)) for i, w in _kept(x.dtype, *map_)]
+
+
+def _resample(x, dim, *map_):
+    out, shape = None, [-1 if d == dim else 1 for d in range(x.ndim)]
+    for index, weights in _tensors(x, *map_):
+        part = F["index_select"](x, dim, index)
         if weights is not None:
-            w = F["tensor"](weights[:, k],
-                            dtype=x.dtype, device=x.device)
-            w = w.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
-            part = part * w
+            part = part * weights.reshape(shape)
         out = part if out is None else out + part
     return out
 
@@ -140,9 +160,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     for i in range(n):
         if size[i] == x.shape[2 + i] and (scales[i] in (None, 1.0)) and not antialias:
             continue
-        x = _resample(
-            x, 2 + i,
-            *_taps(kind, input.shape[2 + i], size[i], scales[i], bool(align_corners), antialias))
+        x = _resample(x, 2 + i, kind, input.shape[2 + i], size[i], scales[i], bool(align_corners),
+                      bool(antialias))
     if bytes_:
         x = x.round().clamp(0, 255).to(uint8)
     return x.contiguous() if x is not input else input.clone()

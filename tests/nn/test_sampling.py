@@ -76,3 +76,13 @@ def test_a_replay_gives_the_bits_of_eager(mode):
     for k in range(5):
         image, grid = operands((2, 3, 5, 7), 40, whet.float32)
         assert whet.equal(traced(image * k, grid), F.grid_sample(image * k, grid, mode))
+
+
+def test_places_are_ordered_by_whole_keys_where_their_first_bits_are_equal():
+    from whet.ops.random import order_op
+    random = np.random.default_rng(5)
+    for n in (2, 63, 64, 1000, 5000):
+        keys = random.integers(0, 1 << 64, n, dtype=np.uint64)
+        keys[n // 3:n // 3 + 3] = keys[0] ^ np.arange(3, dtype=np.uint64)[::-1][:n - n // 3]
+        for k in (keys, keys // np.uint64(1 << 50), np.zeros(n, np.uint64)):
+            assert (order_op(whet.from_numpy(k)).numpy() == np.argsort(k, kind="stable")).all()
