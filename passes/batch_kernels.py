@@ -69,7 +69,7 @@ def once(nodes: Sequence[Node], root: Roots, arrays: Arrays) -> list[Node]:
     for group in groups:
         if len(group.at) > 1:
             found.update(dict.fromkeys(group.at, []))
-            found[group.at[-1]] = [_joined(group)]
+            found[group.at[-1]] = [_joined(group.members, group.kernel)]
     return [n for i, node in enumerate(nodes) for n in found.get(i, (node,))]
 
 
@@ -112,10 +112,16 @@ def _until(node: Fused, i: int, uses: Uses) -> float:
     )
 
 
-def _joined(group: _Group) -> Many:
-    members = group.members
+def again(members: Sequence[Node], kernel: Pointwise | None, arrays: Arrays) -> Many | None:
+    """Such a launch of other members, for which this is the kernel of one part; None where it is
+    not that of each."""
+    parts = [m for m in members if isinstance(m, Fused) and one_part(m, arrays) == kernel]
+    return _joined(parts, kernel) if len(parts) == len(members) else None
+
+
+def _joined(members: Sequence[Fused], kernel: Pointwise | None) -> Many:
     into: dict[int, int] = {}
     for m in members:
         into.update(m.into)
     ins, outs = tuple(x for m in members for x in m.ins), [o for m in members for o in m.outs]
-    return Many(ins, outs, members[-1].line, members, group.kernel, into)
+    return Many(ins, outs, members[-1].line, members, kernel, into)

@@ -24,6 +24,7 @@ from whet.ir.graph import (
     Fused,
     Group,
     Guard,
+    Many,
     Node,
     OpNode,
     Parts,
@@ -36,6 +37,7 @@ from whet.ir.graph import (
 from whet.ir.row_layout import Shape
 from whet.ir.values import Array, DType
 from whet.passes import (
+    batch_kernels,
     chain_products,
     fuse_epilogues,
     fuse_gathers,
@@ -319,6 +321,8 @@ class _Again:
             made = fuse_rows.again(
                 x, members, tuple([self.scale[n] for n in x.placed.shape]), self.root, self.arrays
             )
+        elif isinstance(x, Many):
+            made = batch_kernels.again(members, x.kernel, self.arrays)
         else:
             return None
         if not isinstance(made, Group) or made.outs != x.outs or made.refs() != x.refs():

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # runs that may set something up, until one is recorded whatever it changes
 SETTING_UP = 2
+# calls in which what sets something up may wait for its turn: an optimizer for gradients of many
+WAITS = 16
 
 
 class Attempts:
@@ -92,11 +94,11 @@ class FirstRecording(Session):
         self.is_of_the_family = False        # Do the guards of the model hold?
         self.model_key: Key = ()             # of the call, without its sizes
         self.left = Left([], [], [])         # in Python's state, by the run
-        self.ran_before = self.policy.made > 0 or self.policy.typical < math.inf
+        self.ran_before = self.policy.begun > 0 or self.policy.typical < math.inf
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
         self.planned_from = 0.0              # when a plan for all sizes was begun
         # As long as there is no recording, a run may turn out to be one that comes once.
-        self.may_set_up = not self.policy.held and self.policy.made < SETTING_UP
+        self.may_set_up = not self.policy.held and self.policy.begun < SETTING_UP
 
     def search(self) -> None:
         """Find a recording that this one may be like, and what the function can reach from
@@ -147,9 +149,11 @@ class FirstRecording(Session):
             raise Unrecorded
 
     def is_searched(self) -> None:
-        """The first run may make state of an optimizer, say, which none does after it: a recording
-        of it would be of no use."""
-        if self.may_set_up and not self.policy.made and self.world.sets_up:
+        """The first run may make state of an optimizer, say, which none does after it: recordings
+        from before would be of no use. It may be a later one, for gradients of several."""
+        waited, world = self.policy.waited, self.world
+        if not self.policy.made and (world.gathers if 0 < waited < WAITS
+                                     else world.sets_up and not waited):
             self.became, self.only_set_up = "set_up", True
             raise Unrecorded
 

@@ -27,7 +27,8 @@ class World:
         self.outward, self.met = walk.outward, walk.met  # what has a stand-in, and what has none
         self.grads, self.inputs = walk.grads, walk.inputs    # `inputs`: NumPy arrays, by id
         self.exact, self.direct, self.solid = walk.exact, walk.direct, walk.solid
-        self.watching, self.sets_up = frozenset(walk.watching), walk.sets_up
+        self.watching = frozenset(walk.watching)
+        self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.bare, walk.places
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
         self.places += [AbsentNames(d, frozenset(walk.attributes - d.keys())) for d in others]

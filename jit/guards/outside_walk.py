@@ -70,6 +70,7 @@ class Walk:
         self.tensors: dict[int, Any] = {}
         self.bare: list[Any] = []            # tensors without attributes
         self.sets_up = False                 # does something make state of its own when first used?
+        self.gathers = False                 # and will that be, as others gather what it needs?
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
         self.exact = self.direct = self.typed = self.shown = self.looks_up = False   # NamesInCode
         self.methods: set[types.CodeType] = set()        # of classes that were met

@@ -32,7 +32,7 @@ def simple(r: Any) -> bool:
     """Is a replay nothing but one list of launches, and views?"""
     does = r.replay
     does_more = (does.overlaps or does.bumps or does.grads or does.backward or does.acts
-                 or does.marks or r.program.draws)
+                 or does.marks or does.outside_draws or r.program.draws)
     return not does_more and r.program.launches_and_views is not None
 
 

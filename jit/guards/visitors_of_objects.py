@@ -214,8 +214,9 @@ def instance(walk: Any, x: Any) -> None:
     walk.framework(t)
     if hasattr(x, "__dict__"):
         walk.places.append(AttributesDict(x))
-        sets_up = _of_ours(t, "_sets_up")
+        sets_up, gathers = _of_ours(t, "_sets_up"), _of_ours(t, "_gathers")
         walk.sets_up |= sets_up is not None and sets_up(x)
+        walk.gathers |= gathers is not None and gathers(x)
         skipped = _of_ours(t, "_unwatched")
         if skipped:                          # caches of our own classes
             walk.other_entries(x.__dict__, skipped)

@@ -73,7 +73,8 @@ HISTORY = 1 << 12                # kinds that are remembered without a recording
 
 
 class Policy(CallsOfMachineCode, Compiling, ManySizes):
-    """The account of one traced function. `made`: attempts to record, `held`: recordings in use."""
+    """The account of one traced function. `made`: attempts to record, `waited`: calls that were
+    left to set something up instead; `held`: recordings in use."""
 
     def __init__(self) -> None:
         self.ledger, self.lock = Ledger(), threading.Lock()
@@ -89,7 +90,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         # what replays would have brought in of calls of any kind, since such a plan was last made
         self.unserved = 0.0
         self.asked = 0                       # how often a recording was to be made without a run
-        self.made = self.bytes = 0
+        self.made = self.waited = self.bytes = 0
         self.improving = 0.0                 # seconds that compiling kernels well took
         self.held: list[Recording] = []
         self.sized: list[SizedTable] = []    # tables for many sizes each
@@ -206,6 +207,11 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         return worth - (kind.replay if kind.timed >= TIMED
                         else min(kind.replay, kind.hasty, self.ratio * worth))
 
+    @property
+    def begun(self) -> int:
+        """How often recording was begun; waiting counts once."""
+        return self.made + (self.waited > 0)
+
     def rate(self, kind: Kind) -> float:
         """What replays of a kind bring in, by seconds of eager calls since it was first met."""
         return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
@@ -222,7 +228,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
         cost = self.full.of(self.eager_seconds(kind))
-        if self.made < OPENING and not left_eager and (
+        if self.begun < OPENING and not left_eager and (
                 cost <= self.balance
                 or not (self.full.is_known and cost > LEAP or self.strayed or like())):
             return None
@@ -302,8 +308,8 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
 
     def set_up(self, seconds: float, run: float) -> None:
         """A call that was about to be recorded took so long, of which the function ran unwatched
-        for `run`: it made state that later calls find."""
-        self.made += 1
+        for `run`: it made state that later calls find, or one of these will."""
+        self.waited += 1
         self.count("set_up")
         self.ledger.recording += seconds - run
         self.ledger.spent += seconds

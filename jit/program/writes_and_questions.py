@@ -46,7 +46,8 @@ def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
 def asked_early(nodes: Sequence[Node], root: Any, given: set[int], arrays: Sequence[Any],
                 most: float) -> Sequence[Node]:
     """The nodes, with what may miss right behind what it goes by where one of the values `given`
-    would be written between. What it goes by comes as early, where that has `most` elements."""
+    would be written between. What it goes by comes as early, where that has `most` elements.
+    Questions about numbers that are given come first: they tell the ways of a function apart."""
     last = -1                                # the place of the last write to what is given
     at: dict[int, int] = {}                  # value -> the place that it is made at
     written: dict[int, int] = {}             # root -> the place that it was written at last
@@ -54,8 +55,9 @@ def asked_early(nodes: Sequence[Node], root: Any, given: set[int], arrays: Seque
     for i, node in enumerate(nodes):
         behind = max([max(at.get(x, -1), written.get(root[x], -1)) for x in node.refs()],
                      default=-1)
-        if behind < last and may_move(node) and (
-                may_miss(node) or all(arrays[o].size <= most for o in node.outs)):
+        size = max([arrays[o].size for o in node.outs], default=1)
+        if may_move(node) and (behind < last and (size <= most or may_miss(node))
+                               or behind < 0 and size == 1):
             early[i] = behind
         at.update(dict.fromkeys(node.outs, early.get(i, i)))
         written.update((root[x], i) for x in node.written())
@@ -72,7 +74,7 @@ def asked_early(nodes: Sequence[Node], root: Any, given: set[int], arrays: Seque
 
 def may_move(node: Node) -> bool:
     """Is all that a node does a matter of its operands, and does it change nothing?"""
-    return isinstance(node, Guard) or (
+    return isinstance(node, Guard | Ask) or (
         isinstance(node, OpNode) and node.op.pure and not node.op.random)
 
 

@@ -60,7 +60,7 @@ class Replay:
         self.marks, self.acts, self.backward = marks, acts, backward
         self.outside_draws = outside_draws
         # does it more than machine code hands over for?
-        self.is_in_python = bool(left.filled or outside_draws)
+        self.is_in_python = bool(left.filled)
         # those that a miss must put back
         self.generators = generators if program.may_miss else []
         self.does_nothing_but_acts = not (overlaps or bumps or grads or left or generators)
@@ -80,16 +80,17 @@ class Replay:
     def __call__(self, leaves: Any, boxes: Any = ()) -> Any:
         """The result of a call whose guards were compared in Python; raises Miss where a value
         is another."""
-        if self.outside_draws:
-            return self.after_draws(leaves, boxes)
-        return self.run(self.inputs.arrays(leaves), leaves, boxes)
+        return self.with_arrays(self.inputs.arrays, leaves, boxes)
 
-    def after_draws(self, leaves: Any, boxes: Any) -> Any:
-        """The same, where generators that are not ours are drawn from first."""
+    def with_arrays(self, arrays_of: Callable[[Any], list[Any]], leaves: Any, boxes: Any) -> Any:
+        """All stages; `arrays_of` is the first. Generators that are not ours are drawn from before
+        it."""
+        if not self.outside_draws:
+            return self.run(arrays_of(leaves), leaves, boxes)
         drawn, before = again(self.outside_draws)
         try:
             given = [*leaves, *drawn]
-            return self.run(self.inputs.arrays(given), given, boxes)
+            return self.run(arrays_of(given), given, boxes)
         except Miss:
             put_back(before)
             raise
@@ -182,7 +183,7 @@ class Handed(NamedTuple):
 def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     """A function of what machine code hands over that does the rest of a replay: the result or
     MISSED."""
-    lock, run, (order, number, _, known) = recording.lock, recording.replay.run, handed
+    lock, run, (order, number, _, known) = recording.lock, recording.replay.with_arrays, handed
     arrays_of = recording.replay.inputs.arrays_beside(known)
     in_order = order == list(range(len(number))) and not any(number)
 
@@ -197,7 +198,7 @@ def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
             return MISSED
         try:
             own = given if in_order else arranged(given)
-            return run(arrays_of(own), own, ())
+            return run(arrays_of, own, ())
         except Miss:
             return MISSED
         finally:

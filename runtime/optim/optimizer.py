@@ -75,6 +75,11 @@ class Optimizer:
         """Will the next step make state? The first one does, mostly, and traces wait for it."""
         return not self.state and not self.__dict__.get("_stepped")
 
+    def _gathers(self):
+        """Are there gradients for a first step, which is still to come?"""
+        return self._sets_up() and any(
+            p.grad is not None for group in self.param_groups for p in group["params"])
+
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 

@@ -1,13 +1,22 @@
 """What may turn out otherwise is asked before what is written, where it does not go by it: a
 replay that misses has changed nothing, and nothing is copied to be put back."""
 import itertools
+import math
 
 import pytest
 import whet
 from whet import jit, nn, optim
+from whet.ir.graph import Guard
+from whet.jit.policy import account
 from whet.nn import functional as F
 
 LARGE = 1 << 21                  # elements: more than are copied at each call
+
+
+@pytest.fixture(autouse=True)
+def worth_while(monkeypatch):
+    """All recordings are."""
+    monkeypatch.setattr(account, "GRACE", math.inf)
 
 
 def program_of(f):
@@ -124,3 +133,32 @@ def test_writes_and_questions_in_any_order(order):
         assert said[0] == said[1]
         assert [t.tolist() for t in mine] == [t.tolist() for t in others]
         assert [t._version for t in mine] == [t._version for t in others]
+
+
+def test_gradients_of_several_calls_are_replayed():
+    """No recording is made before the optimizer has its state; then one of each way is, and which
+    of them a call goes is asked before anything is computed."""
+    def training():
+        whet.manual_seed(0)
+        net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+        opt, calls = optim.AdamW(net.parameters(), lr=0.05), [0]
+
+        def step(x, y):
+            loss = F.mse_loss(net(x), y) / 4
+            loss.backward()
+            calls[0] += 1
+            if calls[0] % 4 == 0:
+                opt.step()
+                opt.zero_grad()
+            return loss.item()
+        return step
+    f, same = jit.trace(training()), training()
+    for _ in range(48):
+        x, y = whet.randn(8, 3), whet.randn(8, 1)
+        assert f(x, y) == same(x, y)
+    calls = f.explain(data=True)["calls"]
+    assert (calls["set_up"], calls["recorded"], calls["failed"]) == (4, 3, 0)
+    assert calls["replayed"] > 30
+    for r in (r for rs in f._table.values() for r in rs):
+        numbers = [n for n in r.program.nodes[:3] if isinstance(n, Guard)]
+        assert numbers, "which way it is, is not asked first"

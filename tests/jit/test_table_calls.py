@@ -1,8 +1,10 @@
 """What calls through tables do beside comparing: modes, threads, methods, numbers, states,
 errors."""
+import random
 import sys
 import threading
 import tracemalloc
+import types
 
 import numpy as np
 import pytest
@@ -358,3 +360,34 @@ def test_code_that_names_numpy_goes_through_a_table():
     with np.errstate(divide="warn"):         # (as it was)
         assert f(whet.ones(4)).tolist() == [0.25] * 4
     assert hits(f) == before + 1
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["legacy", "generator", "python"])
+def test_draws_of_other_generators_come_with_a_table(kind):
+    """Beside arguments and numbers that vary; where a value is another then, nothing was drawn."""
+    data, made = whet.arange(40.0).reshape(20, 2), types.SimpleNamespace(count=0, rng=None)
+
+    def f(x, scale):
+        if kind == "legacy":
+            i = whet.from_numpy(np.random.randint(0, 20, 4))
+        elif kind == "generator":
+            i = whet.from_numpy(made.rng.integers(0, 20, 4))
+        else:
+            i = whet.tensor([random.randint(0, 19), random.randint(0, 19)])
+        made.count += 1
+        y = data[i].mean() * scale + x
+        return (y, "large") if y[0] > 20 else (y, "small")
+
+    def run(call):
+        made.count, made.rng = 0, np.random.default_rng(5)
+        np.random.seed(5)
+        random.seed(5)
+        out = [call(whet.full((2,), float(k % 3)), 0.75 + k % 4 / 8) for k in range(40)]
+        return [(y.tolist(), size) for y, size in out], made.count, (
+            np.random.random(), random.random(), made.rng.random())
+    traced = jit.trace(f)
+    wanted = run(f)
+    assert run(traced) == wanted == run(traced)
+    assert len({size for _, size in wanted[0]}) == 2
+    assert any(r.ready for rs in traced._table.values() for r in rs)
