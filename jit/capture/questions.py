@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from . import numpy_stand_in
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
+LISTED = 256                     # elements of a tensor that may be numbers in a list
 
 
 class Questions(registry.Observer):
     """The part of a recorder that answers Python."""
     places: dict[int, tuple[Base, int]]
+    hidden: list[Base]
 
     def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
         """Python goes on from what a question says of some tensors: a replay asks it again."""
@@ -99,23 +101,49 @@ class Questions(registry.Observer):
 
     def item(self, t: Base) -> Number | None:
         """The Number for `t.item()`; None where Python gets a plain one."""
+        found = self.as_numbers(t, ()) if t._array.size == 1 else None
+        if found is None:
+            self.concretize(t)
+            return None
+        x, bound = found
+        return Number(x._array.item(), x, self, bound)
+
+    def listed(self, t: Base) -> list[Any] | None:
+        """The nested lists of Numbers for `t.tolist()`; None where Python gets plain ones."""
+        shape = t._array.shape
+        found = self.as_numbers(t, (-1,)) if 0 < t._array.size <= LISTED else None
+        if found is None:
+            self.concretize(t)
+            return None
+        x, bound = found
+        with modes.no_grad():
+            parts = x.unbind()
+        self.hidden.append(x)                # that these are parts of
+        made: list[Any] = [Number(value, part, self, bound)
+                           for value, part in zip(x._array.tolist(), parts, strict=True)]
+        for n in reversed(shape[1:]):
+            made = [made[i:i + n] for i in range(0, len(made), n)]
+        return made
+
+    def as_numbers(self, t: Base, shape: tuple[int, ...]) -> tuple[Base, int] | None:
+        """A tensor's elements as Python's floats or ints are, of this shape, and how large they
+        can be (of ints); None where Python must get plain ones."""
         a = t._array
         is_known = self.values.number(a) is not None or id(a) in self.reachable
-        if (a.size == 1 and a.dtype.kind in "fiu" and self.items_vary and is_known
-                and not (a.dtype == np.uint64 and a.item() > SAFE)):
-            with modes.no_grad():
-                x, wanted = (t.detach().reshape(
-                    ()), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64)
-                x = x.clone() if x.dtype is wanted else x.to(wanted)
-            bound = 0
-            if a.dtype.kind != "f":
-                bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
-                if bound >= EXACT and -SAFE <= a.item() <= SAFE:
-                    self.ask(_small if a.dtype.kind == "i" else _small_and_positive, (x,))
-                    bound = SAFE
-            return Number(x._array.item(), x, self, bound)
-        self.concretize(t)
-        return None
+        if (a.dtype.kind not in "fiu" or not self.items_vary or not is_known
+                or a.dtype == np.uint64 and a.max() > SAFE):
+            return None
+        with modes.no_grad():
+            x, wanted = (t.detach().reshape(
+                shape), dtypes.float64 if a.dtype.kind == "f" else dtypes.int64)
+            x = x.clone() if x.dtype is wanted else x.to(wanted)
+        bound = 0
+        if a.dtype.kind != "f":
+            bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
+            if bound >= EXACT and -SAFE <= a.min() and a.max() <= SAFE:
+                self.ask(_small if a.dtype.kind == "i" else _small_and_positive, (x,))
+                bound = SAFE
+        return x, bound
 
     def asked(self, t: Base, what: str) -> None:
         """Somebody asks for a fact of a tensor that no guard holds. Of one that was made here it is
@@ -192,12 +220,12 @@ class Questions(registry.Observer):
 
 
 def _small(a: Array) -> bool:
-    return bool(-SAFE <= a.item() <= SAFE)
+    return bool(((a >= -SAFE) & (a <= SAFE)).all())
 
 
 # (an unsigned number, which as a signed one may be negative)
 def _small_and_positive(a: Array) -> bool:
-    return bool(0 <= a.item() <= SAFE)
+    return bool(((a >= 0) & (a <= SAFE)).all())
 
 
 # kernels ask them

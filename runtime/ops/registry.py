@@ -277,6 +277,10 @@ class Observer:
         """The number to give for `t.item()`; None for the plain one."""
         return self.concretize(t)
 
+    def listed(self, t):
+        """The nested lists to give for `t.tolist()`; None for plain numbers."""
+        return self.concretize(t)
+
     def sizes(self, t):
         """What to give for `t.shape`; None for the plain sizes."""
 

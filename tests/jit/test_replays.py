@@ -244,6 +244,42 @@ def _copied():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("`.tolist()` of what was made, up to 256 numbers")
+def _listed():
+    return (lambda x: [(a, b + 1) for a, b in (x * 2).tolist()]), (
+        lambda i: (whet.full((3, 2), float(i)),))
+
+
+@row("a loss or a metric that decides something after the optimizer's step")
+def _decided_late():
+    model, best = nn.Linear(3, 1), Box(loss=1e9)
+    opt = optim.AdamW(model.parameters())
+    def f(x):
+        opt.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        opt.step()
+        if loss.item() < 1e6:
+            best.loss = min(best.loss, loss.item())
+        return loss.item()
+    return f, lambda i: (whet.full((2, 3), float(i)),)
+
+
+@row("gradients of several calls, then a step of the optimizer")
+def _gathered():
+    model, calls = nn.Linear(3, 1), [0]
+    opt = optim.AdamW(model.parameters())
+    def f(x):
+        loss = model(x).square().mean()
+        loss.backward()
+        calls[0] += 1
+        if calls[0] % 2 == 0:
+            opt.step()
+            opt.zero_grad()
+        return loss.item()
+    return f, lambda i: (whet.ones(2, 3),)
+
+
 @row("a text that another call's numbers are in, as an attribute", refused="is 'loss=")
 def _text():
     o = Box(said="")
