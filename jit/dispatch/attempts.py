@@ -112,7 +112,7 @@ class FirstRecording(Session):
         if not recordings.make_place(call.key):
             last = paths[0].missed.last
             reason = OtherWays(len(paths), last and last.named(self.subject.fn, call.key))
-            self.refusals.give_up(call.key, reason)
+            self.refusals.pause(call.key, reason)
             recordings.drop_key(call.key)
             raise Unrecorded
         self.is_unwatched = self.may_be_unwatched(paths)
@@ -286,7 +286,7 @@ class FirstRecording(Session):
             r.checks.at = 0
         r.kind, r.key = call.kind, call.key
         self.recordings.of(call.key).insert(0, r)
-        self.refusals.why = None
+        self.refusals.recorded()
         r.sized, r.informed = self.watch.told, self.watch.informed
         followed = self.rec.followed
         r.follows = followed.at if self.follows_sizes and not followed.lost else None

@@ -241,7 +241,7 @@ class Calls:
             slower.counted += 1
             slower.entered += 1
             return "slower"
-        if call.key in self.refusals.by_key:
+        if self.refusals.hold(call.key):
             return "refused"
         if self.recordings.are_ordered(call):
             return "compiling"

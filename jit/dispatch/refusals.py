@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 TRIES = 3                        # recordings of one key that may fail before it is given up
 # a failure for what is so at some calls only counts for so much of one
 PASSING = 0.25
+PAUSE = 64                       # calls until what varied each time is tried once more, at first
 
 
 class Refusals:
@@ -23,6 +24,8 @@ class Refusals:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.by_key: dict[Key, Reason] = {}     # key of calls -> the reason why they are eager
+        # of some of these: for how many calls more, and for how many that was in all
+        self.pauses: dict[Key, tuple[int, int]] = {}
         self.first: Reason | None = None               # the reason of the first of them
         self.tries: collections.Counter[Key] = collections.Counter()
         self.why: Reason | None = None                 # the reason of the last failure
@@ -33,6 +36,7 @@ class Refusals:
         """Calls of this key have no recordings any more, or do not come any more."""
         self.tries.pop(key, None)
         self.by_key.pop(key, None)
+        self.pauses.pop(key, None)
 
     def failed(self, key: Key, error: Explained, passing: bool = False) -> None:
         """A run could not be recorded. `passing`: that is so at some calls only."""
@@ -42,6 +46,26 @@ class Refusals:
             self.stop(reason)
         if self.tries[key] >= TRIES or type(error) is Wrong:
             self.give_up(key, reason)
+
+    def pause(self, key: Key, reason: Reason) -> None:
+        """Calls of this kind run eagerly for a while, each time for twice as long: what varies may
+        settle, as a window of losses does that is full."""
+        length = 2 * self.pauses[key][1] if key in self.pauses else PAUSE
+        self.pauses[key] = length, length
+        self.give_up(key, reason)
+
+    def hold(self, key: Key) -> bool:
+        """Is a call of this kind to be eager?"""
+        if key in self.by_key and key in self.pauses:
+            left, length = self.pauses[key]
+            self.pauses[key] = left - 1, length
+            if left <= 0:
+                del self.by_key[key]
+        return key in self.by_key
+
+    def recorded(self) -> None:
+        """A recording was made."""
+        self.why, self.first = None, next(iter(self.by_key.values()), None)
 
     def give_up(self, key: Key, reason: Reason) -> None:
         """Calls of this kind run eagerly from now on."""

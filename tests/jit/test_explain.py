@@ -113,7 +113,7 @@ def test_kinds_of_calls_are_told_apart():
                           (lambda x: (x + 1) * (x[0] * 2), "their shapes differ: [4] and [3, 4]"),
                           (lambda x: ((y := x * 2), x[0].add_(x[1].sum()), y + 1)[2],
                            "a write comes between them (test_explain.py:"),
-                          (lambda x: ((y := x * 2), y.tolist(), y + 1)[2],
+                          (lambda x: ((y := x * 2), y.bool().tolist(), y + 1)[2],
                            "a value that Python reads comes between them (test_explain.py:"),
                           (lambda x: (x.T * 2) + (x.reshape(4, 3) + 1),
                            "their elements lie in other orders: f32[4,3] and f32[4,3]@(4,16)"),

@@ -1,4 +1,5 @@
 """Why a traced function runs eagerly: what was done, at which line, and what to write instead."""
+import collections
 import inspect
 import json
 import os
@@ -65,7 +66,7 @@ def calls_what_calls_the_library(x):
 
 
 def reads_many_numbers(x):
-    return sum(x.expand(50, 3).tolist()[0])                  # here: tolist
+    return sum(x.expand(100, 3).tolist()[0])                 # here: tolist
 
 
 def leaves_an_object(x):
@@ -110,7 +111,7 @@ CASES = {
     calls_the_system: ("it calls posix.getpid", "Call it outside of the traced function"),
     draws_elsewhere: ("it calls Random.sample", "Draw before the call"),
     calls_what_calls_the_library: ("it calls json.dumps", "Call it outside of the traced function"),
-    reads_many_numbers: ("150 numbers of a tensor became Python's", "Return the tensor"),
+    reads_many_numbers: ("300 numbers of a tensor became Python's", "Return the tensor"),
     leaves_an_object: ("it changes Python's state: `keeper.part`, which becomes an object",
                        "Return it instead"),
     returns_an_object: ("it returns an object", "Return tensors, numbers"),
@@ -244,3 +245,20 @@ def test_a_fault_of_our_own_leaves_the_result_eagers(monkeypatch):
     assert w.grad.tolist() == [8.0, 8.0, 8.0]
     message, = {str(w.message) for w in told}
     assert "making a recording of it raised KeyError: 13" in message and "report it" in message
+
+
+def test_what_settles_is_recorded_after_a_pause():
+    """A window of losses holds more at each call until it is full."""
+    window = collections.deque(maxlen=24)
+
+    def f(x):
+        window.append((x * 2).sum().item())
+        return sum(window) / len(window)
+    traced, same = jit.trace(f), collections.deque(maxlen=24)
+    with pytest.warns(jit.TraceWarning, match="`window` holds more, or less"):
+        for k in range(160):
+            got = traced(whet.full((3,), float(k)))
+            same.append(6.0 * k)
+            assert got == sum(same) / len(same)
+    facts = traced.explain(data=True)
+    assert facts["calls"]["replayed"] > 40 and facts["refused"] is None
