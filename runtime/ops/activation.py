@@ -18,7 +18,8 @@ from .vector_norm import vector_norm
 def _act(op, input, numbers, write):
     if not is_tensor(input):
         raise TypeError(
-            f"{op.name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
+            f"{input.__class__.__name__}"
         )
     return inplace(op, input, numbers) if write else apply(op, (input, *numbers), {})
 
@@ -66,7 +67,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     except TypeError:
         raise TypeError(
             "hardtanh(): min_val and max_val must be numbers, not "
-            f"{type(min_val).__name__} and {type(max_val).__name__}") from None
+            f"{min_val.__class__.__name__} and {max_val.__class__.__name__}") from None
     if crossed:
         raise ValueError("min_val cannot be greater than max_val")
     return _act(p.hardtanh.op, input, (min_val, max_val), inplace)

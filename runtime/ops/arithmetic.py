@@ -225,7 +225,7 @@ def _nan_to_num(input, nan, posinf, neginf):
     if not is_tensor(input):
         raise TypeError(
             "nan_to_num(): argument 'input' (position 1) must be Tensor, not "
-            f"{type(input).__name__}")
+            f"{input.__class__.__name__}")
     if input.dtype.kind < FLOAT:
         return _positive if input.dtype.kind else p.to_bool, (input,)
     limit = finfo(input.dtype)
@@ -314,7 +314,7 @@ def where(condition, input=None, other=None, *, out=None):
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
     if not is_tensor(condition):
         raise TypeError(
-            f"where(): argument 'condition' must be Tensor, not {type(condition).__name__}")
+            f"where(): argument 'condition' must be Tensor, not {condition.__class__.__name__}")
     if condition.dtype.kind != BOOL:
         if condition.dtype.short != "u8":
             raise RuntimeError(
@@ -369,7 +369,7 @@ def as_operand(x):
         return (operator.index(x)
                 if isinstance(x, int) else complex(x) if isinstance(x, complex) else float(x))
     if overrides.has_own(x):
-        raise TypeError(f"an operand is a {type(x).__name__}")
+        raise TypeError(f"an operand is a {x.__class__.__name__}")
     from .from_data import as_tensor
     return as_tensor(x)
 

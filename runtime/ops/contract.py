@@ -148,7 +148,8 @@ matmul_op.onnx_complex, linear_op.onnx_complex = in_onnx.complex_product, in_onn
 def _check(name, a, b):
     for x, what in ((a, "input"), (b, "other")):
         if not is_tensor(x):
-            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(x).__name__}")
+            kind = x.__class__.__name__
+            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {kind}")
     if a.dtype is not b.dtype and modes.state.autocast is None:
         raise RuntimeError(
             f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and "

@@ -59,7 +59,7 @@ def _tensors(name, x, what):
         if not is_tensor(t):
             raise RuntimeError(
                 f"{name}: Expect {what} to be a tuple of possibly nested dict/list/tuple that "
-                f"only consists of tensor leaves, but got {type(t).__name__}.")
+                f"only consists of tensor leaves, but got {t.__class__.__name__}.")
 
 
 @function(method=False)
@@ -83,7 +83,7 @@ def cond(pred, true_fn, false_fn, operands=()):
     if not isinstance(operands, tuple | list):
         raise RuntimeError(
             "cond: Expect operands to be a tuple of possibly nested dict/list/tuple that only "
-            f"consists of tensor leaves, but got {type(operands).__name__}.")
+            f"consists of tensor leaves, but got {operands.__class__.__name__}.")
     _tensors("cond", operands, "operands")
     if modes.state.observers and is_tensor(pred):
         return modes.state.observers[-1].cond(pred, true_fn, false_fn, operands)
@@ -108,14 +108,15 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     if not isinstance(carried_inputs, tuple | list):
         raise RuntimeError(
             "while_loop: Expect carried_inputs to be a tuple of possibly nested dict/list/tuple "
-            f"that only consists of tensor or int leaves, but got {type(carried_inputs).__name__}.")
+            "that only consists of tensor or int leaves, but got "
+            f"{carried_inputs.__class__.__name__}.")
     carried = tuple(carried_inputs)
     for x in leaves(carried):
         if not is_tensor(x) and type(x) not in (int, float, bool):
             raise RuntimeError(
                 "while_loop: Expect carried_inputs to be a tuple of possibly nested "
                 "dict/list/tuple that only consists of tensor or int leaves, but got "
-                f"{type(x).__name__}.")
+                f"{x.__class__.__name__}.")
     if modes.state.observers:
         return modes.state.observers[-1].while_loop(cond_fn, body_fn, carried)
     return rounds(cond_fn, body_fn, carried)
@@ -170,7 +171,7 @@ def rounds_apart(any_of, chosen, cond_fn, body_fn, carried):
 
 def _stays(what, i, x, before):
     """Check that something that is carried keeps its shape and type."""
-    now, then = [(f"a {x.dtype} of shape {list(x.shape)}") if is_tensor(x) else type(x).__name__
+    now, then = [(f"a {x.dtype} of shape {list(x.shape)}") if is_tensor(x) else x.__class__.__name__
                  for x in (x, before)]
     if now != then:
         raise RuntimeError(
@@ -207,7 +208,7 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
         if not isinstance(made, tuple | list) or len(made) != 2:
             raise RuntimeError(
                 "scan: combine_fn must give a pair, the carry and the output, but got "
-                f"{type(made).__name__}")
+                f"{made.__class__.__name__}")
         if structure(made[0]) != structure(carry):
             raise RuntimeError("scan: The structure of the carry must stay what it is in init")
         _tensors("scan", made[1], "the outputs of combine_fn")

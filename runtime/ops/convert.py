@@ -129,7 +129,7 @@ def _target(args, dtype, device):
             dtype, rest = dtypes.as_dtype(first), [*args[1:]]
         except TypeError:
             raise TypeError("to() received an invalid combination of arguments - got "
-                            f"({', '.join(type(x).__name__ for x in args)})") \
+                            f"({', '.join(x.__class__.__name__ for x in args)})") \
                 from None
     if len(rest) > 2:
         raise TypeError(

@@ -43,7 +43,7 @@ def binomial(count, prob, generator=None):
     for i, (name, t) in enumerate((("count", count), ("prob", prob))):
         if not is_tensor(t):
             raise TypeError(f"binomial(): argument '{name}' (position {i + 1}) must be Tensor, not "
-                            f"{type(t).__name__}")
+                            f"{t.__class__.__name__}")
     if count.dtype is not prob.dtype or count.dtype.kind != dtypes.FLOAT:
         raise RuntimeError(
             "binomial: expected count and prob of one floating point type, got "

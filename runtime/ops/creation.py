@@ -319,7 +319,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 def _like(input, op, value, dtype, layout, device, requires_grad, memory_format):
     if not is_tensor(input):
         raise TypeError(
-            f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            f"{op}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}")
     check_options(op, layout, device)
     dtype = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     a, attrs = input._array, {"size": input._array.shape, "dtype": dtype}

@@ -20,7 +20,7 @@ from .vector_norm import vector_norm
 
 def _tensor(name, x, what="input"):
     if not is_tensor(x):
-        raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {x.__class__.__name__}")
     return x
 
 

@@ -8,7 +8,7 @@ def one(dim, ndim, name=None):
         d = operator.index(dim)
     except TypeError:
         raise TypeError(
-            f"{name or 'op'}(): argument 'dim' must be int, not {type(dim).__name__}") from None
+            f"{name or 'op'}(): argument 'dim' must be int, not {dim.__class__.__name__}") from None
     n = ndim or 1
     if not -n <= d < n:
         raise IndexError(

@@ -160,7 +160,7 @@ def einsum(equation, *operands):
         raise ValueError("einsum(): must provide at least one operand")
     for x in operands:
         if not is_tensor(x):
-            raise TypeError(f"einsum(): operands must be Tensors, got {type(x).__name__}")
+            raise TypeError(f"einsum(): operands must be Tensors, got {x.__class__.__name__}")
     t = operands[0].dtype
     for x in operands[1:]:
         t = promote_types(t, x.dtype)

@@ -75,7 +75,7 @@ def operand(name, x, real=False):
     """The tensor to transform: integers become floats."""
     if not is_tensor(x):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
     if x.dtype.kind == FLOAT and x.dtype.itemsize == 2:
         raise RuntimeError(f"{name}: Unsupported dtype {x.dtype.letter}")
     if real and x.dtype.kind == COMPLEX:
@@ -93,7 +93,7 @@ def scaling(name, norm):
 def axis(name, x, dim):
     """A dimension as an index >= 0."""
     if not isinstance(dim, int) or isinstance(dim, bool):
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {dim.__class__.__name__}")
     if x.ndim == 0:
         raise IndexError(f"{name}: Dimension specified as {dim} but tensor has no dimensions")
     if not -x.ndim <= dim < x.ndim:
@@ -106,7 +106,7 @@ def axis(name, x, dim):
 def size_of(name, n):
     """A number of samples: at least one."""
     if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"{name}(): a signal size must be int, not {type(n).__name__}")
+        raise TypeError(f"{name}(): a signal size must be int, not {n.__class__.__name__}")
     if n < 1:
         raise RuntimeError(f"{name}: Invalid number of data points ({n}) specified")
     if n >= 1 << 48:

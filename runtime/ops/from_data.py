@@ -90,7 +90,7 @@ class _Scan:
         while _is_sequence(data) and not (is_tensor(data) or isinstance(data, np.ndarray)):
             shape.append(len(data))
             if len(shape) > 128:
-                raise ValueError(f"too many dimensions '{type(data).__name__}'")
+                raise ValueError(f"too many dimensions '{data.__class__.__name__}'")
             if not shape[-1]:
                 break
             data = data[0]
@@ -99,7 +99,7 @@ class _Scan:
         elif isinstance(data, np.ndarray):
             shape += data.shape
         elif isinstance(data, str | bytes) and shape:
-            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+            raise ValueError(f"too many dimensions '{data.__class__.__name__}'")
         self.shape = tuple(shape)
 
     def _walk(self, x, depth):
@@ -109,13 +109,13 @@ class _Scan:
                 if x.ndim and depth < len(self.shape):
                     raise self._ragged(depth, x.shape[0])
                 raise TypeError("not a sequence") if not x.ndim else ValueError(
-                    f"too many dimensions '{type(x).__name__}'")
+                    f"too many dimensions '{x.__class__.__name__}'")
             self._join(_leaf_dtype(x))
         elif _is_sequence(x):
             if depth == len(self.shape):
                 raise TypeError(
-                    f"'{type(x).__name__}' object cannot be interpreted as a number: the nested "
-                    "sequences have different depths")
+                    f"'{x.__class__.__name__}' object cannot be interpreted as a number: the "
+                    "nested sequences have different depths")
             if len(x) != self.shape[depth]:
                 raise self._ragged(depth, len(x))
             kinds = set(map(type, x))
@@ -525,7 +525,7 @@ def legacy_tensor(*args, device=None, dtype=None, data=None, requires_grad=False
         if isinstance(x, np.ndarray | list | tuple) or _is_sequence(x):
             return tensor(x, dtype=d, device=device)
         if not hasattr(type(x), "__index__") or isinstance(x, bool):
-            raise TypeError(f"new(): data must be a sequence (got {type(x).__name__})")
+            raise TypeError(f"new(): data must be a sequence (got {x.__class__.__name__})")
     return empty(*args, dtype=d, device=device)
 
 

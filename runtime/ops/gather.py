@@ -77,7 +77,7 @@ class WriteOp(Op):
 
 def check_index(op, index, message=None):
     if not is_tensor(index):
-        raise TypeError(f"{op}(): argument 'index' must be Tensor, not {type(index).__name__}")
+        raise TypeError(f"{op}(): argument 'index' must be Tensor, not {index.__class__.__name__}")
     if index.dtype not in INDEX_TYPES:
         raise RuntimeError(
             message or f"{op}(): Expected dtype int32/int64 for index, but got {index.dtype}")

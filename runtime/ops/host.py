@@ -50,7 +50,8 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), o
                     f"linalg.{name}: Expected a floating point or complex tensor as input. Got "
                     f"{x.dtype.letter}")
             if not is_tensor(x) and not isinstance(x, int | float):
-                raise TypeError(f"linalg.{name}(): argument must be Tensor, not {type(x).__name__}")
+                raise TypeError(
+                    f"linalg.{name}(): argument must be Tensor, not {x.__class__.__name__}")
         if infer:
             infer(*operands)
         return apply(op, operands, attrs)

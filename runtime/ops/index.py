@@ -205,11 +205,11 @@ def _entry(x):
             or hasattr(x, "__array__") and not (hasattr(x, "__index__") or isinstance(x, float))):
         return _index_tensor(x)
     if isinstance(x, str):
-        raise TypeError(f"new(): invalid data type '{type(x).__name__}'")
+        raise TypeError(f"new(): invalid data type '{x.__class__.__name__}'")
     try:
         return indexing.whole(x)
     except TypeError:
-        raise IndexError(f"{_KINDS} (got {type(x).__name__})") from None
+        raise IndexError(f"{_KINDS} (got {x.__class__.__name__})") from None
 
 
 _ALL, _FIRST = builtins.slice(None), {"dims": (0,)}
@@ -278,7 +278,7 @@ def _as_value(t, value):
         return number(value if not isinstance(value, np.generic) else value.item(), t.dtype)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return as_tensor(value)
-    raise TypeError(f"can't assign a {type(value).__name__} to a whet.{t.dtype.letter}Tensor")
+    raise TypeError(f"can't assign a {value.__class__.__name__} to a whet.{t.dtype.letter}Tensor")
 
 
 def __setitem__(self, index, value):
@@ -364,7 +364,7 @@ def _put_arguments(t, indices, values):
     if not isinstance(indices, tuple | list):
         raise TypeError(
             "index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not "
-            f"{type(indices).__name__}")
+            f"{indices.__class__.__name__}")
     if len(indices) > t._array.ndim:
         raise IndexError(
             f"too many indices for tensor of dimension {t._array.ndim} (got {len(indices)})")

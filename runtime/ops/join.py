@@ -67,7 +67,7 @@ def _list(tensors, op):
     for i, t in enumerate(tensors):
         if not is_tensor(t):
             raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}"
+                f"expected Tensor as element {i} in argument 0, but got {t.__class__.__name__}"
             )
     return tensors
 
@@ -75,7 +75,7 @@ def _list(tensors, op):
 def _not_a_list(tensors, op):
     raise TypeError(
         f"{op}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-        f"{type(tensors).__name__}")
+        f"{tensors.__class__.__name__}")
 
 
 def common_type(tensors):

@@ -30,7 +30,7 @@ masked_fill_op = PointwiseOp("masked_fill", lambda input, mask, value: s.where(m
 def _check_masked_fill(self, mask, value):
     if not is_tensor(mask):
         raise TypeError("masked_fill(): argument 'mask' (position 2) must be Tensor, not "
-                        f"{type(mask).__name__}")
+                        f"{mask.__class__.__name__}")
     if mask.dtype.kind != BOOL:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            f"{mask.dtype.name}")
@@ -69,7 +69,7 @@ def masked_select(input, mask):
     """The elements where the mask is true, as one dimension."""
     if not is_tensor(mask):
         raise TypeError("masked_select(): argument 'mask' (position 2) must be Tensor, not "
-                        f"{type(mask).__name__}")
+                        f"{mask.__class__.__name__}")
     if mask.dtype.kind != BOOL:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     input, mask = broadcast_tensors(input, mask)

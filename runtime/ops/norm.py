@@ -168,7 +168,7 @@ inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + ep
 def _float_input(name, x):
     if not is_tensor(x):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
     if x.dtype.kind != 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 

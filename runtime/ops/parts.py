@@ -192,7 +192,7 @@ def complex(real, imag, *, out=None):
     """
     for x in (real, imag):
         if not is_tensor(x):
-            raise TypeError(f"complex(): expected two Tensors, got {type(x).__name__}")
+            raise TypeError(f"complex(): expected two Tensors, got {x.__class__.__name__}")
     if real.dtype is not imag.dtype:
         raise RuntimeError(
             f"Expected object of scalar type {real.dtype.letter} but got scalar type "

@@ -218,7 +218,7 @@ class PointwiseOp(Op):
         if not any(isinstance(x, np.ndarray) for x in arrays):
             raise TypeError(
                 f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, "
-                f"not {type(arrays[0]).__name__}")
+                f"not {arrays[0].__class__.__name__}")
         if t.kind not in self.kinds:
             raise NotImplementedError(f"\"{self.name}\" not implemented for '{t.letter}'")
         if self.one_type and len({x.dtype for x in arrays if isinstance(x, np.ndarray)}) > 1:
@@ -450,7 +450,7 @@ def write_out(op, args, out):
     """The `out=` form of any op: the result is put into `out`, which is resized if its shape
     differs."""
     if not registry.is_tensor(out):
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {out.__class__.__name__}")
     if (modes.state.flags & modes.GRAD
             and (out._rg & 1
                  or op.differentiable and any(registry.is_tensor(x) and x._rg & 1 for x in args))):
@@ -485,7 +485,7 @@ def inplace(op, t, args, attrs=None):
     """`t = op(t, *args)`, written into t's memory and history."""
     if not registry.is_tensor(t):
         raise TypeError(
-            f"{op.name}_(): the first argument must be a Tensor, not {type(t).__name__}")
+            f"{op.name}_(): the first argument must be a Tensor, not {t.__class__.__name__}")
     if modes.state.observers:
         return modes.state.observers[-1].inplace(op, t, args, attrs or {})
     write = tensor_base.native_write

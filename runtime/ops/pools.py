@@ -126,7 +126,7 @@ def _planes(name, x, n, least=BOOL, also=None):
     a higher one, or `also`."""
     if not is_tensor(x):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got "

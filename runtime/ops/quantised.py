@@ -76,7 +76,7 @@ def _within(g, q, low, high):
 def _per(name, x, scale, zero, axis):
     """Scale and zero point as they broadcast with x."""
     if not is_tensor(x):
-        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {x.__class__.__name__}")
     if axis is None:
         return scale, zero
     if not -x.ndim <= axis < x.ndim:

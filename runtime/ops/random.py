@@ -158,7 +158,7 @@ def draw(kind, shape, generator=None, device=devices.CPU):
     every device."""
     g = generator or generators.default_generator
     if not isinstance(g, generators.Generator):
-        raise TypeError(f"expected a whet.Generator, got {type(g).__name__}")
+        raise TypeError(f"expected a whet.Generator, got {g.__class__.__name__}")
     return draw_op(g, OPS[kind], tuple(shape), device)
 
 

@@ -238,7 +238,7 @@ max_dim_op, min_dim_op = _WithIndex("max_dim", "max_index"), _WithIndex("min_dim
 def _tensor(name, x):
     if not is_tensor(x):
         raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {x.__class__.__name__}")
     return x
 
 

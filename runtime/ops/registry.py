@@ -243,7 +243,7 @@ def check_tensors(name, **operands):
         if not is_tensor(x) and (x is not None or i == 0):
             raise TypeError(
                 f"{name}(): argument '{what}' (position {i + 1}) must be Tensor, not "
-                f"{type(x).__name__}")
+                f"{x.__class__.__name__}")
 
 
 def check_one_type(name, **operands):
@@ -463,7 +463,7 @@ def arrays_of(op, inputs):
                 elif not isinstance(x, np.generic | int | float | complex):
                     raise TypeError(
                         f"{op.name}(): argument {i + 1} must be a Tensor or a number, not "
-                        f"{type(x).__name__}") from None
+                        f"{x.__class__.__name__}") from None
             arrays.append(x)
     return arrays
 

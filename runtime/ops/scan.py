@@ -219,7 +219,7 @@ def _check_beside(input, more, what, d):
     if more is None:
         return
     if not is_tensor(more):
-        raise TypeError(f"diff(): argument '{what}' must be Tensor, not {type(more).__name__}")
+        raise TypeError(f"diff(): argument '{what}' must be Tensor, not {more.__class__.__name__}")
     mine, theirs = list(input.shape), list(more.shape)
     if len(mine) != len(theirs) or mine[:d] + mine[d + 1:] != theirs[:d] + theirs[d + 1:]:
         raise RuntimeError(f"diff expects {what} to have the shape of input except along dimension "

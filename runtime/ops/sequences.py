@@ -54,7 +54,7 @@ def _number(x):
     if isinstance(x, np.generic):
         return x.item()
     if not isinstance(x, numbers.Real):
-        raise TypeError(f"argument must be Number, not {type(x).__name__}")
+        raise TypeError(f"argument must be Number, not {x.__class__.__name__}")
     return x
 
 
@@ -139,7 +139,7 @@ def _ends(name, start, end):
         if not is_tensor(x) and not isinstance(x, int | float | builtins.complex | np.generic
                                                ) and not hasattr(x, "__whet_tensor__"):
             raise TypeError(f"{name}(): argument '{what}' must be Number or Tensor, not "
-                            f"{type(x).__name__}")
+                            f"{x.__class__.__name__}")
     ends = [
         _one(x) if is_tensor(x) else x.__whet_tensor__() if hasattr(x, "__whet_tensor__") else None
         for x in (start, end)]

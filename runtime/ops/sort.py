@@ -131,7 +131,7 @@ median_op.alone = lambda a, dim, ignore_nan: sort_launches.median(a, dim, ignore
 def _ordered(op, input):
     if not is_tensor(input):
         raise TypeError(
-            f"{op}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            f"{op}(): argument 'input' (position 1) must be Tensor, not {input.__class__.__name__}"
         )
     if input.dtype.kind == COMPLEX:
         raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.letter}'")

@@ -168,7 +168,7 @@ def special_ndtri(input):
     if not is_tensor(input):
         raise TypeError(
             "special_ndtri(): argument 'input' (position 1) must be Tensor, not "
-            f"{type(input).__name__}")
+            f"{input.__class__.__name__}")
     if input.dtype.kind > FLOAT:
         raise NotImplementedError(f"\"special_ndtri\" not implemented for '{input.dtype.letter}'")
     return apply(ndtri_op,
@@ -248,11 +248,12 @@ def _polygamma(n, input):
     """
     if not is_tensor(input):
         raise TypeError(
-            f"polygamma(): argument 'input' (position 2) must be Tensor, not {type(input).__name__}"
+            "polygamma(): argument 'input' (position 2) must be Tensor, not "
+            f"{input.__class__.__name__}"
         )
     if not isinstance(n, int):
         raise TypeError(
-            f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+            f"polygamma(): argument 'n' (position 1) must be int, not {n.__class__.__name__}")
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n > 170:
@@ -400,7 +401,7 @@ def _incomplete_op(name, upper):
         for what, t in (("input", input), ("other", other)):
             if not is_tensor(t):
                 raise TypeError(
-                    f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
+                    f"{name}(): argument '{what}' must be Tensor, not {t.__class__.__name__}")
             if t.dtype.kind != FLOAT:
                 raise NotImplementedError(f"\"{name}\" not implemented for '{t.dtype.letter}'")
         if input.requires_grad:
@@ -555,7 +556,7 @@ def _host_function(name, run, doc):
         if not is_tensor(input):
             raise TypeError(
                 f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{type(input).__name__}")
+                f"{input.__class__.__name__}")
         if input.dtype.kind > FLOAT:
             raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
         if input.requires_grad:

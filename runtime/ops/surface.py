@@ -283,13 +283,13 @@ def _check_positions(fn, flags, args):
 def check_flag(name, argument, v):
     """Raise TypeError where a flag is neither a bool nor a whole number."""
     if registry.is_tensor(v) or not hasattr(v, "__index__") and not isinstance(v, np.bool_):
-        raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(v).__name__}")
+        raise TypeError(f"{name}(): argument '{argument}' must be bool, not {v.__class__.__name__}")
 
 
 def check_text(name, argument, v):
     """Raise TypeError where one of some words is wanted, and this is no text."""
     if not isinstance(v, str):
-        raise TypeError(f"{name}(): argument '{argument}' must be str, not {type(v).__name__}")
+        raise TypeError(f"{name}(): argument '{argument}' must be str, not {v.__class__.__name__}")
 
 
 def _renamed_after(fn, e, args, kwargs):
@@ -389,12 +389,12 @@ def name_argument(fn, error, args, kwargs):
     for p, i, _ in itself:
         raise TypeError(
             f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, "
-            f"not {type(lacks).__name__}") from None
+            f"not {lacks.__class__.__name__}") from None
     for p, i, v in given:
         if _derived(v, lacks):
             raise TypeError(
                 f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be "
-                f"{wanted}, not {type(v).__name__}") from None
+                f"{wanted}, not {v.__class__.__name__}") from None
 
 
 def _name_text(fn, error, args, kwargs):
@@ -445,18 +445,18 @@ def give_out(name, r, out, warn=True):
         if not isinstance(out, tuple | list) or len(out) != len(r):
             raise TypeError(
                 f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not "
-                f"{type(out).__name__}")
+                f"{out.__class__.__name__}")
         if not all(map(registry.is_tensor, out)):
             raise TypeError(
                 f"{name}(): argument 'out' must be tuple of {len(r)} Tensors, not of "
-                f"{[type(x).__name__ for x in out]}")
+                f"{[x.__class__.__name__ for x in out]}")
         if any(x.requires_grad for x in (*r, *out)):
             raise RuntimeError(_NO_HISTORY.format(name))
         for a, b in zip(r, out):
             pointwise_family.put_out(name, a, b)
         return type(r)(*out) if hasattr(r, "_fields") else tuple(out)
     if not registry.is_tensor(out):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {out.__class__.__name__}")
     if r.requires_grad or out.requires_grad:
         raise RuntimeError(_NO_HISTORY.format(name))
     return pointwise_family.put_out(name, r, out, warn)

@@ -153,7 +153,8 @@ for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
 def _check_conv(name, x, w, bias, n, groups, transposed=False):
     for t, what in ((x, "input"), (w, "weight")):
         if not is_tensor(t):
-            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {type(t).__name__}")
+            kind = t.__class__.__name__
+            raise TypeError(f"{name}(): argument '{what}' must be Tensor, not {kind}")
     if x.dtype is not w.dtype and modes.state.autocast is None:
         raise RuntimeError(
             f"{name}: Input type ({x.dtype}) and weight type ({w.dtype}) should be the same")

@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 import whet
-from whet import nn, optim, tensor
+import whet.nn.functional as F
+from whet import jit, nn, optim, tensor
 from whet.jit.guards import native_entry
 
 m, n = (tensor([[True, False, True],
@@ -333,3 +334,19 @@ def test_a_number_that_python_goes_on_from_is_a_constant_beside_ones_that_vary()
         step(whet.ones(2), {"rate": 0.01 * k, "steps": 2 + (k == 1)})
     calls = step.explain(data=True)["calls"]
     assert calls["replayed"] >= 7, calls
+
+
+def test_errors_name_what_numbers_and_arrays_stand_for():
+    """Python's numbers and NumPy's: an op that wants a tensor says what it was given."""
+    def f(x):
+        said = []
+        for given in (x.sum().item(), int(x.sum().item()), x.numpy().sum(), x.numpy()):
+            for call in (F.elu, whet.clone, lambda y: F.linear(x, y), whet.argsort):
+                try:
+                    call(given)
+                except TypeError as e:
+                    said.append(str(e))
+        return said
+    traced = jit.trace(f)
+    for k in range(4):
+        assert traced(whet.full((2,), k + 0.5)) == f(whet.full((2,), k + 0.5))
