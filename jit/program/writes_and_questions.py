@@ -6,10 +6,11 @@ does not go by, and what is written before it all the same is kept, to be put ba
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from whet.ir.graph import Ask, Guard, Node, OpNode, Write
+from whet.passes.uses import memories
 
 from ..capture.refused import Refused
 from ..report.reasons import WritesFirst
@@ -33,9 +34,9 @@ def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
             arrays: Sequence[Any]) -> tuple[Sequence[Node], Order]:
     """The nodes in such an order, and what is so of it. Only numbers move, and what asks, as long
     as that is enough: larger values are best made where their neighbours are."""
-    given = set(outside)
+    given, memory = set(outside), memories(nodes, root, arrays)
     for most in (1, math.inf):
-        moved = asked_early(nodes, root, given, arrays, most)
+        moved = asked_early(nodes, memory, given, arrays, most)
         order = order_of(moved, root, given)
         if sum(arrays[n].nbytes for n in order.undone) <= LARGEST_COPY:
             return moved, order
@@ -43,25 +44,26 @@ def ordered(nodes: Sequence[Node], root: Any, outside: Iterable[int],
     raise Refused(WritesFirst(what, order.last.line if order.last else ""))
 
 
-def asked_early(nodes: Sequence[Node], root: Any, given: set[int], arrays: Sequence[Any],
-                most: float) -> Sequence[Node]:
+def asked_early(nodes: Sequence[Node], memory: Mapping[int, int], given: set[int],
+                arrays: Sequence[Any], most: float) -> Sequence[Node]:
     """The nodes, with what may miss right behind what it goes by where one of the values `given`
     would be written between. What it goes by comes as early, where that has `most` elements.
-    Questions about numbers that are given come first: they tell the ways of a function apart."""
+    Questions about numbers that are given come first: they tell the ways of a function apart.
+    `memory`: which values lie in one, see `memories`."""
     last = -1                                # the place of the last write to what is given
     at: dict[int, int] = {}                  # value -> the place that it is made at
-    written: dict[int, int] = {}             # root -> the place that it was written at last
+    written: dict[int, int] = {}             # memory -> the place that it was written at last
     early: dict[int, int] = {}               # a node's place -> the one it may come right behind
     for i, node in enumerate(nodes):
-        behind = max([max(at.get(x, -1), written.get(root[x], -1)) for x in node.refs()],
+        behind = max([max(at.get(x, -1), written.get(memory[x], -1)) for x in node.refs()],
                      default=-1)
         size = max([arrays[o].size for o in node.outs], default=1)
         if may_move(node) and (behind < last and (size <= most or may_miss(node))
                                or behind < 0 and size == 1):
             early[i] = behind
         at.update(dict.fromkeys(node.outs, early.get(i, i)))
-        written.update((root[x], i) for x in node.written())
-        last = i if any(root[x] in given for x in node.written()) else last
+        written.update((memory[x], i) for x in node.written())
+        last = i if any(memory[x] in given for x in node.written()) else last
     asked: set[int] = set()                  # values
     for i in reversed([*early]):
         if may_miss(nodes[i]) or not asked.isdisjoint(nodes[i].outs):
@@ -73,9 +75,12 @@ def asked_early(nodes: Sequence[Node], root: Any, given: set[int], arrays: Seque
 
 
 def may_move(node: Node) -> bool:
-    """Is all that a node does a matter of its operands, and does it change nothing?"""
-    return isinstance(node, Guard | Ask) or (
-        isinstance(node, OpNode) and node.op.pure and not node.op.random)
+    """Is all that a node does a matter of its operands, and does it change nothing? Not so sure is
+    what the user's Python does, or a program inside of the node."""
+    if isinstance(node, Guard | Ask):
+        return True
+    return (isinstance(node, OpNode) and node.op.pure and not node.op.random
+            and not getattr(node.op, "python", False) and not hasattr(node.op, "bodies"))
 
 
 def may_miss(node: Node) -> bool:

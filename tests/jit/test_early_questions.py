@@ -93,6 +93,28 @@ def test_what_goes_by_a_write_is_asked_after_it():
     assert traced.explain(data=True)["calls"]["replayed"]
 
 
+@pytest.mark.parametrize("parts", [
+    (slice(None), slice(1, None)), (slice(4), slice(2, None)), (slice(2, None), slice(3)),
+    (slice(None, None, 2), slice(1, None, 2)), (slice(None), slice(None))])
+@pytest.mark.parametrize("captured", [True, False])
+def test_tensors_that_share_memory_are_written_to_together(parts, captured):
+    """What is asked of one of them goes by a write to another, from outside or among arguments."""
+    def f(p, q, x):
+        p.add_(x)
+        if q.sum() > 9:
+            p.mul_(0.5)
+            return "large", q.sum().item()
+        return "small", q[0].item()
+
+    def run(wrap):
+        base = whet.zeros(6)
+        p, q = (base[part] for part in parts)
+        call = wrap(lambda x: f(p, q, x)) if captured else (
+            lambda x, g=wrap(f): g(base[parts[0]], base[parts[1]], x))
+        return [(*call(float(k % 4)), base.tolist()) for k in range(40)]
+    assert run(jit.trace) == run(lambda g: g)
+
+
 @pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
 def test_large_tensors_are_not_copied_for_what_goes_by_them():
     p = whet.zeros(LARGE)
