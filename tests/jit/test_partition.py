@@ -328,4 +328,5 @@ def test_a_choice_for_other_nodes_is_not_taken():
         if k == 3:
             net[0].__class__ = type("Shifted", (nn.Linear,), {"forward": lambda self, v: v - 1})
         step(whet.ones(4)).sum().backward()
+        opt.step()
     assert step.explain(data=True)["calls"]["replayed"]

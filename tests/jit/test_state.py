@@ -14,6 +14,7 @@ import pytest
 import whet
 from whet import jit, nn
 from whet.jit.policy import account
+from whet.jit.program import writes_and_questions
 from whet.jit.replay import families
 
 
@@ -436,7 +437,7 @@ def trace_of(f):
 
 
 def test_a_number_is_read_after_large_tensors_were_written(monkeypatch):
-    monkeypatch.setattr(sys.modules["whet.jit.program.liveness"], "LARGEST_COPY", 1000)
+    monkeypatch.setattr(writes_and_questions, "LARGEST_COPY", 1000)
 
     def make():
         layer, total, right = nn.Linear(20, 20), 0.0, 0
