@@ -18,6 +18,7 @@ from whet.ir.graph import Draw, Node, Ref, Type, Write
 from whet.ir.interpret import step
 from whet.passes.resized import Plan
 
+from ..guards.native_entry import latch
 from ..verify.same_bits import template
 from .launch_lists import ARENA, LaunchList
 from .misses import Miss, broken
@@ -59,6 +60,8 @@ class Program:
     may_miss: bool
     checks: dict[int, Node | None]  # address of what a check looks at -> its node
     stopped: C.c_int64  # the one that ended a list, or 0
+    # held while a call works in its memory; programs that share their checks share it
+    lock: Any = field(default_factory=latch, kw_only=True)
     # where Python shows views and no more: value -> (root, bytes to its first element, how it lies)
     shown: dict[int, tuple[int, int, Type]]
 

@@ -1,5 +1,7 @@
 """A recording is made of a run: its program, and all that a replay compares, writes and gives
 back."""
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from whet.autograd.node import OutputOf
@@ -27,8 +29,8 @@ UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueE
 
 def build(session: Any, found: Any, like: Any) -> Recording:
     """The recording of a run, its program verified; raises Refused where there is none. `like`: a
-    recording that may be of the same nodes on other sizes, or None. Raises Unready where kernels
-    had better be compiled first, with later calls."""
+    recording that may be of the same nodes on other sizes, or None. Raises Unready where a later
+    call had better be recorded: kernels are to be compiled first, or a program is in use."""
     rec = session.rec
     back = _backward(found, like)
     values = [
@@ -48,7 +50,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
 
     def compare(program: Program) -> None:
         other = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
-        other.run(found.draws, {n: n for n in values}, last=False)
+        with in_turn(program):
+            other.run(found.draws, {n: n for n in values}, last=False)
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
     if (back is None and not is_unproven and families.may_grow(like, program)
             and session.affords_family()):
@@ -56,7 +59,10 @@ def build(session: Any, found: Any, like: Any) -> Recording:
                       rec.followed.at if rec.follows else None, compare)
         session.family_grown()
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
-    made = None if is_unproven else check.run(found.draws, {n: n for n in values})
+    made = None
+    if not is_unproven:
+        with in_turn(program):
+            made = check.run(found.draws, {n: n for n in values})
     if back is not None:
         back.check(rec, made)
     _version_cells(found, back)
@@ -71,6 +77,18 @@ def build(session: Any, found: Any, like: Any) -> Recording:
         back.trial = r.trial
     rec.originals.clear()
     return r
+
+
+@contextlib.contextmanager
+def in_turn(program: Program) -> Iterator[None]:
+    """No other call works in the program's memory, which a family shares. Raises Unready where one
+    does."""
+    if not program.lock.acquire(False):
+        raise orders.Unready(orders.Order())
+    try:
+        yield
+    finally:
+        program.lock.release()
 
 
 def _backward(found: Any, like: Any) -> Backward | None:

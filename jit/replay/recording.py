@@ -9,7 +9,7 @@ import numpy as np
 from whet.cpu import haste
 
 from ..guards import native_table, sized_table
-from ..guards.native_entry import MISSED, latch
+from ..guards.native_entry import MISSED
 from ..guards.number_paths import positions
 from ..guards.table_index import bypass, calls, fingerprint, limit
 from ..guards.table_rows import Table
@@ -54,7 +54,7 @@ class Recording:
         self.settings = settings
         # Does it give back a container that was among the arguments?
         self.returns_a_box = returns_a_box
-        self.lock, self.missed = latch(), Misses()
+        self.lock, self.missed = self.program.lock, Misses()
         # Where it stands among others.
         self.shapes: Any = ()                # of the tensors among the arguments,
         # which of these are numbers that became sizes

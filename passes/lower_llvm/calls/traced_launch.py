@@ -110,10 +110,12 @@ class Launch:
 
     def same_turn(self) -> None:
         """Making arrays may run the collector, and anything. Leave where a call within this one
-        has given the block the words of other sizes: nothing runs from here to the launches."""
+        has given the block the words of other sizes, or another thread is in the program's memory
+        by now: nothing runs from here to the launches."""
         t, f = self.attempt, self.f
         (now,) = f.if_(t.has_code(), lambda: [t.turn_now()], lambda: [t.turn])
         f.bail(f.cmp("ne", now, t.turn), "overtaken")
+        f.bail(f.cmp("ne", f.load("i64", self.busy), 0), "overtaken")
 
     def memory(self) -> None:
         """The list of launches and the program's memory."""
@@ -159,8 +161,9 @@ class Launch:
         thread = f.call("PyEval_SaveThread", "ptr")
         self.call()
         f.call("PyEval_RestoreThread", "void", thread)
-        f.store(f.as_val(0, "i64"), self.busy)
         f.loop(0, self.moving, 1, lambda i: g.dec(_word(f, t.arrays, i, "ptr")))
+        # last, as what a last reference held may run anything: `stop` still looks at this call's
+        f.store(f.as_val(0, "i64"), self.busy)
 
     def stop(self) -> None:
         """Did a check end the list? Then all is made, but nothing is laid anywhere."""
@@ -192,7 +195,7 @@ class Launch:
         self.attempt.release_leaves()
 
     def ways_out(self) -> None:
-        """Where memory ended, or the block is of other sizes by now."""
+        """Where memory ended, or the block is of other sizes or in use by now."""
         f = self.f
         f.label("full")
         f.call("PyErr_NoMemory", "ptr")
