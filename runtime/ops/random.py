@@ -268,7 +268,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 
 
 def _integers(low, high, shape, generator, dtype, device=devices.CPU):
-    low, high = int(low), int(high)
+    low, high = indexing.as_int(low, "randint", "low"), indexing.as_int(high, "randint", "high")
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -332,9 +332,9 @@ order_op.doc = "The places of the keys in ascending order."
 def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None,
             device=None, requires_grad=False):
     """Whole numbers in [low, high)."""
-    if size is None and high is not None and not isinstance(high, int):
+    if size is None:
         low, high, size = 0, low, high
-    if high is None:
+    elif high is None:
         low, high = 0, low
     if size is None:
         raise TypeError("randint() missing the argument 'size'")
@@ -352,7 +352,7 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
                  requires_grad=False, memory_format=None):
     """Whole numbers in [low, high), shaped like the input."""
     if high is None:
-        low, high = 0, low
+        low, high = 0, indexing.as_int(low, "randint_like", "high")
     return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype,
                    device=input.device if device is None else device,
                    requires_grad=requires_grad)
@@ -368,10 +368,20 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad, device)
 
 
+def check_real(fn, name, v):
+    """Raise TypeError for what is neither a tensor nor a real number."""
+    if not is_tensor(v) and not (hasattr(v, "__float__") or hasattr(v, "__index__")):
+        raise TypeError(f"{fn}(): argument '{name}' must be float, not {v.__class__.__name__}")
+
+
 @function(method=False)
 def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, requires_grad=False, pin_memory=False):
     """Normal numbers with given means and standard deviations."""
+    for what, v in (("mean", mean), ("std", std)):
+        check_real("normal", what, v)
+    if is_tensor(std) and std.dtype.kind == dtypes.COMPLEX:
+        raise RuntimeError("normal expects standard deviation to be non-complex")
     if is_tensor(std) and std.numel() and ask(has_negative, std):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not is_tensor(std) and std < 0:
@@ -388,7 +398,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         like = mean if is_tensor(mean) else std
         z = randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
     given = [t.detach() if is_tensor(t) else t for t in (mean, std)]
-    drawn = attached(z * given[1] + given[0], mean, std)
+    drawn = attached((z * given[1] + given[0]).to(z.dtype), mean, std)
     return _finish(drawn, out, requires_grad, z.device)
 
 

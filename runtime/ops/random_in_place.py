@@ -1,10 +1,44 @@
 """Draws that fill a tensor."""
+import functools
 import math
 
 from .. import dtypes
-from .random import _float_draw, _integers, draw
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
+from ..indexing import as_int
+from .random import _float_draw, _integers, check_real, draw
 from .registry import is_tensor
-from .surface import FUNCTIONS, METHODS, declare, keyword, method
+from .surface import method
+
+REAL = BOOL, INT, FLOAT
+
+
+def fills(*kinds, error=NotImplementedError, numbers=True):
+    """Publish a method that fills tensors of some kinds of types. What it is given by position or
+    name, but for a generator, are `numbers`."""
+    def publish(fn):
+        @functools.wraps(fn)
+        def call(self, *args, **kwargs):
+            if not is_tensor(self):
+                raise TypeError(
+                    f"{fn.__name__}() is a method of tensors, and does not apply to a "
+                    f"'{self.__class__.__name__}' object")
+            if self.dtype.kind not in kinds:
+                raise error(f"\"{fn.__name__}\" not implemented for '{self.dtype.letter}'")
+            if numbers:
+                names = fn.__code__.co_varnames[1:]
+                for name, v in [*zip(names, args), *kwargs.items()]:
+                    if name != "generator":
+                        _check_number(fn.__name__, name, v)
+            return fn(self, *args, **kwargs)
+        return method()(call)
+    return publish
+
+
+def _check_number(fn, name, v):
+    """Raise TypeError for what is no real number, and no tensor that stands for one."""
+    check_real(fn, name, v)
+    if is_tensor(v) and (v.ndim or v.requires_grad or v.dtype.kind == COMPLEX):
+        raise TypeError(f"{fn}(): argument '{name}' must be float, not Tensor")
 
 
 def _no_others(name, named):
@@ -13,7 +47,7 @@ def _no_others(name, named):
         raise TypeError(f"{name}() got an unexpected keyword argument '{other}'")
 
 
-@method()
+@fills(FLOAT, COMPLEX)
 def uniform_(self, a=0, b=1, *, generator=None, **named):
     """Fill with uniform numbers in [from, to)."""
     a, b = named.pop("from", a), named.pop("to", b)
@@ -25,7 +59,7 @@ def uniform_(self, a=0, b=1, *, generator=None, **named):
     return self.copy_(x * (b - a) + a if (a, b) != (0, 1) else x)
 
 
-@method()
+@fills(FLOAT, COMPLEX)
 def normal_(self, mean=0, std=1, *, generator=None):
     """Fill with normal numbers."""
     if std < 0:
@@ -34,11 +68,13 @@ def normal_(self, mean=0, std=1, *, generator=None):
     return self.copy_(x * std + mean if (mean, std) != (0, 1) else x)
 
 
-@method()
+@fills(*REAL, numbers=False)
 def random_(self, low=None, high=None, *, generator=None, **named):
     """Fill with whole numbers in [from, to): by default all that the type can hold."""
     low, high = named.pop("from", low), named.pop("to", high)
     _no_others("random_", named)
+    low, high = [None if v is None else as_int(v, "random_", what)
+                 for what, v in (("from", low), ("to", high))]
     if high is None and low is not None:
         low, high = 0, low
     if high is None:
@@ -51,7 +87,7 @@ def random_(self, low=None, high=None, *, generator=None, **named):
                   self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64, self.device))
 
 
-@method()
+@fills(*REAL, numbers=False)
 def bernoulli_(self, p=0.5, *, generator=None):
     """Fill with ones with probability p, zeros otherwise."""
     if not is_tensor(p) and not 0 <= p <= 1:
@@ -59,46 +95,43 @@ def bernoulli_(self, p=0.5, *, generator=None):
     return self.copy_(draw("uniform32", self.shape, generator, self.device) < p)
 
 
-def _transform(name, fn, check=None):
-    """An in-place draw: fn(u) of numbers u in (0, 1]."""
-    def fill(self, *args, generator=None, **kwargs):
-        if self.dtype.kind < dtypes.FLOAT and name != "geometric_":
-            raise RuntimeError(
-                f"{name} is a draw from a continuous distribution: dtype must be a floating point "
-                f"but you specified {self.dtype}")
-        if check:
-            check(*args, **kwargs)
-        u = (1 - _float_draw("uniform", self.shape, generator,
-                             dtypes.float64 if self.dtype is dtypes.float64 else dtypes.float32,
-                             self.device))
-        return self.copy_(fn(u, *args, **kwargs))
-    fill.__name__ = fill.__qualname__ = name
-    fill.__doc__ = f"Fill with draws from the {name.rstrip('_').replace('_', '-')} distribution."
-    METHODS[name] = declare(
-        fill, fn, lambda own: [own[0].replace(name="self"), *own[1:], keyword("generator")])
+def _unit(x, generator):
+    """Numbers in (0, 1] of which those that fill `x` are made."""
+    wide = dtypes.float64 if x.dtype is dtypes.float64 else dtypes.float32
+    return 1 - _float_draw("uniform", x.shape, generator, wide, x.device)
 
 
-def _check_positive(what):
-    def check(*args, **kwargs):
-        v = args[0] if args else next(iter(kwargs.values()), 1)
-        if v <= 0:
-            raise RuntimeError(f"{what} must be positive, got {v}")
-    return check
+def _check_positive(what, v):
+    if v <= 0:
+        raise RuntimeError(f"{what} must be positive, got {v}")
 
 
-_transform("exponential_", lambda u, lambd=1: u.log() / -lambd,
-           _check_positive("exponential_: lambd"))
-_transform(
-    "geometric_", lambda u, p: (u.log() / math.log1p(-p)).ceil().clamp_min(1)
-    if p < 1 else FUNCTIONS["ones_like"](u),
-    _check_positive("geometric_: p"))
-_transform("cauchy_", lambda u, median=0, sigma=1: median + sigma * (math.pi * (u - 0.5)).tan(),
-           lambda median=0, sigma=1: _check_positive("cauchy_: sigma")(sigma))
+@fills(FLOAT, error=RuntimeError)
+def exponential_(self, lambd=1, *, generator=None):
+    """Fill with draws from the exponential distribution."""
+    _check_positive("exponential_: lambd", lambd)
+    return self.copy_(_unit(self, generator).log() / -lambd)
 
 
-@method()
+@fills(INT, FLOAT)
+def geometric_(self, p, *, generator=None):
+    """Fill with draws from the geometric distribution: of how many trials is the first one a
+    success?"""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return self.copy_((_unit(self, generator).log() / math.log1p(-p)).ceil().clamp_min(1))
+
+
+@fills(FLOAT, error=RuntimeError)
+def cauchy_(self, median=0, sigma=1, *, generator=None):
+    """Fill with draws from the Cauchy distribution."""
+    _check_positive("cauchy_: sigma", sigma)
+    return self.copy_(median + sigma * (math.pi * (_unit(self, generator) - 0.5)).tan())
+
+
+@fills(FLOAT)
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fill with exp of normal numbers."""
-    _check_positive("log_normal_: std")(std)
+    _check_positive("log_normal_: std", std)
     x = _float_draw("normal", self.shape, generator, self.dtype, self.device)
     return self.copy_((x * std + mean).exp())

@@ -127,7 +127,58 @@ WRONG = [
     (RuntimeError, lambda: F.max_unpool2d(image, image.to(whet.int32), 2)),
     (RuntimeError, lambda: whet.complex(x, x[:, :2])), (RuntimeError, lambda: whet.normal(x, x.mT)),
     (TypeError, lambda: whet.signal.windows.hann(2.5)),
-    (ValueError, lambda: whet.signal.windows.hann(2, layout=whet.sparse_coo))]
+    (ValueError, lambda: whet.signal.windows.hann(2, layout=whet.sparse_coo)),
+    (TypeError, lambda: whet.randint(None, (2,))), (TypeError, lambda: whet.randint(1.5, (2,))),
+    (TypeError, lambda: whet.randint(0, 2.5, (2,))), (TypeError, lambda: whet.randint("x", (2,))),
+    (TypeError, lambda: whet.randint_like(x, 1.5)), (TypeError, lambda: whet.randint_like(x, None)),
+    (TypeError, lambda: whet.normal(1j, x)), (TypeError, lambda: whet.normal(x, "x")),
+    (RuntimeError, lambda: whet.normal(x, x.to(whet.complex64))),
+    (TypeError, lambda: x.clone().random_(2.5)), (TypeError, lambda: x.clone().random_("x")),
+    (TypeError, lambda: x.clone().random_(True)),
+    (RuntimeError, lambda: x.clone().geometric_(1.5)), (RuntimeError, lambda: x.geometric_(1))]
+DRAWS = "uniform_ normal_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("of", [None, "x", [x], 1.5])
+def test_draws_fill_tensors(draw, of):
+    with pytest.raises(TypeError, match="tensors"):
+        getattr(whet.Tensor, draw)(of, 0.5)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("number", [None, "x", [1], 1j, whet.ones(2), whet.tensor(1j)])
+def test_draws_go_by_numbers(draw, number):
+    if draw == "random_" and number is None:
+        return                                      # all that the type can hold
+    with pytest.raises(TypeError, match="must be"):
+        getattr(x.clone(), draw)(number)
+    with pytest.raises(TypeError, match="must be"):
+        getattr(x.clone(), draw)(whet.tensor(0.5, requires_grad=True))
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_tensors_of_no_dimension_are_numbers_of_draws(draw):
+    number = whet.tensor(3) if draw == "random_" else whet.tensor(0.5)
+    drawn = getattr(whet.zeros(2, 3), draw)(number)
+    assert drawn.shape == (2, 3) and bool(drawn.isfinite().all())
+
+
+@pytest.mark.parametrize("draw, dtype, error", [
+    ("exponential_", whet.complex64, RuntimeError), ("cauchy_", whet.int64, RuntimeError),
+    ("log_normal_", whet.complex64, NotImplementedError),
+    ("geometric_", whet.bool, NotImplementedError), ("normal_", whet.int64, NotImplementedError),
+    ("random_", whet.complex64, NotImplementedError),
+    ("bernoulli_", whet.complex64, NotImplementedError)])
+def test_draws_fill_the_types_that_they_have_numbers_of(draw, dtype, error):
+    with pytest.raises(error):
+        getattr(whet.zeros(2, dtype=dtype), draw)(0.5)
+
+
+def test_normal_numbers_have_the_type_of_their_means():
+    assert whet.normal(x, wide).dtype is whet.float32
+    assert whet.normal(x.to(whet.bfloat16), x).dtype is whet.bfloat16
+    assert whet.normal(0.0, wide).dtype is whet.float64
 
 
 @pytest.mark.parametrize("error, call", WRONG)
