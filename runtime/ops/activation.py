@@ -5,6 +5,7 @@ from ..autograd import modes
 from ..dtypes import FLOAT
 from ..ir import scalar as s
 from . import pointwise as p
+from .attached import attached
 from .join import common_type
 from .pointwise_family import PointwiseOp, inplace
 from .random import draw
@@ -245,6 +246,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         n = query.shape[-3]
         key, value = (key.repeat_interleave(n // key.shape[-3],
                                             -3), value.repeat_interleave(n // value.shape[-3], -3))
+    if query.shape[:-2] != value.shape[:-2] and 0 in (*key.shape[:-1], *value.shape):
+        # (nothing to attend to: as the query asks, whatever the batches are)
+        return attached(query.new_zeros((*query.shape[:-1], value.shape[-1])), query, key, value)
     scale = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
     some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == 0

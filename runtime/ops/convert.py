@@ -19,7 +19,7 @@ from .from_data import as_tensor, scalar_tensor
 from .pointwise_family import PointwiseOp, inplace
 from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
-from .surface import FUNCTIONS, METHODS, function, method
+from .surface import FUNCTIONS, METHODS, check_flag, function, method
 
 # ---- conversion of types -------------------------------------------------------------------------
 
@@ -135,6 +135,8 @@ def _target(args, dtype, device):
         raise TypeError(
             f"to() takes at most {len(args) - len(rest) + 2} positional arguments, got "
             f"{len(args)}")
+    for what, v in zip(("non_blocking", "copy"), rest):
+        check_flag("to", what, v)
     return dtype, device, rest
 
 

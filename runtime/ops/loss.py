@@ -6,12 +6,13 @@ import numpy as np
 
 from ..autograd import modes
 from ..autograd.modes import no_grad
-from ..dtypes import FLOAT, int64
+from ..dtypes import BOOL, FLOAT, INT, can_cast, int64
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from .activation import pairwise_distance
 from .convert import cast
 from .gather import gather_op
+from .join import common_type
 from .pointwise_family import PointwiseOp
 from .registry import (
     all_below,
@@ -122,7 +123,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     tensor(2.)
     """
     return _weighted("mse_loss",
-                     F["square"](_diff("mse_loss", input, target)),
+                     F["square"](_diff("mse_loss", input, target, reals=weight is None)),
                      weight,
                      legacy(size_average, reduce, reduction))
 
@@ -136,9 +137,24 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
                      legacy(size_average, reduce, reduction))
 
 
-def _diff(name, input, target):
+def _diff(name, input, target, reals=False):
+    """The difference, in the common type; of real numbers alone, where it has to be."""
     _same(name, input, target)
+    if reals:
+        input, target = common_type([input, target])
+        if input.dtype.kind != FLOAT:
+            raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
     return input - target
+
+
+def _of_the_type(x, like):
+    """A loss in the type of one of its operands, which PyTorch lets it be written to."""
+    if x.dtype is like.dtype:
+        return x
+    if not can_cast(x.dtype, like.dtype):
+        raise RuntimeError(f"result type {x.dtype.letter} can't be cast to the desired output type "
+                           f"{like.dtype.letter}")
+    return x.to(like.dtype)
 
 
 def _weighted(name, x, weight, reduction):
@@ -156,7 +172,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     """Squared near zero (below beta), absolute beyond."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    d = F["abs"](_diff("smooth_l1_loss", input, target))
+    d = F["abs"](_diff("smooth_l1_loss", input, target, reals=True))
     return reduced(d if beta == 0 else _bent(d, beta, 0.5 / beta, 1),
                    legacy(size_average, reduce, reduction))
 
@@ -173,8 +189,9 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """delta times the smooth L1 loss with beta = delta."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    d = F["abs"](_diff("huber_loss", input, target))
-    return _weighted("huber_loss", _bent(d, delta, 0.5, delta), weight, reduction)
+    d = F["abs"](_diff("huber_loss", input, target, reals=True))
+    return _weighted("huber_loss", _of_the_type(_bent(d, delta, 0.5, delta), input), weight,
+                     reduction)
 
 
 def _class_axis(input):
@@ -344,12 +361,15 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}) is deprecated. Please ensure they have the same size.")
+    if input.dtype is not target.dtype:
+        raise RuntimeError(
+            f"Found dtype {target.dtype.letter} but expected {input.dtype.letter}")
     if not ask(are_probabilities, input):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if not ask(are_probabilities, target):
         raise RuntimeError("all elements of target should be between 0 and 1")
     x = apply(bce_op, (input, target), {})
-    x = x if weight is None else x * weight.expand(x.shape)
+    x = x if weight is None else (x * weight.expand(x.shape)).to(x.dtype)
     return reduced(x, legacy(size_average, reduce, reduction))
 
 
@@ -367,6 +387,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     else:
         x = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_s
     x = x if weight is None else x * weight
+    x = x if target.dtype.kind == BOOL else _of_the_type(x, target)
     return reduced(x, legacy(size_average, reduce, reduction))
 
 
@@ -390,13 +411,16 @@ def soft_margin_loss(input, target):
     if tuple(broadcast_shapes(input.shape, target.shape)) != tuple(input.shape):
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast "
                            f"shape {list(broadcast_shapes(input.shape, target.shape))}")
-    return F["log1p"]((-target * input).exp())
+    return _of_the_type(F["log1p"]((-(target * input)).exp()), input)
 
 
 @function(method=False)
 @loss
 def hinge_embedding_loss(input, target, margin=1.0):
     """input where the target is 1, max(0, margin - input) where it is -1."""
+    if input.dtype.kind == INT:
+        raise RuntimeError("result type Float can't be cast to the desired output type "
+                           f"{input.dtype.letter}")
     zero = F["zeros_like"](input)
     return (F["where"](target != 1,
                        (margin - input).clamp_min(0), zero) + F["where"](target != -1, input, zero))
@@ -547,4 +571,5 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     """The mean over classes of the binary cross entropy."""
     x = -(target * F["logsigmoid"](input) + (1 - target) * F["logsigmoid"](-input))
     x = x if weight is None else x * weight
-    return reduced(x.mean(-1), legacy(size_average, reduce, reduction))
+    return reduced(x.sum(input.ndim - 1) / input.shape[-1],
+                   legacy(size_average, reduce, reduction))

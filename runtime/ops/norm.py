@@ -277,6 +277,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     running statistics otherwise."""
     _float_input("batch_norm", input)
     if input.ndim < 2:
+        if input.numel() == 0:
+            return input.clone()
         raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
     _check_channels("batch_norm", input, running_mean=running_mean, running_var=running_var,
                     weight=weight, bias=bias)
@@ -296,7 +298,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
                 "Expected more than 1 value per channel when training, got input size "
                 f"{tuple(input.shape)}")
         y, mean, _, var = apply(batch_norm_op, (input, w, b, float(eps), float(n)), {"dim": dim})
-        if running_mean is not None:
+        if running_mean is not None and n:          # (an empty batch says nothing)
             with modes.no_grad():
                 m = running_mean.dtype
                 unbiased = n / (n - 1) if n > 1 else float("nan")

@@ -6,9 +6,11 @@ import itertools
 
 import numpy as np
 
+from ..dtypes import INT
 from ..indexing import sizes
 from . import onnx_shapes as in_onnx
-from .registry import MoveOp, Op, apply, check_tensors
+from .creation import cast_number
+from .registry import MoveOp, Op, apply, check_tensors, is_tensor
 from .samples import Sample
 from .surface import check_text, function
 from .view import numpy_index
@@ -211,10 +213,14 @@ def pad(input, pad, mode="constant", value=None):
     """Dimensions lengthened (or, by negative amounts, cut), given from the last one backwards:
     (before, after, before, ...)."""
     check_tensors("pad", input=input)
+    if isinstance(pad, int):
+        raise TypeError("pad(): argument 'pad' must be tuple of ints, not int")
     amounts = sizes((pad,), "pad", "pad")
     shape = input._array.shape
     n, k, pads = len(shape), len(amounts) // 2, _pads(amounts, shape)
     if mode == "constant":
+        if input.dtype.kind == INT:
+            _check_value(input, value)
         return apply(pad_op, (input,), {"pads": pads, "value": 0 if value is None else value})
     if mode not in ("reflect", "replicate", "circular"):
         check_text("pad", "mode", mode)
@@ -245,6 +251,12 @@ def pad(input, pad, mode="constant", value=None):
     return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})
 
 
+def _check_value(input, value):
+    """Raise RuntimeError where the type of what is padded cannot hold a number."""
+    if not (value is None or is_tensor(value) or hasattr(value, "__whet_tensor__")):
+        cast_number(value, input.dtype)
+
+
 def pad_to(x, shape):
     """Zeros appended to each dimension up to `shape`."""
     return apply(
@@ -258,4 +270,8 @@ _pad = pad
 @function(method=False)
 def constant_pad_nd(input, pad, value=0):
     """`nn.functional.pad` with a constant."""
+    if value is None:
+        raise TypeError("constant_pad_nd(): argument 'value' must be Number, not NoneType")
+    check_tensors("constant_pad_nd", input=input)
+    _check_value(input, value)
     return _pad(input, pad, "constant", value)

@@ -106,11 +106,12 @@ def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, 
             "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
             "of boundaries tensor and input value tensor must match, but we got boundaries tensor "
             f"{list(a.shape)} and input value tensor {list(v.shape)}")
-    if not number and sorted_sequence.dtype is not values.dtype:
-        raise RuntimeError(
-            "searchsorted(): boundary tensor and input value tensor should have same dtype, but "
-            f"got boundary tensor {sorted_sequence.dtype} and input value tensor {values.dtype}")
-    inputs = [sorted_sequence, values]
+    common = dtypes.promote_types(sorted_sequence.dtype, values.dtype)
+    if common.kind in (BOOL, COMPLEX):
+        raise NotImplementedError(f"\"searchsorted\" not implemented for '{common.letter}'")
+    # (a number is looked for as what it is)
+    inputs = [sorted_sequence, values] if number else [sorted_sequence.to(common),
+                                                       values.to(common)]
     if sorter is not None:
         if sorter._array.shape != a.shape:
             raise RuntimeError(
@@ -313,6 +314,10 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         raise TypeError("isin(): at least one of 'elements' and 'test_elements' must be Tensor")
     elements, test_elements = [
         x if is_tensor(x) else scalar_tensor(x) for x in (elements, test_elements)]
+    for t in (elements, test_elements):
+        if t.dtype.kind in (BOOL, COMPLEX):
+            raise RuntimeError(
+                f"Unsupported input type encountered for isin(): {t.dtype.letter}")
     return apply(isin_op, (elements, test_elements), {"invert": invert})
 
 

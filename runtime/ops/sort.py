@@ -164,10 +164,10 @@ METHODS["sort"] = lambda self, dim=-1, descending=False, *, stable=True: sort(
 )
 
 
-def _sort_function(input, dim=-1, descending=None, *, axis=None, stable=True, out=None):
+def _sort_function(input, dim=-1, descending=False, *, axis=None, stable=True, out=None):
     if axis is not None:  # the Array API asks for the values only
-        return sort(input, axis, bool(descending)).values
-    return sort(input, dim, bool(descending), stable=stable, out=out)
+        return sort(input, axis, descending).values
+    return sort(input, dim, descending, stable=stable, out=out)
 
 
 _sort_function.__name__, _sort_function.__doc__ = "sort", sort.__doc__

@@ -11,6 +11,7 @@ from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.scalar import absolute, eq, exp, ge, gt, isnan, le, log, log1p, lt, sqrt, where
 from .batching import broadcast
+from .join import common_type
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, is_tensor
 from .samples import Sample, reals
@@ -402,13 +403,13 @@ def _incomplete_op(name, upper):
             if not is_tensor(t):
                 raise TypeError(
                     f"{name}(): argument '{what}' must be Tensor, not {t.__class__.__name__}")
-            if t.dtype.kind != FLOAT:
-                raise NotImplementedError(f"\"{name}\" not implemented for '{t.dtype.letter}'")
         if input.requires_grad:
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
         broadcast_shapes(input.shape, other.shape)
-        t = dtypes.promote_types(input.dtype, other.dtype)
-        return apply(op, (input.to(t), other.to(t)), {})
+        input, other = common_type([input, other])
+        if input.dtype.kind != FLOAT:
+            raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
+        return apply(op, (input, other), {})
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
         f"The regularised {'upper' if upper else 'lower'} incomplete gamma function of shape "

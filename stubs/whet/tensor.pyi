@@ -107,7 +107,7 @@ class Tensor:
     def bool(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as bool."""
     def broadcast_to(self, shape: Shape) -> Tensor: """`expand` to a shape."""
     def byte(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as uint8."""
-    def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Generator | None = None) -> Self: """Fill with draws from the cauchy distribution."""
+    def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Generator | None = None) -> Self: """Fill with draws from the Cauchy distribution."""
     def cbrt(self) -> Tensor: ...
     def cbrt_(self) -> Self: """`cbrt`, in place."""
     def cdouble(self, memory_format: MemoryFormat = ...) -> Tensor: """The tensor as complex128."""
@@ -233,7 +233,7 @@ class Tensor:
     def gcd_(self, other: Scalar) -> Self: """`gcd`, in place."""
     def ge(self, other: Scalar) -> Tensor: ...
     def ge_(self, other: Scalar) -> Self: """`ge`, in place."""
-    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self: """Fill with draws from the geometric distribution."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self: """Fill with draws from the geometric distribution: of how many trials is the first one a success?"""
     def geqrf(self) -> geqrf_result: ...
     def ger(self, vec2: Tensor) -> Tensor: """All products of the elements of two vectors."""
     def get_device(self) -> _int: """The number of the device; -1 on the CPU."""

@@ -6,7 +6,7 @@ import torch
 import whet
 from torch.testing._internal.common_methods_invocations import op_db
 
-from .calls import Call, error_outcome, holds_in_torch, outcome
+from .calls import Call, copied, error_outcome, holds_in_torch, outcome
 from .compare import same
 from .findings import MISSING, SKIPPED, Finding, Missing
 from .translate import function
@@ -190,6 +190,16 @@ class Gradient:
             return len(outs)
         return self.library.autograd.grad(outs, wanted, [cotangent(t, self.library) for t in outs],
                                           allow_unused=True)
+
+    def is_at_fault(self, _theirs, call):
+        """Are torch's own gradients not the slopes of what it computes?"""
+        args, kwargs = copied(call.args), copied(call.kwargs)
+
+        def outs(*_):
+            found = leaves(self.process(self.wrapper(self.fn, *args, **kwargs)), torch.Tensor)
+            return tuple([t for t in found if t.requires_grad])
+        wanted = [t for t in leaves((args, kwargs), torch.Tensor) if t.requires_grad]
+        return not torch.autograd.gradcheck(outs, wanted, raise_exception=False)
 
     def translated(self):
         return Gradient(function(self.wrapper), function(self.fn), function(self.process), whet)

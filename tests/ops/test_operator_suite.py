@@ -365,3 +365,91 @@ def test_arguments_stand_where_pytorch_has_them():
     assert whet.dropout_(y, 1.0, train=True) is y and not y.any()
     image = whet.randn(2, 4, 3)
     assert (whet.group_norm(image, 2, None, None, 1e-5, True) == F.group_norm(image, 2)).all()
+
+
+# ---- operands of several types, and of no elements -----------------------------------------------
+def test_a_loss_over_classes_divides_by_those_of_the_input():
+    x, one = whet.arange(5.0) / 5, whet.ones(1, 5)
+    wanted = (1 + (-x).exp()).log().mean()
+    whet.testing.assert_close(F.multilabel_soft_margin_loss(x[None], one), wanted)
+    each = F.multilabel_soft_margin_loss(x, one, reduction="none")
+    assert each.shape == (5,)
+    whet.testing.assert_close(each.mean(), wanted / 5)
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss, F.huber_loss])
+def test_losses_of_reals_take_their_common_type(loss):
+    truth, real = whet.tensor([True, False]), whet.tensor([0.0, 2.0])
+    whet.testing.assert_close(loss(real, truth), loss(real, truth.float()))
+    for dtype in (whet.bool, whet.int64, whet.complex64):
+        with pytest.raises(NotImplementedError):
+            loss(truth.to(dtype), truth.to(dtype))
+
+
+@pytest.mark.parametrize("loss", [F.huber_loss, F.soft_margin_loss])
+def test_losses_have_the_type_of_their_input(loss):
+    x, y = whet.tensor([0.5, -1.0]), whet.tensor([1.0, -1.0], dtype=whet.float64)
+    assert loss(x, y).dtype is whet.float32 and loss(x.bfloat16(), y).dtype is whet.bfloat16
+    with pytest.raises(RuntimeError, match="can't be cast|not implemented"):
+        loss(x.to(whet.int64), y)
+
+
+def test_classes_of_a_soft_margin_may_be_small_numbers_or_truths():
+    x, y = whet.tensor([0.5, 1.0]), whet.tensor([1.0, 0.0])
+    for dtype in (whet.uint8, whet.bool):
+        whet.testing.assert_close(F.soft_margin_loss(x, y.to(dtype)), F.soft_margin_loss(x, y))
+
+
+def test_cross_entropies_of_two_classes_have_one_type():
+    x, y = whet.tensor([0.5, 1.0]), whet.tensor([1.0, 0.0])
+    wide = whet.ones(2, dtype=whet.float64)
+    assert F.binary_cross_entropy(x, y, weight=wide).dtype is whet.float32
+    logits = F.binary_cross_entropy_with_logits
+    assert logits(x, y.bfloat16()).dtype is whet.bfloat16
+    assert logits(x, wide).dtype is whet.float64
+    for call in (lambda: F.binary_cross_entropy(x, wide),
+                 lambda: F.binary_cross_entropy(x, y.to(whet.int64)),
+                 lambda: logits(x, y.to(whet.int64)),
+                 lambda: F.hinge_embedding_loss(x.to(whet.int64), y)):
+        with pytest.raises(RuntimeError, match="[Dd]type|can't be cast"):
+            call()
+
+
+def test_incomplete_gamma_functions_take_whole_numbers_beside_reals():
+    a, x = whet.tensor([1, 2]), whet.tensor([1.0, 0.5])
+    for f in (whet.igamma, whet.igammac):
+        whet.testing.assert_close(f(a, x), f(a.float(), x))
+        assert f(x.bfloat16(), a).dtype is whet.bfloat16
+        with pytest.raises(NotImplementedError):
+            f(a, a)
+
+
+def test_what_is_looked_for_may_be_of_another_type():
+    bounds, x = whet.tensor([0, 1, 2]), whet.tensor([1.5, 0.5, 2.5])
+    assert whet.searchsorted(bounds, x).tolist() == [2, 1, 3]
+    assert whet.bucketize(x, bounds).tolist() == [2, 1, 3]
+    assert whet.bucketize(whet.tensor([1, 3]), x[1:]).tolist() == [1, 2]
+    for dtype in (whet.bool, whet.complex64):
+        with pytest.raises(NotImplementedError):
+            whet.searchsorted(bounds.to(dtype), bounds.to(dtype))
+    with pytest.raises(NotImplementedError):
+        whet.searchsorted(bounds, 1j)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (2, 3, 0)])
+def test_an_empty_batch_leaves_running_statistics_alone(shape):
+    layer = whet.nn.BatchNorm1d(3)
+    layer(whet.ones(shape)).sum().backward()
+    assert layer.running_mean.tolist() == [0, 0, 0] and layer.running_var.tolist() == [1, 1, 1]
+    assert layer.weight.grad.tolist() == [0, 0, 0]
+    assert F.batch_norm(whet.ones(0), None, None, training=True).shape == (0,)
+
+
+@pytest.mark.parametrize("key, value", [((2, 3, 3, 4), (2, 3, 3, 0)), ((2, 5, 4), (2, 2, 5, 0)),
+                                        ((2, 0, 4), (2, 2, 0, 4)), ((2, 3, 4), (0, 2, 3, 4))])
+def test_attention_to_nothing_has_the_batch_of_the_query(key, value):
+    q = whet.ones(2, 3, 4, requires_grad=True)
+    y = F.scaled_dot_product_attention(q, whet.ones(key), whet.ones(value))
+    assert y.shape == (2, 3, value[-1]) and not y.any()
+    y.sum().backward()
+    assert q.grad.shape == q.shape and not q.grad.any()

@@ -135,7 +135,14 @@ WRONG = [
     (RuntimeError, lambda: whet.normal(x, x.to(whet.complex64))),
     (TypeError, lambda: x.clone().random_(2.5)), (TypeError, lambda: x.clone().random_("x")),
     (TypeError, lambda: x.clone().random_(True)),
-    (RuntimeError, lambda: x.clone().geometric_(1.5)), (RuntimeError, lambda: x.geometric_(1))]
+    (RuntimeError, lambda: x.clone().geometric_(1.5)), (RuntimeError, lambda: x.geometric_(1)),
+    (RuntimeError, lambda: whet.isin(x > 0, x > 0)), (RuntimeError, lambda: whet.isin(x, True)),
+    (RuntimeError, lambda: whet.isin(x, 1j)), (TypeError, lambda: whet.sort(x, 0, None)),
+    (TypeError, lambda: x.to(whet.float64, None)), (TypeError, lambda: x.to("cpu", None, "x")),
+    (RuntimeError, lambda: whet.constant_pad_nd(x, (1, 1), 1j)),
+    (TypeError, lambda: F.pad(x, (1, 1), value=1j)), (TypeError, lambda: F.pad(x, 1)),
+    (RuntimeError, lambda: F.pad(x.to(whet.uint8), (1, 1), value=300)),
+    (TypeError, lambda: whet.constant_pad_nd(x, (1, 1), None))]
 DRAWS = "uniform_ normal_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
 
 
