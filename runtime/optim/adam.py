@@ -1,6 +1,7 @@
 """Adam and its relatives."""
 import whet
 
+from ..tensor import Tensor
 from .elementwise import Elementwise
 from .optimizer import check
 
@@ -12,6 +13,19 @@ def check_adam(lr, betas, eps, weight_decay):
     for i, beta in enumerate(betas):
         check(0 <= beta < 1, f"beta parameter at index {i}", beta)
     check(weight_decay >= 0, "weight_decay value", weight_decay)
+
+
+def check_tensors_for_numbers(lr, betas, foreach, capturable):
+    """Raise ValueError where PyTorch does for a rate or betas that are tensors."""
+    if len({isinstance(beta, Tensor) for beta in betas}) > 1:
+        raise ValueError("betas must be either both floats or both Tensors")
+    for what, x in (("lr", lr), *((f"betas[{i}]", beta) for i, beta in enumerate(betas))):
+        if isinstance(x, Tensor):
+            if foreach and not capturable:
+                raise ValueError(
+                    f"{what} as a Tensor is not supported for capturable=False and foreach=True")
+            if x.numel() != 1:
+                raise ValueError(f"Tensor {what} must be 1-element")
 
 
 def decayed(kind, p, g, decay):
@@ -58,6 +72,7 @@ class Adam(_Moments):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
                  *, foreach=None, maximize=False, capturable=False, differentiable=False,
                  fused=None, decoupled_weight_decay=False):
+        check_tensors_for_numbers(lr, betas, foreach, capturable)
         check_adam(lr, betas, eps, weight_decay)
         super().__init__(
             params, {

@@ -56,6 +56,8 @@ class Optimizer:
                 + type(params).__name__)
         if not isinstance(defaults, dict):
             raise TypeError(f"defaults must be a dict, but got {type(defaults).__name__}")
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
