@@ -151,7 +151,16 @@ def _check_p(p):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+def _no_scale(name, input):
+    return RuntimeError(f"{name}: result type Float can't be cast to the desired output type "
+                        f"{input.dtype.letter}")
+
+
 def _drop(input, p, shape, inplace_):
+    if input.dtype.kind < FLOAT:
+        if p not in (0.0, 1.0):
+            raise _no_scale("dropout", input)
+        return input * int(not p) if not inplace_ else input.mul_(int(not p))
     keep = draw("uniform32", shape, device=input.device) >= p
     scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
     return inplace(masked_scale_op, input,
@@ -194,6 +203,8 @@ def _alpha(input, p, training, inplace, shape):
     _check_p(p)
     if not training or p == 0:
         return input
+    if input.dtype.kind < FLOAT:
+        raise _no_scale("alpha_dropout", input)
     alpha = -1.7580993408473766
     a = ((1 - p) * (1 + p * alpha * alpha)) ** -0.5 if p < 1 else 0.0
     b = -a * alpha * p

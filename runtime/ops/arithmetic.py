@@ -185,11 +185,8 @@ def _pow(input, exponent):
 def _float_power(input, exponent):
     """input to the power of exponent, in double precision"""
     wide = dtypes.complex128 if max(_kind(input), _kind(exponent)) == 3 else dtypes.float64
-    if is_tensor(input):
-        input = input.to(wide)
-    elif is_tensor(exponent):
-        exponent = exponent.to(wide)
-    return p.pow_op, (input, exponent)
+    # (both: a tensor of no dimension has no say in the type beside others)
+    return p.pow_op, tuple([x.to(wide) if is_tensor(x) else x for x in (input, exponent)])
 
 
 def _clamp(input, min, max):

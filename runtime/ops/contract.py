@@ -12,6 +12,7 @@ from . import dims as check
 from . import onnx_products as in_onnx
 from .arithmetic import _foreign, as_operand
 from .batching import aligned, example_ndim
+from .join import common_type
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
 from .registry import REGISTRY, Op, apply, check_one_type, check_tensors, is_tensor
@@ -305,7 +306,7 @@ def _affine(name, product, promotes=False):
         if alpha != 1:
             r = r * alpha
         if beta == 0:
-            return r
+            return r.to(common_type([r, input])[0].dtype) if promotes else r
         return r + (input if beta == 1 else input * beta)
     return f
 

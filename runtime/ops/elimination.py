@@ -70,7 +70,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
         lower = LU_data[..., :k].tril(-1) + F["eye"](m, k, dtype=LU_data.dtype)
         upper = LU_data[..., :k, :].triu()
     if unpack_pivots:
-        p = apply(lu_permutation_op, (LU_pivots,), {"size": m}).to(LU_data.dtype)
+        p = apply(lu_permutation_op, (LU_pivots[..., :k],), {"size": m}).to(LU_data.dtype)
     return lu_result(p, lower, upper)
 
 

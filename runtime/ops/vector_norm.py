@@ -41,7 +41,8 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     if ord == 2:
         r = apply(std_root, (apply(sum_squares_op, (x,), attrs),), {})
         r = _rescaled(x, r, attrs)
-    elif ord == 1:
+    elif ord == 1 or ord not in (0, math.inf, -math.inf) and dims.count(x._array.shape, d) == 1:
+        # (the power of one number may vanish, or overflow, where the number does not)
         r = apply(sum_abs_op, (x,), attrs)
     elif ord == math.inf or ord == -math.inf:
         _check_nonempty("vector_norm", x, d)

@@ -409,8 +409,7 @@ def test_cross_entropies_of_two_classes_have_one_type():
     assert logits(x, wide).dtype is whet.float64
     for call in (lambda: F.binary_cross_entropy(x, wide),
                  lambda: F.binary_cross_entropy(x, y.to(whet.int64)),
-                 lambda: logits(x, y.to(whet.int64)),
-                 lambda: F.hinge_embedding_loss(x.to(whet.int64), y)):
+                 lambda: logits(x, y.to(whet.int64))):
         with pytest.raises(RuntimeError, match="[Dd]type|can't be cast"):
             call()
 
@@ -453,3 +452,40 @@ def test_attention_to_nothing_has_the_batch_of_the_query(key, value):
     assert y.shape == (2, 3, value[-1]) and not y.any()
     y.sum().backward()
     assert q.grad.shape == q.shape and not q.grad.any()
+
+
+@pytest.mark.parametrize("ord", [99, -99, 3, 0.5])
+def test_the_norm_of_one_number_is_its_size(ord):
+    for x in (whet.tensor(-1e-30), whet.tensor([1e30]), whet.tensor(0.0)):
+        x.requires_grad_()
+        y = whet.linalg.vector_norm(x, ord)
+        y.backward()
+        assert y.item() == abs(x.item()) and x.grad.sum().item() == x.sign().sum().item()
+    rows = whet.linalg.vector_norm(whet.tensor([[1e-30], [-1e30]]), ord, dim=1)
+    assert rows.tolist() == whet.tensor([1e-30, 1e30]).tolist()
+
+
+def test_powers_of_a_tensor_of_no_dimension_are_double():
+    assert whet.float_power(whet.tensor(2.0), whet.tensor([3.0])).dtype is whet.float64
+    assert whet.float_power(whet.tensor([2.0]), whet.tensor(3.0)).dtype is whet.float64
+
+
+def test_what_is_added_to_by_nothing_has_a_say_in_the_type():
+    wide, x = whet.ones(2, 2, dtype=whet.float64), whet.ones(2)
+    assert whet.addr(wide, x, x, beta=0).dtype is whet.float64
+
+
+def test_pivots_beyond_the_factors_are_no_pivots():
+    pivots = whet.tensor([3, 3, 3], dtype=whet.int32)
+    assert whet.lu_unpack(whet.ones(3, 0), pivots)[0].tolist() == whet.eye(3).tolist()
+
+
+@pytest.mark.parametrize("dropout", [F.dropout, F.dropout2d])
+def test_whole_numbers_are_kept_or_dropped_as_they_are(dropout):
+    x = whet.ones(2, 2, 3, 3, dtype=whet.int64)
+    for p, wanted in ((0.0, 1), (1.0, 0)):
+        y = dropout(x, p)
+        assert y.dtype is x.dtype and bool((y == wanted).all())
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        dropout(x, 0.5)
+    assert dropout(x, 0.5, training=False) is x
