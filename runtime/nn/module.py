@@ -3,7 +3,8 @@ attributes (so that reading one costs an attribute lookup and no more); three or
 say which attributes are which."""
 import whet
 
-from ..ops.surface import guard, name_argument
+from ..ops.argument_errors import name_argument
+from ..ops.surface import guard
 from ..tensor import Tensor
 from ..utils.hooks import RemovableHandle
 from . import hooks

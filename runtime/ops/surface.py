@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import declarations, overrides
 from . import pointwise_family, registry
+from .argument_errors import name_argument, name_dtype, name_kind, name_text
 from .pointwise_family import PointwiseOp
 
 FUNCTIONS: dict = {}
@@ -210,9 +211,6 @@ def and_keyword(name, default=None):
     return change
 
 
-PLAIN = (int, float, bool, complex, str, bytes)
-
-
 def guarded(namespace):
     """A module's names, each hand-written function among them naming the argument that should
     have been a tensor."""
@@ -298,11 +296,15 @@ def _renamed_after(fn, e, args, kwargs):
     if isinstance(e, AttributeError):
         name_argument(fn, e, args, kwargs)
     elif isinstance(e, KeyError):
-        _name_dtype(fn, e)
-    elif isinstance(e, ValueError):
-        _name_text(fn, e, args, kwargs)
+        name_dtype(fn, e)
     elif isinstance(e, TypeError):
-        return _by_our_names(fn, kwargs)
+        renamed = _by_our_names(fn, kwargs)
+        if renamed is None and "argument '" not in str(e):
+            name_kind(fn, args, kwargs)
+        return renamed
+    elif isinstance(e, ValueError | RuntimeError | IndexError):
+        name_text(fn, e, args, kwargs)
+        name_kind(fn, args, kwargs)
     return None
 
 
@@ -365,64 +367,6 @@ def with_out(fn, name=None, casts=True):
     call.guarded = True
     PUBLIC[inner] = call
     return declare(call, fn, and_keyword("out"))
-
-
-def name_argument(fn, error, args, kwargs):
-    """Raise TypeError where the AttributeError came of an argument that is not what the function
-    is written for."""
-    names = list(inspect.signature(fn).parameters)
-    given = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
-    given += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
-    # (a function that is a method first has a tensor there, or the argument to name)
-    method = names[:1] == ["self"]
-    called = fn.__qualname__.removesuffix(".__init__").removesuffix(".forward")
-    lacks = error.obj
-    itself = [
-        g for g in given
-        if g[2] is lacks or isinstance(g[2], list | tuple) and any(x is lacks for x in g[2])]
-    wanted = f"something with `{error.name}`"
-    if (not registry.is_tensor(lacks)
-            and (hasattr(registry.Tensor, error.name or "") or isinstance(lacks, np.dtype))):
-        wanted = "Tensor"
-    if fn.__name__ in ("__init__", "forward"):
-        itself = [g for g in itself if g[1]]
-    for p, i, _ in itself:
-        raise TypeError(
-            f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, "
-            f"not {lacks.__class__.__name__}") from None
-    for p, i, v in given:
-        if _derived(v, lacks):
-            raise TypeError(
-                f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be "
-                f"{wanted}, not {v.__class__.__name__}") from None
-
-
-def _name_text(fn, error, args, kwargs):
-    """Raise TypeError where Python was to make a number of an argument that is a text."""
-    if not str(error).startswith(("could not convert string to float", "invalid literal for int")):
-        return
-    names = list(inspect.signature(fn).parameters)
-    for p, v in [*zip(names, args), *kwargs.items()]:
-        if isinstance(v, str):
-            raise TypeError(
-                f"{fn.__name__}(): argument '{p}' must be a number, not str") from None
-
-
-def _derived(given, found):
-    """Was this computed from an argument that is no tensor?"""
-    if isinstance(given, np.ndarray | np.generic):
-        return isinstance(found, np.ndarray | np.generic | np.dtype)
-    # a part of it
-    return (type(given) is type(found) and type(found) in PLAIN
-            or registry.is_tensor(given) and registry.is_tensor(found))
-
-
-def _name_dtype(fn, error):
-    """Raise TypeError where a NumPy type was looked up that tensors do not have."""
-    if error.args and isinstance(error.args[0], np.dtype):
-        raise TypeError(
-            f"{fn.__name__}(): an operand is a numpy.ndarray of type {error.args[0]}, which "
-            "tensors cannot have") from None
 
 
 def check_out_types(r, out):

@@ -197,3 +197,34 @@ def test_wrong_arguments_raise(error, call):
 def test_masks_of_numbers_are_truths():
     mask = whet.tensor([[1, 0, 2], [0, 0, 1]])
     assert whet.masked.sum(x, 1, mask=mask).tolist() == [2, 1]
+
+
+ROW = whet.ones(16)
+
+
+@pytest.mark.parametrize("wrong", [1.5, "x", [1.5]])
+@pytest.mark.parametrize("call", [
+    lambda n: F.group_norm(image, n), lambda n: whet.stft(ROW, n, return_complex=True),
+    lambda n: whet.stft(ROW, 4, n, return_complex=True), lambda n: whet.gradient(x, edge_order=n),
+    lambda n: F.pixel_shuffle(image, n), lambda n: F.pixel_unshuffle(image, n),
+    lambda n: whet.channel_shuffle(image, n), lambda n: whet.as_strided(x, (9,), (9,), n),
+    lambda n: F.layer_norm(x, n), lambda n: F.rms_norm(x, n),
+    lambda n: whet.empty_permuted((2,), n)])
+def test_whole_numbers_are_asked_for_by_name(call, wrong):
+    with pytest.raises(TypeError, match="must be (int|.*of ints)"):
+        call(wrong)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: whet.fft.fft(x, norm=3), lambda: whet.fft.irfftn(x, norm=3),
+    lambda: whet.linalg.lstsq(x, x, driver=3), lambda: whet.quantile(x, 0.5, interpolation=3)])
+def test_texts_are_asked_for_by_name(call):
+    with pytest.raises(TypeError, match="must be str, not int"):
+        call()
+
+
+def test_an_error_of_right_arguments_stays_what_it_is():
+    with pytest.raises(RuntimeError, match="divisible"):
+        F.group_norm(image, 5)
+    with pytest.raises(RuntimeError, match="driver"):
+        whet.linalg.lstsq(x, x, driver="quickly")

@@ -1,0 +1,117 @@
+"""Errors that name the argument at fault: what a call that failed was given is looked at again.
+
+A call that goes well pays nothing for this.
+"""
+import inspect
+
+import numpy as np
+
+from . import registry
+
+PLAIN = (int, float, bool, complex, str, bytes)
+# What arguments must be, by their names: one word means one thing everywhere. A whole number; a
+# whole number or several; a text.
+WHOLE = frozenset("""
+    decimals downscale_factor edge_order group groups hop_length interpolation_mode n_fft num_groups
+    storage_offset upscale_factor win_length""".split())
+SIZES = frozenset("normalized_shape output_size physical_layout repeats shape size".split())
+TEXTS = frozenset("driver interpolation norm".split())
+
+
+def _given(fn, args, kwargs):
+    """(name, value) of what a call was given."""
+    return [*zip(inspect.signature(fn).parameters, args), *kwargs.items()]
+
+
+def name_kind(fn, args, kwargs):
+    """Raise TypeError where an argument is of another kind than its name says."""
+    for name, v in _given(fn, args, kwargs):
+        wanted = _wanted(name, v)
+        if wanted and not (v is None and _may_be_none(fn, name)):
+            raise TypeError(
+                f"{fn.__name__}(): argument '{name}' must be {wanted}, not {_kind_of(v)}") from None
+
+
+def _wanted(name, v):
+    """What an argument of this name must be, where it is not that."""
+    if name in WHOLE and not _is_whole(v):
+        return "int"
+    if name in SIZES and not all(map(_is_whole, v if isinstance(v, list | tuple) else [v])):
+        return "int or tuple of ints"
+    if name in TEXTS and not isinstance(v, str):
+        return "str"
+    return None
+
+
+def _is_whole(v):
+    """Is it a whole number, or does it stand for some?"""
+    return registry.is_tensor(v) or hasattr(v, "__index__")
+
+
+def _may_be_none(fn, name):
+    parameter = inspect.signature(fn).parameters.get(name)
+    return parameter is not None and parameter.default is None
+
+
+def _kind_of(v):
+    """The name of a value's type, or of the first element of a list that is no whole number."""
+    if isinstance(v, list | tuple):
+        v = next((x for x in v if not _is_whole(x)), v)
+    return v.__class__.__name__
+
+
+def name_argument(fn, error, args, kwargs):
+    """Raise TypeError where the AttributeError came of an argument that is not what the function
+    is written for."""
+    names = list(inspect.signature(fn).parameters)
+    given = [(names[min(i, len(names) - 1)], i, v) for i, v in enumerate(args)]
+    given += [(p, names.index(p) if p in names else len(args), v) for p, v in kwargs.items()]
+    # (a function that is a method first has a tensor there, or the argument to name)
+    method = names[:1] == ["self"]
+    called = fn.__qualname__.removesuffix(".__init__").removesuffix(".forward")
+    lacks = error.obj
+    itself = [
+        g for g in given
+        if g[2] is lacks or isinstance(g[2], list | tuple) and any(x is lacks for x in g[2])]
+    wanted = f"something with `{error.name}`"
+    if (not registry.is_tensor(lacks)
+            and (hasattr(registry.Tensor, error.name or "") or isinstance(lacks, np.dtype))):
+        wanted = "Tensor"
+    if fn.__name__ in ("__init__", "forward"):
+        itself = [g for g in itself if g[1]]
+    for p, i, _ in itself:
+        raise TypeError(
+            f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be {wanted}, "
+            f"not {lacks.__class__.__name__}") from None
+    for p, i, v in given:
+        if _derived(v, lacks):
+            raise TypeError(
+                f"{called}(): argument '{p}' (position {max(i + 1 - method, 1)}) must be "
+                f"{wanted}, not {v.__class__.__name__}") from None
+
+
+def name_text(fn, error, args, kwargs):
+    """Raise TypeError where Python was to make a number of an argument that is a text."""
+    if not str(error).startswith(("could not convert string to float", "invalid literal for int")):
+        return
+    for p, v in _given(fn, args, kwargs):
+        if isinstance(v, str):
+            raise TypeError(
+                f"{fn.__name__}(): argument '{p}' must be a number, not str") from None
+
+
+def _derived(given, found):
+    """Was this computed from an argument that is no tensor?"""
+    if isinstance(given, np.ndarray | np.generic):
+        return isinstance(found, np.ndarray | np.generic | np.dtype)
+    # a part of it
+    return (type(given) is type(found) and type(found) in PLAIN
+            or registry.is_tensor(given) and registry.is_tensor(found))
+
+
+def name_dtype(fn, error):
+    """Raise TypeError where a NumPy type was looked up that tensors do not have."""
+    if error.args and isinstance(error.args[0], np.dtype):
+        raise TypeError(
+            f"{fn.__name__}(): an operand is a numpy.ndarray of type {error.args[0]}, which "
+            "tensors cannot have") from None
