@@ -287,6 +287,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     if max(x1.dtype.kind, x2.dtype.kind) != FLOAT:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is integral")
+    if dim is None:
+        raise TypeError("cosine_similarity(): argument 'dim' must be int, not NoneType")
     x1, x2 = FUNCTIONS["broadcast_tensors"](*common_type([x1, x2]))
     n1, n2 = (vector_norm(x1, 2, dim, True).clamp_min(eps),
               vector_norm(x2, 2, dim, True).clamp_min(eps))

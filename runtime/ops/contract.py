@@ -384,8 +384,11 @@ def tensordot(a, b, dims=2):
         if dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         da, db = list(range(a.ndim - dims, a.ndim)), list(range(dims))
-    else:
+    elif isinstance(dims, list | tuple) and len(dims) == 2:
         da, db = ([d] if isinstance(d, int) else list(d) for d in dims)
+    else:
+        raise RuntimeError("tensordot expects dims to be int or two lists of ints, but got "
+                           f"dims={dims}")
     da, db = [check.one(d, a.ndim) for d in da], [check.one(d, b.ndim) for d in db]
     if len(da) != len(db):
         raise RuntimeError(

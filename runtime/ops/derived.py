@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.modes import beyond, read
-from ..dtypes import COMPLEX, FLOAT, INT
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from . import dims
 from .batching import native
@@ -316,6 +316,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     >>> whet.gradient(whet.tensor([0., 1., 4., 9.]))
     (tensor([1., 2., 4., 5.]),)
     """
+    if _tensor("gradient", input).dtype.kind == BOOL:
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported.")
     if edge_order not in (1, 2):
         raise RuntimeError("gradient only supports edge_order=1 and edge_order=2.")
     along = (range(_tensor("gradient", input).ndim)

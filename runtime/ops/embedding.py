@@ -3,6 +3,7 @@ import numpy as np
 
 from ..autograd import modes
 from ..dtypes import INT, int64
+from ..indexing import as_int
 from ..ir import scalar
 from .convert import cast
 from .index_slices import index_select_op
@@ -88,6 +89,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
         raise RuntimeError(f"'weight' must be 2-D, got {tuple(weight.shape)}")
     _check_rows("embedding", input, weight.shape[0])
     if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "embedding", "padding_idx", 3)
         if not -weight.shape[0] <= padding_idx < weight.shape[0]:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= weight.shape[0]

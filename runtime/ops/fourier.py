@@ -163,10 +163,13 @@ def _window(name, window, win_length, n_fft, x):
             f"{name}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
     if window is None:
         window = x.new_ones(win_length, dtype=x.dtype.to_real())
-    if not is_tensor(window) or tuple(window.shape) != (win_length,):
+    if not is_tensor(window):
+        raise TypeError(
+            f"{name}(): argument 'window' must be Tensor, not {window.__class__.__name__}")
+    if tuple(window.shape) != (win_length,):
         raise RuntimeError(
             f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but "
-            f"got window with size {list(window.shape) if is_tensor(window) else window}")
+            f"got window with size {list(window.shape)}")
     left = (n_fft - win_length) // 2
     return pad(window, (left, n_fft - win_length - left)) if win_length < n_fft else window
 
@@ -189,6 +192,9 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     whet.Size([3, 17])
     """
     x = operand("stft", input)
+    if input.dtype.kind < FLOAT:
+        raise RuntimeError("stft: expected a tensor of floating point or complex values, but got "
+                           f"{input.dtype}")
     hop_length, window = _framing("stft", x, n_fft, hop_length, win_length, window)
     if x.ndim not in (1, 2):
         raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {list(x.shape)}")

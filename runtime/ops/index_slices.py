@@ -105,6 +105,9 @@ def index_select(input, dim, index):
         raise IndexError("index_select(): Index is supposed to be a vector")
     check_index("index_select", index, "index_select(): Expected dtype int32 or int64 for index")
     d = dims.one(dim, input._array.ndim)
+    if not input._array.ndim and index.numel() != 1:
+        raise RuntimeError("index_select(): Index to scalar can have only 1 value, got "
+                           f"{index.numel()} value(s)")
     return apply(index_select_op, (input, index), {"dim": d})
 
 

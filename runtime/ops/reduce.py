@@ -6,6 +6,7 @@ from typing import NamedTuple
 from .. import dtypes
 from ..cpu import reduce as kernels
 from ..dtypes import COMPLEX, FLOAT
+from ..indexing import sizes
 from ..ir import scalar as s
 from . import dims
 from .registry import Op, apply, ask, has_zero, is_tensor
@@ -476,7 +477,9 @@ def sum_to_size(x, shape):
 @function("sum_to_size")
 def _sum_to_size(self, *size):
     """Sum over broadcast dimensions so that the result has the given size."""
-    size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
+    if not size:
+        raise TypeError("sum_to_size() missing 1 required positional arguments: \"size\"")
+    size = sizes(size, "sum_to_size")
     lead = self.ndim - len(size)
     if lead < 0 or builtins.any(n not in (1, h) for n, h in zip(size, self.shape[lead:])):
         raise RuntimeError(

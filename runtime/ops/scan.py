@@ -182,9 +182,10 @@ _inplace_scan("cumsum_", cumsum)
 _inplace_scan("cumprod_", cumprod)
 
 
-def _no_bool(name, y):
-    if y.dtype.kind == 0:
-        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+def _no_bool(name, *operands):
+    if any(t is not None and t.dtype.kind == 0 for t in operands):
+        raise RuntimeError(
+            f"{name}: received a bool input for `x` or `y`, but bool is not supported")
 
 
 def _trapezoids(y, x, dx, d, total):
@@ -202,7 +203,7 @@ def _trapezoids(y, x, dx, d, total):
 @function()
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of y along `dim` by the trapezoidal rule."""
-    _no_bool("trapezoid", y)
+    _no_bool("trapezoid", y, x)
     d = dims.one(dim, y.ndim, "trapezoid")
     return _trapezoids(y, x, dx, d, "sum") if y.shape[d] else y.sum(d)
 
@@ -210,7 +211,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
 @function()
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """Running integrals of y along `dim` by the trapezoidal rule."""
-    _no_bool("cumulative_trapezoid", y)
+    _no_bool("cumulative_trapezoid", y, x)
     return _trapezoids(y, x, dx, dims.one(dim, y.ndim, "cumulative_trapezoid"), "cumsum")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..cpu import memory, places, sort_launches, taped_launches
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
-from ..indexing import as_int
+from ..indexing import as_int, sizes
 from ..ir import scalar as s
 from ..tensor import Tensor
 from . import dims
@@ -560,7 +560,7 @@ def unravel_index(indices, shape):
     if indices.dtype.kind != INT:
         raise TypeError(
             f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = sizes((shape,), "unravel_index", "shape")
     if any(n < 0 for n in shape):
         raise ValueError(
             f"unravel_index(): 'shape' cannot have negative values, but got {list(shape)}")

@@ -149,6 +149,15 @@ def _ends(name, start, end):
                    for t, x in zip(ends, (start, end))]), {})
 
 
+def _check_real(name, dtype, *ends):
+    """Raise RuntimeError where the type holds no complex numbers, and one end is one."""
+    if dtype.kind != COMPLEX and any(
+            x.dtype.kind == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
+            for x in ends):
+        raise RuntimeError(f"{name}(): inferred dtype complex can't be safely cast to passed dtype "
+                           f"{dtype.letter}")
+
+
 def _linspace(*ends, steps, dtype, endpoint=True, start=None, end=None):
     if ends:
         start, end = (x.item() for x in ends)
@@ -188,6 +197,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
                for x in (start, end)):
             dtype = dtype.to_complex()
     dtype = dtypes.as_dtype(dtype)
+    _check_real("linspace", dtype, start, end)
     operands, attrs = _ends("linspace", start, end)
     attrs = {**attrs, "steps": steps, "dtype": dtype}
     if not endpoint:
@@ -226,6 +236,9 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
+    if base is None:
+        raise TypeError("logspace(): argument 'base' must be float, not NoneType")
+    _check_real("logspace", dtypes.as_dtype(dtype), start, end)
     operands, attrs = _ends("logspace", start, end)
     t = apply(logspace_op, operands, {**attrs, "steps": steps, "base": base, "dtype": dtype})
     return finish(t, "logspace", out, requires_grad, device)

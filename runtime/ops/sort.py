@@ -8,7 +8,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..cpu import sort as kernels
 from ..cpu import sort_launches
-from ..dtypes import COMPLEX, FLOAT
+from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..indexing import as_int
 from ..ir import scalar as s
 from . import dims
@@ -195,7 +195,9 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     tensor([5, 3])
     """
     _ordered("topk", input)
-    d = dims.one(-1 if dim is None else dim, input._array.ndim)
+    if input.dtype.kind == BOOL:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    d = dims.one(as_int(dim, "topk", "dim", 3), input._array.ndim)
     n = input._array.shape[d] if input._array.ndim else 1
     k = as_int(k, "topk", "k", 2)
     if not 0 <= k <= n:
@@ -214,7 +216,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices): the k-th smallest element (from 1) along a dimension."""
     _ordered("kthvalue", input)
     a = input._array
-    d = dims.one(-1 if dim is None else dim, a.ndim)
+    d = dims.one(as_int(dim, "kthvalue", "dim", 3), a.ndim)
     n = a.shape[d] if a.ndim else 1
     if not n:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")

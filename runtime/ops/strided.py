@@ -8,7 +8,7 @@ import numpy as np
 from .. import dtypes, indexing
 from ..cpu import places
 from ..cpu.pointwise import Pointwise
-from ..indexing import as_int, sizes
+from ..indexing import as_int, sizes, whole
 from ..ir.scalar import arg
 from . import dims
 from . import onnx_shapes as in_onnx
@@ -153,6 +153,7 @@ def unfold(self, dimension, size, step):
     """
     shape = self._array.shape
     d = dims.one(dimension, len(shape))
+    step = as_int(step, "unfold", "step", 3, whole)
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
     limit = shape[d] if shape else 1

@@ -302,7 +302,9 @@ def broadcast_shapes(*shapes):
     >>> whet.broadcast_shapes((2, 1), (3,))
     whet.Size([2, 3])
     """
-    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    shapes = [sizes((s,), "broadcast_shapes", "shapes") for s in shapes]
+    if any(n < 0 for s in shapes for n in s):
+        raise ValueError("Attempting to broadcast a dimension with negative length!")
     return Size(indexing.broadcast_shapes(*shapes))
 
 

@@ -142,7 +142,26 @@ WRONG = [
     (RuntimeError, lambda: whet.constant_pad_nd(x, (1, 1), 1j)),
     (TypeError, lambda: F.pad(x, (1, 1), value=1j)), (TypeError, lambda: F.pad(x, 1)),
     (RuntimeError, lambda: F.pad(x.to(whet.uint8), (1, 1), value=300)),
-    (TypeError, lambda: whet.constant_pad_nd(x, (1, 1), None))]
+    (TypeError, lambda: whet.constant_pad_nd(x, (1, 1), None)),
+    (TypeError, lambda: x.sum_to_size()), (TypeError, lambda: x.sum_to_size("x")),
+    (ValueError, lambda: whet.broadcast_shapes((-5,), (2,))),
+    (TypeError, lambda: whet.broadcast_shapes((1.5,), (1,))),
+    (TypeError, lambda: whet.logspace(1, 2, 3, None)),
+    (RuntimeError, lambda: whet.linspace(whet.tensor(1j), 1, 3, dtype=whet.float32)),
+    (RuntimeError, lambda: whet.linspace(0, 1j, 3, dtype=whet.float32)),
+    (RuntimeError, lambda: whet.logspace(whet.tensor(1j), 1, 3, dtype=whet.float32)),
+    (RuntimeError, lambda: whet.topk(x > 0, 1)), (TypeError, lambda: whet.topk(x, 1, None)),
+    (TypeError, lambda: whet.kthvalue(x, 1, None)),
+    (TypeError, lambda: F.cosine_similarity(x, x, None)),
+    (TypeError, lambda: whet.unravel_index(whet.tensor([1]), (1.5, 5))),
+    (RuntimeError, lambda: whet.index_select(whet.tensor(1.0), 0, whet.tensor([0, 0]))),
+    (TypeError, lambda: x.unfold(0, 1, 1.5)),
+    (TypeError, lambda: F.embedding(whet.tensor([0]), x, 1.5)),
+    (RuntimeError, lambda: whet.trapezoid(x, x > 0)), (RuntimeError, lambda: whet.gradient(x > 0)),
+    (RuntimeError, lambda: whet.stft(x.to(whet.int64), 2, return_complex=True)),
+    (TypeError, lambda: whet.stft(whet.ones(9), 4, window="x", return_complex=True)),
+    (RuntimeError, lambda: whet.tensordot(x, x, 1.5)),
+    (RuntimeError, lambda: whet.tensordot(x, x, "x"))]
 DRAWS = "uniform_ normal_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
 
 
