@@ -67,6 +67,8 @@ def _largest(x, dim):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2, -2."""
     matrix("matrix_norm", A)
+    if ord is None:
+        raise TypeError("matrix_norm(): argument 'ord' must be Number or str, not NoneType")
     if dtype is not None:
         A = A.to(dtype=dtype)
     if len(dim) != 2:

@@ -120,6 +120,12 @@ class Attention:
             raise AssertionError(
                 f"For {kind} `query`, expected `key` and `value` to be "
                 f"{query.ndim}-D but found {key.ndim}-D and {value.ndim}-D tensors respectively")
+        last = None if self.project.together is not None else -1
+        if key.shape[:last] != value.shape[:last]:
+            raise AssertionError(
+                f"key shape {key.shape} does not match value shape {value.shape}")
+        if (self.bias_k is None) != (self.bias_v is None):
+            raise AssertionError("bias_k and bias_v are set both, or neither is")
         if query.shape[-1] != self.width:
             raise AssertionError(
                 f"was expecting embedding dimension of {self.width}, but got {query.shape[-1]}")
@@ -135,7 +141,9 @@ class Attention:
             2: (query.shape[seq], key.shape[seq]),
             3: (n * self.heads, query.shape[seq], key.shape[seq])}
         if attn_mask.ndim not in wanted:
-            raise RuntimeError(f"attn_mask's dimension {attn_mask.ndim} is not supported")
+            raise AssertionError(
+                f"For {query.ndim}-D `query`, expected `attn_mask` to be None, 2-D or 3-D but "
+                f"found {attn_mask.ndim}-D tensor instead")
         if tuple(attn_mask.shape) != wanted[attn_mask.ndim]:
             raise RuntimeError(
                 f"The shape of the {attn_mask.ndim}D attn_mask is {tuple(attn_mask.shape)}, but "

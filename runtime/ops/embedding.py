@@ -2,7 +2,7 @@
 import numpy as np
 
 from ..autograd import modes
-from ..dtypes import INT, int64
+from ..dtypes import FLOAT, INT, int64
 from ..indexing import as_int
 from ..ir import scalar
 from .convert import cast
@@ -208,6 +208,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     """The sum, mean or maximum of rows of `weight`, bag by bag. Bags of a matrix of indices are
     summed as `sum` does it, those of offsets one row after the other."""
     _indices("embedding_bag", input)
+    if weight.dtype.kind != FLOAT:
+        raise RuntimeError("Expected tensor for argument #1 'weight' to be of a floating point "
+                           f"type; but got {weight.dtype.letter} instead")
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if mode not in ("sum", "mean", "max"):

@@ -150,14 +150,20 @@ def _sliced(op, self, dim, index, source, error=RuntimeError):
             raise RuntimeError(
                 f"{op}_(): self ({self.dtype.letter}) and source ({source.dtype.letter}) must "
                 "have the same scalar type")
+        if 0 < source._array.ndim <= d:
+            raise error(f"{op}_(): Indexing dim {d} is out of bounds of the source tensor with dim "
+                        f"{source._array.ndim}")
         have = source._array.shape[d] if source._array.ndim else 1
         if have != index.numel():
-            raise RuntimeError(
+            raise error(
                 f"{op}_(): Number of indices ({index.numel()}) should be equal to "
                 f"source.size(dim): ({have}), for dim: {d}")
         if source._array.ndim and self._array.ndim:
             a, b = list(self._array.shape), list(source._array.shape)
-            if len(a) != len(b) or a[:d] + a[d + 1:] != b[:d] + b[d + 1:]:
+            if len(a) != len(b):
+                raise error(f"{op}_(): When source and destination are not scalars, their "
+                            f"dimensionality must match, but got {b} and {a}")
+            if a[:d] + a[d + 1:] != b[:d] + b[d + 1:]:
                 raise RuntimeError(
                     f"{op}_(): Source/destination tensor must have same slice shapes except the "
                     "specified dimension. Destination slice shape: "

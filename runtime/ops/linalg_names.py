@@ -87,7 +87,12 @@ def _torch_svd(input, some=True, compute_uv=True):
 @function(out=True)
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The norm of a tensor: `p` a number, "fro" or "nuc"."""
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     if p == "nuc":
+        if dim is None and input.ndim != 2:
+            raise RuntimeError(
+                f"linalg.matrix_norm: dim must be a 2-tuple. Got {tuple(range(input.ndim))}")
         return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim,
                                   dtype=dtype)
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)

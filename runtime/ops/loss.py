@@ -207,6 +207,14 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     return _nll(input, target, weight, ignore_index, legacy(size_average, reduce, reduction))
 
 
+def _check_batches(input, target):
+    """Raise ValueError where a target is of another number of examples."""
+    have = target.shape[0] if target.ndim else 0
+    if input.ndim > 1 and have != input.shape[0]:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target "
+                         f"batch_size ({have}).")
+
+
 def _checked_class_axis(input, target, weight):
     """The dimension of the classes, where the arguments of `nll_loss` fit together."""
     if input.ndim == 0:
@@ -214,10 +222,10 @@ def _checked_class_axis(input, target, weight):
     axis = _class_axis(input)
     expect = tuple(n for i, n in enumerate(input.shape) if i != axis)
     if tuple(target.shape) != expect:
-        if input.ndim > 1 and target.ndim and target.shape[0] != input.shape[0]:
-            raise ValueError(
-                f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
-                f"({target.shape[0]}).")
+        _check_batches(input, target)
+        if input.ndim == target.ndim == 1:
+            raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
+                             f"{target.shape[0]}")
         raise RuntimeError(
             f"nll_loss: expected target of shape {expect} for input {tuple(input.shape)}, got "
             f"{tuple(target.shape)}")
@@ -280,6 +288,7 @@ def _of_probabilities(logp, target, weight, ignore_index, reduction, label_smoot
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     if tuple(target.shape) != tuple(logp.shape):
+        _check_batches(logp, target)
         raise RuntimeError(
             "cross_entropy: expected a target of class indices (an integer type), or of "
             f"probabilities in the input's shape {tuple(logp.shape)}; got {target.dtype} of "

@@ -202,7 +202,9 @@ def _pads(amounts, shape):
         [(amounts[2 * i], amounts[2 * i + 1]) for i in range(k - 1, -1, -1)]
     )
     for d, (before, after) in enumerate(pads):
-        if shape[d] + before + after < 0:
+        # (as much as there is may be cut away at either side)
+        cut = min(before, after, before + after)
+        if cut < 0 and shape[d] + cut < 0:
             raise RuntimeError(
                 f"The input size {shape[d]}, plus negative padding {before} and {after}, resulted "
                 f"in a negative output size, which is invalid. Check dimension {d} of your input.")

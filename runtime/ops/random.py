@@ -269,6 +269,9 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 
 def _integers(low, high, shape, generator, dtype, device=devices.CPU):
     low, high = indexing.as_int(low, "randint", "low"), indexing.as_int(high, "randint", "high")
+    if dtype.kind == dtypes.COMPLEX:
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types")
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")

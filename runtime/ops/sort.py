@@ -284,6 +284,8 @@ def _fractions(a):
 
 
 def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
+    if q is None:
+        raise TypeError(f"{op}(): argument 'q' must be Tensor or float, not NoneType")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError(
             f"{op}() interpolation must be one of linear, lower, higher, midpoint or nearest, but "

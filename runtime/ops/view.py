@@ -135,7 +135,7 @@ def ravel(input):
 @function()
 def unflatten(input, dim, sizes):
     """One dimension as several."""
-    shape = input._array.shape
+    shape = input._array.shape or (1,)
     d = dims.one(dim, len(shape))
     sizes = indexing.sizes((sizes,), "unflatten")
     if not sizes:

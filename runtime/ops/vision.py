@@ -96,6 +96,11 @@ def _check_mode(n, size, scale_factor, mode, align_corners, antialias):
     kinds = {
         "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,),
         "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
+    for wanted in (size, scale_factor):
+        if isinstance(wanted, list | tuple) and len(wanted) != n:
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got an "
+                f"input with {n} of them, and {list(wanted)}.")
     if mode not in kinds or n not in kinds[mode]:
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the "

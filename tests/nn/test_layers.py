@@ -467,3 +467,14 @@ def test_bags_lie_one_after_the_other(offsets, last, error):
     with pytest.raises(RuntimeError, match=error):
         F.embedding_bag(whet.arange(4), whet.ones(4, 2), whet.tensor(offsets),
                         include_last_offset=last)
+
+
+def test_attention_refuses_keys_without_values():
+    m, x = nn.MultiheadAttention(4, 2, add_bias_kv=True), whet.ones(3, 1, 4)
+    with pytest.raises(AssertionError, match="does not match value shape"):
+        m(x, x, x[:2])
+    with pytest.raises(AssertionError, match="`attn_mask`"):
+        m(x, x, x, attn_mask=whet.zeros(3))
+    m.bias_v = None
+    with pytest.raises(AssertionError, match="bias_k and bias_v"):
+        m(x, x, x)

@@ -161,7 +161,21 @@ WRONG = [
     (RuntimeError, lambda: whet.stft(x.to(whet.int64), 2, return_complex=True)),
     (TypeError, lambda: whet.stft(whet.ones(9), 4, window="x", return_complex=True)),
     (RuntimeError, lambda: whet.tensordot(x, x, 1.5)),
-    (RuntimeError, lambda: whet.tensordot(x, x, "x"))]
+    (RuntimeError, lambda: whet.tensordot(x, x, "x")),
+    (IndexError, lambda: whet.index_copy(x, 0, whet.tensor([0]), x)),
+    (IndexError, lambda: whet.index_copy(x[0], 0, whet.tensor([0, 1]), x)),
+    (RuntimeError, lambda: whet.index_add(x, 1, whet.tensor([0, 1]), x[:, 0])),
+    (RuntimeError, lambda: whet.unflatten(whet.tensor(1.0), 0, (2,))),
+    (RuntimeError, lambda: F.embedding_bag(whet.tensor([[0]]), x.to(whet.int64))),
+    (RuntimeError, lambda: F.pad(x, (-5, 4))), (TypeError, lambda: whet.quantile(x, None)),
+    (TypeError, lambda: whet.linalg.matrix_norm(x, None)),
+    (RuntimeError, lambda: whet.norm(x, "x")), (RuntimeError, lambda: whet.norm(image, "nuc")),
+    (ValueError, lambda: F.interpolate(image, (3,))),
+    (ValueError, lambda: F.interpolate(image[0], scale_factor=(2.0, 2.0), mode="bilinear")),
+    (RuntimeError, lambda: whet.randint_like(x.to(whet.complex64), 3)),
+    (ValueError, lambda: F.nll_loss(x, whet.tensor(0))),
+    (ValueError, lambda: F.nll_loss(x[0], whet.tensor([0, 1]))),
+    (ValueError, lambda: F.cross_entropy(x, x[:1]))]
 DRAWS = "uniform_ normal_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
 
 
