@@ -99,6 +99,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     if (dim is None and ord is not None and A.ndim == 2
             or dim is not None and not isinstance(dim, int) and len(dim) == 2 and ord is not None):
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if dim is None and ord is not None and A.ndim == 0:
+        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D "
+                           "or 2D. Got 0D.")
     if isinstance(ord, str):
         raise RuntimeError(
             f"linalg.norm: ord={ord!r} needs a matrix, got {tuple(A.shape)} over dim={dim}")
@@ -122,6 +125,9 @@ def matrix_power(A, n):
 def _tolerances(A, atol, rtol):
     """What a singular value must exceed: a number or tensor of its own, and a part of the
     largest one (none where the first is given)."""
+    for what, x in (("atol", atol), ("rtol", rtol)):
+        if hasattr(x, "dtype") and x.dtype.kind == dtypes.COMPLEX:
+            raise RuntimeError(f"{what} tensor of complex type is not supported. Got {x.dtype}")
     if rtol is None:
         zero = atol is None or not hasattr(atol, "ndim") and atol == 0
         rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if zero else 0.0
@@ -521,8 +527,11 @@ def vander(x, N=None):
     """
     x = x if x.ndim else x.reshape(1)
     n = x.shape[-1] if N is None else _as_int(N, "linalg.vander", "N")
-    if n <= 1 and N is not None:
-        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
+    if x.dtype.kind == dtypes.BOOL:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, "
+                           "but got Bool")
+    if n <= 1:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {n}")
     return x.unsqueeze(-1) ** _F["arange"](n)
 
 

@@ -1,7 +1,7 @@
 """The CTC loss: of sequences of scores whose alignment with their labels is not known."""
 import math
 
-from ..dtypes import float32, int64
+from ..dtypes import INT, float32, int64
 from ..ir import scalar as s
 from .loss import precise, reduced
 from .pointwise_family import PointwiseOp
@@ -41,7 +41,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 def _ctc_lengths(name, given, batch, most=math.inf):
     """Lengths as ints, one for each sequence of the batch, none above `most`."""
     if is_tensor(given):
-        if given.is_floating_point():
+        if given.dtype.kind != INT:
             raise RuntimeError(f"ctc_loss(): {name} must be integral, got {given.dtype}")
         given = given.reshape(-1).tolist()
     found = [int(i) for i in (given if isinstance(given, list | tuple) else [given])]

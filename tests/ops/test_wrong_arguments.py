@@ -175,7 +175,14 @@ WRONG = [
     (RuntimeError, lambda: whet.randint_like(x.to(whet.complex64), 3)),
     (ValueError, lambda: F.nll_loss(x, whet.tensor(0))),
     (ValueError, lambda: F.nll_loss(x[0], whet.tensor([0, 1]))),
-    (ValueError, lambda: F.cross_entropy(x, x[:1]))]
+    (ValueError, lambda: F.cross_entropy(x, x[:1])),
+    (RuntimeError, lambda: whet.linalg.matrix_rank(square, atol=whet.tensor(1j))),
+    (RuntimeError, lambda: whet.linalg.pinv(square, rtol=whet.tensor(1j))),
+    (RuntimeError, lambda: whet.linalg.vander(x > 0)),
+    (RuntimeError, lambda: whet.linalg.vander(whet.tensor(1.0))),
+    (RuntimeError, lambda: whet.linalg.norm(whet.tensor(1.0), 3)),
+    (RuntimeError, lambda: F.ctc_loss(whet.ones(2, 1, 3), whet.ones(1, 1, dtype=whet.int64),
+                                      whet.tensor([True]), whet.tensor([1])))]
 DRAWS = "uniform_ normal_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
 
 
