@@ -76,6 +76,20 @@ search_op.there = devices.there("order", "searchsorted")
 search_op.alone = _search_alone
 
 
+def _check_sorter(sorter, shape):
+    """Raise RuntimeError where this names no order of a sequence of a shape."""
+    if sorter._array.shape != shape:
+        raise RuntimeError(
+            "searchsorted(): boundary and sorter must have the same size, but got boundary "
+            f"tensor {list(shape)} and got sorter tensor {list(sorter._array.shape)}")
+    if sorter.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
+    n = shape[-1]
+    if sorter._array.size and ask(lambda s: bool(s.min() < 0 or s.max() >= n), sorter):
+        raise RuntimeError("searchsorted(): sorter index out of range")
+
+
 @function(method=False, out=True)
 def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, side=None,
                  sorter=None, input=None):
@@ -113,17 +127,7 @@ def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, 
     inputs = [sorted_sequence, values] if number else [sorted_sequence.to(common),
                                                        values.to(common)]
     if sorter is not None:
-        if sorter._array.shape != a.shape:
-            raise RuntimeError(
-                "searchsorted(): boundary and sorter must have the same size, but got boundary "
-                f"tensor {list(a.shape)} and got sorter tensor {list(sorter._array.shape)}")
-        if sorter.dtype is not dtypes.int64:
-            raise RuntimeError(
-                "searchsorted(): sorter must be a tensor of long dtype but got dtype "
-                f"{sorter.dtype}")
-        if (sorter._array.size
-                and ask(lambda s: bool(s.min() < 0 or s.max() >= a.shape[-1]), sorter)):
-            raise RuntimeError("searchsorted(): sorter index out of range")
+        _check_sorter(sorter, a.shape)
         inputs.append(sorter)
     return apply(search_op,
                  tuple(inputs), {"right": bool(right or side == "right"), "out_int32": out_int32})

@@ -591,22 +591,3 @@ def test_cleared_state_is_made_in_the_order_of_the_parameters(make):
     assert order() == order() == [0, 2, 3, 1]
     opt.state.clear()
     assert order() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("kind", ["Adam", "AdamW"])
-@pytest.mark.parametrize("options", [
-    dict(lr=whet.tensor(0.1), foreach=True), dict(lr=whet.tensor([0.1, 0.2])),
-    dict(betas=(whet.tensor(0.9), whet.tensor(0.99)), foreach=True),
-    dict(betas=(whet.tensor(0.9), 0.99)), dict(betas=(0.9, whet.tensor(0.99)))])
-def test_tensors_for_the_numbers_of_adam_are_refused_where_pytorch_does(kind, options):
-    with pytest.raises(ValueError, match="Tensor"):
-        getattr(optim, kind)([nn.Parameter(whet.ones(2))], **options)
-    if "foreach" in options:
-        options = {**options, "foreach": False}
-        getattr(optim, kind)([nn.Parameter(whet.ones(2))], **options)
-
-
-@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad"])
-def test_fused_is_one_way_and_foreach_another(kind):
-    with pytest.raises(RuntimeError, match="cannot be `True` together"):
-        getattr(optim, kind)([nn.Parameter(whet.ones(2))], fused=True, foreach=True)

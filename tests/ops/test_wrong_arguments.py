@@ -3,6 +3,7 @@
 import pytest
 import whet
 import whet.nn.functional as F
+from whet import nn, optim
 
 x, wide = whet.ones(2, 3), whet.ones(2, 3, dtype=whet.float64)
 square, double = whet.eye(3), whet.eye(3, dtype=whet.float64)
@@ -268,3 +269,22 @@ def test_an_error_of_right_arguments_stays_what_it_is():
         F.group_norm(image, 5)
     with pytest.raises(RuntimeError, match="driver"):
         whet.linalg.lstsq(x, x, driver="quickly")
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW"])
+@pytest.mark.parametrize("options", [
+    dict(lr=whet.tensor(0.1), foreach=True), dict(lr=whet.tensor([0.1, 0.2])),
+    dict(betas=(whet.tensor(0.9), whet.tensor(0.99)), foreach=True),
+    dict(betas=(whet.tensor(0.9), 0.99)), dict(betas=(0.9, whet.tensor(0.99)))])
+def test_tensors_for_the_numbers_of_adam_are_refused_where_pytorch_does(kind, options):
+    with pytest.raises(ValueError, match="Tensor"):
+        getattr(optim, kind)([nn.Parameter(whet.ones(2))], **options)
+    if "foreach" in options:
+        options = {**options, "foreach": False}
+        getattr(optim, kind)([nn.Parameter(whet.ones(2))], **options)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_fused_is_one_way_and_foreach_another(kind):
+    with pytest.raises(RuntimeError, match="cannot be `True` together"):
+        getattr(optim, kind)([nn.Parameter(whet.ones(2))], fused=True, foreach=True)
