@@ -11,14 +11,30 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import cost
-from .graph import Graph
 from .layout import layers, narrow
 from .nodes import Node
-from .view import Box, Drawing, Link, amount, box_of, changes, cut, dependencies, kernels, wide
+from .view import (
+    Box,
+    Drawing,
+    Link,
+    amount,
+    box_of,
+    changes,
+    cut,
+    dependencies,
+    drawing,
+    kernels,
+    wide,
+)
 
+if TYPE_CHECKING:
+    from .graph import Graph
+
+# nodes of a graph that is one picture at most; of a larger one that shows its groups
+LARGE = 250
 # nodes of a view without groups, and groups of one, about: what fits a window and can be read
 MOST, GROUPS = 36, 14
 # nodes that are shown and not their group, where there is room
@@ -292,6 +308,14 @@ class Folded:
                 if x in maker:
                     v.links[("member", maker[x]), ("member", k)] = self.link({x: "value"})
         return v
+
+
+def picture(g: Graph, colours: Mapping[int, str] | None = None,
+            notes: Mapping[int, str] | None = None, own: Collection[str] = frozenset()) -> Drawing:
+    """A graph as one Drawing: the whole of it, or its groups where it is large."""
+    if len(g.nodes) <= LARGE:
+        return drawing(g, colours, notes)
+    return Folded(g, colours, notes, own).views[0].drawing()
 
 
 def text_of(n: Node) -> str:

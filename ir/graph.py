@@ -8,6 +8,7 @@ whose `bodies` are programs, shown under it.
 """
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -121,3 +122,8 @@ class Graph:
         return (
             f"<graph {self.name}: {len(self.nodes)} nodes, {len(self.inputs)} inputs, "
             f"{len(self.results)} results>")
+
+    def _repr_html_(self) -> str:
+        from .fold import picture
+        return (f'<div style="overflow: auto; max-height: 40em">{picture(self).svg()}</div>'
+                f"<p>{html.escape(repr(self))}</p>")

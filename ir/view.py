@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import cost
-from .graph import Graph
 from .layout import Layout, layers
 from .nodes import Node
+
+if TYPE_CHECKING:
+    from .graph import Graph
 
 COLOURS = (("#cfe3fb", "#fbdcc4", "#d3f0d2", "#eed7f4", "#fbeeb5", "#c9eeee", "#f8d3dc", "#e2e0f8",
             "#e3eec2", "#f0dfd0"))

@@ -16,7 +16,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from whet.ir import png, view
-from whet.ir.fold import Folded
+from whet.ir.fold import Folded, picture
 from whet.ir.view import amount, path_text
 
 from . import explain, summary
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ..trace import Traced
     from .names import Key
 
-# nodes of a graph that is one picture at most; of a larger one that shows its groups
-LARGE = 250
 # views that are laid out as well as can be; of more, the part of the work that is done for each
 VIEWS, LEAST = 40, 0.2
 ENDINGS = ".html, .htm, .svg, and .png where matplotlib is installed"
@@ -177,10 +175,7 @@ def drawings(traced: Traced) -> list[view.Drawing]:
         raise ValueError(f"{traced._calls.subject.name} has no recording to show")
     before, after, colours, notes = pictures(traced, *found)
     own = lines_of(traced.fn)
-    return [
-        view.drawing(g, colours, said)
-        if len(g.nodes) <= LARGE else Folded(g, colours, said, own).views[0].drawing()
-        for g, said in ((before, {}), (after, notes))]
+    return [picture(g, colours, said, own) for g, said in ((before, {}), (after, notes))]
 
 
 def show(traced: Traced, path: str | os.PathLike[str] | None = None) -> str:

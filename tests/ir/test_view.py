@@ -120,6 +120,25 @@ def test_a_png_is_one_or_refused(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["a.PNG"]
 
 
+@pytest.mark.parametrize("name", ["a graph", "a large graph"])
+def test_a_notebook_shows_a_graph(name, monkeypatch):
+    """As a picture of its nodes, or of its groups, and nothing from outside."""
+    if name == "a graph":
+        g = graphs.traced("chain")[0].recorded
+        boxes = len(g.nodes) + len(g.inputs) + 1
+    else:
+        g = training_step().recorded
+        monkeypatch.setattr(fold, "LARGE", len(g.nodes) - 1)
+        boxes = len(Folded(g).views[0].boxes)
+        assert boxes < len(g.nodes)
+    said = g._repr_html_()
+    page = ElementTree.fromstring(f"<body>{said}</body>")
+    nodes = [e for e in page.iter("{http://www.w3.org/2000/svg}g")
+             if e.get("class", "").startswith("node")]
+    assert len(nodes) == boxes and page.find("p").text == repr(g)
+    assert not re.search(r"<script|href|url\(|src=", said)
+
+
 def test_a_page_of_nothing_says_why(tmp_path):
     f = jit.trace(lambda x: x.numpy().fill(0))
     assert "it has not been called" in f._repr_html_()
