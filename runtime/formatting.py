@@ -1,5 +1,6 @@
 """What `print(tensor)` shows."""
 import contextlib
+import html
 import math
 from dataclasses import asdict, dataclass
 
@@ -213,3 +214,9 @@ def _with_suffixes(text, suffixes, indent):
             parts.append(", " + s)
             used += len(s) + 2
     return "".join(parts) + ")"
+
+
+def tensor_html(t):
+    """A tensor in a notebook: as it prints, and under it its shape and type."""
+    facts = f"{' × '.join(map(str, t.shape)) or 'a number'}, {t.dtype}"
+    return f"<pre>{html.escape(repr(t))}</pre><p>{html.escape(facts)}</p>"

@@ -31,8 +31,6 @@ class Size(tuple):
     def __repr__(self):
         return f"whet.Size({list(self)})"
 
-    __str__ = __repr__
-
     def __getitem__(self, i):
         r = tuple.__getitem__(self, i)
         return Size(r) if type(i) is slice else r
@@ -311,15 +309,14 @@ class Tensor:
 
     def size(self, dim=None):
         """The sizes, or the size of one dimension."""
-        followed = modes.followers and modes.followed_sizes(self)
         if dim is None:
-            return followed or Size(self._array.shape)
+            return self.shape
         n = self._array.ndim
         if not -max(n, 1) <= dim < max(n, 1) or n == 0:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-max(n, 1)}, "
                 f"{max(n, 1) - 1}], but got {dim})")
-        return (followed or self._array.shape)[dim]
+        return (modes.followers and modes.followed_sizes(self) or self._array.shape)[dim]
 
     @property
     def dtype(self):
@@ -532,6 +529,10 @@ class Tensor:
             modes.state.observers[-1].shown(self)
         return tensor_str(self)
 
+    def _repr_html_(self):
+        from .formatting import tensor_html
+        return tensor_html(self)
+
     def __format__(self, spec):
         if self._array.ndim == 0 and type(self) is Tensor:
             return self.item().__format__(spec)
@@ -590,10 +591,9 @@ class memory_format(_Named):
 strided = layout("whet.strided")
 sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = (
     layout(f"whet.sparse_{kind}") for kind in ("coo", "csr", "csc", "bsr", "bsc"))
-contiguous_format, preserve_format = (memory_format("whet.contiguous_format"),
-                                      memory_format("whet.preserve_format"))
-channels_last, channels_last_3d = (memory_format("whet.channels_last"),
-                                   memory_format("whet.channels_last_3d"))
+contiguous_format, preserve_format, channels_last, channels_last_3d = (
+    memory_format(f"whet.{name}") for name in (
+        "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)
 from .autograd.inplace import refresh_view

@@ -495,6 +495,10 @@ class Module(hooks.Hooked, Stateful):
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(head + children) + "\n)"
 
+    def _repr_html_(self):
+        from .tree import module_html
+        return module_html(self)
+
     def __copy__(self):
         """The same members in a module of its own: adding to one, or taking away, does not change
         the other."""

@@ -1,6 +1,7 @@
 """Events, and tables of them: PyTorch's `FunctionEvent` and `EventList`."""
 import collections
 import functools
+import html
 
 from ..ir import cost
 from ..ir.values import Type
@@ -165,15 +166,9 @@ class EventList(list):
               max_name_column_width=55, max_shapes_column_width=80, header=None,
               top_level_events_only=False):
         """The events as a table of text, sorted by an attribute such as "self_cpu_time_total"."""
-        rows = [e for e in self if not (top_level_events_only and getattr(e, "cpu_parent", None))]
-        if sort_by is not None:
-            if rows and not hasattr(rows[0], sort_by):
-                raise ValueError(f"table(): events have no {sort_by!r} to be sorted by")
-            rows.sort(key=lambda e: getattr(e, sort_by), reverse=True)
-        columns = self._columns(rows, max_name_column_width, max_shapes_column_width,
-                                max_src_column_width)
-        shown = rows[:row_limit] if row_limit >= 0 else rows
-        text = [[show(e) for _, _, show in columns] for e in shown]
+        columns, text = self._cells(sort_by, row_limit, top_level_events_only,
+                                    (max_name_column_width, max_shapes_column_width,
+                                     max_src_column_width))
         widths = [max([len(title), *(len(r[i]) for r in text)])
                   for i, (title, _, _) in enumerate(columns)]
         rule = "  ".join("-" * w for w in widths)
@@ -184,6 +179,29 @@ class EventList(list):
         out = [] if header is None else [header]
         out += [rule, row([title for title, _, _ in columns]), rule, *map(row, text), rule]
         return "\n".join([*out, f"Self CPU time total: {time_text(self.self_cpu_time_total)}", ""])
+
+    def _repr_html_(self, sort_by=None, row_limit=100):
+        columns, text = self._cells(sort_by, row_limit, False, (None, None, None))
+
+        def row(cells, tag):
+            sides = ["right" if right else "left" for _, right, _ in columns]
+            return "<tr>" + "".join(
+                f'<{tag} style="text-align: {side}">{html.escape(c)}</{tag}>'
+                for c, side in zip(cells, sides)) + "</tr>"
+        head = row([title for title, _, _ in columns], "th")
+        return (f"<table><thead>{head}</thead><tbody>{''.join(row(r, 'td') for r in text)}</tbody>"
+                f"</table><p>Self CPU time total: {time_text(self.self_cpu_time_total)}</p>")
+
+    def _cells(self, sort_by, row_limit, top_level_events_only, widths):
+        """(columns, the texts of each row): `widths` of names, of shapes and of lines at most."""
+        rows = [e for e in self if not (top_level_events_only and getattr(e, "cpu_parent", None))]
+        if sort_by is not None:
+            if rows and not hasattr(rows[0], sort_by):
+                raise ValueError(f"table(): events have no {sort_by!r} to be sorted by")
+            rows.sort(key=lambda e: getattr(e, sort_by), reverse=True)
+        columns = self._columns(rows, *widths)
+        shown = rows[:row_limit] if row_limit >= 0 else rows
+        return columns, [[show(e) for _, _, show in columns] for e in shown]
 
     def _columns(self, rows, name_width, shapes_width, src_width):
         """(title, is it a number?, what to show of an event) of each column."""

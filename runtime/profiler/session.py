@@ -259,3 +259,7 @@ class profile:
 
     def __repr__(self):
         return self.key_averages().table(sort_by="self_cpu_time_total", row_limit=20)
+
+    def _repr_html_(self):
+        most = self.key_averages()._repr_html_("self_cpu_time_total", 20)
+        return f'<div style="max-height: 30em; overflow: auto">{self.flame()}</div>{most}'

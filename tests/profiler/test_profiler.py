@@ -314,3 +314,19 @@ def test_a_table_is_sorted_cut_and_refuses_what_events_do_not_have():
     assert "matmul" in text and "transpose" not in text and "Self CPU time total" in text
     with pytest.raises(ValueError, match="sorted by"):
         p.table(sort_by="beauty")
+
+
+def test_a_notebook_shows_the_time_and_what_took_most():
+    import xml.etree.ElementTree as tree
+    a = whet.randn(300, 300)
+    with profile(record_shapes=True) as p:
+        with record_function("<outer>"):
+            a @ a
+            a.t()
+    page = tree.fromstring(f"<body>{p._repr_html_()}</body>")
+    rows = [[cell.text for cell in row] for row in page.iter("tr")]
+    assert rows[0][:2] == ["Name", "Self CPU %"] and len(rows) == 4
+    assert {row[0] for row in rows[1:]} == {"<outer>", "matmul", "transpose"}
+    # the figures are those of the text
+    assert rows[1][1:] == p.table().splitlines()[3].split()[1:]
+    assert page.find(".//{http://www.w3.org/2000/svg}title") is not None
