@@ -504,11 +504,11 @@ def ormqr(input, tau, other, left=True, transpose=False):
         raise RuntimeError("ormqr: Expected other to have the batches of input, but got "
                            f"{list(other.shape)} for {list(input.shape)}")
     m, k = input.shape[-2], tau.shape[-1]
-    if other.shape[-2 if left else -1] != m or k > min(m, input.shape[-1]):
+    if other.shape[-2 if left else -1] != m or k != min(m, input.shape[-1]):
         raise RuntimeError(
             f"ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2], and "
-            f"there must be no more reflections than columns; got {tuple(other.shape)}, "
-            f"{tuple(input.shape)} and {k}")
+            "there must be as many reflections as the smaller size of input; got "
+            f"{tuple(other.shape)}, {tuple(input.shape)} and {k}")
     vectors = input[..., :k].tril(-1) + _F["eye"](m, k, dtype=input.dtype)
     for i in reversed(range(k)) if bool(left) != bool(transpose) else range(k):
         v, t = vectors[..., i:i + 1], tau[..., i, None, None]

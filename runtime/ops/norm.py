@@ -387,5 +387,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """Divide by the p-norm along `dim` (at least eps)."""
+    if isinstance(p, str):
+        raise RuntimeError(f"linalg.vector_norm: Order {p} not supported.")
     denom = vector_norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / denom if out is None else give_out("normalize", input / denom, out)

@@ -9,6 +9,11 @@ from .window import positive
 
 def _blocks(name, kernel, dilation, padding, stride):
     """The attributes of sliding blocks."""
+    for what, v in (("kernel_size", kernel), ("dilation", dilation), ("padding", padding),
+                    ("stride", stride)):
+        if isinstance(v, list | tuple) and len(v) != 2:
+            raise RuntimeError(
+                f"{name}: It is expected {what} equals to 2, but got size {len(v)}")
     at = {
         k: tuple_of(v, 2, name, k)
         for k, v in dict(kernel=kernel, dilation=dilation, padding=padding, stride=stride).items()}

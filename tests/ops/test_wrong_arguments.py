@@ -180,6 +180,8 @@ WRONG = [
     (RuntimeError, lambda: whet.linalg.matrix_rank(square, atol=whet.tensor(1j))),
     (RuntimeError, lambda: whet.linalg.pinv(square, rtol=whet.tensor(1j))),
     (RuntimeError, lambda: whet.linalg.vander(x > 0)),
+    (RuntimeError, lambda: whet.ormqr(square, x[0, :1], square)),
+    (RuntimeError, lambda: F.unfold(image, (3,))), (RuntimeError, lambda: F.normalize(x, "x")),
     (RuntimeError, lambda: whet.linalg.vander(whet.tensor(1.0))),
     (RuntimeError, lambda: whet.linalg.norm(whet.tensor(1.0), 3)),
     (RuntimeError, lambda: F.ctc_loss(whet.ones(2, 1, 3), whet.ones(1, 1, dtype=whet.int64),
