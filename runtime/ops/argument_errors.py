@@ -36,7 +36,9 @@ def _wanted(name, v):
     """What an argument of this name must be, where it is not that."""
     if name in WHOLE and not _is_whole(v):
         return "int"
-    if name in SIZES and not all(map(_is_whole, v if isinstance(v, list | tuple) else [v])):
+    # (a pool keeps the sizes that are None)
+    if name in SIZES and not all([_is_whole(x) for x in v if x is not None]
+                                 if isinstance(v, list | tuple) else [_is_whole(v)]):
         return "int or tuple of ints"
     if name in TEXTS and not isinstance(v, str):
         return "str"
@@ -56,7 +58,7 @@ def _may_be_none(fn, name):
 def _kind_of(v):
     """The name of a value's type, or of the first element of a list that is no whole number."""
     if isinstance(v, list | tuple):
-        v = next((x for x in v if not _is_whole(x)), v)
+        v = next((x for x in v if x is not None and not _is_whole(x)), v)
     return v.__class__.__name__
 
 

@@ -242,6 +242,8 @@ def _checked_class_axis(input, target, weight):
 def _nll(input, target, weight, ignore_index, reduction):
     if weight is not None:
         check_one_type("nll_loss", input=input, weight=weight)
+    if input.ndim == target.ndim == 1 == target.shape[0]:
+        target = target.reshape(())
     axis = _checked_class_axis(input, target, weight)
     classes = input.shape[axis]
     ignore_index = fixed_number(ignore_index)
@@ -342,6 +344,9 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     logp = log_softmax(input, axis)
     if target.dtype.kind == 2:                                                   # probabilities
         return _of_probabilities(logp, target, weight, ignore_index, reduction, label_smoothing)
+    if target.shape == input.shape and target.ndim:
+        raise RuntimeError("Expected floating point type for target with class probabilities, got "
+                           f"{target.dtype.letter}")
     plain = _nll(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return plain

@@ -368,6 +368,13 @@ def test_arguments_stand_where_pytorch_has_them():
 
 
 # ---- operands of several types, and of no elements -----------------------------------------------
+def test_the_class_of_one_example_may_be_a_vector():
+    x = whet.tensor([-1.0, -2.0, -3.0])
+    assert F.nll_loss(x, whet.tensor([1]), reduction="none").tolist() == 2
+    whet.testing.assert_close(F.cross_entropy(x, whet.tensor([1])),
+                              F.cross_entropy(x, whet.tensor(1)))
+
+
 def test_a_loss_over_classes_divides_by_those_of_the_input():
     x, one = whet.arange(5.0) / 5, whet.ones(1, 5)
     wanted = (1 + (-x).exp()).log().mean()

@@ -177,6 +177,7 @@ WRONG = [
     (ValueError, lambda: F.nll_loss(x, whet.tensor(0))),
     (ValueError, lambda: F.nll_loss(x[0], whet.tensor([0, 1]))),
     (ValueError, lambda: F.cross_entropy(x, x[:1])),
+    (RuntimeError, lambda: F.cross_entropy(x, x.to(whet.int64))),
     (RuntimeError, lambda: whet.linalg.matrix_rank(square, atol=whet.tensor(1j))),
     (RuntimeError, lambda: whet.linalg.pinv(square, rtol=whet.tensor(1j))),
     (RuntimeError, lambda: whet.linalg.vander(x > 0)),
@@ -269,6 +270,8 @@ def test_texts_are_asked_for_by_name(call):
 def test_an_error_of_right_arguments_stays_what_it_is():
     with pytest.raises(RuntimeError, match="divisible"):
         F.group_norm(image, 5)
+    with pytest.raises(RuntimeError, match="non-zero size"):
+        F.adaptive_avg_pool2d(image[..., :0], (None, 2))
     with pytest.raises(RuntimeError, match="driver"):
         whet.linalg.lstsq(x, x, driver="quickly")
 
