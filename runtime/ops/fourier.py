@@ -13,7 +13,7 @@ from .pad import pad
 from .registry import Op, apply, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS as F
-from .surface import function
+from .surface import check_flag, function
 
 # the scaling of the adjoint
 ADJOINT = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -191,6 +191,9 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     >>> whet.stft(whet.ones(16), 4, window=whet.hann_window(4), return_complex=True).shape
     whet.Size([3, 17])
     """
+    for what, v in (("onesided", onesided), ("return_complex", return_complex)):
+        if v is not None:
+            check_flag("stft", what, v)
     x = operand("stft", input)
     if input.dtype.kind < FLOAT:
         raise RuntimeError("stft: expected a tensor of floating point or complex values, but got "

@@ -2,7 +2,8 @@
 Gradients flow through the statistics of `native_group_norm` alone."""
 from .. import dtypes
 from .norm import batch_norm, group_norm, layer_norm
-from .surface import function
+from .random import check_real
+from .surface import check_flag, function
 
 
 def _statistics(x, dim, eps, weight):
@@ -37,6 +38,8 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 @function(method=False, out=True)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """(`batch_norm`, the means, 1 / the standard deviations of the batch: none but in training)."""
+    check_flag("native_batch_norm", "training", training)
+    check_real("native_batch_norm", "momentum", momentum)
     y = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         return y, input.new_empty((0,)), input.new_empty((0,))
