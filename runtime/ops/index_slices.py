@@ -138,8 +138,9 @@ index_add_op.written = lambda a, source, index, dim: (
     Written(_named(index, dim, RuntimeError), source, "sum") if a.ndim and source.ndim else None)
 
 
-def _sliced(op, self, dim, index, source, error=RuntimeError):
-    """Check an index of slices and the source that goes with it."""
+def _sliced(op, self, dim, index, source, error=RuntimeError, mismatch=RuntimeError):
+    """Check an index of slices and the source that goes with it: raise `error` for places that
+    there are not, `mismatch` for a source of other sizes."""
     if index.ndim > 1:
         raise IndexError(f"{op}_(): Index should have dimension 1 or 0 (got {index.ndim})")
     check_index(op, index, f"{op}_(): Expected dtype int32/int64 for index")
@@ -151,18 +152,18 @@ def _sliced(op, self, dim, index, source, error=RuntimeError):
                 f"{op}_(): self ({self.dtype.letter}) and source ({source.dtype.letter}) must "
                 "have the same scalar type")
         if 0 < source._array.ndim <= d:
-            raise error(f"{op}_(): Indexing dim {d} is out of bounds of the source tensor with dim "
-                        f"{source._array.ndim}")
+            raise mismatch(f"{op}_(): Indexing dim {d} is out of bounds of the source tensor with "
+                           f"dim {source._array.ndim}")
         have = source._array.shape[d] if source._array.ndim else 1
         if have != index.numel():
-            raise error(
+            raise mismatch(
                 f"{op}_(): Number of indices ({index.numel()}) should be equal to "
                 f"source.size(dim): ({have}), for dim: {d}")
         if source._array.ndim and self._array.ndim:
             a, b = list(self._array.shape), list(source._array.shape)
             if len(a) != len(b):
-                raise error(f"{op}_(): When source and destination are not scalars, their "
-                            f"dimensionality must match, but got {b} and {a}")
+                raise mismatch(f"{op}_(): When source and destination are not scalars, their "
+                               f"dimensionality must match, but got {b} and {a}")
             if a[:d] + a[d + 1:] != b[:d] + b[d + 1:]:
                 raise RuntimeError(
                     f"{op}_(): Source/destination tensor must have same slice shapes except the "
@@ -218,7 +219,8 @@ index_copy_op.written = lambda a, source, index, dim: (
 
 def _check_index_copy(self, dim, index, source):
     """`source` written to the slices that a 1-d index names."""
-    return (source, index), {"dim": _sliced("index_copy", self, dim, index, source, IndexError)}
+    d = _sliced("index_copy", self, dim, index, source, IndexError, IndexError)
+    return (source, index), {"dim": d}
 
 
 index_copy, index_copy_ = writes(index_copy_op, _check_index_copy)

@@ -336,11 +336,11 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
             device=None, requires_grad=False):
     """Whole numbers in [low, high)."""
     if size is None:
+        if high is None or isinstance(high, int):
+            raise TypeError("randint() missing the argument 'size'")
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    if size is None:
-        raise TypeError("randint() missing the argument 'size'")
     dtype = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
     return _finish(
         _integers(low, high, _shape((size,) if isinstance(size, int) else size), generator, dtype,
