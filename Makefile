@@ -14,7 +14,7 @@ PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)
 
-.PHONY: demo test quick lint types stubs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted examples leaks libraries opinfo export-table onnx-tests clean
+.PHONY: demo test quick lint types stubs docs bench peers fuzz fuzz-archives sweep sweep-kernels sweep-traced planted examples leaks libraries opinfo export-table onnx-tests clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,11 @@ types: $(STAMP)
 
 stubs: $(STAMP)
 	$(BIN)/python -m stubs
+
+# the documents, and a reference of all that is public, as a site in build/docs/site
+docs: $(STAMP)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python docs/build.py
 
 bench: $(STAMP)
 	$(BENCH) -m benchmarks.run $(ONLY)
