@@ -1,10 +1,9 @@
 """Calls that were made before, made again by machine code: see passes/lower_llvm/calls/op_calls.py.
 
 Here are the native types' Python side, and `first`, which runs a call the ordinary way while
-listening to what it launches, and turns a call that was one launch (or a view) into a recipe. Only
-ops that say so (`memo`) are remembered: their forward must be a function of shapes, strides, types,
-attributes and numbers, with one launch at most, and no check of the data but the kernel's
-(`verdict`).
+listening to what it launches, and turns a call that was launches (or a view) into a recipe. Only
+ops that say so (`memo`, `launches`) are remembered: their forward must be a function of shapes,
+strides, types, attributes and numbers, and must not check the data but by the kernel (`verdict`).
 """
 import ctypes as C
 import functools
@@ -17,8 +16,19 @@ from ..autograd import modes
 from ..autograd.input_shape import Shape
 from ..dtypes import FROM_NUMPY
 from ..ir.spans import address, span
-from . import native, object_layouts, own_layouts, pool
-from .taped_launches import GivenNumber, Operand, Reader, Result, Table, Tape, Verdict, Word, bits
+from . import native, object_layouts, own_layouts, pool, recorded_call
+from .taped_launches import (
+    GivenNumber,
+    Operand,
+    Reader,
+    Result,
+    Scratch,
+    Table,
+    Tape,
+    Verdict,
+    Word,
+    bits,
+)
 
 
 class _Layout:
@@ -39,7 +49,8 @@ def load():
     buffer = (C.c_int64 * (L.CTX_BYTES // 8))()
     ctx, ctx_at = buffer, C.addressof(buffer)
     native.export("whet_ctx", ctx_at)
-    native.export("whet_array_new", native.symbol("array_new"))
+    for name in ("array_new", "heap_take", "heap_give"):
+        native.export(f"whet_{name}", native.symbol(name))
     at = native.image("entries", _source, L.NAMES)
     types = _types(L, at)
     if not own_layouts.proved(L, *types):
@@ -190,8 +201,10 @@ _finish: Any = None
 def first(op, inputs, attrs):
     """Run a call the ordinary way; remember it where that is possible."""
     state = modes.state
-    if (state.flags & (modes.SPECIAL | modes.INFERENCE) or not op.memo or type(inputs) is not tuple
-            or len(inputs) > L.MAX_IN):
+    moves = op.moves is not None and op.shape is not None
+    if (state.flags & (modes.SPECIAL | modes.INFERENCE)
+            or not (op.memo or op.launches or moves)
+            or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
         return _run(op, inputs, attrs)
     kinds = []
     for x in inputs:
@@ -211,11 +224,13 @@ def first(op, inputs, attrs):
         (x.shape, x.strides, x.dtype) if type(x) is np.ndarray else None for x in arrays])
     if attrs:
         layout += tuple(attrs.items())
-    if (op.refused and layout in op.refused
-            or not (op.is_view or op.dynamic_numbers or _apart(arrays, kinds))):
+    if op.refused and layout in op.refused:
         return _run(op, inputs, attrs)
+    if not (op.is_view or op.dynamic_numbers):
+        recorded_call.apart(arrays)
     tape = Tape()
-    result = tape.listen(op.forward, *arrays, **attrs)
+    forward = recorded_call.mover(op) if moves and recorded_call.may_move(arrays) else op.forward
+    result = tape.listen(forward, *arrays, **attrs)
     made = result if type(result) is tuple else (result,)
     recipe = (None if type(result) is tuple and len(result) == 1 else _recipe(
         op, attrs, kinds, arrays, made, tape))
@@ -249,23 +264,8 @@ def learn(op, inputs, attrs):
     return True
 
 
-def _apart(arrays, kinds):
-    """Make each operand's memory its own, so that a launch's arguments tell which operand they
-    are; False where that cannot be."""
-    seen: list = []
-    for i, (a, k) in enumerate(zip(arrays, kinds)):
-        if k != L.TENSOR:
-            continue
-        if any(np.may_share_memory(a, b) for b in seen):
-            if not a.flags.c_contiguous:
-                return False
-            arrays[i] = a = a.copy()
-        seen.append(a)
-    return True
-
-
 def _recipe(op, attrs, kinds, arrays, made, tape):
-    """The words of a recipe, or None where the call was not one launch of known arguments."""
+    """The words of a recipe, or None where the call was not launches of known arguments."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
     if (not tensors or any(type(m) is not np.ndarray or m.ndim > L.MAX_DIMS for m in made)
             or len(made) > L.MAX_OUT):
@@ -282,7 +282,7 @@ def _recipe(op, attrs, kinds, arrays, made, tape):
         flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
         offsets = [offset]
     else:
-        read = _put_launch(put, op, tensors, made, tape)
+        read = _put_launches(put, op, tensors, made, tape)
         if read is None:
             return None
         owned += read
@@ -321,28 +321,37 @@ def _view_offset(source, made, tape):
     return address(made[0]) - address(source)
 
 
-def _put_launch(put, op, tensors, made, tape):
-    """The words for a call's one launch; the arrays beside operands and results that it reads. None
-    where the call was not one launch of known arguments."""
-    if len(tape.launches) != 1:
+def _put_launches(put, op, tensors, made, tape):
+    """The words for a call's launches; the arrays beside operands and results that they read. None
+    where the call was something else, too."""
+    if (any(m.size == 0 for m in made)
+            or not all(isinstance(total, int) for _, total, *_ in tape.launches)):
         return None
-    kernel, total, grain, *args = tape.launches[0]
-    if (any(m.size == 0 for m in made) or len(args) > L.MAX_SLOTS or not isinstance(total, int)
-            or total <= 0):
+    # The arguments of a pointwise kernel are its operands themselves, in order, so that operands
+    # may share memory; elsewhere an address tells (`recorded_call.apart` saw to that).
+    found = Reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers).launches()
+    if not found:
         return None
-    slots = _slots(op, tensors, made, tape)
-    if slots is None or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
+    arguments = [x for launch in found for x in launch.arguments]
+    rooms, size = recorded_call.rooms(arguments)
+    slots = [_slot(x, tensors, rooms) for x in arguments]
+    if None in slots or {v & 255 for k, v in slots if k == L.RESULT} != set(range(len(made))):
         return None
-    put(L.R["kernel"], kernel)
-    put(L.R["total"], total)
-    put(L.R["grain"], max(grain, 1))
-    put(L.R["nslots"], len(slots))
-    for k, (kind, value) in enumerate(slots):
-        put(L.R["slots"] + k * L.SLOT, kind)
-        put(L.R["slots"] + k * L.SLOT + 8, value)
-    return [a for a in args
-            if isinstance(a, np.ndarray) and not any(np.may_share_memory(a, m) for m in made)
-            and not any(a is t for _, t in tensors)]
+    words = []
+    for launch in found:
+        n = len(launch.arguments)
+        words += [launch.kernel, launch.total, max(launch.grain, 1), n]
+        words += [word for slot in slots[:n] for word in slot]
+        del slots[:n]
+    count = len(words) * 8 // L.SLOT
+    if count > L.MAX_SLOTS:
+        return None
+    put(L.R["launches"], len(found))
+    put(L.R["nslots"], count)
+    put(L.R["scratch"], size)
+    for k, word in enumerate(words):
+        put(L.R["slots"] + 8 * k, word)
+    return [x.array for x in arguments if type(x) is Table]
 
 
 def _put_operands(put, kinds, arrays):
@@ -394,20 +403,7 @@ def _layout(put, at, a):
         put(at + 16 + 8 * (L.MAX_DIMS + d), st)
 
 
-def _slots(op, tensors, made, tape):
-    """Each argument of a call's one launch as a pair, (kind, value); None where one of them is no
-    such thing.
-
-    The arguments of a pointwise kernel are its operands themselves, in order, so that operands may
-    share memory; elsewhere an address tells (`_apart` saw to that)."""
-    found = Reader(tape, [a for _, a in tensors], made, in_order=op.dynamic_numbers).launches()
-    if found is None:
-        return None
-    slots = [_slot(x, tensors) for x in found[0].arguments]
-    return None if None in slots else slots
-
-
-def _slot(x, tensors):
+def _slot(x, tensors, rooms):
     """One argument as (kind, value)."""
     if type(x) is Word:
         return L.CONST, x.value
@@ -420,6 +416,8 @@ def _slot(x, tensors):
         return None if kind is None else (getattr(L, kind), x.operand)
     if type(x) is Verdict:
         return None if x.flag[0] else (L.VERDICT, 0)
+    if type(x) is Scratch:
+        return L.SCRATCH, rooms[id(x.memory)] + x.offset
     return (L.CONST, address(x.array)) if type(x) is Table else None
 
 

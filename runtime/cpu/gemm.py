@@ -221,9 +221,8 @@ def _run(plan, arrays):
         scratch = memory.scratch(plan.scratch, scratch)
         taped_launches.scratch(scratch, plan.scratch)
     if plan.parts:
-        at = [address(x) for x in arrays]
         for part in plan.parts:
-            a, b, c, *operands = map(int.__add__, at, part)
+            a, b, c, *operands = map(taped_launches.inside, arrays, part)
             native.launch(plan.kernel, plan.total, plan.grain, a, b, c, plan.table, scratch,
                           *operands)
     else:

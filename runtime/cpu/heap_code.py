@@ -155,8 +155,7 @@ done:
 ; A Block object of at least %size bytes; its fields: the address, the size that was asked for. Null
 ; with an error set.
 define ptr @block_new(i64 %size) nounwind {
-  %n = call i64 @llvm.umax.i64(i64 %size, i64 SMALLEST)
-  %p = call ptr @heap_take(i64 %n)
+  %p = call ptr @heap_take(i64 %size)
   %no = icmp eq ptr %p, null
   br i1 %no, label %fail, label %wrap
 wrap:
@@ -164,11 +163,11 @@ wrap:
   %no2 = icmp eq ptr %o, null
   br i1 %no2, label %undo, label %made
 undo:
-  call void @heap_give(ptr %p, i64 %n)
+  call void @heap_give(ptr %p, i64 %size)
   br label %fail
 fail:
   %e = load ptr, ptr @PyExc_MemoryError
-  %z = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %e, ptr @no_memory, i64 %n)
+  %z = call ptr (ptr, ptr, ...) @PyErr_Format(ptr %e, ptr @no_memory, i64 %size)
   ret ptr null
 made:
   %typep = getelementptr i8, ptr @whet_heap, i64 BLOCK_TYPE
@@ -177,7 +176,7 @@ made:
   %datap = getelementptr i8, ptr %o, i64 HEAD
   %sizep = getelementptr i8, ptr %o, i64 SIZE_AT
   store ptr %p, ptr %datap
-  store i64 %n, ptr %sizep
+  store i64 %size, ptr %sizep
   ret ptr %o
 }
 
@@ -438,7 +437,8 @@ _CLASSES = """
 ; The list for a size, and the size of its blocks: size - 1 as 1xxx..., x counting the eighths of a
 ; power of two.
 define internal {ptr, i64} @size_class(i64 %size) nounwind {
-  %s = sub i64 %size, 1
+  %n = call i64 @llvm.umax.i64(i64 %size, i64 SMALLEST)
+  %s = sub i64 %n, 1
   %zeros = call i64 @llvm.ctlz.i64(i64 %s, i1 true)
   %shift = sub i64 60, %zeros
   %top = lshr i64 %s, %shift

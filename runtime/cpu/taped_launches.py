@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..indexing import strided
 from ..ir.extent import at_least
 from ..ir.spans import address, span
 from . import native
@@ -18,6 +19,7 @@ from . import native
 _local = threading.local()
 _one_at_a_time = threading.Lock()
 POINTERS = 1 << 16  # no address is smaller, and hardly any number of a launch is larger
+ADDRESSES = 1 << 40  # no number of a launch is larger, but for addresses of what nobody told of
 
 
 class Tape:
@@ -92,6 +94,14 @@ def table(array: np.ndarray) -> np.ndarray:
     if tape is not None:
         tape.tables.append(array)
     return array
+
+
+def inside(array: np.ndarray, offset: int) -> np.ndarray | int:
+    """An argument of a launch: so many bytes from the first element of `array`, which whoever takes
+    it down wants to know; otherwise the address is quicker."""
+    if not listens():
+        return address(array) + offset
+    return strided(array, (), (), offset // array.itemsize)
 
 
 def scratch(array: np.ndarray, size: int) -> None:
@@ -206,7 +216,7 @@ class Reader:
             return Word(0)
         if isinstance(a, float):
             return Word(bits(a))
-        if not isinstance(a, int) or a > POINTERS and self.points_to_known(a):
+        if not isinstance(a, int) or a > POINTERS and (a > ADDRESSES or self.points_to_known(a)):
             return None
         return Word(a if a < 1 << 63 else a - (1 << 64))
 

@@ -177,7 +177,7 @@ def _triangular(name, keep):
             Sample(make(3, 2), diagonal=1),
             Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native,
         onnx=in_onnx.triangle(name == "triu"))
-    op.any_sizes = op.as_large = op.total = True
+    op.any_sizes = op.as_large = op.total = op.launches = True
     op.put = partial(_choose, keep)
     op.there = lambda a, diagonal: devices.beyond.pointwise.triangle(a, keep, diagonal)
 

@@ -51,7 +51,7 @@ class Op:
     view_is_safe = True
     pure = True
     random = False
-    # may a call be replayed as its one launch (or view)? see cpu/entries.py
+    # may a call be replayed as its launches (or view)? see cpu/entries.py
     memo = False
     # does forward launch kernels on operands, results and scratch alone, or else leave all to
     # NumPy?

@@ -8,7 +8,8 @@ import threading
 import numpy as np
 import pytest
 import whet
-from whet.cpu import native
+import whet.nn.functional as F
+from whet.cpu import entries, native
 from whet.ops import pointwise_family
 
 from tests import fuzz
@@ -321,3 +322,63 @@ def test_a_replayed_gather_checks_its_indices(call):
             with pytest.raises((IndexError, RuntimeError),
                                match="out of bounds for dimension 0 with size 5"):
                 call(x, whet.tensor(bad))
+
+
+REPEATED = {
+    "pool": lambda x: F.avg_pool2d(x, 2),
+    "pool with places": lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True)[1],
+    "pool to a size": lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
+    "convolution": lambda x: F.conv2d(x, x.flip(0).reshape(16, 16, 3, 2)),
+    "convolution in groups": lambda x: F.conv2d(x, x.flip(0).reshape(32, 8, 3, 2), groups=2),
+    "distances": lambda x: whet.cdist(x[0, 0], x[1, 0]),
+    "solution": lambda x: whet.linalg.solve(x[0, 0, :6] + 9 * whet.eye(6), x[1, 1, :6]),
+    "cat": lambda x: whet.cat([x, x + 1, x[:, :1]], 1),
+    "stack": lambda x: whet.stack([x, -x], -1),
+    "flip": lambda x: x.flip(1, 3),
+    "roll": lambda x: x.roll((1, -2), (2, 3)),
+    "pad": lambda x: F.pad(x, (1, 2, 0, 1), value=2.5),
+    "reflected pad": lambda x: F.pad(x, (1, 2, 1, 1), mode="reflect"),
+    "triangle": lambda x: x.tril(-1)}
+
+
+@pytest.mark.skipif(not native.enabled(), reason="no machine code repeats calls")
+@pytest.mark.parametrize("name", REPEATED)
+def test_calls_of_several_launches_and_of_moves_are_repeated_by_machine_code(name):
+    f = REPEATED[name]
+    xs = [whet.randn(2, 16, 8, 6) for _ in range(4)]
+    wanted = [bits(f(x)) for x in xs]
+    entered = []
+
+    def seen(frame, event, _):
+        if event == "call" and frame.f_code is entries.first.__code__:
+            op = frame.f_locals["op"]
+            if op.memo or op.launches or op.moves and op.shape:
+                entered.append(op.name)
+    sys.setprofile(seen)
+    try:
+        made = [bits(f(x)) for x in xs]
+    finally:
+        sys.setprofile(None)
+    assert made == wanted and not entered
+
+
+def test_products_in_parts_are_repeated_on_their_own_memory():
+    """Batches that no two steps describe are launched in parts, inside of arrays."""
+    def parts(n):
+        x = whet.arange(n * 2. * 3 * 2 * 4 * 4).reshape(n, 2, 3, 2, 4, 4)
+        return x.permute(1, 0, 3, 2, 4, 5)[:, :, :, ::2], x.permute(3, 0, 1, 2, 5, 4)[:, :, :, ::2]
+    for forward in (whet.matmul, lambda a, b: (a + 1) @ b, lambda a, b: whet.matmul(a, b).sum()):
+        want = [bits(forward(*parts(n))) for n in (2, 3, 2)]
+        assert [bits(forward(*parts(n))) for n in (2, 3, 2)] == want
+
+
+def test_a_repeated_call_of_moves_has_the_gradients_of_the_first():
+    def gradients(f):
+        x = whet.arange(48.).reshape(1, 2, 4, 6).requires_grad_()
+        y = f(x)
+        (y * whet.arange(float(y.numel())).reshape(y.shape)).sum().backward()
+        return bits(x.grad)
+    for f in (lambda x: whet.cat([x, x * 2], 1), lambda x: F.pad(x, (1, 1)), lambda x: x.flip(2),
+              lambda x: F.max_pool2d(x, 2), lambda x: F.conv2d(x, (x * 2)[:, :, :2, :2])):
+        first = gradients(f)
+        assert all(gradients(f) == first for _ in range(3))

@@ -303,3 +303,21 @@ def test_convolutions_do_not_compute_with_what_their_memory_held(name, monkeypat
         flags.feclearexcept(invalid)
         whet.set_num_threads(before)
     assert again.numpy().tobytes() == y.numpy().tobytes()
+
+
+@needs_native
+def test_machine_code_gets_blocks_of_any_size(clean):
+    """A recipe's scratch memory may be of a few bytes: no list is for those, and none before the
+    first."""
+    take = C.CFUNCTYPE(C.c_void_p, C.c_size_t)(native.symbol("heap_take"))
+    give = C.CFUNCTYPE(None, C.c_void_p, C.c_size_t)(native.symbol("heap_give"))
+    live = clean()["live"]
+    sizes = [0, 1, 2, 8, 63, 64, 65, 1000, 4096, 1 << 15, (1 << 16) - 1, 1 << 16, (1 << 16) + 1]
+    for _ in range(2):
+        blocks = [take(n) for n in sizes]
+        assert all(blocks) and len({*blocks}) == len(sizes)
+        for at, n in zip(blocks, sizes):
+            C.memset(at, 7, n)
+        for at, n in zip(blocks, sizes):
+            give(at, n)
+    assert clean()["live"] == live

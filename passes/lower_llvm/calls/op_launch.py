@@ -14,8 +14,10 @@ from .op_layouts import (
     F32,
     F64,
     GRAD,
+    LAUNCH,
     MAX_DIMS,
     RESULT,
+    SCRATCH,
     SLOT,
     TENSOR,
     VERDICT,
@@ -48,6 +50,9 @@ class Write:
         f.bail(f.binary("and", wanted, f.cmp("ne", c.flags & GRAD, 0)), "miss")
         f.bail(f.cmp("ne", self.replay.flags & (VIEW | BY_VALUE), 0), "miss")
         f.bail(f.cmp("ne", self.replay.nouts, 1), "miss")
+        # a later launch may read what an earlier one wrote
+        launches = g.ld(self.replay.recipe, R["launches"], "i64")
+        f.bail(f.cmp("ugt", launches, 1), "miss")
         f.bail(f.cmp("ne", c.word(c.kinds, 0), TENSOR), "miss")
         base = g.ld(c.word(c.ins, 0, "ptr"), T["base"])
         f.if_(
@@ -110,41 +115,59 @@ class Write:
 
 
 class Launch:
-    """Code that fills the words of a kernel's arguments and runs it."""
+    """Code that fills the words of the kernels' arguments and runs them."""
 
     def __init__(self, replay: Replay) -> None:
         self.call, self.f, self.g, self.recipe = replay.call, replay.f, replay.g, replay.recipe
 
     def emit(self) -> None:
-        """All of it, where the recipe has a kernel."""
+        """All of it, where the recipe has launches."""
         f = self.f
-        self.kernel = self.g.ld(self.recipe, R["kernel"])
+        self.count = self.g.ld(self.recipe, R["launches"], "i64")
         f.store(f.as_val(0, "i64"), self.call.verdict)
-        f.if_(f.cmp("ne", self.kernel, 0), self.launch)
+        f.store(Val(f, "null", "ptr"), self.call.room)
+        f.if_(f.cmp("ne", self.count, 0), self.all)
 
-    def launch(self) -> None:
-        """The arguments, then the kernel over its units."""
-        f, g, r = self.f, self.g, self.recipe
-        f.loop(0, g.ld(r, R["nslots"], "i64"), 1, self.slot)
-        launching.emit(
-            f,
-            self.kernel,
-            self.call.slots,
-            g.ld(r, R["total"], "i64"),
-            g.ld(r, R["grain"], "i64"),
-            self.release,
-        )
+    def all(self) -> None:
+        """The launches one after the other, with the memory that they need."""
+        f = self.f
+        self.size = self.g.ld(self.recipe, R["scratch"], "i64")
+        needs_room = f.cmp("ne", self.size, 0)
+        f.if_(needs_room, self.take)
+        f.loop(0, self.count, 1, self.launch, [f.bytes_at(self.recipe, R["slots"])])
+        room = f.load("ptr", self.call.room)
+        f.if_(needs_room, lambda: f.call("whet_heap_give", "void", room, self.size) and None)
 
-    def slot(self, i: Val) -> None:
+    def launch(self, _i: Val, at: Val) -> list[Val]:
+        """One of them, unless an earlier one refuses the data; where the next one stands."""
+        c, f = self.call, self.f
+        count = c.word(at, 3)
+        slots = f.bytes_at(at, LAUNCH)
+        f.loop(0, count, 1, lambda i: self.slot(f.bytes_at(slots, i * SLOT), i))
+
+        def run() -> None:
+            launching.emit(f, c.word(at, 0, "ptr"), c.slots, c.word(at, 1), c.word(at, 2),
+                           self.release)
+
+        f.if_(f.cmp("eq", f.load("i64", c.verdict), 0), run)
+        return [f.bytes_at(slots, count * SLOT)]
+
+    def take(self) -> None:
+        """Memory for the launch; without any, Python makes the call, and says so."""
+        f, c = self.f, self.call
+        room = f.call("whet_heap_take", "ptr", self.size)
+        f.bail(self.g.null(room), "refused")
+        f.store(room, c.room)
+
+    def slot(self, q: Val, i: Val) -> None:
         """One word: a constant, or an address that this call has."""
         c, f = self.call, self.f
-        q = f.bytes_at(f.bytes_at(self.recipe, R["slots"]), i * SLOT)
         kind, value = c.word(q, 0), c.word(q, 1)
         (v,) = f.if_(f.cmp("eq", kind, CONST), lambda: [value], lambda: self.address(kind, value))
         c.put(c.slots, i, v)
 
     def address(self, kind: Val, value: Val) -> list[Val]:
-        """The address of an operand's memory, a result's, the verdict or a number."""
+        """The address of an operand's memory, a result's, the verdict, scratch or a number."""
         c, f = self.call, self.f
         return f.if_(
             f.cmp("eq", kind, DATA),
@@ -152,11 +175,20 @@ class Launch:
             lambda: f.if_(
                 f.cmp("eq", kind, RESULT),
                 lambda: self.memory(c.outs, value),
-                lambda: f.if_(
-                    f.cmp("eq", kind, VERDICT),
-                    lambda: [self.g.i64(c.verdict)],
-                    lambda: self.number(kind, value),
-                ),
+                lambda: self.beside(kind, value),
+            ),
+        )
+
+    def beside(self, kind: Val, value: Val) -> list[Val]:
+        """The address of what is no tensor: the verdict, scratch, or a number."""
+        c, f = self.call, self.f
+        return f.if_(
+            f.cmp("eq", kind, VERDICT),
+            lambda: [self.g.i64(c.verdict)],
+            lambda: f.if_(
+                f.cmp("eq", kind, SCRATCH),
+                lambda: [self.g.i64(f.load("ptr", c.room)) + value],
+                lambda: self.number(kind, value),
             ),
         )
 

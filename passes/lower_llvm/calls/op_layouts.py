@@ -34,22 +34,25 @@ CTX_BYTES = CTX["desc"] + DESC["size"] * DOORS
 # words of a recipe, as byte offsets
 R = {
     name: 8 * i
-    for i, name in enumerate(("hash", "op", "attrs", "nin", "next", "kernel", "total", "grain",
-                              "nslots", "nouts", "flags", "readers", "itemsize"))}
+    for i, name in enumerate(("hash", "op", "attrs", "nin", "next", "launches", "nslots", "nouts",
+                              "flags", "readers", "itemsize", "scratch"))}
 R["metas"] = 8 * 16
 R["operands"] = R["metas"] + 8 * MAX_IN
 OPERAND = 8 * (3 + 2 * MAX_DIMS)            # kind, descr, nd, dims, strides
 R["outs"] = R["operands"] + OPERAND * MAX_IN
 # descr, nd, is it row-major (of a view: its byte offset), dims, strides
 OUT = 8 * (3 + 2 * MAX_DIMS)
+# of each launch its kernel, total, word and number of arguments, then the arguments
 R["slots"] = R["outs"] + OUT * MAX_OUT
 SLOT = 16                                   # kind, value
+LAUNCH = 2 * SLOT                           # what stands before the arguments
 RECIPE_BYTES = R["slots"] + SLOT * MAX_SLOTS
 READERS = 8                                 # bits for each operand in the word "readers"
 # kinds of operands; VALUE: a number that is part of the key
 NOTHING, TENSOR, FLOAT, INT, VALUE = range(5)
-# kinds of slots; F32 ... point to a number of that type, VERDICT to a 0
-CONST, DATA, RESULT, F32, F64, I64, VERDICT = range(7)
+# kinds of slots; F32 ... point to a number of that type, VERDICT to a 0, SCRATCH so many bytes into
+# the memory that a launch needs meanwhile
+CONST, DATA, RESULT, F32, F64, I64, VERDICT, SCRATCH = range(8)
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE = 1, 2, 4, 8, 16, 32
 GRAD, INFERENCE, SPECIAL = 1, 2, 4
 MISS = 1

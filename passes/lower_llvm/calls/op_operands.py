@@ -43,6 +43,7 @@ class Call:
         self.kinds, self.typed = f.alloca("i64", MAX_IN), f.alloca("i64", MAX_IN)
         self.slots, self.outs = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT)
         self.wants, self.verdict, self.made = (f.alloca("i64", 1) for _ in range(3))
+        self.room = f.alloca("ptr", 1)
 
     def word(self, p: Val, i: Val | int, ty: str = "i64") -> Val:
         """A word of a table."""
