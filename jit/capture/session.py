@@ -16,7 +16,7 @@ from whet.autograd.node import next_number
 from whet.cpu import haste, native
 
 from ..effects.python_state import Swapped
-from ..guards.outside_state import Search, world_of
+from ..guards.outside_state import Search, World, world_of
 from ..guards.signature import Run
 from ..guards.visitors import Unwatchable
 from ..policy import timing
@@ -64,6 +64,10 @@ class Session:
     def arrays_become_known(self) -> None:
         """The same of NumPy arrays."""
         raise NotImplementedError
+
+    def may_only_grow(self, world: World) -> frozenset[Any]:
+        """Lists of a world, found with what is known by now, that may be any for that."""
+        return frozenset()
 
     def is_searched(self) -> None:
         """The world is known. Raises Unrecorded if it shows that the run is of no use."""
@@ -128,6 +132,10 @@ class Session:
             self.loose, self.items_vary, self.follows_sizes = frozenset(), False, False
             self.numbers_become_known()
             search = searched(frozenset())
+            world = search.world
+        if search is not None and (more := self.may_only_grow(world) - self.loose):
+            self.loose |= more
+            search = searched(self.loose)
             world = search.world
         if world.solid and not self.learned.arrays_are_known:
             self.arrays_become_known()

@@ -17,7 +17,7 @@ from ..effects.lay_state import Left
 from ..guards import sizes
 from ..guards.lengths import is_one, key_with_lengths
 from ..guards.number_paths import of_all
-from ..guards.outside_state import Search
+from ..guards.outside_state import Search, World
 from ..guards.visitors import Unwatchable
 from ..policy import timing
 from ..policy.account import TIMED, Policy
@@ -147,6 +147,11 @@ class FirstRecording(Session):
         self.learned.arrays_are_known = True
         if self.call.given.arrays:
             raise Unrecorded
+
+    def may_only_grow(self, world: World) -> frozenset[Any]:
+        """Lists that the function could only append to, but for those that a run has read."""
+        lists: frozenset[Any] = self.learned.expect_growth(world)
+        return lists
 
     def is_searched(self) -> None:
         """The first run may make state of an optimizer, say, which none does after it: recordings

@@ -11,6 +11,7 @@ from whet.tensor_base import is_strided
 
 from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
+from ..guards.appended_lists import appended_lists
 from ..guards.call_settings import CallSettings
 from ..guards.container_places import GROWS, Elements, Entries
 from ..guards.outside_state import World
@@ -88,6 +89,14 @@ class Learned:
                 self.loose |= {(id(group), name) for group in x.param_groups
                                for name in x.scheduled if varies(group.get(name))}
         self.loose -= self.fixed
+
+    def expect_growth(self, world: World) -> frozenset[tuple[int, None]]:
+        """Lists that code could only append to, and that no run has read, may be any."""
+        if self.numbers_are_known:
+            return frozenset()
+        lists = appended_lists(world) - self.fixed
+        self.loose |= lists
+        return lists
 
     def expect_to_go_on(self, before: World, now: World) -> None:
         """A run set up state: numbers in what it made (sums, counters, histories) may be any from

@@ -28,7 +28,8 @@ class LeftBehind:
         self.changed(learned)
         self.exchanged()
         self.growths = [
-            (grown.real, [results.describe(x) for x in grown.added]) for grown, _ in swapped.lists]
+            (grown.real, [results.describe(x) for x in grown.added])
+            for grown, _ in swapped.lists if grown.added]
         self.filled = self.contents_of_arguments()
 
     def laid_again(self) -> Left:
