@@ -34,7 +34,7 @@ class Answers:
     what was asked meanwhile (`noting`) has the same answers (`hold`)."""
 
     def __init__(self, values: Sequence[int]) -> None:
-        self.of: Answers = self              # whose numbers are computed with
+        self.original: Answers = self        # whose numbers are computed with
         self.values = list(values)
         self.bound, self.turn = 0, 0         # how often values were given, and notes begun
         self.now = Scope(self, values)
@@ -99,22 +99,23 @@ class Answers:
     def settled(self) -> Self:
         """The same with what is asked so far, whatever is asked later."""
         made = copy.copy(self)
-        made.of, made.asked = self, dict(self.asked)
+        made.original, made.asked = self, dict(self.asked)
         return made
 
     @contextmanager
     def recalled(self) -> Iterator[None]:
         """One may go on to compute with what was planned when these were settled: it has the
         values that it had then, and what is asked is asked of them."""
-        of = self.of
+        original = self.original
         with planning:
-            before = of.values, of.now, of.asked
-            of.values, of.now, of.asked, of.bound = self.values, self.now, self.asked, of.bound + 1
+            before = original.values, original.now, original.asked
+            original.values, original.now, original.asked = self.values, self.now, self.asked
+            original.bound += 1
             try:
                 yield
             finally:
-                of.values, of.now, of.asked = before
-                of.bound += 1
+                original.values, original.now, original.asked = before
+                original.bound += 1
 
     def part(self, text: str) -> str:
         """The name of an expression. (While one thread plans, others may compute with the sizes of

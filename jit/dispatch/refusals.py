@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..capture.refused import Wrong
 from ..errors import TraceError, warn
@@ -18,14 +18,20 @@ PASSING = 0.25
 PAUSE = 64                       # calls until what varied each time is tried once more, at first
 
 
+class Pause(NamedTuple):
+    """For how many calls more a kind of them is eager, and for how many that was in all."""
+
+    left: int
+    length: int
+
+
 class Refusals:
     """The kinds of calls that run eagerly for good, and why. `strict` functions raise instead."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.by_key: dict[Key, Reason] = {}     # key of calls -> the reason why they are eager
-        # of some of these: for how many calls more, and for how many that was in all
-        self.pauses: dict[Key, tuple[int, int]] = {}
+        self.pauses: dict[Key, Pause] = {}      # of those that are eager for a while
         self.first: Reason | None = None               # the reason of the first of them
         self.tries: collections.Counter[Key] = collections.Counter()
         self.why: Reason | None = None                 # the reason of the last failure
@@ -50,16 +56,16 @@ class Refusals:
     def pause(self, key: Key, reason: Reason) -> None:
         """Calls of this kind run eagerly for a while, each time for twice as long: what varies may
         settle, as a window of losses does that is full."""
-        length = 2 * self.pauses[key][1] if key in self.pauses else PAUSE
-        self.pauses[key] = length, length
+        length = 2 * self.pauses[key].length if key in self.pauses else PAUSE
+        self.pauses[key] = Pause(length, length)
         self.give_up(key, reason)
 
     def hold(self, key: Key) -> bool:
         """Is a call of this kind to be eager?"""
         if key in self.by_key and key in self.pauses:
-            left, length = self.pauses[key]
-            self.pauses[key] = left - 1, length
-            if left <= 0:
+            pause = self.pauses[key]
+            self.pauses[key] = Pause(pause.left - 1, pause.length)
+            if pause.left <= 0:
                 del self.by_key[key]
         return key in self.by_key
 
