@@ -120,6 +120,17 @@ def _deque():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("a list that is only appended to, at some calls")
+def _now_and_then():
+    o, log = Box(step=0), []
+    def f(x):
+        o.step += 1
+        if o.step % 5 == 0:
+            log.append(x.sum().item())
+        return x * 2
+    return f, lambda i: (whet.ones(3) * i,)
+
+
 @row("metrics in a dict, a tensor or a view of one as an attribute")
 def _metrics():
     o, m = Box(last=None), {}
