@@ -45,7 +45,9 @@ def _moved(op, *arrays, **attrs):
     out = memory.empty(op.shape(*arrays, **attrs), arrays[0].dtype)
     for part, x in op.moves(out, *arrays, **attrs):
         if not isinstance(x, np.ndarray):
-            x = taped_launches.table(np.full(1, x, out.dtype)).reshape(())
+            number = np.empty(1, out.dtype)
+            number[...] = x          # refuses what `np.full` casts: 1j as a float
+            x = taped_launches.table(number).reshape(())
         if part.size:
             pointwise.move(part, np.broadcast_to(x, part.shape))
     return out

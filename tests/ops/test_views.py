@@ -229,7 +229,7 @@ def test_padding(mode):
         "mode": {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode]}))
     got = pad(x[None], (3, 0, 1, 2), mode, 7 if mode == "constant" else None)
     np.testing.assert_array_equal(got[0].numpy(force=True), want)
-    assert pad(x, (-1, -1), value=1.0).shape == (2, 3, 2) and pad(x, (-5, 2)).shape == (2, 3, 1)
+    assert pad(x, (-1, -1), value=1.0).shape == (2, 3, 2) and pad(x, (-4, 2)).shape == (2, 3, 2)
     assert whet.autograd.gradcheck(lambda x: pad(x[None], (3, 0, 1, 2), mode), (x,))
     for bad in ((4, 0), (5, 5, 0, 0)) if mode in ("reflect", "circular") else ((-9, 0),):
         if mode == "circular" and bad == (4, 0):
