@@ -127,7 +127,8 @@ def test_rows_are_put_in_order(gpus, dtype):
         x[1, ::7], x[2, ::5], x[0, 3], x[0, 4] = float("nan"), -0.0, 0.0, float("inf")
     for descending in (False, True):
         both(lambda x, d=descending: tuple(x.sort(1, d)), x)
-    both(lambda x: tuple(x.t().topk(5, 0)), x)
+    if dtype is not whet.bool:       # which of them is the larger one is not asked of those
+        both(lambda x: tuple(x.t().topk(5, 0)), x)
     both(lambda x: tuple(x.kthvalue(150)), x)
     both(lambda x: tuple(x.median(1)), x)
     both(lambda x: tuple(x.nanmedian(1)), x)
