@@ -341,11 +341,13 @@ def _reshaped(a: Outline, shape: Sequence[Size]) -> Sequence[Size] | None:
     return out[::-1]
 
 
-def broadcast_to(x: Outline | Array, shape: Size | Sequence[Size], subok: bool = False) -> Outline:
+def broadcast_to(x: Outline | Array, shape: Size | Sequence[Size], subok: bool = False) -> Any:
     """As NumPy's."""
     given: Any = shape if not isinstance(shape, int) else (shape,)
     shape = tuple(given)
     if type(x) is not Outline:
+        if not sized(shape):
+            return np.broadcast_to(x, given)
         known = np.asarray(x)
         if known.size == 1:
             return Outline(shape, known.dtype, [0] * len(shape), Room(known.itemsize, known))

@@ -77,6 +77,11 @@ class Number:
         """A function of Python's by its name in `ops/python.py`, of this and other numbers."""
         return through(BY_NAME[name], name, *numbers)
 
+    def __whet_choose__(self, yes: float, no: float) -> float:
+        """One of two numbers, by whether this is true."""
+        chosen: float = choose(self, yes, no)
+        return chosen
+
     def __whet_plain__(self) -> float:
         """The value, for who is not told of numbers that vary."""
         value: float = guarded_value(self)
@@ -274,6 +279,24 @@ def combine(name: str, a: Any, b: Any) -> Any:
         else:
             made = FUNCTIONS[name](_wide(a), _wide(b))
     return Number(value, made, recorder_of(number), bound)
+
+
+def choose(condition: Any, yes: Any, no: Any) -> Any:
+    """yes if condition else no, where the condition is a Number."""
+    x, y = (value_of(v) if type(v) in NUMBERS else v for v in (yes, no))
+    if (not live(condition) or type(value_of(condition)) is not bool or type(x) is not type(y)
+            or type(x) not in DTYPES):
+        return yes if guarded_value(condition) else no
+    with modes.no_grad():
+        made = FUNCTIONS["where"](tensor_behind(condition), *(
+            tensor_behind(v) if type(v) in NUMBERS else _recorded(v) for v in (yes, no)))
+    return Number(x if value_of(condition) else y, made, recorder_of(condition),
+                  max(_bound(yes), _bound(no)))
+
+
+def _recorded(v: float) -> Any:
+    """A plain number as a tensor that the recording makes."""
+    return FUNCTIONS["full"]((), v, dtype=dtypes.float64 if type(v) is float else dtypes.int64)
 
 
 def recordable(name: str, a: Any, b: Any, x: float, y: float) -> int | None:

@@ -153,9 +153,10 @@ class Calls:
                 self.attempts.lock.release()
         if table is not None:
             return self.told(table, call, start)
-        out = self.replays.result(call)
+        aside, out = call.seconds_aside, self.replays.result(call)
         if out is not MISSED:
-            self.policy.unrun(call.kind, timing.busy() - start)
+            compiling = call.seconds_aside - aside       # is in the account already
+            self.policy.unrun(call.kind, timing.busy() - start - compiling)
         return out
 
     def knowing(self, call: Invocation) -> SizedTable | None:

@@ -143,8 +143,7 @@ def unwatched(r: Recording) -> bool:
 def serves_others(r: Recording) -> bool:
     """May calls of other sizes be replayed without a run? What they do must be the same, and of
     sizes the user's code was told nothing that is no guard."""
-    return (r.sized is None and all(call.only_asks for call in r.replay.acts)
-            and not r.world.growing)
+    return r.sized is None and all(call.only_asks for call in r.replay.acts)
 
 
 def fits(r: Recording, leaves: Sequence[Any]) -> bool:

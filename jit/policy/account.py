@@ -8,10 +8,12 @@ and it brings in the difference between an eager call and a replay each time tha
 comes again.
 
 - The first recording of a function is made at once, whatever it costs, and so are those after it,
-  up to OPENING, if they take no more than LEAP each, until a call is left eager; they are earned
-  back before more is spent. Those of other sizes than one that there is, and where these turn out
-  to go another way (a loop that runs as often as there are rows), cost what may be spent. So does
-  the plan for all sizes that is made with the second of them.
+  up to OPENING, if they take no more than LEAP each, until a call is left eager or as many were
+  replayed: what misses after that is rare, or a state that the function has gone on to. They are
+  earned back before more is spent, but for what would have paid already: that may cost as much
+  again as the first recording did. Those of other sizes than one that there is, and where these
+  turn out to go another way (a loop that runs as often as there are rows), cost what may be spent.
+  So does the plan for all sizes that is made with the second of them.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
   calls that none served: those that nobody asked about among them, and the more of them the less
@@ -51,6 +53,7 @@ ALLOWANCE, GRACE = 0.08, 0.04
 OPENING = 3
 LEAP = 0.1                       # seconds that such a recording takes, but for the first one
 SPARED = 0.5                     # of GRACE: what is left for recordings
+ENTRY = 2                        # first recordings: what may be lost on what would have paid
 FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that came too seldom to pay
 FIRST_CALLS = 4                  # eager calls of which the shortest is typical
@@ -80,7 +83,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.ledger, self.lock = Ledger(), threading.Lock()
         self.kinds: dict[Hashable, Kind] = {}
         self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
-        self.without_kernels = 0.0           # what the last one in full cost, but for new kernels
+        self.entered = 0.0                   # seconds beyond GRACE that the first one cost
         self.telling = TELLING
         # of the recorded runs that came before any eager call: what is not known to be eager's time
         self.unpriced: list[tuple[float, float]] = []
@@ -195,9 +198,15 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         return GRACE + ALLOWANCE * self.ledger.eager - (self.ledger.spent - self.ledger.eager)
 
     @property
+    def credit(self) -> float:
+        """The same for what would have paid already: as much again as the first recording cost may
+        be lost on that, before that one is earned back."""
+        return self.balance + ENTRY * self.entered
+
+    @property
     def spare(self) -> float:
-        """The same, where some of GRACE is left for recordings."""
-        return self.balance - SPARED * GRACE if GRACE < math.inf else math.inf
+        """The same, where enough is left for recordings: some of GRACE, or what is saved up."""
+        return self.balance - max(SPARED * GRACE, self.wanted) if GRACE < math.inf else math.inf
 
     def gain(self, kind: Kind) -> float:
         """What a replay of a kind brings in."""
@@ -228,7 +237,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
         cost = self.full.of(self.eager_seconds(kind))
-        if self.begun < OPENING and not left_eager and (
+        if self.begun < OPENING and not left_eager and not self.has_settled() and (
                 cost <= self.balance
                 or not (self.full.is_known and cost > LEAP or self.strayed or like())):
             return None
@@ -239,11 +248,11 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         eager = self.eager_seconds(kind)
         resized, full = self.resized(eager), self.full.of(eager)
         self.wanted = min(resized, full)
-        if self.wanted > self.balance:
+        if self.wanted > self.credit:
             return "costly"
         if self.is_one_of_many(kind) and grows():
             self.wanted = self.saving(resized)
-            if self.wanted > min(self.unserved, self.balance):
+            if self.wanted > min(self.unserved, self.credit):
                 return "costly"
         elif not self.affords(kind, full) and not (self.affords(kind, resized) and like()):
             self.wanted = full
@@ -252,26 +261,32 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         return ("crowded" if self.bytes + size > memory.LIMIT and self.room(kind, size, ()) is None
                 else None)
 
+    def has_settled(self) -> bool:
+        """Have recordings fitted more calls than a function needs to begin?"""
+        self.harvest(list(self.held))
+        return self.ledger.replayed > OPENING
+
     def resized(self, eager: float) -> float:
         """What a recording like one of other sizes will cost, where an eager call takes
         `eager`."""
         cost = self.like.of(eager)
-        return cost if self.like.was_made else max(cost, LIKE * self.without_kernels)
+        if self.like.was_made or not self.full.was_made:
+            return cost
+        return max(cost, LIKE * self.full.of(eager))
 
     def affords(self, kind: Kind, cost: float) -> bool:
         """May a recording of a kind take so many seconds?"""
         if cost <= 0:
             return True
-        if cost > self.share(kind, cost) * self.balance:
-            return False
+        if self.pays(kind, cost):
+            return cost <= self.credit
         book = self.ledger
-        return (self.pays(kind, cost)
-                or book.recording + cost <= GRACE + book.saved + RISK * book.eager)
+        return (cost <= self.share(kind, cost) * self.balance
+                and book.recording + cost <= GRACE + book.saved + RISK * book.eager)
 
     def share(self, kind: Kind, cost: float) -> float:
-        """The part of what can be spent that a recording of a kind may take."""
-        if self.pays(kind, cost):
-            return 1.0
+        """The part of what can be spent that a recording of a kind may take which would not have
+        paid yet."""
         worth = kind.missed * self.gain(kind) / cost
         yields = (min(1.0, (self.ledger.saved + GRACE) /
                       (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0)
@@ -297,11 +312,12 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.count(what)
         self.strayed = like and what == "failed"
         self.ledger.recording += seconds - worth
+        if self.made == 1:
+            self.entered = max(self.ledger.recording - GRACE, 0.0)
         kind.spent += seconds - worth
         alone, self.planning = seconds - self.planning, 0.0
-        (self.like if like else self.full).note(alone - worth, worth)
-        if not like:
-            self.without_kernels = seconds - worth - kernels
+        # Kernels are there by the next one, or are compiled by their own rules.
+        (self.like if like else self.full).note(max(alone - worth - kernels, 0.0), worth)
         self.ledger.spent += seconds
         self.ledger.eager += worth
         self.idle = 0

@@ -5,7 +5,8 @@ ranges of sizes.
   kinds come it is made once both can be spent, and would have paid, had they been there for the
   calls of any kind that none served; until then nothing is spent on one kind.
 - A plan for a range of sizes is made while the last one took no more than PLANS of what can be
-  spent, or where it would have paid for the kind that wants it. Sizes of ranges that have a plan
+  spent, or where it would have paid: for the kind that wants it, or for the calls of any kind that
+  none served since the last one. Sizes of ranges that have a plan
   are served by it all the same.
 """
 from __future__ import annotations
@@ -15,6 +16,7 @@ import math
 
 from .ledger import Cost, Kind, Ledger, average
 
+GROWING = 0.5                    # of a recording: a plan for all sizes, where none took longer yet
 MARGIN = 1.25                    # of what a recording and a plan for all sizes took so far
 PLANS = 0.5                      # of what may be spent: what a plan for a range of sizes may take
 REPLANNED = 0.25                 # of the first plan: another range's, until one was planned
@@ -42,6 +44,11 @@ class ManySizes:
 
     @property
     @abc.abstractmethod
+    def credit(self) -> float:
+        """The same for what would have paid already."""
+
+    @property
+    @abc.abstractmethod
     def replay_seconds(self) -> float:
         """What a replay takes, about."""
 
@@ -66,9 +73,12 @@ class ManySizes:
         return self.unserved > 2 * kind.missed * max(self.gain(kind), 0.0)
 
     def for_all(self, seconds: float) -> float:
-        """What a recording that takes so many seconds takes with a plan for all sizes: about as
-        long again, where none was made yet."""
-        return seconds + max(seconds, self.family_seconds)
+        """What a recording that takes so many seconds takes with a plan for all sizes."""
+        return seconds + self.growing(seconds)
+
+    def growing(self, seconds: float) -> float:
+        """What that plan takes beside such a recording."""
+        return max(GROWING * seconds, self.family_seconds)
 
     def saving(self, seconds: float) -> float:
         """What is saved up for the two: one that takes longer than those before it had better not
@@ -78,8 +88,10 @@ class ManySizes:
     def affords_family(self, seconds: float) -> bool:
         """May a plan for all sizes be made now, with a recording that has taken so many seconds so
         far?"""
-        share = 1.0 if self.for_all(seconds) <= self.unserved else PLANS
-        return max(seconds, self.family_seconds) <= share * (self.balance - seconds)
+        cost = self.growing(seconds)
+        # (without it the recording was made in vain: what that took is not asked about again)
+        room = self.credit if cost <= self.unserved else PLANS * (self.balance - seconds)
+        return cost <= room
 
     def grown(self, seconds: float) -> None:
         """A plan for all sizes was made, or tried in vain, in so many seconds."""
@@ -98,12 +110,13 @@ class ManySizes:
         """May a plan for a range of sizes be made for a kind, if none of those that are there
         fits?"""
         cost = self.last_plan or REPLANNED * self.family_seconds
-        return cost <= PLANS * self.balance or kind.calls > 1 and self.affords(kind, cost)
+        return (cost <= PLANS * self.balance or cost <= min(self.unserved, self.credit)
+                or kind.calls > 1 and self.affords(kind, cost))
 
     def planned(self, seconds: float, kernels: float) -> None:
         """A plan for a range of sizes was made, or tried in vain, in so many seconds; new kernels
         took so many of them."""
-        self.last_plan, self.planning = seconds - kernels, seconds
+        self.last_plan, self.planning, self.unserved = seconds - kernels, seconds, 0.0
 
     def tells(self, kind: Kind) -> bool:
         """May a table for all sizes be told of new ones?"""

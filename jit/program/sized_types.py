@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from whet.cpu import orders
 from whet.cpu.taped_launches import Tape
 from whet.ir.extent import Extent, Unsized
-from whet.ir.graph import Draw, Guard, OpNode, Ref
+from whet.ir.graph import Contract, Draw, Guard, OpNode, Ref
 from whet.ir.outline import Outline, broadcast_shapes, dense
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.python import size_of
@@ -280,12 +280,13 @@ class SizedTypes:
         if len(node.ins) != len(other.ins):
             raise Unsized("a group has other operands")
         refs, out = [held[x].shape for x in node.refs()], []
-        for x, y in zip(node.ins, other.ins, strict=True):
+        own = len(node.first.ins) if isinstance(node, Contract) else len(node.ins)
+        for k, (x, y) in enumerate(zip(node.ins, other.ins, strict=True)):
             if type(x) is Ref:
                 out.append(held[x])
             elif x is y or same_number(x, y):
                 out.append(x)
-            elif node.op is not None and not node.op.dynamic_numbers:
+            elif k < own and node.op is not None and not node.op.dynamic_numbers:
                 raise Unsized(f"a number that {node.op.name} goes by differs between sizes")
             else:
                 out.append(self.sizes.number(x, y, refs))

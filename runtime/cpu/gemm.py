@@ -17,7 +17,7 @@ import numpy as np
 from whet.ir import kernel as K
 from whet.ir import scalar
 from whet.ir.extent import at_least, at_most, fixed, plan_for
-from whet.ir.outline import broadcast_shapes
+from whet.ir.outline import broadcast_shapes, broadcast_to
 from whet.ir.outline import table as numbers_of
 from whet.ir.spans import address
 from whet.passes.lower_llvm.calls import share_out
@@ -386,7 +386,7 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
     if not kernels.supported(SHORT[a.dtype]) or any(o.dtype not in SHORT for o in operands):
         return None
     try:
-        operands = [np.broadcast_to(o, shape) for o in operands]
+        operands = [broadcast_to(o, shape) for o in operands]
     except ValueError:
         return None                      # the epilogue makes the result larger
     if any(o.strides[-1] not in (0, o.itemsize) for o in operands):

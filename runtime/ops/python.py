@@ -44,6 +44,19 @@ def call(name, *numbers):
     return BY_NAME[name](*numbers)
 
 
+def choose(condition, yes, no):
+    """yes if condition else no, of numbers: where the condition varies in a trace, so does what is
+    chosen, and the trace holds for both.
+
+    >>> from whet.ops.python import choose
+    >>> choose(3 > 2, 0.5, 1.0)
+    0.5
+    """
+    if hasattr(condition, "__whet_choose__"):
+        return condition.__whet_choose__(yes, no)
+    return yes if condition else no
+
+
 def as_float(x):
     """float(x), which may vary in a trace."""
     x = x.item() if hasattr(x, "_array") else x

@@ -60,7 +60,7 @@ class _Moments(Elementwise):
     """What relatives of Adam go by."""
 
     def kind(self, group):
-        return *decay_kind(group), group["betas"][0] > 0.5
+        return *decay_kind(group), bool(group["betas"][0] > 0.5)
 
     def hypers(self, group):
         return group["lr"], *group["betas"], group["eps"], group["weight_decay"]
@@ -82,7 +82,7 @@ class Adam(_Moments):
                 "decoupled_weight_decay": decoupled_weight_decay})
 
     def kind(self, group):
-        return *decay_kind(group), group["amsgrad"], group["betas"][0] > 0.5
+        return *decay_kind(group), group["amsgrad"], bool(group["betas"][0] > 0.5)
 
     @staticmethod
     def states(kind):

@@ -3,7 +3,7 @@ import math
 import warnings
 from bisect import bisect_right
 
-from ..ops.python import as_float, call
+from ..ops.python import as_float, call, choose
 from .optimizer import Optimizer
 from .schedules import LRScheduler, each_group, is_function, number, set_option
 
@@ -35,9 +35,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = 0
         if epoch is None:
             epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+            now, length = self.T_cur + 1, self.T_i
+            is_over = now >= length
+            self.T_cur = choose(is_over, now - length, now)
+            self.T_i = choose(is_over, length * self.T_mult, length)
         elif epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         elif epoch < self.T_0:
@@ -102,7 +103,9 @@ class CyclicLR(LRScheduler):
     def get_lr(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
-        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        top = self.step_ratio
+        falling = (x - 1) / (top - 1) if top < 1 else 0.0
+        height = choose(x <= top, x / top, falling)
         height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
             for m_base, m_max, group in zip(self.base_momentums, self.max_momentums,
@@ -192,20 +195,30 @@ class OneCycleLR(LRScheduler):
         if step > self.total_steps:
             raise ValueError(
                 f"Tried to step {step} times. The total number of steps is {self.total_steps}")
-        start = 0.0
-        for end, _, _ in self._schedule_phases[:-1]:
-            if step <= end:
-                break
-            start = end
-        end, a, b = next(phase for phase in self._schedule_phases
-                         if step <= phase[0] or phase is self._schedule_phases[-1])
+        ends = [float(end) for end, _, _ in self._schedule_phases]
+        passed = [step > end for end in ends[:-1]]
+
+        def current(values):
+            """Of the values of all phases that of the one that this step is in."""
+            value = values[0]
+            for is_over, later in zip(passed, values[1:]):
+                value = choose(is_over, later, value)
+            return value
+        start, end = current([0.0, *ends[:-1]]), current(ends)
         share = (step - start) / (end - start)
+
+        def between(group, names):
+            """An option on its way, of which a group has the extremes under these names."""
+            origin = current([group[names[low]] for _, low, _ in self._schedule_phases])
+            target = current([group[names[high]] for _, _, high in self._schedule_phases])
+            return self._between(origin, target, share)
+        rate = {"initial": "initial_lr", "max": "max_lr", "min": "min_lr"}
         momentum = {"initial": "max_momentum", "max": "base_momentum", "min": "max_momentum"}
         rates = []
         for group in self.optimizer.param_groups:
-            rates.append(self._between(group[f"{a}_lr"], group[f"{b}_lr"], share))
+            rates.append(between(group, rate))
             if self.cycle_momentum:
-                _set_momentum(group, self._between(group[momentum[a]], group[momentum[b]], share))
+                _set_momentum(group, between(group, momentum))
         return rates
 
 

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 
 from ..autograd.modes import warn
-from ..ops.python import as_float, call
+from ..ops.python import as_float, call, choose
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
@@ -161,9 +161,10 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+        if self.last_epoch == 0:
             return self._rates()
-        return [lr * self.gamma for lr in self._rates()]
+        factor = choose(self.last_epoch % self.step_size == 0, self.gamma, 1.0)
+        return [lr * factor for lr in self._rates()]
 
     def _get_closed_form_lr(self):
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
@@ -177,8 +178,10 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        times = sum([n for milestone, n in self.milestones.items() if milestone == self.last_epoch])
-        return [lr * self.gamma ** times for lr in self._rates()] if times else self._rates()
+        factor = 1.0
+        for milestone, times in self.milestones.items():
+            factor = choose(self.last_epoch == milestone, self.gamma ** times, factor)
+        return [lr * factor for lr in self._rates()]
 
     def _get_closed_form_lr(self):
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -222,11 +225,13 @@ class LinearLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch == 0:
             return [lr * self.start_factor for lr in self._rates()]
-        if self._initial or self.last_epoch > self.total_iters:
+        if self._initial:
             return self._rates()
-        change = self.end_factor - self.start_factor
-        factor = (1.0 + change / (self.total_iters * self.start_factor +
-                                  (self.last_epoch - 1) * change))
+        is_over, change = self.last_epoch > self.total_iters, self.end_factor - self.start_factor
+        # (after the end the formula may divide by zero)
+        epoch = choose(is_over, 1, self.last_epoch)
+        factor = 1.0 + change / (self.total_iters * self.start_factor + (epoch - 1) * change)
+        factor = choose(is_over, 1.0, factor)
         return [lr * factor for lr in self._rates()]
 
     def _get_closed_form_lr(self):
@@ -258,10 +263,14 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self._initial or self.last_epoch == 0 or self.last_epoch > self.total_iters:
+        if self._initial or self.last_epoch == 0:
             return self._rates()
-        factor = (((1.0 - self.last_epoch / self.total_iters) /
-                   (1.0 - (self.last_epoch - 1) / self.total_iters)) ** self.power)
+        is_over = self.last_epoch > self.total_iters
+        # (just after the end the formula divides by zero)
+        epoch = choose(is_over, 1, self.last_epoch)
+        factor = (((1.0 - epoch / self.total_iters) /
+                   (1.0 - (epoch - 1) / self.total_iters)) ** self.power)
+        factor = choose(is_over, 1.0, factor)
         return [lr * factor for lr in self._rates()]
 
     def _get_closed_form_lr(self):
@@ -280,12 +289,14 @@ class CosineAnnealingLR(LRScheduler):
         if self._initial or self.last_epoch == 0:
             return self._rates()
         t, n, low = self.last_epoch, self.T_max, self.eta_min
-        if (t - 1 - n) % (2 * n) == 0:
-            return [
-                lr + (base - low) * (1 - call("cos", math.pi / n)) / 2
-                for base, lr in zip(self.base_lrs, self._rates())]
+        turns = (t - 1 - n) % (2 * n) == 0
+        # (where it turns the formula would divide by zero)
+        t = choose(turns, 1, t)
         factor = (1 + call("cos", math.pi * t / n)) / (1 + call("cos", math.pi * (t - 1) / n))
-        return [factor * (lr - low) + low for lr in self._rates()]
+        return [
+            choose(turns, lr + (base - low) * (1 - call("cos", math.pi / n)) / 2,
+                   factor * (lr - low) + low)
+            for base, lr in zip(self.base_lrs, self._rates())]
 
     def _get_closed_form_lr(self):
         share = (1 + call("cos", math.pi * self.last_epoch / self.T_max)) / 2

@@ -210,3 +210,28 @@ def test_a_bad_index_is_an_error_at_a_size_that_never_ran():
 def test_drawn_programs_over_drawn_sizes():
     found = fuzz_harness.search(fuzz_sizes.Program, 11, 6, seconds=60)
     assert found.programs == 6 and not found.wrong and found.counts["replayed"]
+
+
+def averaged():
+    """A step whose backward divides a product by a size, and that keeps some of its losses."""
+    first, last = whet.nn.Linear(8, 8), whet.nn.Linear(8, 2)
+    parameters = [*first.parameters(), *last.parameters()]
+    state, log = {"step": 0}, []
+
+    def fn(x):
+        for p in parameters:
+            p.grad = None
+        loss = last(first(x).tanh().mean(1)).square().sum()
+        loss.backward()
+        state["step"] += 1
+        if state["step"] % 10 == 0:
+            log.append(loss.item())
+        return whet.stack([loss.detach(), *(p.grad.sum() for p in parameters)])
+    return fn, []
+
+
+def test_a_product_that_is_divided_by_a_size_after_which_a_list_may_grow():
+    step = Twice(averaged)
+    for n in range(20, 45):
+        step(whet.randn(3, n, 8))
+    assert step.unseen > 12

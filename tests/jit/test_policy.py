@@ -419,7 +419,7 @@ def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, f
         f.call(rng.randrange(1000))
         if f.has_plan:
             break
-    assert f.has_plan and len(f.recordings) <= 4 and f.worst <= full
+    assert f.has_plan and len(f.recordings) <= 4 and f.worst <= account.ENTRY * full
     assert f.eager < 8 * full / account.ALLOWANCE
 
 
@@ -439,6 +439,43 @@ def test_two_sizes_in_turn_are_recorded_one_by_one():
     for n in range(50):
         f.call(n % 2)
     assert len(f.recordings) == 2 and f.spent < 0.7 * f.eager
+
+
+def test_what_misses_after_many_replays_is_no_opening():
+    """A rare way through a function that is replayed well is not recorded at once."""
+    f = Simulated(lambda n: 1e-3, full=0.08)
+    f.call(0)
+    for _ in range(20):
+        f.call(0)
+    kind = f.policy.kind(0, ())
+    assert f.policy.against(kind, True, lambda: False, lambda: False, False) == "costly"
+
+
+def test_a_second_way_is_recorded_once_it_would_have_paid():
+    """Though the first recording, a dear one, has not been earned back."""
+    f = Simulated(lambda n: 4e-3, full=0.2)
+    f.call("one phase")
+    for _ in range(20):
+        f.call("one phase")
+    eager = 0
+    while len(f.recordings) < 2 and eager < 150:
+        f.call("the next phase")
+        eager += 1
+    assert 20 < eager < 120 and f.policy.balance < 0
+
+
+def test_a_plan_for_a_range_of_sizes_pays_by_the_calls_of_all_of_them():
+    policy = Policy()
+    policy.typical, policy.last_plan, policy.entered = 4e-3, 0.02, 0.1
+    policy.ledger.spent = 0.1
+    for n in range(40):                      # each of them comes once
+        kind = policy.kind(n, ())
+        if policy.may_plan(kind):
+            break
+        policy.against(kind, False, lambda: False, lambda: False, False)
+    assert 4 < n < 20
+    policy.planned(0.02, 0.0)
+    assert not policy.may_plan(kind)
 
 
 def test_a_run_that_sets_something_up_makes_no_recording():
