@@ -286,6 +286,8 @@ class Calls:
                                  attempt.watching)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
+            if attempt.recording.slow:
+                self.tables.first(attempt.recording, call.args)
         else:
             attempt.learn()
         return out

@@ -206,7 +206,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
     @property
     def spare(self) -> float:
         """The same, where enough is left for recordings: some of GRACE, or what is saved up."""
-        return self.balance - max(SPARED * GRACE, self.wanted) if GRACE < math.inf else math.inf
+        return self.balance - max(SPARED * GRACE, self.wanted) if self.is_limited else math.inf
 
     def gain(self, kind: Kind) -> float:
         """What a replay of a kind brings in."""
@@ -215,6 +215,11 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
             return 0.0
         return worth - (kind.replay if kind.timed >= TIMED
                         else min(kind.replay, kind.hasty, self.ratio * worth))
+
+    @property
+    def is_limited(self) -> bool:
+        """May not everything be recorded and replayed, whatever that takes?"""
+        return GRACE < math.inf
 
     @property
     def begun(self) -> int:
@@ -289,7 +294,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         paid yet."""
         worth = kind.missed * self.gain(kind) / cost
         yields = (min(1.0, (self.ledger.saved + GRACE) /
-                      (self.ledger.recording + 1e-9)) if GRACE < math.inf else 1.0)
+                      (self.ledger.recording + 1e-9)) if self.is_limited else 1.0)
         return max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
 
     def pays(self, kind: Kind, cost: float) -> bool:

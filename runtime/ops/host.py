@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cpu import factors
+from ..cpu import factors, lapack_threads
 from ..dtypes import COMPLEX, FLOAT, bool_, int32
 from . import onnx_matrices as in_onnx
 from .batching import all_batched, broadcast, example_ndim
@@ -29,8 +29,10 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), o
         narrow = types[0] if types and types[0].itemsize < 4 and types[0].kind in "fV" else None
         if narrow is not None:
             arrays = [a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arrays]
+        small = lapack_threads.are_small([a for a in arrays if isinstance(a, np.ndarray)])
         try:
-            r = run(*arrays, **attrs)
+            with lapack_threads.one_thread(small):
+                r = run(*arrays, **attrs)
         except np.linalg.LinAlgError as error:
             raise LinAlgError(f"linalg.{name}: {error}") from None
         parts = tuple(r) if isinstance(r, tuple) else (r,)

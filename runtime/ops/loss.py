@@ -547,8 +547,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     m = m if p == 1 else m * m
     if weight is not None:
         m = m * weight[t]
-    others = F["ones_like"](m).scatter(1, t, 0.0)
-    r = (m * others).sum(1) / x2.shape[1]
+    is_target = F["arange"](x2.shape[1], device=t.device) == t
+    r = m.masked_fill(is_target, 0).sum(1) / x2.shape[1]
     return reduced(r if target.ndim else r.squeeze(0), reduction)
 
 

@@ -18,7 +18,16 @@ from .attached import attached
 from .batching import native
 from .creation import placed
 from .pointwise_family import PointwiseOp
-from .registry import Op, apply, are_probabilities, ask, has_negative, is_tensor
+from .registry import (
+    Op,
+    about_numbers,
+    apply,
+    are_probabilities,
+    ask,
+    asked,
+    has_negative,
+    is_tensor,
+)
 from .samples import Sample, reals
 from .surface import FUNCTIONS, function, give_out
 
@@ -445,57 +454,52 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     if not replacement and num_samples > n:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    ask(_are_weights, p)
+    if not ask(_are_weights, p):
+        raise about_numbers(RuntimeError(
+            "probability tensor contains either `inf`, `nan` or element < 0"))
+    if not ask(_are_positive, p.sum(-1)):
+        raise about_numbers(RuntimeError(
+            "invalid multinomial distribution (sum of probabilities <= 0)"))
     if replacement:
-        u = draw("uniform64", (*p.shape[:-1], num_samples), generator, p.device)
-        return apply(pick_op, (p, u), {})
+        return _picked(p, draw("uniform64", (*p.shape[:-1], num_samples), generator, p.device))
     if num_samples > 1 and ask(_choices, p) < num_samples:
         raise RuntimeError(
             "invalid multinomial distribution (with replacement=False, not enough non-negative "
             "category to sample)")
-    return apply(race_op, (p, draw("uniform64", p.shape, generator, p.device)),
-                 {"count": num_samples})
+    return _first(p, draw("uniform64", p.shape, generator, p.device), num_samples)
 
 
+@asked(lambda x, _: ~((x >= 0) & (x < math.inf)))
 def _are_weights(a):
-    if not (np.isfinite(a).all() and (a >= 0).all()):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not (a.sum(-1) > 0).all():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    """Can all elements be weights?"""
+    return bool(((a >= 0) & (a < math.inf)).all())
+
+
+@asked(lambda x, _: ~(x > 0))
+def _are_positive(a):
+    return bool((a > 0).all())
 
 
 def _choices(a):
     return int((a > 0).sum(-1).min(initial=a.shape[-1]))
 
 
-def _pick(a, u):
+def _picked(weights, u):
     """The places in rows of weights where uniform numbers, times the sums of the rows, fall."""
-    n, count = a.shape[-1], u.shape[-1]
-    edges = np.cumsum(a, -1)
-    at = (u * edges[..., -1:]).reshape(-1, count)
-    picks = [
-        np.minimum(np.searchsorted(e, v, side="right"), np.flatnonzero(w)[-1])
-        for e, v, w in zip(edges.reshape(-1, n), at, a.reshape(-1, n))]
-    return np.ascontiguousarray(np.asarray(picks, np.int64).reshape(u.shape))
+    edges, places = weights.cumsum(-1), FUNCTIONS["arange"](weights.shape[-1])
+    found = FUNCTIONS["searchsorted"](edges, u * edges[..., -1:], right=True)
+    # (rounded, a number may reach the sum)
+    return found.minimum((places * (weights > 0)).amax(-1, keepdim=True))
 
 
-def _race(a, u, count):
-    """The places of the `count` largest of u ** (1 / weight) in each row: exponential races."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        race = np.where(a > 0, np.maximum(-np.log1p(-u), 1e-300) / a, np.inf)
-    return np.ascontiguousarray(np.argsort(race, -1, kind="stable")[..., :count].astype(np.int64))
-
-
-def _weights(make):
-    for shape in ((3,), (2, 4)):
-        yield make(*shape, low=0.1, dtype=dtypes.float64,
-                   grad=False), make(*shape, low=0.0, dtype=dtypes.float64, grad=False)
-
-
-pick_op = Op("random_pick", _pick, samples=lambda make: [Sample(a, u) for a, u in _weights(make)],
-             batch=native)
-race_op = Op("random_race", _race,
-             samples=lambda make: [Sample(a, u, count=2) for a, u in _weights(make)], batch=native)
+def _first(weights, u, count):
+    """The places of the `count` that arrive first in each row, each after an exponential time of
+    this rate."""
+    times = (-(-u).log1p()).clamp_min(1e-300) / weights
+    times = times.masked_fill(weights == 0, math.inf)
+    if count == 1:
+        return times.argmin(-1, keepdim=True)
+    return times.topk(count, largest=False).indices
 
 
 for _fn in (generators.manual_seed, generators.seed, generators.initial_seed,
