@@ -131,6 +131,13 @@ class ExportSession(Session):
 
         self.outward.do = noted  # type: ignore[method-assign]
 
+    def observe(self) -> Any:
+        modes.state.exports = True
+        try:
+            return super().observe()
+        finally:
+            modes.state.exports = False
+
     def conclude(self, out: Any) -> None:
         rec = self.rec
         for t in self.arguments.tensors:

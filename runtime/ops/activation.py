@@ -261,11 +261,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         # (nothing to attend to: as the query asks, whatever the batches are)
         return attached(query.new_zeros((*query.shape[:-1], value.shape[-1])), query, key, value)
     scale = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
+    if is_causal and dropout_p == 0.0 and _pays_in_panels(query, key, value):
+        return _causal_panels(query * scale, key, value)
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
     some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == 0
     if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
         attn_mask = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool).tril()
     if attn_mask is not None:
         if attn_mask.dtype.kind == 0:
@@ -279,6 +281,42 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
     return FUNCTIONS["matmul"](weights, value)
+
+
+PANEL = 128                      # queries of a panel of causal attention, at least
+
+
+def _pays_in_panels(query, key, value):
+    """Is causal attention computed by panels of queries? Not where the graph is for others, which
+    have kernels of their own for the whole of it, nor where gradients are wanted: their bits would
+    go by the panels."""
+    queries = query._array.shape[-2]
+    return (queries >= 2 * PANEL and queries == key._array.shape[-2]
+            and query._array.size and key._array.size
+            and query.device.type == "cpu" and not modes.state.exports
+            and not (modes.state.flags & modes.GRAD
+                     and any(t.requires_grad for t in (query, key, value))))
+
+
+def _causal_panels(query, key, value):
+    """softmax(query @ key.T, of what comes before) @ value, by panels of queries: keys that none of
+    a panel sees are left out. The bits are those of all at once, as products and sums only lack
+    zeros at their ends: so the panels that suit some sizes may be another's."""
+    queries, panels = query._array.shape[-2], []
+    size = max(PANEL, 1 << queries.bit_length() - 3)         # 4 to 7 of them, where there are many
+    count = queries // size
+    for first in range(0, count * size, size):
+        last = first + size
+        if last == count * size:             # the rest is the last one's
+            rows, keys, values = query[..., first:, :], key, value
+        else:
+            rows, keys, values = query[..., first:last, :], key[..., :last, :], value[..., :last, :]
+        scores = FUNCTIONS["matmul"](rows, keys.mT)
+        one = scores[(0,) * (scores.ndim - 2)].detach()
+        seen = FUNCTIONS["ones_like"](one, dtype=bool).tril(first)
+        panels.append(FUNCTIONS["matmul"](
+            FUNCTIONS["where"](seen, scores, -math.inf).softmax(-1), values))
+    return FUNCTIONS["cat"](panels, -2)
 
 
 @function("cosine_similarity", method=False)
