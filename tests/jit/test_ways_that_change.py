@@ -173,12 +173,13 @@ class Changing:
 
 
 def test_a_way_that_begins_late_is_recorded_once_its_calls_would_have_paid():
-    """What asking costs does not eat up what recording it would take."""
+    """What asking costs does not eat up what recording it would take. Ways of a few calls between
+    many replays are not recorded."""
     f = Changing(lambda n: min(n // 6, 3))
     for n in range(5000):
         f.call(n)
-    assert len(f.known) == 4 and f.replays > 3000, (len(f.known), f.replays)
-    assert f.worst <= f.full                 # the first recordings are made at once
+    assert [*f.known] == [0, 3] and f.replays > 3000, (f.known, f.replays)
+    assert f.worst <= f.full                 # the first recording is made at once
 
 
 def test_ways_that_never_come_again_are_recorded_ever_more_rarely():
@@ -257,5 +258,5 @@ def test_a_number_made_of_one_that_varies_varies_though_it_stayed_equal():
             f(whet.full((3,), 0.1)), g(whet.full((3,), 0.1))
             assert w.tolist() == other.tolist()
             assert schedule.get_last_lr() == plan.get_last_lr()
-    # the run in which the rate changes goes a way of its own
-    assert f._policy.summary().recorded == 2
+    # (whether the rate changes is chosen within)
+    assert f._policy.summary().recorded == 1
