@@ -286,8 +286,6 @@ class Calls:
                                  attempt.watching)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)
-            if attempt.recording.slow:
-                self.tables.first(attempt.recording, call.args)
         else:
             attempt.learn()
         return out

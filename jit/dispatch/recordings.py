@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from whet.cpu import estimates
 
 from ..guards import sizes
-from ..policy import timing
 from ..policy.account import FREE, Policy
 from ..replay import families
 from .known_objects import KnownObjects
@@ -167,8 +166,6 @@ class Recordings:
             self.drop(other)
             self.policy.count("evicted")
         self.policy.keep(r)
-        if self.policy.is_limited and r.is_mostly_python and not (r.doubtful or r.unproven):
-            r.slow, r.trial.at = True, timing.EARLY      # until they are timed
         self.tables.put(r)
 
     def unfit(self, r: Recording) -> None:

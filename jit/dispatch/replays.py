@@ -154,16 +154,9 @@ class Replays:
                 r.checks.plan(calls + 1, took)
             r.limit()
             self.tables.first(r, call.args)
-        elif trial.note(eager, took, calls + 1, self.apart(r)):
+        elif trial.note(eager, took, calls + 1):
             self.round_is_over(r, call, calls)
-        else:
-            r.limit()
         return out
-
-    def apart(self, r: Recording) -> int:
-        """How many calls machine code makes until the next turn of a round."""
-        is_quick = r.ready is not None and not r.slow and r.trial.forward[False] < timing.SHORT
-        return timing.APART if is_quick else 0
 
     def round_is_over(self, r: Recording, call: Invocation, calls: int) -> None:
         """A round is over: the faster kind of call goes on."""

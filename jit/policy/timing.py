@@ -3,8 +3,7 @@ again later, at growing distance.
 
 A round is TURNS calls, most of them replays and every fourth of the later ones eager. Python makes
 these, so that short calls take longer in a round than otherwise: it begins only where they have
-been made for a while, and machine code makes some between each two turns, so that no run of calls
-is slow. While the recording's kernels wait to be compiled well (`cpu/haste.py`) the
+been made for a while. While the recording's kernels wait to be compiled well (`cpu/haste.py`) the
 next round comes soon. Of each kind the shortest counts: what else the machine does only makes calls
 longer. Where gradients flow back through the replays, the backward counts too. Eager calls take the
 place of replays only where they are shorter by a margin, until another round finds otherwise: a
@@ -35,7 +34,6 @@ busy = thread_time
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on
 SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after so many
-APART = 4                        # so many replays of those lie between two turns of a round
 MARGIN = 0.95                    # of a replay's time: what eager must stay below
 GROWTH = 7                       # rounds lie so many times the calls so far apart, or further:
 # the slower calls of a round take less than this part of the time of the calls until the next
@@ -104,13 +102,12 @@ class Trial:
         self.at = max(2 * calls + 1, EARLY if early else 0)
         return True
 
-    def note(self, eager: bool, seconds: float, calls: int, apart: int = 0) -> bool:
+    def note(self, eager: bool, seconds: float, calls: int) -> bool:
         """A call of the round took so long; `calls`: how many there were in all. True where the
-        round is over; otherwise so many calls lie `apart` from the next turn."""
+        round is over."""
         self.forward[eager] = min(self.forward[eager], seconds)
         self.turn += 1
         if self.turn < TURNS:
-            self.at = calls + apart
             return False
         both = max(self.backward) < math.inf
         self.seconds = [f + b if both else f for f, b in zip(self.forward, self.backward)]

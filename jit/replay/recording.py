@@ -16,7 +16,6 @@ from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
 from ..policy.luck import Luck
 from ..policy.timing import Trial
-from ..program.launch_lists import LaunchList
 from ..program.misses import Miss
 from ..report.reasons import Misses
 from .inputs import Overlaps
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 # calls of other sizes that go another way: more are recorded in full at once, if few go its way
 STRAYED = 2
 BASE, NODE = 1 << 14, 1 << 10    # bytes of a recording, and of one of its operations, about
-OPS_PER_STEP = 8                 # what a step in Python takes of a replay, in eager operations
 
 
 class Recorded:
@@ -150,13 +148,6 @@ class Recording:
         self.passed = bypass(fn, first)
         self.limit()
         return self.passed
-
-    @property
-    def is_mostly_python(self) -> bool:
-        """Does a replay do next to nothing but what Python does for it, one step after the other?
-        Eager calls do that sooner."""
-        steps = sum(not isinstance(step, LaunchList) for step in self.program.steps)
-        return steps * OPS_PER_STEP > len(self.program.recorded)
 
     # ---- calls of other sizes --------------------------------------------------------------------
     @property
