@@ -247,7 +247,10 @@ class SizedTypes:
         if isinstance(node.op, MoveOp):
             return (Outline(node.op.shape(*ins, **attrs), ins[0].dtype),)
         if isinstance(node.op, PointwiseOp) and self.lies_densely(node):
-            shape = broadcast_shapes(*[x.shape for x in ins if type(x) is Outline])
+            try:
+                shape = broadcast_shapes(*[x.shape for x in ins if type(x) is Outline])
+            except ValueError as e:          # a part that is shorter, at an end
+                raise Unsized(f"operands of {node.op.name} do not fit: {e}") from None
             return (Outline(shape, self.like.arrays[node.outs[0]].dtype),)
         makes = node.op.makes
         if makes is not None:
