@@ -351,12 +351,12 @@ def kinds_that_come_once(f, calls):
 
 
 def test_it_is_said_once_that_tracing_does_not_pay(monkeypatch):
-    clock = Clock(monkeypatch)
+    clock = Clock(monkeypatch, seconds=1e-2)
     f = clock.traced(lambda x: x.sum() * 2, whet.ones(1), dynamic=False)
-    said = kinds_that_come_once(f, 900)
+    said = kinds_that_come_once(f, 90)
     assert not said, "as long as it costs nothing"
-    clock.lost = 1e-4                        # asking takes time
-    said = kinds_that_come_once(f, 3000)
+    clock.lost = 1e-3                        # asking takes time
+    said = kinds_that_come_once(f, 600)
     assert (len(said) == 1 and "is no faster traced" in said[0] and "kinds of arguments" in said[0]
             and "Pad to fewer sizes" in said[0])
 
