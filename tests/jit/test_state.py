@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
+from whet.jit.dispatch import recordings
 from whet.jit.policy import account
 from whet.jit.program import writes_and_questions
 from whet.jit.replay import families
@@ -288,7 +289,9 @@ def test_sizes_that_never_come_again_are_not_recorded_and_others_are_kept(monkey
     for n in range(1, 200):
         x = whet.ones(n)
         assert bits(t(x)) == bits(f(x))
-    assert len(t.explain(data=True)["paths"]) == 8 and t.explain(data=True)["refused"] is None
+    # (a venture is recorded where it would have paid with a plan for all sizes)
+    assert 8 <= len(t.explain(data=True)["paths"]) <= 8 + recordings.VENTURES
+    assert t.explain(data=True)["refused"] is None
     for _ in range(2):
         for n in range(1, 200):
             assert bits(t(whet.ones(n))) == bits(f(whet.ones(n)))
