@@ -132,11 +132,11 @@ class ExportSession(Session):
         self.outward.do = noted  # type: ignore[method-assign]
 
     def observe(self) -> Any:
-        modes.state.exports = True
+        before, modes.state.exports = modes.state.exports, True
         try:
             return super().observe()
         finally:
-            modes.state.exports = False
+            modes.state.exports = before
 
     def conclude(self, out: Any) -> None:
         rec = self.rec

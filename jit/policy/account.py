@@ -53,7 +53,7 @@ ALLOWANCE, GRACE = 0.08, 0.04
 OPENING = 3
 LEAP = 0.1                       # seconds that such a recording takes, but for the first one
 SPARED = 0.5                     # of GRACE: what is left for recordings
-ENTRY = 2                        # first recordings: what may be lost on what would have paid
+CREDIT = 2                       # times the first recording: what may be lost beside GRACE
 FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that came too seldom to pay
 FIRST_CALLS = 4                  # eager calls of which the shortest is typical
@@ -83,7 +83,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.ledger, self.lock = Ledger(), threading.Lock()
         self.kinds: dict[Hashable, Kind] = {}
         self.full, self.like, self.bare = Cost(FULL), Cost(RESIZED), Cost(UNRUN)
-        self.entered = 0.0                   # seconds beyond GRACE that the first one cost
+        self.first_cost = 0.0                # seconds beyond GRACE that the first one took
         self.telling = TELLING
         # of the recorded runs that came before any eager call: what is not known to be eager's time
         self.unpriced: list[tuple[float, float]] = []
@@ -201,7 +201,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
     def credit(self) -> float:
         """The same for what would have paid already: as much again as the first recording cost may
         be lost on that, before that one is earned back."""
-        return self.balance + ENTRY * self.entered
+        return self.balance + CREDIT * self.first_cost
 
     @property
     def spare(self) -> float:
@@ -318,7 +318,7 @@ class Policy(CallsOfMachineCode, Compiling, ManySizes):
         self.strayed = like and what == "failed"
         self.ledger.recording += seconds - worth
         if self.made == 1:
-            self.entered = max(self.ledger.recording - GRACE, 0.0)
+            self.first_cost = max(self.ledger.recording - GRACE, 0.0)
         kind.spent += seconds - worth
         alone, self.planning = seconds - self.planning, 0.0
         # Kernels are there by the next one, or are compiled by their own rules.

@@ -6,8 +6,7 @@ ranges of sizes.
   calls of any kind that none served; until then nothing is spent on one kind.
 - A plan for a range of sizes is made while the last one took no more than PLANS of what can be
   spent, or where it would have paid: for the kind that wants it, or for the calls of any kind that
-  none served since the last one. Sizes of ranges that have a plan
-  are served by it all the same.
+  none served since the last one. Sizes of ranges that have a plan are served by it all the same.
 """
 from __future__ import annotations
 

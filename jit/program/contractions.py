@@ -50,7 +50,7 @@ def _after(node: Contract | OpNode,
     if isinstance(node, Contract):
         by = {0: root}
         for i, (r, x) in enumerate(zip(node.ins[n:], ins[n:], strict=True)):
-            if type(r) is Ref or x.dtype == ins[0].dtype:   # A kernel is of no number.
+            if type(r) is Ref or x.dtype == ins[0].dtype:   # one kernel for all numbers
                 operands.append(x)
                 by[i + 1] = S.arg(len(operands))
             else:                            # a number of the type that the kernel computes in

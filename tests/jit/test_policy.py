@@ -419,7 +419,7 @@ def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, f
         f.call(rng.randrange(1000))
         if f.has_plan:
             break
-    assert f.has_plan and len(f.recordings) <= 4 and f.worst <= account.ENTRY * full
+    assert f.has_plan and len(f.recordings) <= 4 and f.worst <= account.CREDIT * full
     assert f.eager < 8 * full / account.ALLOWANCE
 
 
@@ -466,7 +466,7 @@ def test_a_second_way_is_recorded_once_it_would_have_paid():
 
 def test_a_plan_for_a_range_of_sizes_pays_by_the_calls_of_all_of_them():
     policy = Policy()
-    policy.typical, policy.last_plan, policy.entered = 4e-3, 0.02, 0.1
+    policy.typical, policy.last_plan, policy.first_cost = 4e-3, 0.02, 0.1
     policy.ledger.spent = 0.1
     for n in range(40):                      # each of them comes once
         kind = policy.kind(n, ())
