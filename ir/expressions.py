@@ -12,18 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias, overload
 
 __all__ = [
-    "COMPARE", "Expr", "Function", "Scalar", "absolute", "acos", "acosh", "add", "arg", "args",
-    "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
-    "bitwise_xor", "cast", "cbrt", "ceil", "conj", "const", "copysign", "cos", "cosh", "digamma",
-    "div", "eq", "erf", "erfc", "erfcx", "erfinv", "exp", "exp2", "expm1", "floor", "floordiv",
-    "fma", "fmax", "fmin", "fmod", "gcd", "ge", "gelu", "gelu_tanh", "gt", "hypot", "isfinite",
-    "isinf", "isnan", "le", "lgamma", "lift", "log", "log10", "log1p", "log2", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logit", "lt", "make", "max", "maximum", "min",
-    "minimum", "mish", "mod", "mul", "ndtr", "ne", "neg", "nextafter", "one_place", "pick",
-    "polygamma2", "pow", "reciprocal", "replace", "rint", "rsqrt", "shl", "shr", "sigmoid", "sign",
-    "signbit", "silu", "sin", "sinc", "sinh", "softplus", "sqrt", "square", "sub", "substitute",
-    "tan", "tanh", "tanhshrink", "trigamma", "trunc", "truncdiv", "typeof", "types", "uses", "walk",
-    "where"]
+    "COMPARE", "COMPLEX_OF", "Expr", "Function", "REAL_OF", "Scalar", "absolute", "acos", "acosh",
+    "add", "arg", "args", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "cast", "cbrt", "ceil", "conj", "const", "copysign", "cos", "cosh",
+    "digamma", "div", "eq", "erf", "erfc", "erfcx", "erfinv", "exp", "exp2", "expm1", "floor",
+    "floordiv", "fma", "fmax", "fmin", "fmod", "from_parts", "gcd", "ge", "gelu", "gelu_tanh", "gt",
+    "hypot", "imag_part", "isfinite", "isinf", "isnan", "le", "lgamma", "lift", "log", "log10",
+    "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "lt",
+    "make", "max", "maximum", "min", "minimum", "mish", "mod", "mul", "ndtr", "ne", "neg",
+    "nextafter", "one_place", "pick", "polygamma2", "pow", "real_part", "reciprocal", "replace",
+    "rint", "rsqrt", "shl", "shr", "sigmoid", "sign", "signbit", "silu", "sin", "sinc", "sinh",
+    "softplus", "sqrt", "square", "sub", "substitute", "tan", "tanh", "tanhshrink", "trigamma",
+    "trunc", "truncdiv", "typeof", "types", "uses", "walk", "where"]
 
 Scalar: TypeAlias = "Expr | int | float | complex | bool"
 
@@ -126,6 +126,11 @@ def _function(name: str) -> Function:
 
 
 # ---- primitives ----------------------------------------------------------------------------------
+# complex types, and those of their parts
+REAL_OF = {"c64": "f32", "c128": "f64"}
+COMPLEX_OF = {part: t for t, part in REAL_OF.items()}
+# what makes another type of its operands', and which
+PARTS = {"from_parts": COMPLEX_OF, "real_part": REAL_OF, "imag_part": REAL_OF}
 COMPARE = frozenset(("lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinite", "signbit"))
 
 add, sub, mul, div = map(_function, ("add", "sub", "mul", "div"))
@@ -150,6 +155,7 @@ erf, erfc, erfcx, erfinv, ndtr = map(_function, ("erf", "erfc", "erfcx", "erfinv
 sinc, lgamma, digamma, trigamma, polygamma2 = map(
     _function, ("sinc", "lgamma", "digamma", "trigamma", "polygamma2"))
 pow, conj = _function("pow"), _function("conj")
+from_parts, real_part, imag_part = map(_function, ("from_parts", "real_part", "imag_part"))
 minimum, maximum, absolute = _function("min"), _function("max"), _function("abs")
 logical_and, logical_or, logical_xor, logical_not = map(_function, ("and", "or", "xor", "not"))
 bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (logical_and, logical_or, logical_xor,
@@ -271,6 +277,7 @@ def types(roots: Iterable[Expr],
             t = known[id(e.args[1])] or known[id(e.args[2])]
         else:
             t = next((known[id(a)] for a in e.args if known[id(a)]), None)
+            t = PARTS[e.op].get(t, t) if t and e.op in PARTS else t
         known[id(e)] = t
     return known
 

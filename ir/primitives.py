@@ -228,7 +228,10 @@ PRIMITIVES: dict[str, tuple[Reference, Rule]] = {
     "digamma": (ref.digamma, lambda y, a: (trigamma(a),)),
     "trigamma": (ref.trigamma, lambda y, a: (polygamma2(a),)),
     "polygamma2": (ref.polygamma2, None),
-    "conj": (np.conjugate, lambda y, a: (1,)), }
+    "conj": (np.conjugate, lambda y, a: (1,)),
+    # of the gradients `scalar.differentiate` knows
+    "from_parts": (ref.from_parts, None), "real_part": (np.real, None),
+    "imag_part": (np.imag, None)}
 
 # What IEEE 754 says to the bit on floats, so that every target gives what the reference gives. Not
 # the extrema: of two zeros NumPy gives either.

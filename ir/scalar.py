@@ -24,7 +24,7 @@ import numpy as np
 
 from . import expressions
 from .expressions import *  # noqa: F403
-from .expressions import COMPARE, Expr, Scalar, arg, lift, make, types, walk, where
+from .expressions import COMPARE, PARTS, REAL_OF, Expr, Scalar, arg, lift, make, types, walk, where
 from .primitives import FIXED_BY_IEEE, PRIMITIVES, bell, series
 
 __all__ = [
@@ -62,6 +62,14 @@ def _complex_slope(e: Expr, g: Expr, d: Expr) -> Expr:
     return simplify("mul", g, d if d.op == "const" else make("conj", d))
 
 
+def _of_parts(e: Expr, g: Expr) -> tuple[Expr, ...]:
+    """The gradients that `g` of what takes numbers apart, or makes them of parts, sends to the
+    operands."""
+    if e.op == "from_parts":
+        return make("real_part", g), make("imag_part", g)
+    return (make("from_parts", *((g, 0) if e.op == "real_part" else (0, g))),)
+
+
 def differentiate(root: Expr, g: Expr, wrt: Sequence[int],
                   complex: bool = False) -> list[Expr | None]:
     """For each argument in `wrt`: g * d root / d arg as an expression, or None where it does not
@@ -87,6 +95,8 @@ def differentiate(root: Expr, g: Expr, wrt: Sequence[int],
             parts = (None, where(c, g_e, 0), where(c, 0, g_e))
         elif e.op == "cast":
             parts = (g_e,)
+        elif e.op in PARTS:
+            parts = _of_parts(e, g_e)
         else:
             rule = PRIMITIVES[e.op][1]
             if rule is None:
@@ -170,8 +180,11 @@ def evaluate(roots: Iterable[Expr], inputs: Sequence[Any],
 def has_one_value(roots: Iterable[Expr],
                   dtypes: Mapping[int, str | None] | Sequence[str | None]) -> bool:
     """Does every target give the bits of `evaluate`? Not where it calls functions of the machine's
-    library on floats: those of the targets are others."""
+    library on floats: those of the targets are others. Not of complex numbers, whose products NumPy
+    rounds as its own loops do."""
     known = types(roots, dtypes)
+    if any(t in REAL_OF for t in known.values()):
+        return False
 
     def fixed(e: Expr) -> bool:
         if e.op == "cast":                   # what does not fit into an integer is not

@@ -105,6 +105,14 @@ def truncdiv(a: Array, b: Array) -> Array:
     return np.trunc(np.true_divide(a, b))
 
 
+def from_parts(real: Array, imag: Array) -> Array:
+    """Complex numbers; what no product of i gives to the bit."""
+    real, imag = np.broadcast_arrays(real, imag)
+    made = np.empty(real.shape, np.result_type(real, np.complex64))
+    made.real, made.imag = real, imag
+    return made
+
+
 def fma(a: Array, b: Array, c: Array) -> Array:
     """In the next wider type: once more rounded than the fused operation, which is seldom seen."""
     t = np.result_type(a, b, c)

@@ -112,7 +112,9 @@ def moving(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
 
 
 def computing(node: Node, arrays: Arrays) -> bool:
-    """Is a node a pointwise kernel whose results are row-major?"""
+    """Is a node a pointwise kernel of real numbers whose results are row-major?"""
+    if not fuse_pointwise.is_real(node, arrays):
+        return False
     if isinstance(node, Fused):
         return "into" not in node.attrs and all(arrays[o].flags.c_contiguous for o in node.outs)
     return fuse_pointwise.fusible(node, arrays)

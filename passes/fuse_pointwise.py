@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Collection, Mapping, Sequence, Set
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from whet.ir import scalar as S
 from whet.ir.expressions import Expr
@@ -199,11 +199,28 @@ def mappable(node: Node, arrays: Arrays) -> TypeGuard[OpNode]:
     if not isinstance(node, OpNode) or node.op.family != "pointwise" or node.attrs:
         return False
     a = arrays[node.outs[0]]
-    plain = a.size and dense(a) and a.dtype.kind != "c"
-    return bool(plain) and all(
-        arrays[x].dtype.kind != "c" if type(x) is Ref else type(x) in (int, float, bool)
-        for x in node.ins
-    )
+    given = [arrays[x] if type(x) is Ref else x for x in node.ins]
+    return bool(a.size) and dense(a) and all(
+        map(is_operand, node.ins)) and has_parts(node, given)
+
+
+def is_real(node: Node, arrays: Arrays) -> bool:
+    """Does a node read and make real numbers alone?"""
+    return all(arrays[x].dtype.kind != "c" for x in (*node.refs(), *node.outs))
+
+
+def is_operand(x: Any) -> bool:
+    """May a kernel read this?"""
+    return type(x) is Ref or type(x) in (int, float, bool, complex)
+
+
+def has_parts(node: OpNode, given: list[Any]) -> bool:
+    """Has all that a node computes of complex numbers a kernel?"""
+    if not any(type(n) is Ref and x.dtype.kind == "c" for n, x in zip(node.ins, given)):
+        return True
+    one, number, t = node.op.plan(given)
+    return bool(one.has_parts([x if type(n) is Ref else node.op._number(x, number, t)
+                               for n, x in zip(node.ins, given)]))
 
 
 def joinable(a: _Group, b: _Group, i: int, uses: Uses) -> bool:

@@ -98,6 +98,8 @@ def rows(g: Listing) -> Listing:
 
 def _start(i: int, node: Node, arrays: Arrays) -> _Group | None:
     """A group of one node; None if it can be in none."""
+    if not fuse_pointwise.is_real(node, arrays):
+        return None
     if (
         isinstance(node, Fused)
         and arrays[node.outs[0]].flags.c_contiguous

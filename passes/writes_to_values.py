@@ -54,7 +54,6 @@ def computed(node: Write, root: Roots, arrays: Arrays) -> bool:
         or node.attrs
         or root[place] != place
         or not (a.size and whole(a))
-        or a.dtype.kind == "c"
     ):
         return False
     for x in node.ins[1:]:
@@ -68,7 +67,7 @@ def computed(node: Write, root: Roots, arrays: Arrays) -> bool:
                 and root[x] == root[place]
             ):
                 return False
-        elif type(x) not in (int, float, bool):
+        elif type(x) not in (int, float, bool, complex):
             return False
     return bool(op.plan([arrays[x] if type(x) is Ref else x for x in node.ins])[2].np == a.dtype)
 

@@ -142,6 +142,13 @@ FAULTS = [
         "Pointwise",
     ),
     Fault(
+        "the second half of a line of pairs is stored under the mask of the first",
+        GENERATORS + "elements/operands.py",
+        "f.lanes_below(parts, lanes), f.lanes_below(parts - lanes, lanes)",
+        "f.lanes_below(parts, lanes), f.lanes_below(parts, lanes)",
+        "Pointwise",
+    ),
+    Fault(
         "a turned tile is read with a wrong stride",
         GENERATORS + "elements/pointwise.py",
         "f.at(t, i * TILE, ty) if t is not None",

@@ -44,8 +44,6 @@ class Kind(Generic[N]):
         ins = [b.held[x] if type(x) is Ref else x for x in node.ins]
         if any(b.arrays[o].size == 0 for o in node.outs):
             return None
-        if any(type(x) is np.ndarray and x.dtype.kind == "c" for x in ins):
-            return None
         return self.entries(b, node, ins)
 
     def entries(self, b: ProgramBuilder, node: N, ins: Sequence[Any]) -> Entries | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from whet.ir.graph import SHOWN, Ask, Guard, OpNode, Ref, Write
 from whet.passes import fuse_gathers, fuse_moves
-from whet.passes.fuse_pointwise import MOST, MOST_NODES, dense, lying
+from whet.passes.fuse_pointwise import MOST, MOST_NODES, dense, has_parts, is_operand, lying
 
 from ..verify.same_bits import template
 
@@ -60,13 +60,14 @@ def why(g: Graph, first: tuple[int, OpNode], second: tuple[int, OpNode], users: 
         t = g.types[n.outs[0]]
         if n.attrs:
             return f"{n.op.name} has attributes ({', '.join(n.attrs)})"
-        if t.dtype.kind == "c" or any(g.types[x].dtype.kind == "c" for x in n.refs()):
-            return "complex numbers are not fused"
+        given = [template(g.types[x]) if type(x) is Ref else x for x in n.ins]
+        if n.op.family == "pointwise" and not has_parts(n, given):
+            return "a function of complex numbers has no kernel"
         if not t.size:
             return "there are no elements"
         if not dense(t):
             return f"the result of {n.op.name} has gaps: {t}"
-        odd = [x for x in n.ins if type(x) is not Ref and type(x) not in (int, float, bool)]
+        odd = [x for x in n.ins if not is_operand(x)]
         if odd:
             return f"{n.op.name} has an operand that is no tensor and no number: {odd[0]!r}"
     x, y = g.types[a.outs[0]], g.types[b.outs[0]]

@@ -24,8 +24,8 @@ from .literals import FLOATS, literal
 if TYPE_CHECKING:
     from .operations import Operations
 
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32,
-        "double": 64, "ptr": 64}
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16,
+        "bfloat": 16, "float": 32, "double": 64, "ptr": 64}
 BYTES = {t: max(1, b // 8) for t, b in BITS.items()}
 _SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
 

@@ -2,7 +2,8 @@
 number of lanes.
 
 Every type has a form in memory and a form it is computed in: bool is a byte and an i1, f16 and bf16
-are 16 bits and an f32, the others are the same. A half result is rounded once, to nearest even,
+are 16 bits and an f32, the others are the same. (Complex numbers are so many bits in memory; what
+is computed is their parts, see `ir.complex_parts`.) A half result is rounded once, to nearest even,
 with its subnormals kept. What LLVM leaves undefined is defined here as the NumPy reference has it
 on x86: division by zero, shifts past the width, floats outside of an integer's range. A primitive
 without a compiled form raises `Unsupported`, and the caller runs the reference instead."""
@@ -24,7 +25,8 @@ MEMORY = {"bool": "i8", "u8": "i8", "i8": "i8", "u16": "i16", "i16": "i16", "u32
           "i32": "i32", "u64": "i64", "i64": "i64", "f16": "i16", "bf16": "i16", "f32": "float",
           "f64": "double"}
 COMPUTE = MEMORY | {"bool": "i1", "f16": "float", "bf16": "float"}
-BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+MEMORY |= {"c64": "i64", "c128": "i128"}
+BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "i128": 16, "float": 4, "double": 8}
 HALF = ("f16", "bf16")
 _INT = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
 

@@ -215,6 +215,8 @@ def first(op, inputs, attrs):
             kinds.append(L.FLOAT)
         elif type(x) is int:
             kinds.append(L.INT)
+        elif type(x) is complex and op.dynamic_numbers:
+            kinds.append(L.COMPLEX)
         elif x is None:
             kinds.append(L.NOTHING)
         else:
@@ -249,13 +251,11 @@ def learn(op, inputs, attrs):
     if (not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
             or len(inputs) > L.MAX_IN):
         return False
-    if (not all(
-            type(x) in _tensor_types and x._array.flags.c_contiguous and x._array.ndim <= L.MAX_DIMS
-            or type(x) in (float, int) for x in inputs)):
+    if (not all(type(x) in _NUMBER_KINDS or type(x) in _tensor_types and
+                x._array.flags.c_contiguous and x._array.ndim <= L.MAX_DIMS for x in inputs)):
         return False
-    kinds = [
-        L.TENSOR if type(x) in _tensor_types else L.FLOAT if type(x) is float else L.INT
-        for x in inputs]
+    kinds = [L.TENSOR if type(x) in _tensor_types else getattr(L, _NUMBER_KINDS[type(x)])
+             for x in inputs]
     h = _hash(op, kinds, [x._array if k == L.TENSOR else x for x, k in zip(inputs, kinds)])
     if (h, id(attrs) if attrs else 0) in _known:
         return False
@@ -421,8 +421,10 @@ def _slot(x, tensors, rooms):
     return (L.CONST, address(x.array)) if type(x) is Table else None
 
 
+# the kinds of operands that are numbers; complex ones only where a kernel reads them
+_NUMBER_KINDS = {float: "FLOAT", int: "INT", complex: "COMPLEX"}
 # the kinds of slots by the types of numbers that kernels read
-_NUMBERS = {"f4": "F32", "f8": "F64", "i8": "I64"}
+_NUMBERS = {"f4": "F32", "c8": "F32", "f8": "F64", "c16": "F64", "i8": "I64"}
 
 
 def _mix(h, x):

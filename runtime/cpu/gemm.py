@@ -27,7 +27,9 @@ from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from . import haste, memory, native, pool, taped_launches
+from .complex_matrices import pairs, real_factors
 from .pointwise import move
+from .rows import contiguous
 
 SHORT = {
     np.dtype(t): s
@@ -137,7 +139,9 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
         return r if epilogue is None else _after(r, epilogue, operands)
     key, plan = _found(a, b, epilogue, operands)
     if plan is None:
-        return _special(a, b) if epilogue is None else _after(_product(a, b), epilogue, operands)
+        if epilogue is None or epilogue is PLUS_BIAS and a.dtype.kind == "c":
+            return _special(a, b, *operands)
+        return _after(_product(a, b), epilogue, operands)
     if a.shape == b.shape[::-1] and (cuts := _cuts(a, b, operands)):
         c = _mirrored(a, b, epilogue, operands, plan, cuts)
         if c is not None:
@@ -232,8 +236,9 @@ def _run(plan, arrays):
         _scratch.append(scratch)
 
 
-def _special(a, b):
-    """Vectors, complex numbers, and what no kernel of ours computes."""
+def _special(a, b, bias=None):
+    """Vectors, complex numbers (plus a bias, if it is given), and what no kernel of ours
+    computes."""
     if b.dtype != a.dtype:
         raise TypeError(f"matmul: the operands have different dtypes: {a.dtype} and {b.dtype}")
     if a.ndim == 0 or b.ndim == 0:
@@ -245,12 +250,9 @@ def _special(a, b):
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
-        real, imag = ([np.ascontiguousarray(p) for p in parts]
-                      for parts in ((a.real, b.real), (a.imag, b.imag)))
-        c = memory.empty(_shape(a, b), a.dtype)
-        c.real = matmul(real[0], real[1]) - matmul(imag[0], imag[1])
-        c.imag = matmul(real[0], imag[1]) + matmul(imag[0], real[1])
-        return c
+        _shape(a, b)
+        made = matmul(*real_factors(a, b), bias=None if bias is None else pairs(contiguous(bias)))
+        return made.view(a.dtype)
     if a.dtype not in SHORT or a.dtype.kind == "b":
         raise TypeError(f"matmul: {a.dtype} is not supported")
     wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]

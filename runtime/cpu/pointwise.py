@@ -16,6 +16,7 @@ from whet.cpu import haste, memory, native, taped_launches
 from whet.dtypes import FROM_NUMPY, SHORT
 from whet.ir import kernel as K
 from whet.ir import scalar as S
+from whet.ir.complex_parts import Inseparable, in_parts
 from whet.ir.extent import at_least, plan_for
 from whet.ir.outline import broadcast_shapes, table
 
@@ -123,6 +124,14 @@ class Pointwise:
             return False
         from whet.passes.lower_llvm.elements import pointwise as lower
         return lower.has_form(typed.described("flat", "v" * len(typed.sizes)))
+
+    def has_parts(self, inputs):
+        """Has all that is computed of complex numbers among these a kernel?"""
+        try:
+            in_parts(self.roots, tuple([FROM_NUMPY[a.dtype].short for a in inputs]))
+        except Inseparable:
+            return False
+        return True
 
     def _make(self, key, inputs, outs):
         if len(inputs) != self.nin:
@@ -343,13 +352,9 @@ def copy(dst, src):
     """Write `src`, broadcast and cast, into `dst`: any strides on both sides, overlapping or
     not. Gives dst."""
     t = dst.dtype
-    if src.dtype == t:
-        plain = dst.size < SMALL_COPY or t.itemsize not in _BITS or (
+    if src.dtype == t and (dst.size < SMALL_COPY or (
             dst.nbytes < PLAIN_COPY and dst.flags.c_contiguous and
-            (src.flags.c_contiguous or not src.ndim))
-    else:
-        plain = t.kind == "c" or src.dtype.kind == "c"
-    if plain:
+            (src.flags.c_contiguous or not src.ndim))):
         np.copyto(dst, src, casting="unsafe")
         return dst
     if src.ndim and np.may_share_memory(dst, src):
@@ -362,9 +367,8 @@ def copy(dst, src):
 
 
 def move(dst, src):
-    """The same by a kernel alone, between arrays of one type (no complex128) that do not
-    overlap."""
-    bits = _BITS[dst.dtype.itemsize]
+    """The same by a kernel alone, between arrays of one type that do not overlap."""
+    bits = _BITS.get(dst.itemsize, dst.dtype)
     _MOVE([src.view(bits)], [dst.view(bits)])
 
 

@@ -69,7 +69,7 @@ def contiguous(x):
     if x.flags.c_contiguous:
         return x
     out = memory.empty(x.shape, x.dtype)
-    if taped_launches.listens() and x.itemsize <= 8 and x.dtype.kind != "c":
+    if taped_launches.listens():
         pointwise.move(taped_launches.partial(out), x)
         return out
     return pointwise.copy(out, x)

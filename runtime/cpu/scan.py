@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from whet.cpu import memory, native
-from whet.cpu.reduce import accumulator
+from whet.cpu.reduce import accumulator, pairs
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 from whet.cpu.rows import REFERENCE, contiguous
 
@@ -48,6 +48,9 @@ def _sums(kind, x, axis, out_dtype):
     if x.dtype != out and NAMES[out] in (*FLOATS, "bool"):
         # element by element, first; integers may as well be cut at the end
         x = x.astype(out)
+    if kind == "sum" and x.dtype == out and out.kind == "c" and x.ndim and not REFERENCE:
+        # an axis before the last one, which has the parts
+        return _run(kind, pairs(x), axis % x.ndim, x.real.dtype)[0].view(out)[..., 0]
     return _run(kind, x, axis, out)[0]
 
 

@@ -158,7 +158,7 @@ _POWERS = {-1: p.reciprocal.op, -0.5: p.rsqrt_.op, **p.WHOLE_POWERS}
 def _exact_enough(n, short):
     """May a power be taken by products? There is no type with more digits than f64, and none
     with more room is used for bf16."""
-    return n in (-1, -0.5, 3, 4) if short == "f64" else n >= -1 or short != "bf16"
+    return n in (-1, -0.5, 3, 4) if short in ("f64", "c128") else n >= -1 or short != "bf16"
 
 
 def _pow(input, exponent):
@@ -173,7 +173,8 @@ def _pow(input, exponent):
             return _positive, (input,)
         if exponent == 0.5 and input.dtype.kind >= FLOAT:
             return _sqrt, (input,)
-        if (input.dtype.kind == FLOAT and (op := _POWERS.get(exponent)) is not None
+        powers = _POWERS if input.dtype.kind == FLOAT else p.WHOLE_POWERS
+        if (input.dtype.kind >= FLOAT and (op := powers.get(exponent)) is not None
                 and _exact_enough(exponent, input.dtype.short)):
             return op, (input,)
         # (asked of numbers that vary, too)

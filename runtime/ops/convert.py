@@ -13,7 +13,7 @@ from ..tensor import contiguous_format, preserve_format, shown, wrap
 from . import onnx_places as in_onnx
 from .arithmetic import NO_ATTRS
 from .batching import aligned, folded, native, repeated
-from .casting import CASTS, cast_array, copy_array
+from .casting import CASTS, copy_array
 from .creation import as_format, like_array
 from .from_data import as_tensor, scalar_tensor
 from .pointwise_family import PointwiseOp, inplace
@@ -24,16 +24,6 @@ from .surface import FUNCTIONS, METHODS, check_flag, function, method
 # ---- conversion of types -------------------------------------------------------------------------
 
 
-def _cast_vjp(g, _y, _x, dtype):
-    return [cast_gradient(g, _x)]
-
-
-cast_complex_op = Op("to_complex", cast_array, _cast_vjp, samples=lambda make: [
-    Sample(make(2, 3), dtype=dtypes.complex128), Sample(make(), dtype=dtypes.complex128),
-    Sample(make(0, 2), dtype=dtypes.complex128)], linear=(0,), batch=native)
-cast_complex_op.onnx_complex = lambda b, x, dtype: b.cast(x, dtype.short)
-cast_complex_op.total = True
-cast_complex_op.doc = "Conversion where one of the types is complex."
 clone_op = PointwiseOp("clone", lambda input: input, vjp=lambda g, y, x: [g], promote="none",
                        samples=reals(-3, 3))
 
@@ -59,11 +49,8 @@ copy_to_format_op.total = copy_to_format_op.as_large = True
 
 def cast(t, dtype):
     """The tensor in another type; itself if it has that type."""
-    have = t.dtype
-    if have is dtype:
+    if t.dtype is dtype:
         return t
-    if have.kind == COMPLEX or dtype.kind == COMPLEX:
-        return apply(cast_complex_op, (t,), {"dtype": dtype})
     return apply(CASTS[dtype], (t,), NO_ATTRS)
 
 
@@ -336,7 +323,6 @@ def _copy_each(op, n, inputs, batched, attrs):
 
 
 def _copy_vjp(g, _y, _x, _src, needs):
-    from ..autograd.engine import cast_gradient
     gx = FUNCTIONS["zeros"](_x.shape, dtype=_x.dtype, device=g.device) if needs[0] else None
     if not needs[1]:
         return [gx, None]

@@ -6,12 +6,14 @@ import numpy as np
 
 from .. import dtypes, indexing
 from ..autograd.inplace import CopySlicesOp
-from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY
-from ..indexing import broadcast_shapes, sizes
-from .batching import broadcast, native
+from ..dtypes import COMPLEX, FLOAT
+from ..indexing import sizes
+from ..ir import scalar as s
+from .batching import native
 from .creation import finish
-from .registry import Op, apply, check_one_type, check_tensors, is_tensor
-from .samples import Sample
+from .pointwise_family import PointwiseOp
+from .registry import apply, check_one_type, check_tensors, is_tensor
+from .samples import Sample, reals
 from .strided import _block, as_strided_op, element_strides, extent, strided_sum_op
 from .surface import FUNCTIONS, METHODS, check_out_types, function, method
 from .view import ViewOp, view_op
@@ -163,23 +165,10 @@ METHODS["real"], METHODS["imag"] = property(real, _set_part(real)), property(ima
 
 
 # ---- complex numbers -----------------------------------------------------------------------------
-def _complex(real, imag):
-    d = FROM_NUMPY[real.dtype].to_complex()
-    r = np.empty(broadcast_shapes(real.shape, imag.shape), d.np)
-    r.real, r.imag = real, imag
-    return r
-
-
-def _complex_vjp(g, _y, _real, _imag):
-    return [g.real.sum_to_size(_real.shape), g.imag.sum_to_size(_imag.shape)]
-
-
-complex_op = Op("complex", _complex, _complex_vjp, samples=lambda make: [
-    Sample(make(2, 3), make(2, 3)), Sample(make(3), make(2, 1))], linear=(0, 1), batch=broadcast)
-
-complex_op.onnx_complex = lambda b, real, imag: b.pair(*[
-    x if x.shape == b.results[0].shape else b.Expand(x, b.ints(b.results[0].shape))
-    for x in (real, imag)])
+complex_op = PointwiseOp(
+    "complex", lambda real, imag: s.from_parts(real, imag), kinds="f", samples=reals(-3, 3),
+    complex_vjp=lambda g, y, real, imag: [s.real_part(g), s.imag_part(g)])
+complex_op.linear = 0, 1
 
 
 @function(method=False)

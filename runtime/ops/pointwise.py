@@ -139,7 +139,7 @@ def _whole_power(n):
     for what would overflow on the way."""
     power = lambda x, k: _times_itself(x, k) if k > 0 else 1 / _times_itself(x, -k)
     return PointwiseOp(f"pow_{n}".replace("-", "minus_"), lambda input: power(input, n),
-                       promote="float", kinds="bif", samples=AWAY, wide=n != 3,
+                       promote="float", kinds="bifc", samples=AWAY, wide=n != 3,
                        vjp=lambda g, y, x: [g * (n * power(x, n - 1))])
 
 

@@ -17,6 +17,7 @@ class Pointwise(Family):
     def cases(self):
         yield from self.lines_and_rows()
         yield from self.tiles()
+        yield from self.complex_numbers()
         yield from self.forms()
 
     def lines_and_rows(self):
@@ -61,6 +62,16 @@ class Pointwise(Family):
                 [op(dtype, 9, 37, layout="turned"), op(dtype, 9, 37)],
             )
 
+    def complex_numbers(self):
+        """Pairs in memory, in lines, rows and tiles of all layouts."""
+        for dtype, n in itertools.product(("c8", "c16"), NEAR):
+            yield Case(f"line {dtype} {n}", of_parts, [op(dtype, n), op(dtype, n)])
+        sizes = (1, 1), (3, 5), (17, 16), (2, 65), (65, 2), (65, 70)
+        layouts = itertools.product(LAYOUTS, ("plain", "turned", "gaps"))
+        for dtype, (m, n), (a, b) in itertools.product(("c8", "c16"), sizes, layouts):
+            yield Case(f"pairs {dtype} {a} {b} {m} {n}", of_parts,
+                       [op(dtype, m, n, layout=a), op(dtype, m, n, layout=b)])
+
     def forms(self):
         """What else an expression may have: broadcasts, numbers, casts, places to write to."""
         for n in (1, 3, 17, 40):
@@ -84,6 +95,11 @@ class Pointwise(Family):
                 written,
                 [op("f4", 4, n, layout="gaps"), op("f4", 4, n, layout="turned")],
             )
+
+
+def of_parts(a, b):
+    """Complex results and real ones, of numbers and of one for all."""
+    return a * b + b.conj() / 2, a / b, a[..., :1] - b, a.abs() + b.real
 
 
 def light(a, b):

@@ -145,6 +145,8 @@ def test_gradients_of_complex_operands(name):
     xs = [(a.detach() + 0.5j * b.detach()).requires_grad_() if a.requires_grad else a
           for a, b in zip(reals, more)]
     leaves = [x for x in xs if x.requires_grad]
+    if not leaves:
+        pytest.skip("no gradients")
     try:
         op(*xs)
     except NotImplementedError:

@@ -223,7 +223,7 @@ def source() -> str:
     """The IR text of the entries."""
     m = Module()
     for name in (("whet_ctx", "whet_ndarray", "_Py_NoneStruct", "PyFloat_Type", "PyLong_Type",
-                  "PyTuple_Type", "PySlice_Type", "_Py_EllipsisObject")):
+                  "PyComplex_Type", "PyTuple_Type", "PySlice_Type", "_Py_EllipsisObject")):
         m.decls[name] = f"@{name} = external global i8"
     m.decls["PyExc_TypeError"] = "@PyExc_TypeError = external global ptr"
     m.tables["too_many"] = '@too_many = internal constant [19 x i8] c"too many arguments\\00"'

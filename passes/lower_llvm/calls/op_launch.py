@@ -16,6 +16,7 @@ from .op_layouts import (
     GRAD,
     LAUNCH,
     MAX_DIMS,
+    NUMBER_WORDS,
     RESULT,
     SCRATCH,
     SLOT,
@@ -199,21 +200,28 @@ class Launch:
         return [self.g.i64(self.g.ld(c.word(arrays, which, "ptr"), A["data"])) + off]
 
     def number(self, kind: Val, value: Val) -> list[Val]:
-        """A number of the type that the kernel reads."""
+        """A number of the type that the kernel reads. Both parts are there, whether it reads a
+        complex number or the first of them."""
         c, f = self.call, self.f
-        x = f.load("double", f.at(c.numbers, value, "double"))
-        place = f.at(c.typed, value, "i64")
+        place = f.at(c.typed, value * NUMBER_WORDS, "i64")
+        parts = [
+            f.load("double", f.at(c.numbers, value * NUMBER_WORDS + k, "double"))
+            for k in range(NUMBER_WORDS)]
+
+        def put(elem: str, x: Val, k: int) -> None:
+            f.store(x, f.at(place, k, elem), 4)
+
+        def narrow() -> None:
+            for k, x in enumerate(parts):
+                put("float", f.conv("fptrunc", x, "float"), k)
 
         def wide() -> None:
-            f.if_(
-                f.cmp("eq", kind, F64),
-                lambda: f.store(x, place, 8),
-                lambda: f.store(f.conv("fptosi", x, "i64"), place, 8),
-            )
+            for k, x in enumerate(parts):
+                put("double", x, k)
 
-        f.if_(
-            f.cmp("eq", kind, F32), lambda: f.store(f.conv("fptrunc", x, "float"), place, 8), wide
-        )
+        f.if_(f.cmp("eq", kind, F32), narrow, lambda: f.if_(
+            f.cmp("eq", kind, F64), wide,
+            lambda: put("i64", f.conv("fptosi", parts[0], "i64"), 0)) and None)
         return [self.g.i64(place)]
 
     def release(self, run: Callable[[], None]) -> None:

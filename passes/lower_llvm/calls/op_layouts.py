@@ -49,10 +49,11 @@ LAUNCH = 2 * SLOT                           # what stands before the arguments
 RECIPE_BYTES = R["slots"] + SLOT * MAX_SLOTS
 READERS = 8                                 # bits for each operand in the word "readers"
 # kinds of operands; VALUE: a number that is part of the key
-NOTHING, TENSOR, FLOAT, INT, VALUE = range(5)
-# kinds of slots; F32 ... point to a number of that type, VERDICT to a 0, SCRATCH so many bytes into
-# the memory that a launch needs meanwhile
+NOTHING, TENSOR, FLOAT, INT, VALUE, COMPLEX = range(6)
+# kinds of slots; F32 ... point to a number of that type or of its complex one, VERDICT to a 0,
+# SCRATCH so many bytes into the memory that a launch needs meanwhile
 CONST, DATA, RESULT, F32, F64, I64, VERDICT, SCRATCH = range(8)
+NUMBER_WORDS = 2                            # of a number: its real and its imaginary part
 DIFF, SAVES_OUT, VIEW, UNSAFE, NO_BASE, BY_VALUE = 1, 2, 4, 8, 16, 32
 GRAD, INFERENCE, SPECIAL = 1, 2, 4
 MISS = 1

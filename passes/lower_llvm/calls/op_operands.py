@@ -2,11 +2,12 @@
 was made of operands such as these."""
 from __future__ import annotations
 
-from ..builder import Fn, Val
+from ..builder import Fn, Number, Val
 from .object_access import Glue, _ptr
 from .op_layouts import (
     BUCKETS,
     BY_VALUE,
+    COMPLEX,
     CTX,
     FLOAT,
     INFERENCE,
@@ -16,6 +17,7 @@ from .op_layouts import (
     MAX_OUT,
     MAX_SLOTS,
     NOTHING,
+    NUMBER_WORDS,
     OPERAND,
     SPECIAL,
     TENSOR,
@@ -39,8 +41,9 @@ class Call:
         self.f, self.g = f, Glue(f)
         self.op, self.ins, self.n, self.attrs, self.writer = f.args
         self.writing = f.cmp("ne", self.writer, 0)
-        self.arrays, self.numbers = f.alloca("i64", MAX_IN), f.alloca("double", MAX_IN)
-        self.kinds, self.typed = f.alloca("i64", MAX_IN), f.alloca("i64", MAX_IN)
+        self.arrays = f.alloca("i64", MAX_IN)
+        self.numbers = f.alloca("double", NUMBER_WORDS * MAX_IN)
+        self.kinds, self.typed = (f.alloca("i64", n) for n in (MAX_IN, NUMBER_WORDS * MAX_IN))
         self.slots, self.outs = f.alloca("i64", MAX_SLOTS), f.alloca("i64", MAX_OUT)
         self.wants, self.verdict, self.made = (f.alloca("i64", 1) for _ in range(3))
         self.room = f.alloca("ptr", 1)
@@ -123,7 +126,7 @@ class Operands:
         f.bail(f.cmp("ne", now, g.ld(o, T["hist"], "i64")), "miss")
 
     def other(self, i: Val, o: Val, t: Val, h: Val) -> list[Val]:
-        """A float, an int or None; its value is not hashed."""
+        """A number or None; its value is not hashed."""
         f, g = self.f, self.g
         return f.if_(
             g.same(t, _ptr(f, "PyFloat_Type")),
@@ -131,20 +134,35 @@ class Operands:
             lambda: f.if_(
                 g.same(t, _ptr(f, "PyLong_Type")),
                 lambda: self.whole(i, o, h),
-                lambda: self.nothing(i, o, h),
+                lambda: f.if_(
+                    g.same(t, _ptr(f, "PyComplex_Type")),
+                    lambda: self.complex_(i, o, h),
+                    lambda: self.nothing(i, o, h),
+                ),
             ),
         )
 
+    def number(self, i: Val, kind: int, h: Val, real: Val, imag: Number = 0.0) -> list[Val]:
+        """A number of a kind."""
+        c, f = self.call, self.f
+        for k, x in enumerate((real, imag)):
+            place = f.at(c.numbers, i * NUMBER_WORDS + k, "double")
+            f.store(f.as_val(x, "double"), place)
+        c.put(c.kinds, i, f.as_val(kind, "i64"))
+        return [mix(f, h, kind)]
+
+    def complex_(self, i: Val, o: Val, h: Val) -> list[Val]:
+        """A complex number."""
+        parts = (self.f.call(f"PyComplex_{part}AsDouble", "double", o) for part in ("Real", "Imag"))
+        return self.number(i, COMPLEX, h, *parts)
+
     def real(self, i: Val, o: Val, h: Val) -> list[Val]:
         """A float."""
-        c, f = self.call, self.f
-        f.store(self.g.ld(o, FLOAT_VALUE, "double"), f.at(c.numbers, i, "double"))
-        c.put(c.kinds, i, f.as_val(FLOAT, "i64"))
-        return [mix(f, h, FLOAT)]
+        return self.number(i, FLOAT, h, self.g.ld(o, FLOAT_VALUE, "double"))
 
     def whole(self, i: Val, o: Val, h: Val) -> list[Val]:
         """An int that is exact as a double."""
-        c, f = self.call, self.f
+        f = self.f
         v = f.call("PyLong_AsDouble", "double", o)
         size = f.fabs(v)
         f.bail(f.binary("xor", f.cmp("olt", size, EXACT), 1), "unset")
@@ -153,9 +171,7 @@ class Operands:
             f.bail(f.cmp("ne", f.call("PyErr_Occurred", "ptr"), 0), "unset")
 
         f.if_(f.cmp("oeq", v, -1.0), failed)
-        f.store(v, f.at(c.numbers, i, "double"))
-        c.put(c.kinds, i, f.as_val(INT, "i64"))
-        return [mix(f, h, INT)]
+        return self.number(i, INT, h, v)
 
     def nothing(self, i: Val, o: Val, h: Val) -> list[Val]:
         """None; anything else is for Python."""
@@ -231,7 +247,7 @@ class RecipeSearch:
         """No tensor: of one kind, and of one value where the recipe holds for that alone."""
         c, f = self.call, self.f
         same = f.cmp("eq", kind, mine)
-        bits = f.cmp("eq", c.word(q, 1), c.word(c.numbers, i))
+        bits = f.cmp("eq", c.word(q, 1), c.word(c.numbers, i * NUMBER_WORDS))
         by_value = f.cmp("ne", self.g.ld(self.r, R["flags"], "i64") & BY_VALUE, 0)
         is_number = f.cmp("ne", kind, NOTHING)
         any_value = f.binary("xor", f.binary("and", by_value, is_number), 1)

@@ -56,6 +56,6 @@ class _Many(_Code):
             bases = [slot(tensor + count * k + 2, "ptr") for k in range(self.count)]
             self.run([
                 p if a == "s" else f.at(p, start, m)
-                for p, a, m in zip(bases, access, self.memory)], [None] * self.count, n, access)
+                for p, a, m in zip(bases, access, self.units)], [None] * self.count, n, access)
             return [tensor]
         f.loop(self.begin, self.end, 1, block, [f.const("i64", 0)])

@@ -8,17 +8,18 @@ a vector can change a bit.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from whet.ir import scalar as S
-from whet.ir.expressions import Expr
+from whet.ir.complex_parts import InParts, Inseparable, in_parts
+from whet.ir.expressions import REAL_OF, Expr
 from whet.ir.kernel import TILE, Pointwise
 
 from .. import scalar, targets
 from ..builder import Fn, Module, Val, vec
 from ..modules import new_module
-from ..shuffles import load_columns, store_apart
+from .operands import Operands, Strides, apart
 
 BLOCK = 512             # elements that are picked at once
 # instructions for a vector from which on it is not loading and storing that counts
@@ -35,6 +36,25 @@ _COST = {
         150)}
 
 
+def parts(kernel: Pointwise) -> InParts | None:
+    """What a kernel of complex numbers computes; None of one that has none."""
+    try:
+        return in_parts(kernel.roots, kernel.dtypes)
+    except Inseparable as wrong:
+        raise scalar.Unsupported(str(wrong)) from None
+
+
+def computed(kernel: Pointwise) -> dict[int, str | None]:
+    """The types of all that is computed, by the expressions' identities."""
+    real = parts(kernel) or kernel
+    return S.types(real.roots, real.dtypes)
+
+
+def work_of(kernel: Pointwise) -> int:
+    """A rough count of instructions that one vector of a kernel's results takes."""
+    return work((parts(kernel) or kernel).roots)
+
+
 def work(roots: Sequence[Expr]) -> int:
     """A rough count of instructions that one vector of results takes."""
     return sum(_COST.get(e.op, 1) for e in S.walk(*roots) if e.op not in ("arg", "const"))
@@ -48,8 +68,8 @@ def vector(kernel: Pointwise) -> int:
         widest = max(scalar.BYTES[scalar.MEMORY[t]]
                      for t in (*kernel.results, *(kernel.dtypes[k] for k in tables)))
         return min(int(targets.current().bits) // 8 // widest, 16)
-    types = [t for t in S.types(kernel.roots, kernel.dtypes).values() if t]
-    stored = [scalar.MEMORY[t] for t in (*kernel.dtypes, *kernel.results)]
+    types = [t for t in computed(kernel).values() if t]
+    stored = [scalar.MEMORY[REAL_OF.get(t, t)] for t in (*kernel.dtypes, *kernel.results)]
     widest = max(scalar.BYTES.get(t, 1) for t in stored + [scalar.COMPUTE[t] for t in types])
     return min(
         int(targets.current().bits) // 8 // widest, 16 if any(map(apart, kernel.access)) else 64
@@ -61,26 +81,21 @@ def lanes(kernel: Pointwise) -> int:
     where a processor looks ahead less far than one vector's work is long: those of narrow
     vectors."""
     n = vector(kernel)
-    paired = (targets.current().name == "avx2" and n <= 8 and work(kernel.roots) >= HEAVY
+    paired = (targets.current().name == "avx2" and n <= 8 and work_of(kernel) >= HEAVY
               and not any(e.op == "pick" for e in S.walk(*kernel.roots)))
     return 2 * n if paired else n
-
-
-def apart(access: str) -> bool:
-    """Do elements lie a stride apart?"""
-    return access == "g" or access.isdigit()
 
 
 def nanoseconds(kernel: Pointwise) -> float:
     """A rough cost of one element, to cut work into parts that are worth a thread."""
     moved = sum(scalar.BYTES[scalar.MEMORY[t]]
                 for t, a in zip((*kernel.dtypes, *kernel.results), kernel.access) if a != "s")
-    return moved / 100 + kernel.access.count("g") / 4 + work(kernel.roots) * 0.07 / vector(kernel)
+    return moved / 100 + kernel.access.count("g") / 4 + work_of(kernel) * 0.07 / vector(kernel)
 
 
 def emit(kernel: Pointwise, module: Module, symbol: str, code: type[_Code] | None = None) -> None:
     """Write the kernel into a module as the function `symbol`."""
-    for t in S.types(kernel.roots, kernel.dtypes).values():
+    for t in computed(kernel).values():
         if t and t not in scalar.COMPUTE:
             raise scalar.Unsupported(t)
     f = module.kernel(symbol)
@@ -97,9 +112,6 @@ def has_form(kernel: Pointwise) -> bool:
     return True
 
 
-Strides: TypeAlias = Sequence[Any]  # of each operand: a value, or None where its access needs none
-
-
 class _Code:
     """One kernel under construction."""
 
@@ -107,12 +119,13 @@ class _Code:
         self.f, self.kernel = f, kernel
         self.inputs = len(kernel.dtypes)
         self.dtypes = (*kernel.dtypes, *kernel.results)
-        self.memory = [scalar.MEMORY[t] for t in self.dtypes]
-        self.sizes = [scalar.BYTES[m] for m in self.memory]
+        self.parts = parts(kernel)
         self.count = len(self.dtypes)
         self.lanes = vector(kernel) if f.mod.brief else lanes(kernel)
+        self.operands = Operands(f, self.dtypes, self.lanes)
+        self.units, self.sizes = self.operands.units, self.operands.sizes
         self.picked = [e for e in S.walk(*kernel.roots) if e.op == "pick"]
-        self.unroll = 4 if work(kernel.roots) < HEAVY and not f.mod.brief else 1
+        self.unroll = 4 if work_of(kernel) < HEAVY and not f.mod.brief else 1
         args, self.begin, self.end, _ = f.args
         self.base = [f.load("ptr", f.at(args, i, "i64")) for i in range(self.count)]
         if kernel.space != "flat":
@@ -136,7 +149,7 @@ class _Code:
                                   [none] * len(still))
             return self.note(pointers, still, worst)
         roots, kept = (self.kernel.roots,
-                       [f.alloca(self.memory[e.args[0].value], BLOCK) for e in lanewise])
+                       [f.alloca(self.units[e.args[0].value], BLOCK) for e in lanewise])
         for j in reversed(range(len(lanewise))):             # the outer ones first
             roots = tuple([S.replace(r, lanewise[j], S.arg(self.inputs + j)) for r in roots])
         extra = [(p, self.dtypes[e.args[0].value]) for p, e in zip(kept, lanewise)]
@@ -151,70 +164,6 @@ class _Code:
 
         self.note(pointers, lanewise + left,
                   f.loop(0, n, BLOCK, block, [none] * len(lanewise + left)))
-
-    def loads(self, pointers: Sequence[Val], strides: Strides, access: str,
-              used: Sequence[int]) -> Callable[..., Any]:
-        """How to load each operand of `used` at an element: a function of the operand, the
-        element and the mask."""
-        f, lanes = self.f, self.lanes
-        same = {
-            k: f.splat(scalar.widen(f, f.load(self.memory[k], pointers[k]), self.dtypes[k]), lanes)
-            for k in used if access[k] == "s"}
-
-        def load(k: int, i: Val, mask: Val | None) -> Val:
-            if access[k] == "s":
-                return same[k]
-            ty = vec(self.memory[k], lanes)
-            if access[k].isdigit() and mask is None:
-                x, = load_columns(f, ty, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
-            elif apart(access[k]) and mask is None:
-                x = f.const(ty, 0)
-                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
-                    x = f.insert(x, f.load(self.memory[k], p), lane)
-            elif apart(access[k]):
-                x = f.gather(ty, self.addresses(pointers, strides, k, i), mask)
-            else:
-                at = f.at(pointers[k], i, self.memory[k])
-                x = f.load(ty, at) if mask is None else f.mload(ty, at, mask)
-            return scalar.widen(f, x, self.dtypes[k])
-        return load
-
-    def stores(self, pointers: Sequence[Val], strides: Strides, access: str) -> Callable[..., None]:
-        """How to store to each operand at an element: a function of the operand, the element, the
-        value, the mask, and whether it goes past the cache."""
-        f, lanes = self.f, self.lanes
-
-        def store(k: int, i: Val, x: Val, mask: Val | None, stream: bool) -> None:
-            # Masks are slow on other targets.
-            if access[k].isdigit() and mask is None and targets.current().name == "avx512":
-                store_apart(f, x, f.bytes_at(pointers[k], i * strides[k]), int(access[k]))
-            elif apart(access[k]) and mask is None:
-                for lane, p in enumerate(self.one_by_one(pointers, strides, k, i)):
-                    f.store(f.extract(x, lane), p)
-            elif apart(access[k]):
-                f.scatter(x, self.addresses(pointers, strides, k, i), mask)
-            else:
-                at = f.at(pointers[k], i, self.memory[k])
-                if mask is not None:
-                    f.put(mask, (x, at))
-                else:
-                    f.store(x, at, lanes * self.sizes[k] if stream else None, stream)
-        return store
-
-    def addresses(self, pointers: Sequence[Val], strides: Strides, k: int,
-                  i: Val) -> Val:
-        f, lanes = self.f, self.lanes
-        far = f.splat(i * strides[k], lanes) + f.iota("i64", lanes) * f.splat(strides[k], lanes)
-        return f.v(f"<{lanes} x ptr>", f"getelementptr i8, ptr {pointers[k].ref}, {far!r}")
-
-    def one_by_one(self, pointers: Sequence[Val], strides: Strides, k: int,
-                   i: Val) -> Iterator[Any]:
-        """The addresses one by one: a gather instruction is slower, and hides the stride from
-        the prefetcher."""
-        p = self.f.bytes_at(pointers[k], i * strides[k])
-        for _ in range(self.lanes):
-            yield p
-            p = self.f.bytes_at(p, strides[k])
 
     def used(self, roots: Sequence[Expr]) -> set[int]:
         """The operands that expressions read element by element: no tables, and nothing of them
@@ -234,18 +183,18 @@ class _Code:
         far, which are given back."""
         f, lanes = self.f, self.lanes
         used = self.used(roots)
-        load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
-        store = self.stores(pointers, strides, access)
+        load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
+        store = self.operands.stores(pointers, strides, access)
         dtypes = (*self.kernel.dtypes, *(t for _, t in extra))
 
         def step(i: Val, mask: Val | None = None, stream: bool = False,
                  worst: Sequence[Val] = ()) -> list[Val]:
-            values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
+            values = self.values(load, used, i, mask)
             values += [
                 scalar.widen(f, f.load(vec(scalar.MEMORY[t], lanes), f.at(p, i, scalar.MEMORY[t])),
                              t) for p, t in extra]
             pick, found = self.picking(picked, pointers, strides, access, i, mask, worst)
-            for k, x in enumerate(scalar.results(f, roots, values, dtypes, lanes, pick)):
+            for k, x in enumerate(self.results(roots, values, dtypes, pick)):
                 store(self.inputs + k, i, x, mask, stream)
             return list(found.values())
 
@@ -291,9 +240,22 @@ class _Code:
             start = stop
         return self.vectors(start, n, lambda i, mask, *worst: step(i, mask, worst), found)
 
-    def unread(self, k: int) -> Val:
-        """Something for an argument whose elements nobody reads."""
-        return self.f.const(vec(scalar.COMPUTE[self.dtypes[k]], self.lanes), 0)
+    def values(self, load: Callable[..., Any], used: set[int], i: Val,
+               mask: Val | None) -> list[Val]:
+        """The values that expressions are computed from: one for each input, or two where parts of
+        complex numbers are computed."""
+        made = [load(k, i, mask) if k in used else self.operands.unread(k)
+                for k in range(self.inputs)]
+        return [x for value in made
+                for x in (value if self.parts is None or len(value) == 2 else value * 2)]
+
+    def results(self, roots: tuple[Expr, ...], values: Sequence[Val], dtypes: Sequence[str],
+                pick: Callable[..., Any]) -> list[tuple[Val, ...]]:
+        """The value of each root, in the form that it has in memory."""
+        if self.parts is None:
+            return [(x,) for x in scalar.results(self.f, roots, values, dtypes, self.lanes, pick)]
+        made = iter(scalar.results(self.f, self.parts.roots, values, self.parts.dtypes, self.lanes))
+        return [tuple(next(made) for _ in range(n)) for n in self.parts.widths]
 
     # ---- elements of tables ----------------------------------------------------------------------
     def places(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
@@ -301,11 +263,11 @@ class _Code:
         """Put what is picked for elements 0..n into `kept`, first where it is and then what is
         there; the largest places so far."""
         f, lanes, used = self.f, self.lanes, self.used(picked)
-        load = self.loads(pointers, strides, access, [k for k in range(self.inputs) if k in used])
+        load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
         spots = [f.alloca("i64", BLOCK) for _ in picked]
 
         def find(i: Val, mask: Val | None, worst: tuple[Val, ...]) -> list[Val]:
-            values = [load(k, i, mask) if k in used else self.unread(k) for k in range(self.inputs)]
+            values = self.values(load, used, i, mask)
             pick, largest = self.picking(picked, pointers, strides, access, i, mask, worst)
             found, _ = scalar.compute(f, [e.args[1] for e in picked], values, self.kernel.dtypes,
                                       lanes, pick=pick)
@@ -316,7 +278,7 @@ class _Code:
 
         def fetch(i: Val, mask: Val | None) -> None:
             for e, spot, p in zip(picked, spots, kept):
-                step = [load(a.value, i, None) for a in e.args[4:]]
+                step = [load(a.value, i, None)[0] for a in e.args[4:]]
                 x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers,
                                strides, access, i, mask)
                 f.store(x, f.at(p, i, x.elem))
@@ -372,7 +334,7 @@ class _Code:
         """The elements at these places, as memory has them. `step`: the bytes from one place to
         the next, or nothing: they are side by side."""
         f, lanes, k = self.f, self.lanes, e.args[0].value
-        ty, size, unit = self.memory[k], self.sizes[k], "i8" if step else self.memory[k]
+        ty, size, unit = self.units[k], self.sizes[k], "i8" if step else self.units[k]
         if step:
             at = at * step[0]
         # one place for the whole run
@@ -426,7 +388,7 @@ class _Code:
         f = self.f
         pointers = [
             p if a == "s" else f.at(p, self.begin, m)
-            for p, a, m in zip(self.base, self.kernel.access, self.memory)]
+            for p, a, m in zip(self.base, self.kernel.access, self.units)]
         self.run(pointers, [None] * self.count, self.end - self.begin, self.kernel.access)
 
     # ---- an odometer over the outer dimensions ---------------------------------------------------
@@ -500,7 +462,7 @@ class _Code:
         down = [self.field(4 + m + k) for k in range(m)]
         turned = [
             f.alloca(ty, TILE * TILE) if a == "t" else None
-            for a, ty in zip(self.kernel.access, self.memory)]
+            for a, ty in zip(self.kernel.access, self.units)]
         access = self.kernel.access.replace("t", "v")
 
         def panel(pointers: Sequence[Val], c: Val, d: Val) -> None:
@@ -516,7 +478,7 @@ class _Code:
 
                 def one(i: Val) -> None:
                     at = [f.at(t, i * TILE, ty) if t is not None else f.bytes_at(p, i * s)
-                          for t, ty, p, s in zip(turned, self.memory, here, down)]
+                          for t, ty, p, s in zip(turned, self.units, here, down)]
                     self.run(at, across, width, access)
                 f.loop(0, height, 1, one)
             f.loop(0, columns, TILE, tile)
@@ -524,7 +486,7 @@ class _Code:
 
     def turn(self, source: Val, stride: Val, scratch: Val, k: int, height: Val, width: Val) -> None:
         """scratch[i][j] = element i of column j, for a tile of height x width."""
-        f, ty = self.f, self.memory[k]
+        f, ty, align = self.f, self.units[k], self.operands.alignment(k)
         edge = min(16, targets.current().bits // 8 // self.sizes[k])
 
         def block(i: Val, j: Val) -> None:
@@ -537,10 +499,10 @@ class _Code:
                 f.prefetch(f.at(f.bytes_at(source, (j + c + TILE) * stride), i, ty))
             full = f.cmp("sge", left, edge)
             mask = f.lanes_below(left, edge)
-            block = f.if_(full, lambda: [f.load(vec(ty, edge), p) for p in columns],
-                          lambda: [f.mload(vec(ty, edge), p, mask) for p in columns])
+            block = f.if_(full, lambda: [f.load(vec(ty, edge), p, align) for p in columns],
+                          lambda: [f.mload(vec(ty, edge), p, mask, align) for p in columns])
             for r, line in enumerate(transposed(f, block)):
-                f.store(line, f.at(scratch, (i + r) * TILE + j, ty))
+                f.store(line, f.at(scratch, (i + r) * TILE + j, ty), align)
         f.loop(0, height, edge, lambda i: f.loop(0, width, edge, lambda j: block(i, j)) and None)
 
 

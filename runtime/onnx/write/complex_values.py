@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from whet.ir.complex_parts import Inseparable, of_parts
 from whet.ir.expressions import Expr, uses
 from whet.ir.values import Type
 
 from .builder import GraphBuilder
-from .complex_parts import of_parts
 from .operators import Inexpressible
 from .scalar_nodes import expressions
 from .values import Pair, Value
@@ -57,7 +57,10 @@ def joined(b: GraphBuilder, z: Pair) -> Value:
 
 def expression_of_pairs(b: GraphBuilder, root: Expr, args: Sequence[Value]) -> Value:
     """An expression some of whose operands are complex."""
-    roots = of_parts(root, [isinstance(x, Pair) for x in args])
+    try:
+        roots = of_parts(root, [x.dtype for x in args])
+    except Inseparable as wrong:
+        raise Inexpressible(str(wrong)) from None
     given = [p for x in args for p in ((x.real, x.imag) if isinstance(x, Pair) else (x, x))]
     made = expressions(b, roots, given)
     if len(made) == 1:

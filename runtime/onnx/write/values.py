@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from whet.ir.expressions import REAL_OF
 
 from .operators import Inexpressible
-
-REAL_OF = {"c64": "f32", "c128": "f64"}  # complex types, and those of their parts
 
 
 class Value:

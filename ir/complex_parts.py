@@ -6,17 +6,27 @@ an operand of real numbers does not have.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from whet.ir import expressions as e
-from whet.ir.expressions import Expr
-
-from .operators import Inexpressible
-from .values import REAL_OF
+from . import expressions as e
+from .expressions import REAL_OF, Expr
 
 MOST_FACTORS = 100  # beyond, a whole power is exp(n log z), as NumPy has it
+# exp of more than this may be beyond the numbers that there are, and its parts within
+LARGE = 80
+# What the parts give as NumPy does, for infinities and what is no number too; the other rules are
+# good enough only where there is nothing else.
+FAITHFUL = frozenset((
+    "arg", "const", "cast", "select", "add", "sub", "mul", "div", "neg", "fma", "conj", "abs", "eq",
+    "ne", "isfinite", "isinf", "isnan", "exp", "from_parts", "real_part", "imag_part"))
+
+
+class Inseparable(ValueError):
+    """A function of complex numbers whose parts are not known as expressions."""
 
 
 class Complex:
@@ -54,41 +64,86 @@ class Complex:
         return self * other
 
     def __truediv__(self, other: Part) -> Complex:
-        return self * _inverse(other) if isinstance(other, Complex) else Complex(
-            self.real / other, self.imag / other)
+        """By the quotient of the divisor's parts, the smaller one by the larger, so that no square
+        is too large or vanishes."""
+        a, b = self.real, self.imag
+        if not isinstance(other, Complex):
+            return Complex(a / other, b / other)
+        c, d = other.real, other.imag
+        by_real = e.ge(e.absolute(c), e.absolute(d))
+        large, small = e.where(by_real, c, d), e.where(by_real, d, c)
+        ratio = small / large
+        scale = 1 / (large + small * ratio)
+        zero = e.eq(large, 0)
+        return Complex(
+            e.where(zero, a / e.absolute(c),
+                    e.where(by_real, a + b * ratio, a * ratio + b) * scale),
+            e.where(zero, b / e.absolute(c),
+                    e.where(by_real, b - a * ratio, b * ratio - a) * scale))
 
 
 Part: TypeAlias = "Complex | Expr | float"
 I = Complex(0.0, 1.0)  # noqa: E741
 
 
-def of_parts(root: Expr, are_complex: Sequence[bool]) -> tuple[Expr, ...]:
-    """The expression over the parts of its operands: one where it is real, two where not."""
+@dataclass(frozen=True)
+class InParts:
+    """What a kernel computes, in real numbers: expressions of the parts of its operands, and the
+    parts' types. `widths`: of how many parts each of the results is made, in order."""
+    roots: tuple[Expr, ...]
+    dtypes: tuple[str, ...]
+    widths: tuple[int, ...]
+
+
+@functools.lru_cache(1024)
+def in_parts(roots: tuple[Expr, ...], dtypes: tuple[str, ...]) -> InParts | None:
+    """Expressions as those of parts, where they are what NumPy gives: see `FAITHFUL`. None where
+    nothing is complex."""
+    known = e.types(roots, dtypes)
+    meets = [x for x in e.walk(*roots)
+             if known[id(x)] in REAL_OF or any(known[id(a)] in REAL_OF for a in x.args)]
+    if not meets:
+        return None
+    for x in meets:
+        if x.op not in FAITHFUL:
+            raise Inseparable(f"the function {x.op} of complex numbers")
+    parts = [of_parts(r, dtypes) for r in roots]
+    return InParts(tuple([x for p in parts for x in p]),
+                   tuple([REAL_OF.get(t, t) for t in dtypes for _ in range(2)]),
+                   tuple(map(len, parts)))
+
+
+def of_parts(root: Expr, dtypes: Sequence[str]) -> tuple[Expr, ...]:
+    """The expression over the parts of its operands, which have these types: one where it is real,
+    two where not."""
     done: dict[int, Part] = {}
     for x in e.walk(root):
-        done[id(x)] = _rewritten(x, [done[id(a)] for a in x.args], are_complex)
-    made = done[id(root)]
-    if not isinstance(made, Complex):
+        done[id(x)] = _rewritten(x, [done[id(a)] for a in x.args], dtypes)
+    made, t = done[id(root)], e.typeof(root, dtypes)
+    if t not in REAL_OF:
+        assert not isinstance(made, Complex)
         return (e.lift(made),)
-    # a bare number has no type: it takes that of the other part
-    parts = made.real, made.imag
-    return tuple(y * 0 + x if x.op == "const" else x for x, y in (parts, parts[::-1]))
+    # a bare number has no type
+    return tuple(e.cast(x, REAL_OF[t]) if x.op == "const" else x
+                 for x in (_whole(made).real, _whole(made).imag))
 
 
-def _rewritten(x: Expr, operands: Sequence[Part], are_complex: Sequence[bool]) -> Part:
+def _rewritten(x: Expr, operands: Sequence[Part], dtypes: Sequence[str]) -> Part:
     if x.op == "arg":
         first = e.arg(2 * x.value)
-        return Complex(first, e.arg(2 * x.value + 1)) if are_complex[x.value] else first
+        return Complex(first, e.arg(2 * x.value + 1)) if dtypes[x.value] in REAL_OF else first
     if x.op == "const":
         return Complex(x.value.real, x.value.imag) if isinstance(x.value, complex) else x
     if x.op == "cast":
         return _cast(operands[0], x.value)
     if x.op == "select":
         return _choice(*operands)
+    if x.op == "from_parts":
+        return Complex(*operands)
     if not any(isinstance(y, Complex) for y in operands):
         return Expr(x.op, tuple(map(e.lift, operands)), x.value)  # type: ignore[arg-type]
     if x.op not in RULES:
-        raise Inexpressible(f"the function {x.op} of complex numbers")
+        raise Inseparable(f"the function {x.op} of complex numbers")
     return RULES[x.op](*operands)
 
 
@@ -106,8 +161,7 @@ def _truth(x: Part) -> Expr | float:
 
 
 def _whole(x: Part) -> Complex:
-    """A number as a complex one. The imaginary part is computed from a real one, so that it has
-    its type and sizes."""
+    """A number as a complex one."""
     return x if isinstance(x, Complex) else Complex(x, 0)
 
 
@@ -122,11 +176,7 @@ def _choice(condition: Part, yes: Part, no: Part) -> Part:
 
 
 def _inverse(z: Complex) -> Complex:
-    """1 / z, by a number that is scaled so that squares neither overflow nor vanish."""
-    scale = e.maximum(e.absolute(z.real), e.absolute(z.imag))
-    a, b = z.real / scale, z.imag / scale
-    square = (a * a + b * b) * scale
-    return Complex(a / square, -b / square)
+    return Complex(1.0, 0.0) / z
 
 
 def _size(z: Complex) -> Expr:
@@ -134,8 +184,16 @@ def _size(z: Complex) -> Expr:
 
 
 def _exp(z: Complex) -> Complex:
-    size = e.exp(z.real)
-    return Complex(size * e.cos(z.imag), size * e.sin(z.imag))
+    """exp(a) (cos b + i sin b), in factors that are within the numbers that there are; of an
+    infinite a nothing is multiplied by a zero, or by what is no number, that C says it is not."""
+    a, b = z.real, z.imag
+    size, rest = e.exp(e.minimum(a, LARGE)), e.exp(e.maximum(a - LARGE, 0))
+    direction = e.isfinite(b)
+    bound = e.where(e.eq(a, math.inf), math.inf, e.where(e.eq(size, 0), 0, math.nan))
+    return Complex(
+        e.where(direction, size * e.cos(b) * rest, bound),
+        e.where(e.eq(b, 0), b,
+                e.where(direction | e.ne(size, 0), size * e.sin(b) * rest, 0)))
 
 
 def _log(z: Complex) -> Complex:
@@ -238,7 +296,7 @@ def _product(x: Part, y: Part) -> Part:
 
 
 def _quotient(x: Part, y: Part) -> Part:
-    return x / y if isinstance(x, Complex) or not isinstance(y, Complex) else _inverse(y) * x
+    return _whole(x) / y if isinstance(y, Complex) else x / y
 
 
 RULES: dict[str, Callable[..., Part]] = {
@@ -250,6 +308,8 @@ RULES: dict[str, Callable[..., Part]] = {
     "neg": lambda z: -z,
     "fma": lambda x, y, z: _sum(_product(x, y), z),
     "conj": lambda z: Complex(z.real, -z.imag),
+    "real_part": lambda z: z.real,
+    "imag_part": lambda z: z.imag,
     "abs": _size,
     "eq": _both(e.eq),
     "ne": _either(e.ne),
