@@ -6,11 +6,14 @@ sooner by one of them: on two cores of which another process has one, the singul
 is put back as soon as no thread needs it.
 """
 import functools
+import os
 import threading
 
 from . import pool
 
 LARGE = 1 << 16                  # numbers of a matrix that several threads may share
+# what threadpoolctl sets when it is imported, which is the user's to say
+OPENMP = "KMP_DUPLICATE_LIB_OK"
 _lock = threading.Lock()
 _state = {"inside": 0}
 _before: list = []               # (a library, how many threads it had)
@@ -19,7 +22,10 @@ _before: list = []               # (a library, how many threads it had)
 @functools.cache
 def _libraries():
     """What NumPy's linear algebra may be computed by."""
+    before = os.environ.get(OPENMP)
     from threadpoolctl import ThreadpoolController
+    if before is None:
+        os.environ.pop(OPENMP, None)
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
