@@ -1,5 +1,7 @@
 """Every test starts from the same default state."""
+import gc
 import os
+import tempfile
 
 import pytest
 
@@ -7,6 +9,16 @@ import pytest
 os.environ.setdefault("WHET_CHECK", "1")
 os.environ.setdefault("WHET_CACHE_DIR",
                       os.path.join(os.path.dirname(__file__), "..", ".whet-cache"))
+# processes that tests start share what compiling Python takes, whatever is said of its caches
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", os.path.join(tempfile.gettempdir(), "whet-pycache"))
+
+
+def pytest_collection_finish():
+    """The tests themselves and what they import stay: looking for garbage among them, or for what
+    refers to something, would take most of the time of many tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
