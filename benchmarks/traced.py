@@ -130,6 +130,21 @@ def _mandelbrot(m, x, y, a, b):
     return x * x + y * y
 
 
+def _julia(m, z, c):
+    for _ in range(4):
+        z = z * z + c
+    return m.abs(z)
+
+
+def _split_step(m, psi, potential, kinetic):
+    half = m.exp(-0.05j * potential)
+    return half * m.fft.ifft(m.fft.fft(half * psi) * m.exp(-0.1j * kinetic))
+
+
+def _spectral(m, x, w):
+    return m.abs(x @ w) ** 2
+
+
 def _kalman(m, x, p, a, h, z, q, r):
     x, p = a @ x, a @ p @ a.swapaxes(0, 1) + q
     s = (h @ p @ h.swapaxes(0, 1) + r)[0, 0]
@@ -210,6 +225,11 @@ FUNCTIONS = {
     "stencil": (_stencil, [((64, 64),), ((1024, 1024),)]),
     "wave equation": (_wave, [((1024,),) * 2, ((1 << 18,),) * 2]),
     "Mandelbrot, 4 steps": (_mandelbrot, [((64, 64),) * 4, ((512, 512),) * 4]),
+    "Julia set, 4 steps": (_julia, [((64, 64, complex),) * 2, ((512, 512, complex),) * 2]),
+    "wave function, a step": (_split_step, [((256, complex), (256,), (256,)),
+                                            ((64, 1024, complex), (1024,), (1024,))]),
+    "power of a mixture": (_spectral, [((8, 16, complex), (16, 16, complex)),
+                                       ((256, 128, complex), (128, 128, complex))]),
     "Kalman step": (_kalman,
                     [((4, 1), (4, 4), (4, 4), (1, 4), (1, 1), (4, 4), (1, 1)),
                      ((32, 1), (32, 32), (32, 32), (1, 32), (1, 1), (32, 32), (1, 1))]),
@@ -229,10 +249,12 @@ FUNCTIONS = {
 
 
 def _array(rng, shape, first):
-    """Numbers from 0.5 to 1.5 (of the last argument of an interpolation: below 1), or rows of
-    the first array."""
+    """Numbers from 0.3 to 0.9, complex ones with such parts, or rows of the first array."""
     if shape[-1] is int:
         return rng.integers(0, first, shape[:-1])
+    if shape[-1] is complex:
+        real, imag = (_array(rng, shape[:-1], first) for _ in range(2))
+        return real + np.complex64(1j) * imag
     return rng.uniform(0.5, 1.5, shape).astype("f4") * np.float32(0.6)
 
 
