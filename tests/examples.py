@@ -14,7 +14,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "examples"
 # the least and the most that `main` gives as what was reached
 BOUNDS = {
     "cartpole": (150, 200), "char_gpt": (0, 1.5), "dcgan_digits": (0.45, 1),
-    "diffusion_points": (0.9, 1), "gaussian_process": (0, 0.05),
+    "diffusion_points": (0.9, 1), "fourier_operator": (0, 0.03), "gaussian_process": (0, 0.05),
     "graph_network": (0.85, 1), "hogwild_digits": (0.94, 1),
     "maml_sines": (0, 0.8), "matrix_factorisation": (0, 0.36), "neural_ode": (0, 0.25),
     "physics_informed": (0, 0.01), "residual_digits": (0.985, 1), "siamese_digits": (0.97, 1),

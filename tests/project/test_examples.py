@@ -342,7 +342,8 @@ SHORT = {
     "hogwild_digits": {"epochs": 1, "processes": 1}, "maml_sines": {"steps": 5},
     "matrix_factorisation": {"epochs": 1}, "neural_ode": {"steps": 5},
     "physics_informed": {"steps": 5}, "residual_digits": {"epochs": 1},
-    "siamese_digits": {"epochs": 1}, "sine_waves": {"steps": 1}, "super_resolution": {"epochs": 1},
+    "fourier_operator": {"epochs": 1}, "siamese_digits": {"epochs": 1},
+    "sine_waves": {"steps": 1}, "super_resolution": {"epochs": 1},
     "vae_digits": {"epochs": 1}, "word_language_model": {"epochs": 1}}
 OTHERS = {"command", "digits"}
 
