@@ -26,10 +26,10 @@ def real_factors(a, b):
     if rows.size:
         _ROWS([b], [rows[..., 0, :], rows[..., 1, :]])
     a = contiguous(a) if a.shape[-1] > 1 and a.strides[-1] != a.itemsize else a
-    return pairs(a), rows.view(b.real.dtype).reshape(*batch, 2 * k, 2 * n)
+    return parts_in_rows(a), rows.view(b.real.dtype).reshape(*batch, 2 * k, 2 * n)
 
 
-def pairs(a):
+def parts_in_rows(a):
     """An array whose last dimension is dense as a real one of its parts."""
     real = a.real
     return np.lib.stride_tricks.as_strided(

@@ -27,7 +27,7 @@ from whet.passes.lower_llvm.products import gemm as kernels
 from whet.passes.lower_llvm.scalar import Unsupported
 
 from . import haste, memory, native, pool, taped_launches
-from .complex_matrices import pairs, real_factors
+from .complex_matrices import parts_in_rows, real_factors
 from .pointwise import move
 from .rows import contiguous
 
@@ -251,8 +251,8 @@ def _special(a, b, bias=None):
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
         _shape(a, b)
-        made = matmul(*real_factors(a, b), bias=None if bias is None else pairs(contiguous(bias)))
-        return made.view(a.dtype)
+        bias = None if bias is None else parts_in_rows(contiguous(bias))
+        return matmul(*real_factors(a, b), bias=bias).view(a.dtype)
     if a.dtype not in SHORT or a.dtype.kind == "b":
         raise TypeError(f"matmul: {a.dtype} is not supported")
     wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
