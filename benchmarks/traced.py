@@ -354,7 +354,8 @@ def main(seconds=0.15):
     for name, (fn, sizes) in FUNCTIONS.items():
         for shapes in sizes:
             arrays = [_array(rng, s, shapes[0][0]) for s in shapes]
-            label = f"{name} {'x'.join(map(str, shapes[0]))}"
+            sides = [str(n) for n in shapes[0] if isinstance(n, int)]
+            label = f"{name} {'x'.join(sides)}"
             want = fn(np, *arrays)
             ours = [whet.tensor(a) for a in arrays]
             traced = whet.jit.trace(lambda *xs, fn=fn: fn(whet, *xs))
