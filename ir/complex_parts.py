@@ -140,6 +140,8 @@ def _rewritten(x: Expr, operands: Sequence[Part], dtypes: Sequence[str]) -> Part
         return _choice(*operands)
     if x.op == "from_parts":
         return Complex(*operands)
+    if x.op == "real_part" and not isinstance(operands[0], Complex):
+        return operands[0]                   # an absolute value
     if not any(isinstance(y, Complex) for y in operands):
         return Expr(x.op, tuple(map(e.lift, operands)), x.value)  # type: ignore[arg-type]
     if x.op not in RULES:
