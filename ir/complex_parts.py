@@ -18,8 +18,9 @@ from .expressions import REAL_OF, Expr
 MOST_FACTORS = 100  # beyond, a whole power is exp(n log z), as NumPy has it
 # exp of more than this may be beyond the numbers that there are, and its parts within
 LARGE = 80
-# What the parts give as NumPy does, for infinities and what is no number too; the other rules are
-# good enough only where there is nothing else.
+# What the parts give as NumPy does, for infinities and what is no number too (but that a number in
+# a formula is real: no zero times an infinity is added to its products); the other rules are good
+# enough only where there is nothing else.
 FAITHFUL = frozenset((
     "arg", "const", "cast", "select", "add", "sub", "mul", "div", "neg", "fma", "conj", "abs", "eq",
     "ne", "isfinite", "isinf", "isnan", "exp", "from_parts", "real_part", "imag_part"))

@@ -1,4 +1,4 @@
-"""Products of complex matrices as products of real ones.
+"""Complex arrays as real ones, and products of complex matrices as products of these.
 
 The numbers of a complex matrix are pairs in memory: it is a real one with twice the columns. A row
 (a + i b, ...) times a column (c + i d, ...) is the real row (a, b, ...) times the two real columns
@@ -27,6 +27,11 @@ def real_factors(a, b):
         _ROWS([b], [rows[..., 0, :], rows[..., 1, :]])
     a = contiguous(a) if a.shape[-1] > 1 and a.strides[-1] != a.itemsize else a
     return parts_in_rows(a), rows.view(b.real.dtype).reshape(*batch, 2 * k, 2 * n)
+
+
+def pairs(a):
+    """An array as a real one with a last dimension of both parts."""
+    return a[..., None].view(a.real.dtype)
 
 
 def parts_in_rows(a):

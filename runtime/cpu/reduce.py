@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from whet.cpu import pool
+from whet.cpu.complex_matrices import pairs
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 from whet.cpu.rows import REFERENCE, Plan, remember, rows
 from whet.ir import rows as R
@@ -97,11 +98,6 @@ def _plan(kind, x, axes, keepdims, out_dtype, pre):
         return lambda x: tuple(plan(x))
     single = plan.single
     return (lambda x: single(x, *scalars)) if scalars else single
-
-
-def pairs(x):
-    """Complex numbers as real ones, with a last dimension of both parts."""
-    return x[..., None].view(x.real.dtype)
 
 
 def reference(kind, x, axes=None, keepdims=False, out_dtype=None, pre=None):

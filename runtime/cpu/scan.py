@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 from whet.cpu import memory, native
-from whet.cpu.reduce import accumulator, pairs
+from whet.cpu.complex_matrices import pairs
+from whet.cpu.reduce import accumulator
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
 from whet.cpu.rows import REFERENCE, contiguous
 

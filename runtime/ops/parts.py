@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import dtypes, indexing
 from ..autograd.inplace import CopySlicesOp
+from ..cpu.complex_matrices import pairs
 from ..dtypes import COMPLEX, FLOAT
 from ..indexing import sizes
 from ..ir import scalar as s
@@ -67,10 +68,6 @@ _complex_samples = lambda make: [
     Sample(make(2, 3).to(dtypes.complex128)), Sample(make().to(dtypes.complex128))]    # noqa: E731
 
 
-def _as_real(a):
-    return a[..., None].view(a.real.dtype)
-
-
 def _as_complex(a):
     dtype = np.result_type(a.dtype, np.complex64)
     return (a.view(dtype).reshape(a.shape[:-1]) if a.flags.c_contiguous
@@ -95,7 +92,7 @@ def _imag_vjp(g, _y, _x):
 
 real_op = ViewOp("real", lambda a: a.real, _real_vjp, samples=_complex_samples, batch=native)
 imag_op = ViewOp("imag", lambda a: a.imag, _imag_vjp, samples=_complex_samples, batch=native)
-view_as_real_op = ViewOp("view_as_real", _as_real, lambda g, _y, _x: [_complex_from(g)],
+view_as_real_op = ViewOp("view_as_real", pairs, lambda g, _y, _x: [_complex_from(g)],
                          samples=_complex_samples, batch=native)
 view_as_complex_op = ViewOp(
     "view_as_complex", _as_complex, lambda g, _y, _x: [view_as_real(g)],

@@ -1,6 +1,7 @@
 """Kernels of complex numbers beside NumPy: the functions that they have, on special values and on
 all ways in which elements lie."""
 import cmath
+import os
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def computed(name, *arrays):
     """(by the kernel, by the reference)"""
     function, n = FUNCTIONS[name]
     op = Pointwise(name, (function(*s.args(n)),), n)
-    assert op.has_parts(arrays)
+    assert os.environ.get("WHET_CPU") == "numpy" or op.has_kernel(arrays, None)
     wanted = s.evaluate(op.roots, arrays, np.dtype)[0]
     return op(arrays)[0], np.asarray(wanted)
 
