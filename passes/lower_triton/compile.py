@@ -26,9 +26,17 @@ class Compiled(NamedTuple):
     warps: int
     shared: int             # bytes of dynamic shared memory
     scratch: int            # bytes of global memory for each program
-    registers: int          # of each thread
-    stack: int              # bytes of each thread: more than 0 where registers were spilled
     ptx: str
+
+    @property
+    def registers(self) -> int:
+        """Registers of each thread."""
+        return usage(self.binary)[0]
+
+    @property
+    def stack(self) -> int:
+        """Bytes of each thread: more than 0 where registers were spilled."""
+        return usage(self.binary)[1]
 
 
 def function(source: Source) -> Any:
@@ -47,6 +55,12 @@ def function(source: Source) -> Any:
 compile_text = compile
 
 
+def options(source: Source) -> dict[str, Any]:
+    """What the compiler is told besides the text."""
+    return {"num_warps": source.warps, "num_stages": source.stages, "enable_fp_fusion": False,
+            "enable_reflect_ftz": False}
+
+
 @functools.lru_cache(1024)
 def compile(source: Source, capability: int = 90, aligned: tuple[str, ...] = ()) -> Compiled:
     """The Source for NVIDIA GPUs of a compute capability. `aligned`: the parameters that are
@@ -56,18 +70,15 @@ def compile(source: Source, capability: int = 90, aligned: tuple[str, ...] = ())
     from triton.compiler import ASTSource
     names = [n for n, _ in source.parameters]
     attrs = {(names.index(n),): [["tt.divisibility", 16]] for n in aligned}
-    options = {
-        "num_warps": source.warps, "num_stages": source.stages, "enable_fp_fusion": False,
-        "enable_reflect_ftz": False}
     made = triton.compile(
         ASTSource(function(source), dict(source.parameters), constexprs={}, attrs=attrs),
-        target=GPUTarget("cuda", capability, 32), options=options)
+        target=GPUTarget("cuda", capability, 32), options=options(source))
     m = made.metadata
-    registers, stack = usage(made.kernel)
-    return Compiled(made.kernel, m.name, m.num_warps, m.shared, m.global_scratch_size, registers,
-                    stack, made.asm["ptx"])
+    return Compiled(made.kernel, m.name, m.num_warps, m.shared, m.global_scratch_size,
+                    made.asm["ptx"])
 
 
+@functools.lru_cache(1024)
 def usage(cubin: bytes) -> tuple[int, int]:
     """(registers, bytes of stack) of a thread, as `cuobjdump` has it, which comes with Triton."""
     import triton

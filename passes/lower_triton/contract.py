@@ -10,19 +10,24 @@ Three kernels:
            changes no sum. f64 and integers take a step of k at a time.
 `one`      the canonical order of `lower_llvm/products/one_row.py`, for a product of one row (or,
            transposed, of one column): 16 chains.
-`tensor`   f16 and bf16 on tensor cores: the same blocks. The order within them, and where it
-           rounds, is the machine's.
+`tensor`   f16 and bf16 on tensor cores: the order of sums, and where they round, is the
+           machine's.
+
+Where there is little to do for each program, K is cut into parts, whose sums are stored in the type
+that they are formed in, one array for each part, and added later, first to last: a part of `chains`
+is a block, so that nothing changes.
 
 The parameters are a, b, c, the epilogue's operands e0, e1 ...; m, n, k, the size of the inner batch
 dimension; then strides in elements: of a along m and k, of b along k and n, of c along m and n and
 of each operand of the epilogue along m and n, each followed by those of the outer and the inner
-batch dimension. Operands of the epilogue that stand still along m or n have strides of 0.
+batch dimension. Operands of the epilogue that stand still along m or n have strides of 0. With
+parts there are `part`, the steps of K in one, `parts`, and the stride of c from one to the next.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from whet.ir import scalar as S
 from whet.passes.lower_llvm.builder import Val
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from .source import Source
 
 HALVES = ("f16", "bf16")
+GROUP = 8                                   # rows of tiles that are computed together
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,67 @@ class Contract:
         return dtype
 
 
+@dataclass(frozen=True)
+class Tile:
+    """What a program computes: rows and columns, so many steps of K at a time."""
+    m: int
+    n: int
+    k: int
+    warps: int = 8
+    stages: int = 2
+
+
+class Cut(NamedTuple):
+    """How a contraction is cut into programs: tiles, and steps of K for each part; 0 for one."""
+    tile: Tile
+    part: int = 0
+
+    def parts(self, k: int) -> int:
+        """The number of parts."""
+        return -(-k // self.part) if self.part else 1
+
+
+ONE = Tile(1, 64, CHAINS, warps=4)
+STEPS = Tile(64, 64, 1)                     # a step of K at a time
+# largest first
+FLOATS = (Tile(128, 128, 16), Tile(64, 64, 16), Tile(32, 32, 16, warps=4))
+TENSORS = (Tile(128, 256, 64, stages=3), Tile(128, 128, 64, stages=3),
+           Tile(64, 128, 64, warps=4, stages=4), Tile(64, 64, 64, warps=4, stages=4),
+           Tile(16, 64, 128, warps=4, stages=4))
+MOST_PARTS = 16
+
+
+def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int,
+        units: int) -> Cut:
+    """How to cut (m, n, k) for so many units that run programs: the largest tiles that leave none
+    of them idle, in parts where there are none such."""
+    m, n, k = shape
+    if kind == "one":
+        return Cut(ONE)
+    if scalar.COMPUTE[contract.dtype] != "float":
+        return Cut(STEPS)
+    tiles = TENSORS if kind == "tensor" else FLOATS
+    # no tile is more than twice as tall or wide as what there is
+    fitting = [t for t in tiles if t.m < 2 * max(m, 16) and t.n < 2 * max(n, 32)] or [tiles[-1]]
+
+    def programs(t: Tile) -> int:
+        return -(-m // t.m) * -(-n // t.n) * batches
+    blocks = -(-k // KC) if KC < k <= MOST_PARTS * KC else 1
+    for t in fitting:
+        if programs(t) >= units and (t is not FLOATS[-1] or blocks == 1):
+            return Cut(t)
+    if kind == "tensor":
+        t = fitting[min(1, len(fitting) - 1)]
+        steps = -(-k // t.k)
+        parts = min(MOST_PARTS, units // programs(t) or 1, max(1, steps // 4))
+        return Cut(t, -(-steps // parts) * t.k if parts > 1 else 0)
+    t = next((t for t in fitting if programs(t) * blocks >= units), fitting[-1])
+    return Cut(t, KC if blocks > 1 else 0)
+
+
 def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
-          wide: bool = False, tables: Sequence[str] = ()) -> Source:
+          wide: bool = False, tables: Sequence[str] = (), tile: Tile | None = None,
+          in_parts: bool = False) -> Source:
     """The Source of a contraction: kind "chains", "one" or "tensor". `ones` names strides that are
     known to be 1, which makes rows of memory known to be rows: they are no parameters. `tables`
     names strides in whose place there is a table of where each index lies: windows of an image are
@@ -67,41 +132,72 @@ def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
             raise scalar.Unsupported(t)
     if kind == "tensor" and contract.dtype not in HALVES:
         raise scalar.Unsupported(f"tensor cores with full precision of {contract.dtype}")
-    return _Contract(contract, kind, ones, wide, tables).source()
+    if tile is None:
+        tile = cut(contract, kind, (64, 64, 1), 1, 1).tile
+    return _Contract(contract, kind, ones, wide, tables, tile, in_parts).source()
 
 
 class _Contract:
     def __init__(self, contract: Contract, kind: str, ones: Sequence[str], wide: bool,
-                 tables: Sequence[str]) -> None:
+                 tables: Sequence[str], tile: Tile, in_parts: bool) -> None:
         self.contract, self.kind, self.ones, self.tables = contract, kind, ones, tables
+        self.tile, self.in_parts = tile, in_parts
         self.number = "i64" if wide else "i32"
         self.ty = scalar.COMPUTE[contract.dtype]
         self.f = Code(Module())
         self.steps = kind == "chains" and self.ty != "float"        # a step of k at a time
-        self.m, self.n, self.k = ((1, 64, CHAINS) if kind == "one" else
-                                  (64, 64, 16 if self.ty == "float" else 1))
-        if kind == "tensor":
-            self.m, self.n, self.k = 128, 128, 64
+        self.m, self.n, self.k = tile.m, tile.n, tile.k
 
     def source(self) -> Source:
         f, c = self.f, self.contract
         named = [("a", "mk"), ("b", "kn"), ("c", "mn"),
                  *((f"e{i}", "mn") for i in range(len(c.operands)))]
-        types = [c.dtype, c.dtype, c.result, *c.operands]
+        types = [c.dtype, c.dtype, "f32" if self.in_parts else c.result, *c.operands]
         parameters = [(name, scalar.POINTER[t]) for (name, _), t in zip(named, types)]
         strides = [f"{name}_{d}" for name, dims in named for d in dims + "oi"]
+        shares = ["part", "parts", "c_p"] if self.in_parts else []
         parameters += [(s, "*i64" if s in self.tables else self.number)
-                       for s in ("m", "n", "k", "inner", *strides) if s not in self.ones]
+                       for s in ("m", "n", "k", "inner", *shares, *strides) if s not in self.ones]
         f.line(f"program = tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''}")
         f.line(f"across = tl.cdiv(n, {self.n})")
         f.line(f"down = tl.cdiv(m, {self.m})")
         f.line("batch = program // (across * down)")
-        f.line(f"i = (program // across % down * {self.m} + tl.arange(0, {self.m}))[:, None]")
-        f.line(f"j = (program % across * {self.n} + tl.arange(0, {self.n}))[None, :]")
+        self.in_groups()
+        f.line(f"i = (row * {self.m} + tl.arange(0, {self.m}))[:, None]")
+        f.line(f"j = (column * {self.n} + tl.arange(0, {self.n}))[None, :]")
+        if self.in_parts:
+            f.line("first = batch % parts * part")
+            f.line("c += batch % parts * c_p")
+            f.line("batch = batch // parts")
         for name, _ in named:
             f.line(f"{name}_at = {name} + batch // inner * {name}_o + batch % inner * {name}_i")
-        {"chains": self.chains, "one": self.one, "tensor": self.chains}[self.kind]()
+        {"chains": self.chains, "one": self.one, "tensor": self.dots}[self.kind]()
         f.line("here = (i < m) & (j < n)")
+        if self.in_parts:
+            f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, total, here)")
+        else:
+            self.finish()
+        whole = [e for e in (c.a, c.b) if e.op != "arg"]
+        title = (scalar.title(*whole, c.epilogue).replace("copy_", "")
+                 if whole or c.epilogue.op != "arg" else "kernel")
+        return source(f"matmul_{title}", f.mod, parameters, f.lines,
+                      f"cdiv(m, {self.m}) * cdiv(n, {self.n}) * batches"
+                      + (" * parts" if self.in_parts else ""),
+                      warps=self.tile.warps, stages=self.tile.stages)
+
+    def in_groups(self) -> None:
+        """Which tile a program computes: those that run at a time lie beside each other, some rows
+        of them, so that they read the same memory."""
+        f = self.f
+        f.line("tile = program % (across * down)")
+        f.line(f"above = tile // ({GROUP} * across) * {GROUP}")
+        f.line(f"rows = tl.minimum(down - above, {GROUP})")
+        f.line(f"row = above + tile % ({GROUP} * across) % rows")
+        f.line(f"column = tile % ({GROUP} * across) // rows")
+
+    def finish(self) -> None:
+        """Round the sum, see it through the epilogue and store it."""
+        f, c = self.f, self.contract
         x = Val(f, "total", self.ty)
         x = scalar.rounded(f, x, c.dtype) if c.dtype in HALVES else x
         values = ([x] + [
@@ -109,13 +205,6 @@ class _Contract:
                         f"x{q}") for q, t in enumerate(c.operands)])
         y, = scalar.results(f, [c.epilogue], values, (c.dtype, *c.operands))
         f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, {y}, here)")
-        whole = [e for e in (c.a, c.b) if e.op != "arg"]
-        title = (scalar.title(*whole, c.epilogue).replace("copy_", "")
-                 if whole or c.epilogue.op != "arg" else "kernel")
-        return source(f"matmul_{title}", f.mod, parameters, f.lines,
-                      f"cdiv(m, {self.m}) * cdiv(n, {self.n}) * batches",
-                      warps=4 if self.kind == "one" else 8,
-                      stages=3 if self.kind == "tensor" else 2)
 
     def place(self, which: str, **indices: str) -> str:
         """Where an element is, given its indices along dimensions."""
@@ -151,7 +240,10 @@ class _Contract:
         """One chain for each block of K."""
         f, ty = self.f, TYPE[self.ty]
         f.line(f"total = tl.zeros([{self.m}, {self.n}], {ty})")
-        f.line(f"for k0 in range(0, k, {KC}):")
+        if self.in_parts:
+            f.line(f"for k0 in range(first, tl.minimum(first + part, k), {KC}):")
+        else:
+            f.line(f"for k0 in range(0, k, {KC}):")
         f.depth += 1
         f.line(f"chain = tl.zeros([{self.m}, {self.n}], {ty})")
         f.line(f"for k1 in range(k0, tl.minimum(k0 + {KC}, k), {self.k}):")
@@ -161,16 +253,30 @@ class _Contract:
                                 "i < m"), self.element("b", self.place("b", k="k1", n="j"), "j < n")
             f.line(f"chain = {self.multiply_add(a.ref, b.ref, 'chain')}")
         else:
-            f.line(f"p = k1 + tl.arange(0, {self.k})")
-            none = 0.0 if self.kind == "tensor" else -0.0
-            x_at = self.place("a", m="i", k="p[None, :]")
-            y_at = self.place("b", k="p[:, None]", n="j")
-            f.line(f"x = {self.factor('a', x_at, '(i < m) & (p[None, :] < k)', none)}")
-            f.line(f"y = {self.factor('b', y_at, '(p[:, None] < k) & (j < n)', 0.0)}")
-            f.line("chain = tl.dot(x, y, chain)" if self.kind == "tensor"
-                   else 'chain = tl.dot(x, y, chain, input_precision="ieee")')
+            self.factors(-0.0)
+            f.line('chain = tl.dot(x, y, chain, input_precision="ieee")')
         f.depth -= 1
-        f.line("total = tl.where(k0 == 0, chain, total + chain)")
+        f.line(f"total = tl.where(k0 == {'first' if self.in_parts else '0'}, chain, total + chain)")
+        f.depth -= 1
+
+    def factors(self, none: float) -> None:
+        """Some steps of both operands, from k1 on."""
+        f = self.f
+        f.line(f"p = k1 + tl.arange(0, {self.k})")
+        x_at = self.place("a", m="i", k="p[None, :]")
+        y_at = self.place("b", k="p[:, None]", n="j")
+        f.line(f"x = {self.factor('a', x_at, '(i < m) & (p[None, :] < k)', none)}")
+        f.line(f"y = {self.factor('b', y_at, '(p[:, None] < k) & (j < n)', 0.0)}")
+
+    def dots(self) -> None:
+        """One sum, in the machine's order."""
+        f = self.f
+        f.line(f"total = tl.zeros([{self.m}, {self.n}], tl.float32)")
+        f.line(f"for k1 in range(first, tl.minimum(first + part, k), {self.k}):" if self.in_parts
+               else f"for k1 in range(0, k, {self.k}):")
+        f.depth += 1
+        self.factors(0.0)
+        f.line("total = tl.dot(x, y, total)")
         f.depth -= 1
 
     def multiply_add(self, a: str, b: str, c: str) -> str:

@@ -6,6 +6,7 @@ does not even load LLVM.
     <root>/<fingerprint>/pack   what was used last time, loaded at start
                          *.new  compiled since (loaded at start too); packed when the process ends
                          *.old  what no longer fits the pack: looked up when asked for
+    <root>/<kind>/<name>        code that its name says all of: kernels of GPUs
 
 A fingerprint stands for everything that decides what a key's code is: our sources, LLVM, the
 machine and the Python version. A file that is truncated, altered, of another user or writable by
@@ -189,17 +190,11 @@ def _sources():
     return sorted(listing)
 
 
-class Cache:
-    """One fingerprint's folder."""
+class Sealed:
+    """Files in the cache's folder that are authenticated with the user's secret."""
 
     def __init__(self, folder, secret):
         self.root, self.secret = folder, secret
-        self.sources, self.looked, self.unchanged = _sources(), 0.0, True
-        self.path = os.path.join(folder, self.fingerprint())
-        # entries that belong into the pack, and found ones that it had no room for
-        self.fresh, self.met = [], []
-
-    # authenticated files
 
     def seal(self, value):
         data = marshal.dumps(value)
@@ -214,6 +209,17 @@ class Cache:
         if not same(blake2b(body, key=self.secret, digest_size=MAC).digest(), data[:MAC]):
             return None
         return marshal.loads(body)
+
+
+class Cache(Sealed):
+    """One fingerprint's folder."""
+
+    def __init__(self, folder, secret):
+        super().__init__(folder, secret)
+        self.sources, self.looked, self.unchanged = _sources(), 0.0, True
+        self.path = os.path.join(folder, self.fingerprint())
+        # entries that belong into the pack, and found ones that it had no room for
+        self.fresh, self.met = [], []
 
     def fingerprint(self):
         """Names what decides the code of a key. Contents are hashed once, then recognised by
@@ -370,14 +376,37 @@ def prune(folder, current):
                 pass                     # still in use
 
 
-def connect():
-    """This process's Cache, or None where there can be none."""
+class Named(Sealed):
+    """A folder of values by name, for code that a name says all of."""
+
+    def __init__(self, folder, secret, kind):
+        super().__init__(folder, secret)
+        self.path = os.path.join(folder, _hash(kind))
+
+    def find(self, name):
+        """What was kept under a name, or None."""
+        found = self.open(os.path.join(self.path, name))
+        return found[1] if isinstance(found, tuple) and found[0] == name else None
+
+    def put(self, name, value):
+        """Keep a value, where that can be done."""
+        if _directory(self.path, follow=False):
+            _write(os.path.join(self.path, name), self.seal((name, value)))
+
+
+def opened(kind, *more):
+    """A store of a kind in this user's folder; None where there can be none."""
     try:
         folder = root()
         secret = folder and _secret(folder)
-        store = Cache(folder, secret) if secret else None
+        return kind(folder, secret, *more) if secret else None
     except OSError:
         return None
+
+
+def connect():
+    """This process's Cache, or None where there can be none."""
+    store = opened(Cache)
     # A source that changed while this process was starting may have been imported as it was before.
     # (A time in the future says nothing of when that was.)
     recent = lambda when: _started - 2_000_000_000 <= when <= time.time_ns()

@@ -3,15 +3,20 @@
 Memory comes from the driver in segments, which belong to a stream and are cut into blocks. A block
 whose tensor died may be given out again at once in its own stream: what its old owner asked for
 comes before what its new one asks for. Other streams that used it are told by `record_stream`; then
-it waits for events in them. Free neighbours become one block. Sizes are PyTorch's.
+it waits for events in them. Sizes are PyTorch's.
+
+Blocks that were let go of are given out again to who asks for just as much. Before more is asked of
+the driver, free neighbours become one block.
 """
 from __future__ import annotations
 
 import bisect
 import contextlib
 import gc
+import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 from . import statistics
@@ -55,8 +60,9 @@ class Held:
     def __init__(self, allocator: Allocator, block: Block) -> None:
         self.allocator, self.block = allocator, block
 
-    def __del__(self) -> None:
-        self.allocator.let_go(self.block)
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not ends():
+            self.allocator.let_go(self.block)
 
 
 class Allocator:
@@ -67,6 +73,8 @@ class Allocator:
         self.lock = threading.Lock()
         self.dropped: deque[Block] = deque()       # let go of, but not yet looked at
         self.waiting: deque[Waiting] = deque()
+        # let go of lately, by stream and size
+        self.ready: dict[tuple[int, int], list[Block]] = {}
         self.unused: dict[tuple[int, bool], list[Block]] = {}     # by stream and kind, by size
         self.live: dict[int, Block] = {}
         self.segments: dict[int, Block] = {}       # the first block of each, by its address
@@ -75,10 +83,15 @@ class Allocator:
     # ---- giving out ----
     def allocate(self, size: int, stream: int, what: str = "") -> Held:
         """Memory for `size` bytes that work of a stream may use."""
+        rounded = -(-size // ROUND) * ROUND or ROUND
         with self.lock:
-            self._look_at_dropped()
-            self._look_at_waiting()
-            block = self._take(size, stream) or self._take_after_collecting(size, stream)
+            if self.dropped:
+                self._look_at_dropped()
+            if self.waiting:
+                self._look_at_waiting()
+            ready = self.ready.get((stream, rounded))
+            block = (ready.pop() if ready else
+                     self._take(rounded, stream) or self._take_after_collecting(rounded, stream))
             block.free, block.wanted, block.what = False, size, what
             self.live[block.address] = block
             self.statistics.allocated(block)
@@ -87,9 +100,11 @@ class Allocator:
     def _take(self, size: int, stream: int, at_least: bool = False) -> Block | None:
         """A block of at least this size, cut to it; None where the device has no memory left.
         `at_least`: ask for no more of the driver than is needed."""
-        size = max(-(-size // ROUND) * ROUND, ROUND)
         small = size <= SMALL
         found = self._fitting(size, stream, small)
+        if found is None and self.ready:
+            self._join_ready()
+            found = self._fitting(size, stream, small)
         if found is None:
             segment = size if at_least else segment_size(size)
             try:
@@ -149,9 +164,10 @@ class Allocator:
 
     # ---- taking back ----
     def let_go(self, block: Block) -> None:
-        """Nobody needs a block any more. May be called anywhere, inside of this class, too."""
+        """Nobody needs a block any more. May be called anywhere, inside of this class, too: it is
+        looked at when somebody asks for memory, or now, to mark what other streams have to do."""
         self.dropped.append(block)
-        if self.lock.acquire(blocking=False):
+        if block.users and self.lock.acquire(blocking=False):
             try:
                 # whoever waits for the device next is told that its work failed
                 with contextlib.suppress(CudaError):
@@ -168,7 +184,7 @@ class Allocator:
                 self.waiting.append(Waiting(block, [self._mark(s) for s in block.users]))
                 block.users = set()
             else:
-                self._reuse(block)
+                self._make_ready(block)
 
     def _mark(self, stream: int) -> int:
         event = self.driver.create_event(self.device, False)
@@ -182,14 +198,27 @@ class Allocator:
             if all(self.driver.event_done(e) for e in events):
                 for e in events:
                     self.driver.destroy_event(e)
-                self._reuse(block)
+                self._make_ready(block)
             else:
                 self.waiting.append(Waiting(block, events))
 
-    def _reuse(self, block: Block) -> None:
-        """A block may be given out again: alone, or with its neighbours."""
+    def _make_ready(self, block: Block) -> None:
+        """A block may be given out again."""
         if self.driver.poisons:
-            self.driver.fill(block.address, FREED, block.size, block.stream)
+            # whoever waits for the device next is told that its work failed
+            with contextlib.suppress(CudaError):
+                self.driver.fill(block.address, FREED, block.size, block.stream)
+        self.ready.setdefault((block.stream, block.size), []).append(block)
+
+    def _join_ready(self) -> None:
+        """Blocks that were let go of become one with their free neighbours."""
+        for blocks in self.ready.values():
+            for block in blocks:
+                self._join(block)
+        self.ready.clear()
+
+    def _join(self, block: Block) -> None:
+        """A block may be cut and given out again: alone, or with its neighbours."""
         for other in (block.before, block.after):
             if other is not None and other.free:
                 self._unput(other)
@@ -222,6 +251,7 @@ class Allocator:
             for e in events:
                 self.driver.synchronize_event(e)
         self._look_at_waiting()
+        self._join_ready()
         for address, block in list(self.segments.items()):
             if block.free and block.after is None:
                 self._unput(block)

@@ -6,6 +6,7 @@ is refused with words.
 """
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy as np
 from .. import devices
 from ..ir.spans import address, span
 from . import machine as m
+from . import planning
 from .allocator import Held
+from .geometry import geometry, reach
 
 BASIC = (int, np.integer, slice, type(None), type(Ellipsis))
 
@@ -25,43 +28,45 @@ VIEWS = frozenset((np.broadcast_to, np.moveaxis, np.swapaxes, np.transpose))
 write_elements: Any = None
 
 
-class Addresses:
-    """What tells NumPy of memory at an address, without its being there."""
-    __slots__ = ("__array_interface__",)
-
-    def __init__(self, start: int, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-        self.__array_interface__ = {
-            "data": (start, False), "shape": shape, "strides": strides, "typestr": "|V1",
-            "version": 3}
-
-
-def geometry(start: int, shape: tuple[int, ...], dtype: np.dtype,
-             strides: tuple[int, ...] | None = None) -> np.ndarray:
-    """A NumPy array over addresses of a device: it tells where elements lie."""
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    if strides is None:
-        flat = np.asarray(Addresses(start, (size,), None))
-        return flat.view(dtype).reshape(shape)
-    low, high = reach(shape, strides, dtype.itemsize)
-    flat = np.asarray(Addresses(start + low, (high - low,), None))
-    return np.ndarray(shape, dtype, flat, -low, strides)
-
-
-def reach(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """The bytes that elements lie in, counted from the first one."""
-    if 0 in shape:
-        return 0, 0
-    ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
-    return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + itemsize
+# what arrays are like, by number
+_kinds: dict[tuple[Any, ...], int] = {}
 
 
 class DeviceArray:
     """Elements on a device: the memory that they lie in, and where they lie in it."""
-    __slots__ = ("held", "geometry", "__weakref__")
+    __slots__ = ("held", "address", "shape", "strides", "dtype", "_geometry", "_kind",
+                 "__weakref__")
     __array_ufunc__ = None
 
     def __init__(self, held: Held, geometry: np.ndarray) -> None:
-        self.held, self.geometry = held, geometry
+        self.held, self.address, self.dtype = held, address(geometry), geometry.dtype
+        self._geometry: np.ndarray | None = geometry
+        self._kind: int | None = None
+        self.shape, self.strides = geometry.shape, geometry.strides
+
+    @classmethod
+    def at(cls, held: Held, address: int, shape: tuple[int, ...], strides: tuple[int, ...],
+           dtype: np.dtype, kind: int | None = None) -> DeviceArray:
+        """Elements of a memory, the first of which lies at `address`."""
+        self = object.__new__(cls)
+        self.held, self.address, self.shape, self.strides = held, address, shape, strides
+        self.dtype, self._geometry, self._kind = dtype, None, kind
+        return self
+
+    @property
+    def geometry(self) -> np.ndarray:
+        """A NumPy array over the device's addresses."""
+        if self._geometry is None:
+            self._geometry = geometry(self.address, self.shape, self.dtype, self.strides)
+        return self._geometry
+
+    @property
+    def kind(self) -> int:
+        """A number that stands for what arrays are like: shape, strides, type, alignment."""
+        if self._kind is None:
+            told = self.shape, self.strides, self.dtype, self.address % 16
+            self._kind = _kinds.setdefault(told, len(_kinds))
+        return self._kind
 
     # ---- where it is ----
     @property
@@ -75,11 +80,6 @@ class DeviceArray:
         return devices.device("cuda", self.index)
 
     @property
-    def address(self) -> int:
-        """The device's address of the first element."""
-        return address(self.geometry)
-
-    @property
     def start(self) -> int:
         """The device's address of the first byte of the memory that all views share."""
         return self.held.block.address
@@ -90,13 +90,10 @@ class DeviceArray:
         return span(self.geometry) if self.size else (self.address, self.address)
 
     # ---- what it is like ----
-    shape = property(lambda self: self.geometry.shape)
-    strides = property(lambda self: self.geometry.strides)
-    dtype = property(lambda self: self.geometry.dtype)
-    ndim = property(lambda self: self.geometry.ndim)
-    size = property(lambda self: self.geometry.size)
-    itemsize = property(lambda self: self.geometry.itemsize)
-    nbytes = property(lambda self: self.geometry.nbytes)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: prod(self.shape))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.dtype.itemsize * prod(self.shape))
     flags = property(lambda self: self.geometry.flags)
     base = None
 
@@ -143,6 +140,7 @@ class DeviceArray:
     def to_host(self, non_blocking: bool = False) -> np.ndarray:
         """The elements in memory of the host: after a wait, or, with `non_blocking`, in pinned
         memory, where they are once the stream is done."""
+        planning.unplanned()
         if not self.size:
             return np.empty(self.shape, self.dtype)
         machine, stream = m.machine(), m.current_stream(self.index)
@@ -205,12 +203,12 @@ class DeviceArray:
 def empty(index: int, shape: tuple[int, ...], dtype: np.dtype,
           strides: tuple[int, ...] | None = None) -> DeviceArray:
     """New memory for such elements, in this thread's stream."""
-    machine = m.machine()
-    low, high = (0, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+    low, high = (0, prod(shape) * dtype.itemsize)
     if strides is not None:
         low, high = reach(shape, strides, dtype.itemsize)
-    held = machine.allocators[index].allocate(high - low, m.current_stream(index),
-                                              f"{tuple(shape)} {dtype.name}")
+    plan, what = planning.current(), f"{tuple(shape)} {dtype.name}"
+    held: Any = (m.machine().allocators[index].allocate(high - low, m.current_stream(index), what)
+                 if plan is None else plan.ask(high - low, what))
     return DeviceArray(held, geometry(held.block.address - low, tuple(shape), dtype, strides))
 
 

@@ -3,12 +3,14 @@ words of its own, and whoever waits for the device next gets the error that eage
 raised at the call."""
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..ir.spans import address
+from .geometry import geometry
 
 if TYPE_CHECKING:
     from .driver import Driver
@@ -29,24 +31,25 @@ class Checks:
     """The words of a device, and the launches that may have written there."""
 
     def __init__(self, driver: Driver, device: int) -> None:
-        self.driver, self.device = driver, device
-        self.start, self.words = 0, 2 * SLOTS
+        self.driver, self.device, self.start = driver, device, 0
         self.open: list[Promise] = []
-        self.next = 0
+        self.free = deque(range(SLOTS))
 
-    def promise(self, stream: int, name: str, error: Callable[[int, int], Exception]) -> int:
-        """The number of the first of two words for a launch in a stream."""
+    def words(self, stream: int) -> np.ndarray:
+        """Where the words lie, which are as nobody has written to them at first."""
         if not self.start:
             self.start = self.driver.allocate(self.device, SLOTS * 16)
             self.reset(0, SLOTS, stream)
-        if len(self.open) == SLOTS:
+        return geometry(self.start, (2 * SLOTS,), np.dtype(np.int64))
+
+    def promise(self, stream: int, name: str, error: Callable[[int, int], Exception]) -> int:
+        """The number of the first of two words for a launch in a stream."""
+        if not self.free:
             self.driver.synchronize(self.device)
             self.settle()
-        taken = {p.slot for p in self.open}
-        while self.next in taken:
-            self.next = (self.next + 1) % SLOTS
-        self.open.append(Promise(self.next, stream, name, error))
-        return 2 * self.open[-1].slot
+        made = Promise(self.free.popleft(), stream, name, error)
+        self.open.append(made)
+        return 2 * made.slot
 
     def reset(self, slot: int, count: int, stream: int) -> None:
         """Words as nobody has written to them."""
@@ -62,7 +65,8 @@ class Checks:
             return
         found = np.empty((SLOTS, 2), np.int64)
         self.driver.copy_and_wait(address(found), self.start, found.nbytes, done[0].stream)
-        self.open = [p for p in self.open if p not in done]
+        self.open = [p for p in self.open if stream is not None and p.stream != stream]
+        self.free.extend(p.slot for p in done)
         for p in done:
             high, low = found[p.slot].tolist()
             if high != LEAST or low != MOST:

@@ -14,6 +14,7 @@ from ..cpu.conv_plan import conv_gathered, dense, three, winograd_pays
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..ir import scalar as S
 from ..passes.lower_llvm.windows import winograd as transforms
+from . import machine as m
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .gathers import cast, lowered
@@ -158,8 +159,10 @@ def contract(left: DeviceArray, right: DeviceArray, out: DeviceArray, shape: tup
                 if s == 1 and d in "mnk":
                     ones.append(key)
     wide = is_wide([left.geometry, right.geometry, out.geometry])
-    kind = "contract", dtype, bias is None, tuple(tables), tuple(ones), wide
-    source = lowered(kind, lambda: lower.lower(described, "chains", ones, wide, tables))
+    units = m.machine().properties(out.index).multi_processor_count
+    tile = lower.cut(described, "chains", shape, numbers["batches"], units).tile
+    kind = "contract", dtype, bias is None, tuple(tables), tuple(ones), wide, tile
+    source = lowered(kind, lambda: lower.lower(described, "chains", ones, wide, tables, tile))
     launch(left.index, source, given, numbers)
 
 

@@ -1,13 +1,15 @@
 """Random numbers drawn on devices: the same function of seed and position as on the CPU."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..ir import scalar as S
-from . import order
+from . import order, planning, plans
 from .arrays import DeviceArray, empty
 from .pointwise import Expressions, compute
 from .transfers import to_device
@@ -18,11 +20,20 @@ ROW = 1024                          # counters are sums of a multiple of it and 
 
 def drawn(op: Any, shape: tuple[int, ...], seed: int, at: int, index: int) -> DeviceArray:
     """The numbers of an op for draws, from a position of a seed's stream on."""
+    def draw(numbers: Sequence[Any]) -> DeviceArray:
+        return _drawn(op, shape, numbers, index)
+    made: DeviceArray = plans.planned((op, "drawn"), index, [at, seed], {"shape": tuple(shape)},
+                                      draw, by_value=False)
+    return made
+
+
+def _drawn(op: Any, shape: tuple[int, ...], numbers: Sequence[Any], index: int) -> DeviceArray:
     n, draw = prod(shape), op.draw
     flat = empty(index, (draw.room(n),), draw.dtype)
     if n:
         count = flat.size // draw.per
-        where = [np.asarray(x, U64) for x in (at, seed)]
+        where = [planning.number(k, np.asarray(x, U64), partial(np.asarray, dtype=U64))
+                 for k, x in enumerate(numbers)]
         roots = Expressions(f"philox_{draw.kind}", op.words())
         compute(roots, [counters(count, index), *where], index,
                 [flat[k * count:(k + 1) * count] for k in range(draw.per)])

@@ -8,13 +8,14 @@ call.
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..passes.lower_triton.source import Source
 
 Span = tuple[int, int]              # the first byte, and the one after the last
+Begin = Callable[..., None]         # what `Driver.prepare` gives
 
 
 class CudaError(RuntimeError):
@@ -52,6 +53,7 @@ class Launch(NamedTuple):
 class Driver(abc.ABC):
     """What the runtime asks of a driver."""
     poisons: bool = False           # shall memory that is let go of be written over?
+    checks_addresses: bool = False  # are launches told which bytes they may touch?
 
     # ---- devices ----
     @abc.abstractmethod
@@ -153,3 +155,12 @@ class Driver(abc.ABC):
     @abc.abstractmethod
     def launch(self, kernel: Any, launch: Launch, stream: int) -> None:
         """Run a loaded kernel later."""
+
+    def prepare(self, kernel: Any, programs: int, fixed: Mapping[str, float],
+                given: Sequence[str]) -> Begin:
+        """A function that runs a loaded kernel later: of a stream, the spans (where the driver
+        checks addresses) and the parameters `given`; the others are `fixed`."""
+        def begin(stream: int, spans: Sequence[Span], *values: float) -> None:
+            arguments = {**fixed, **dict(zip(given, values, strict=True))}
+            self.launch(kernel, Launch(programs, arguments, spans), stream)
+        return begin

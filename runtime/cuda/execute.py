@@ -20,6 +20,8 @@ from . import (
     gathers,
     moves,
     order,
+    planning,
+    plans,
     pointwise,
     pools,
     scans,
@@ -46,11 +48,18 @@ def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if index is None:
         return op.forward(*arrays, **attrs)
     modes.beyond(UNRECORDED)
+    return plans.planned(op, index, arrays, attrs, lambda xs: computed(op, xs, attrs, index),
+                         not op.numbers_go_along)
+
+
+def computed(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
+    """The same, with no plan."""
     if op.is_view:
         return view(op, arrays, attrs)
     try:
         return op.on_device(arrays, attrs, index)
     except NoForm:
+        planning.unplanned()
         return by_host(op, arrays, attrs, index)
 
 
@@ -159,14 +168,24 @@ def write(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], checked: Any
     """An op in place: its result is put into the first operand. `checked(result)` raises where it
     does not fit."""
     out = arrays[0]
-    index = None if op.crosses_devices else device_of(op.name + "_", arrays)
+    if op.crosses_devices:
+        index = out.index if all(type(a) is DeviceArray and a.index == out.index
+                                 for a in arrays) else None
+    else:
+        index = device_of(op.name + "_", arrays)
     if not op.crosses_devices and type(out) is not DeviceArray:
         raise mixed(op.name + "_", "cpu", f"cuda:{index}")
     modes.beyond(UNRECORDED)
-    if not op.write_on_device(arrays, attrs):
-        made = forward(op, arrays, attrs)
-        checked(made)
-        pointwise.copy_into(out, made)
+
+    def put(xs: Sequence[Any]) -> None:
+        if not op.write_on_device(xs, attrs):
+            made = computed(op, xs, attrs, xs[0].index)
+            checked(made)
+            pointwise.copy_into(xs[0], made)
+    if index is None or any(type(a) is DeviceArray and a.held is out.held for a in arrays[1:]):
+        put(arrays)                     # (a plan's operands lie apart)
+    else:
+        plans.planned((op, "in place"), index, arrays, attrs, put, not op.numbers_go_along)
 
 
 def copy_into(to: Any, source: Any) -> None:
@@ -176,7 +195,11 @@ def copy_into(to: Any, source: Any) -> None:
             source = np.asarray(source)
         elif type(source) is not DeviceArray or source.index != to.index:
             source = transfers.transfer(source, to.index, False)
-        pointwise.copy_into(to, source)
+        if type(source) is DeviceArray and source.held is to.held:
+            pointwise.copy_into(to, source)         # (a plan's operands lie apart)
+        else:
+            plans.planned("copied over", to.index, [to, source], {},
+                          lambda xs: pointwise.copy_into(*xs), by_value=False)
     else:
         from ..ops.convert import copy_op
         copy_op.write(to, source.to_host())
@@ -200,9 +223,17 @@ def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
            strides: tuple[int, ...] | None = None) -> DeviceArray:
     """New memory with a number everywhere; None leaves it as it is."""
     modes.beyond(UNRECORDED)
-    made = empty(index, shape, dtype, strides)
-    if value is not None:
-        pointwise.fill(made, value)
+
+    def to_number(x: Any) -> np.ndarray:
+        return np.asarray(x, dtype)
+
+    def make(xs: Sequence[Any]) -> DeviceArray:
+        made = empty(index, shape, dtype, strides)
+        if value is not None:
+            pointwise.fill(made, planning.number(0, to_number(xs[0]), to_number))
+        return made
+    like = {"shape": tuple(shape), "dtype": dtype, "strides": strides}
+    made: DeviceArray = plans.planned("filled", index, [value], like, make, by_value=False)
     return made
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import machine as m
-from .arrays import DeviceArray, empty, geometry
+from .arrays import DeviceArray, empty
 from .errors import NoForm
-from .launch import launch
+from .launch import bad_data, launch
 from .pointwise import copy_into, is_wide
 
 if TYPE_CHECKING:
@@ -60,17 +60,15 @@ class Walk:
 
     def launch(self, index: int, name: str, source: Any, arrays: dict[str, Any]) -> None:
         """Run a kernel of `lower_triton.places` on such a walk."""
-        machine, stream = m.machine(), m.current_stream(index)
         shape = self.shape or (1,)
         numbers: dict[str, Any] = {"n": prod(shape)}
         numbers |= {f"n{d}": shape[d] for d in range(1, len(shape))}
         numbers |= {f"x_{d}": s for d, s in enumerate(self.x or [0])}
-        checks = machine.checks[index]
         for k, (size, step) in enumerate(zip(self.sizes, self.steps, strict=True)):
             numbers |= {f"q{k}_{d}": s for d, s in enumerate(self.index[k] or [0])}
             numbers |= {f"size{k}": size, f"step{k}": step}
-            numbers[f"slot{k}"] = checks.promise(stream, name, self.complaint(k))
-        words = geometry(checks.start, (checks.words,), I64)
+            numbers[f"slot{k}"] = bad_data(index, name, self.complaint(k))
+        words = m.machine().checks[index].words(m.current_stream(index))
         given = {f"q{k}": i.geometry for k, i in enumerate(self.named.indices)}
         launch(index, source, {**arrays, **given, "words": words}, numbers)
 

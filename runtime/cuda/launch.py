@@ -1,19 +1,25 @@
 """Launches: a kernel's text, what it is given, the stream that it goes to."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..ir.spans import address, span
 from . import machine as m
+from . import planning
 from .driver import Launch
 
 if TYPE_CHECKING:
     from ..passes.lower_triton.source import Source
 
 ALIGNED = 16                        # of what is a multiple of it, whole vectors are read at once
+
+
+def is_multiple(number: Any) -> bool:
+    """Is an argument a multiple of 16 at every call?"""
+    return isinstance(number, int) and not number % ALIGNED
 
 
 def launch(index: int, source: Source, arrays: Mapping[str, np.ndarray],
@@ -23,12 +29,21 @@ def launch(index: int, source: Source, arrays: Mapping[str, np.ndarray],
     machine = m.machine()
     starts = {name: address(a) for name, a in arrays.items()}
     arguments = {**numbers, **starts}
-    aligned = tuple([
-        name for name, kind in source.parameters
-        if kind[0] in "*i" and not arguments[name] % ALIGNED])
+    aligned = tuple([name for name, kind in source.parameters
+                     if kind[0] in "*i" and is_multiple(arguments[name])])
     key = index, source, aligned
     kernel = machine.kernels.get(key)
     if kernel is None:
         kernel = machine.kernels[key] = machine.driver.load(index, source, aligned)
-    given = Launch(source.programs(numbers), arguments, [span(a) for a in arrays.values()])
+    programs, plan = source.programs(numbers), planning.current()
+    if plan is not None:
+        return plan.start(kernel, programs, arrays, numbers)
+    given = Launch(programs, arguments, [span(a) for a in arrays.values()])
     machine.driver.launch(kernel, given, m.current_stream(index))
+
+
+def bad_data(index: int, name: str, error: Callable[[int, int], Exception]) -> Any:
+    """The number of the first of two words in which a launch notes bad data: `error` is of it."""
+    if planning.current() is not None:
+        return planning.Noted(name, error)
+    return m.machine().checks[index].promise(m.current_stream(index), name, error)

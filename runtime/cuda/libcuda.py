@@ -1,14 +1,17 @@
 """NVIDIA's driver, through its library alone. The library is looked for when somebody asks.
 
-Calls go through `ctypes`, which is enough for what is not hot."""
+Calls go through `ctypes`, which is enough for what is not hot; launches by machine code."""
 from __future__ import annotations
 
 import ctypes as C
 import functools
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from .driver import CudaError, Driver, Launch, OutOfMemoryError, Properties
+from .cubins import cubin
+from .driver import Begin, CudaError, Driver, Launch, OutOfMemoryError, Properties, Span
+from .launch_code import Prepared, launcher
 
 if TYPE_CHECKING:
     from ..passes.lower_triton.source import Source
@@ -22,8 +25,6 @@ ATTRIBUTES = {
     "warp_size": 10, "shared_memory_per_block": 8, "shared_memory_per_block_optin": 97,
     "L2_cache_size": 38}
 DYNAMIC_SHARED = 8                  # the attribute of a function that allows more than 48 KiB of it
-NUMBERS: dict[str, Any] = {
-    "i32": C.c_int32, "i64": C.c_int64, "fp32": C.c_float, "fp64": C.c_double}
 
 
 @functools.lru_cache(None)
@@ -71,12 +72,11 @@ def error_text(status: int) -> str:
 
 class Loaded(NamedTuple):
     """A function on a device and what a launch of it needs."""
-    function: C.c_void_p
+    function: int
     module: C.c_void_p
     device: int
     threads: int
     shared: int
-    scratch: int
     parameters: tuple[tuple[str, str], ...]
 
 
@@ -90,10 +90,14 @@ class LibCuda(Driver):
 
     def _call(self, name: str, *args: Any) -> None:
         status = getattr(self.cuda, name)(*args)
+        if status:
+            self._raise(name, status)
+
+    @staticmethod
+    def _raise(name: str, status: int) -> NoReturn:
         if status == OUT_OF_MEMORY:
             raise OutOfMemoryError(f"{name}: {error_text(status)}")
-        if status:
-            raise CudaError(f"CUDA error in {name}: {error_text(status)}")
+        raise CudaError(f"CUDA error in {name}: {error_text(status)}")
 
     def _activate(self, device: int) -> None:
         context = self.contexts.get(device)
@@ -224,26 +228,31 @@ class LibCuda(Driver):
 
     # ---- kernels ----
     def load(self, device: int, source: Source, aligned: tuple[str, ...]) -> Loaded:
-        from ..passes.lower_triton import compile
         p = self.properties(device)
-        made = compile.compile(source, 10 * p.major + p.minor, aligned)
+        made = cubin(source, 10 * p.major + p.minor, aligned)
+        if made.scratch:
+            raise NotImplementedError(f"{made.name}: kernels that need scratch memory")
         self._activate(device)
         module, function = C.c_void_p(), C.c_void_p()
         self._call("cuModuleLoadData", C.byref(module), made.binary)
         self._call("cuModuleGetFunction", C.byref(function), module, made.name.encode())
         if made.shared > p.shared_memory_per_block:
             self._call("cuFuncSetAttribute", function, DYNAMIC_SHARED, made.shared)
-        if made.scratch:
-            raise NotImplementedError(f"{made.name}: kernels that need scratch memory")
-        return Loaded(function, module, device, 32 * made.warps, made.shared, made.scratch,
+        return Loaded(function.value or 0, module, device, 32 * made.warps, made.shared,
                       source.parameters)
 
     def launch(self, kernel: Loaded, launch: Launch, stream: int) -> None:
+        self.prepare(kernel, launch.programs, launch.arguments, ())(stream, launch.spans)
+
+    def prepare(self, kernel: Loaded, programs: int, fixed: Mapping[str, float],
+                given: Sequence[str]) -> Begin:
         self._activate(kernel.device)
-        given = [
-            C.c_uint64(int(launch.arguments[name])) if kind[0] == "*" else
-            NUMBERS[kind](launch.arguments[name]) for name, kind in kernel.parameters]
-        given += [C.c_uint64(0), C.c_uint64(0)]            # scratch, of kernels and of profilers
-        pointers = (C.c_void_p * len(given))(*[C.addressof(g) for g in given])
-        self._call("cuLaunchKernel", kernel.function, launch.programs, 1, 1, kernel.threads, 1, 1,
-                   kernel.shared, C.c_void_p(stream), pointers, None)
+        made = Prepared(self.cuda, kernel, self.contexts[kernel.device].value or 0, programs, fixed,
+                        given)
+        launch, address = launcher(), made.address
+
+        def begin(stream: int, _spans: Sequence[Span], *values: Any) -> None:
+            status = launch(address, stream, *(made.by_bits(values) if made.told else values))
+            if status:
+                self._raise("cuLaunchKernel", status)
+        return begin

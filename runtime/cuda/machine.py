@@ -11,7 +11,7 @@ from typing import Any
 
 from .allocator import Allocator
 from .checks import Checks
-from .driver import Driver
+from .driver import Driver, Properties
 from .pinned import PinnedMemory
 
 STREAMS = 32                        # of each device and priority, as in PyTorch
@@ -25,13 +25,22 @@ class Machine:
     """A driver and what the runtime keeps of each of its devices."""
 
     def __init__(self, driver: Driver) -> None:
-        self.driver, self.process = driver, os.getpid()
+        self.driver, self.forked = driver, False
         self.allocators = [Allocator(driver, d) for d in range(driver.count())]
         self.checks = [Checks(driver, d) for d in range(driver.count())]
         self.pinned = PinnedMemory(driver)
         self.default_streams: dict[int, int] = {}
         self.streams: dict[tuple[int, int], deque[int]] = {}
+        self.known: dict[int, Properties] = {}
         self.kernels: dict[Any, Any] = {}
+        self.plans: dict[Any, Any] = {}            # what ops do, by what they are given
+
+    def properties(self, device: int) -> Properties:
+        """What a device can do."""
+        found = self.known.get(device)
+        if found is None:
+            found = self.known[device] = self.driver.properties(device)
+        return found
 
     def stream(self, device: int, priority: int) -> int:
         """The driver's number of a stream. There are some of each kind, given out in turn, and
@@ -46,10 +55,23 @@ class Machine:
 
     def default_stream(self, device: int) -> int:
         """The stream that work goes to where nothing else is said."""
-        with _lock:
-            if device not in self.default_streams:
-                self.default_streams[device] = self.driver.create_stream(device, 0)
-        return self.default_streams[device]
+        found = self.default_streams.get(device)
+        if found is None:
+            with _lock:
+                if device not in self.default_streams:
+                    self.default_streams[device] = self.driver.create_stream(device, 0)
+            found = self.default_streams[device]
+        return found
+
+
+def _in_a_child() -> None:
+    """A process that was forked cannot use its parent's devices."""
+    if _machine is not None:
+        _machine.forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_a_child)
 
 
 def wanted() -> str:
@@ -79,7 +101,7 @@ def machine() -> Machine:
             if _machine is None:
                 _machine = Machine(_driver())
             found = _machine
-    if found.process != os.getpid():
+    if found.forked:
         raise RuntimeError("Cannot re-initialize CUDA in forked subprocess. To use CUDA with "
                            "multiprocessing, you must use the 'spawn' start method")
     return found

@@ -11,6 +11,7 @@ from ..dtypes import FROM_NUMPY, SHORT
 from ..ir import kernel as K
 from ..ir import scalar as S
 from ..ir.spans import span
+from . import planning
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import launch
@@ -60,7 +61,7 @@ def _run(typed: Any, inputs: Sequence[Any], places: list[np.ndarray], outs: Sequ
     arrays, values = {}, lower.numbers(kernel, walk, typed.sizes)
     for (parameter, _, a), place in zip(lower.operands(kernel), everything, strict=True):
         if a == lower.NUMBER:
-            values[parameter] = _value(place)
+            values[parameter] = planning.parameter(place, _value)
         else:
             arrays[parameter] = place
     launch(index, source, arrays, values)
@@ -106,8 +107,10 @@ def _planned(op: Any, arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
     """(the op's expression for these types, its operands)"""
     places = [x.geometry if type(x) is DeviceArray else x for x in arrays]
     kernel, number, t = op.plan(places)
-    return kernel, [x if isinstance(x, DeviceArray | np.ndarray) else op._number(x, number, t)
-                    for x in arrays]
+    def to_number(x: Any) -> Any:
+        return x if isinstance(x, np.ndarray) else op._number(x, number, t)
+    return kernel, [x if type(x) is DeviceArray else planning.number(i, to_number(x), to_number)
+                    for i, x in enumerate(arrays)]
 
 
 def run_into(op: Any, arrays: Sequence[Any], out: DeviceArray) -> bool:
@@ -136,6 +139,7 @@ def overlaps(a: DeviceArray, b: DeviceArray) -> bool:
 _CASTS = {t: Expressions(f"copy to {t}", (S.cast(S.arg(0), t),)) for t in SHORT}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _MOVE = Expressions("copy", (S.arg(0),))
+WORDS = np.dtype([("first", np.uint64), ("second", np.uint64)])      # of a complex128
 
 
 def copy_into(to: DeviceArray, source: Any) -> None:
@@ -146,9 +150,24 @@ def copy_into(to: DeviceArray, source: Any) -> None:
         compute(_CASTS[FROM_NUMPY[to.dtype].short], [source], to.index, [to])
     elif to.itemsize in _BITS:
         bits = _BITS[to.itemsize]
-        compute(_MOVE, [source.view(bits)], to.index, [to.view(bits)])
+        compute(_MOVE, [_seen_as(source, bits)], to.index, [to.view(bits)])
     else:
-        to.refuse(f"copies of {to.dtype.name}")
+        for word in WORDS.fields or ():
+            copy_into(_word(to, word), _word(source, word))
+
+
+def _seen_as(a: Any, bits: Any) -> Any:
+    """An array, or a number, as another type of the same size."""
+    if type(a) is DeviceArray:
+        return a.view(bits)
+    return planning.seen_as(a, a.view(bits), lambda x: x.view(bits))
+
+
+def _word(a: Any, word: str) -> Any:
+    """One word of each element that is two."""
+    if type(a) is DeviceArray:
+        return a.view_as(a.geometry.view(WORDS)[word])
+    return planning.seen_as(a, a.view(WORDS)[word], lambda x: x.view(WORDS)[word])
 
 
 def copied(a: DeviceArray) -> DeviceArray:
@@ -161,7 +180,7 @@ def copied(a: DeviceArray) -> DeviceArray:
 
 def fill(to: DeviceArray, value: Any) -> None:
     """Write a number everywhere."""
-    copy_into(to, np.asarray(value, to.dtype))
+    copy_into(to, value if isinstance(value, np.ndarray) else np.asarray(value, to.dtype))
 
 
 def triangle(a: DeviceArray, keep: Any, diagonal: int) -> DeviceArray:

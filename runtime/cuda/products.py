@@ -12,10 +12,13 @@ from ..dtypes import FROM_NUMPY, SHORT
 from ..ir import kernel as K
 from ..ir import scalar as S
 from ..ir.outline import broadcast_shapes
+from . import machine as m
 from .arrays import DeviceArray, empty
 from .errors import NoForm
 from .launch import launch
-from .pointwise import copied, is_wide
+from .pointwise import Expressions, compute, copied, is_wide
+
+F32 = np.dtype(np.float32)
 
 _sources: dict[Any, Any] = {}       # by what describes a kernel completely
 
@@ -26,9 +29,9 @@ def matmul(a: DeviceArray, b: DeviceArray, epilogue: Any = None,
     rounded product and of operands that broadcast to the result."""
     from ..passes.lower_triton import contract as lower
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    m, k = a.shape[-2:]
-    n = b.shape[-1]
-    shape = (*batch, m, n)
+    rows, k = a.shape[-2:]
+    columns = b.shape[-1]
+    shape = (*batch, rows, columns)
     contract = lower.Contract(FROM_NUMPY[a.dtype].short,
                               epilogue=S.arg(0) if epilogue is None else epilogue,
                               operands=tuple(FROM_NUMPY[o.dtype].short for o in operands))
@@ -36,22 +39,67 @@ def matmul(a: DeviceArray, b: DeviceArray, epilogue: Any = None,
     out = empty(a.index, shape, SHORT[contract.result].np)
     if not out.size:
         return out
-    sides = [_spread(a, (*batch, m, k)), _spread(b, (*batch, k, n)), out.geometry,
+    sides = [_spread(a, (*batch, rows, k)), _spread(b, (*batch, k, columns)), out.geometry,
              *(_spread(o, shape) for o in operands)]
     if len(batch) > 2:
         sides = [_flat(x) for x in sides]
         batch = (prod(batch),)
-    if one and m != 1:                  # a product of one column is the transpose of one of a row
+    if one and rows != 1:               # a product of one column is the transpose of one of a row
         sides = [x.swapaxes(-1, -2) for x in (sides[1], sides[0], *sides[2:])]
-        m, n = n, m
+        rows, columns = columns, rows
     sides = [x[(None,) * (4 - x.ndim) + (...,)] for x in sides]
     strides = [[s // x.itemsize for s in x.strides] for x in sides]
-    numbers = lower.numbers((m, n, k), [s[2:] + s[:2] for s in strides],
+    numbers = lower.numbers((rows, columns, k), [s[2:] + s[:2] for s in strides],
                             (1,) * (2 - len(batch)) + tuple(batch))
-    source = _lowered(contract, "one" if one else "chains", numbers, is_wide(sides))
-    names = [name for name, kind in source.parameters if kind[0] == "*"]
-    launch(a.index, source, dict(zip(names, sides, strict=True)), numbers)
+    _Product(contract, "one" if one else "tensor" if contract.dtype in lower.HALVES else "chains",
+             sides, numbers, out).run(operands)
     return out
+
+
+class _Product:
+    """Matrices in batches of two dimensions: where they lie, and the kernels' other parameters."""
+
+    def __init__(self, contract: Any, kind: str, sides: Sequence[np.ndarray],
+                 numbers: dict[str, int], out: DeviceArray) -> None:
+        self.contract, self.kind, self.sides, self.numbers = contract, kind, sides, numbers
+        self.out = out
+
+    def run(self, operands: Sequence[DeviceArray]) -> None:
+        """Compute the result, by way of parts where there are some."""
+        from ..passes.lower_triton import contract as lower
+        shape = self.numbers["m"], self.numbers["n"], self.numbers["k"]
+        found = lower.cut(self.contract, self.kind, shape, self.numbers["batches"],
+                          m.machine().properties(self.out.index).multi_processor_count)
+        parts = found.parts(shape[2])
+        if parts == 1:
+            self.launch(self.contract, found.tile, self.sides, self.numbers)
+        else:
+            self.in_parts(found, parts, operands)
+
+    def in_parts(self, found: Any, parts: int, operands: Sequence[DeviceArray]) -> None:
+        """The sums of parts of K, then the sum of those, first to last, and what is made of it."""
+        from ..passes.lower_triton import contract as lower
+        out, contract = self.out, self.contract
+        sums = empty(out.index, (parts, *out.shape), F32)
+        c = lower.Contract(contract.dtype, contract.a, contract.b)
+        numbers = self.numbers | {"part": found.part, "parts": parts, "c_p": out.size}
+        sides = [*self.sides[:2], sums.geometry]
+        self.launch(c, found.tile, sides, numbers, in_parts=True)
+        total = S.arg(0)
+        for k in range(1, parts):
+            total = total + S.arg(k)
+        total = S.cast(total, contract.dtype)
+        root = S.substitute(contract.epilogue, {
+            0: total, **{1 + i: S.arg(parts + i) for i in range(len(operands))}})
+        compute(Expressions("matmul", (root,)), [*(sums[k] for k in range(parts)), *operands],
+                out.index, [out])
+
+    def launch(self, contract: Any, tile: Any, sides: Sequence[np.ndarray],
+               numbers: dict[str, int], in_parts: bool = False) -> None:
+        """Run a kernel."""
+        source = _lowered(contract, self.kind, numbers, is_wide(sides), tile, in_parts)
+        names = [name for name, kind in source.parameters if kind[0] == "*"]
+        launch(self.out.index, source, dict(zip(names, sides, strict=True)), numbers)
 
 
 def _spread(x: DeviceArray, shape: tuple[int, ...]) -> np.ndarray:
@@ -65,16 +113,18 @@ def _flat(a: np.ndarray) -> np.ndarray:
     return a.reshape(-1, *a.shape[-2:], copy=False)
 
 
-def _lowered(contract: Any, kind: str, numbers: dict[str, int], wide: bool) -> Any:
+def _lowered(contract: Any, kind: str, numbers: dict[str, int], wide: bool, tile: Any,
+             in_parts: bool) -> Any:
     """The source; rows that are known to be rows are read as such."""
     from ..passes.lower_triton import contract as lower
     from ..passes.lower_triton.scalar import Unsupported
     ones = tuple(name for name in ("a_m", "a_k", "b_k", "b_n", "c_n") if numbers[name] == 1)
-    key = contract.dtype, K.text((contract.epilogue,)), contract.operands, kind, ones, wide
+    key = (contract.dtype, K.text((contract.epilogue,)), contract.operands, kind, ones, wide, tile,
+           in_parts)
     found = _sources.get(key)
     if found is None:
         try:
-            found = _sources[key] = lower.lower(contract, kind, ones, wide)
+            found = _sources[key] = lower.lower(contract, kind, ones, wide, (), tile, in_parts)
         except Unsupported as error:
             raise NoForm("matmul: no form of it for CUDA devices yet, for this type "
                                       f"({error.args[0]})") from None

@@ -16,9 +16,10 @@ class Count:
 
     def add(self, n: int) -> None:
         """It goes up."""
-        self.current += n
         self.allocated += n
-        self.peak = max(self.peak, self.current)
+        now = self.current = self.current + n
+        if now > self.peak:
+            self.peak = now
 
     def take(self, n: int) -> None:
         """It goes down."""

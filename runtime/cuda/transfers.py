@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir.spans import address, span
 from . import machine as m
+from . import planning
 from .arrays import DeviceArray, empty
 from .pinned import lent_of
 
@@ -29,7 +30,15 @@ def dense(a: np.ndarray) -> np.ndarray:
 def to_device(a: np.ndarray, index: int, non_blocking: bool) -> DeviceArray:
     """An array of the host on a device. The array may be changed at once after, unless it is in
     pinned memory and `non_blocking` asks for no wait."""
-    a = dense(a)
+    with planning.of(None) as plan:
+        made = _to_device(dense(a), index, non_blocking)
+        if plan is not None:
+            m.machine().driver.synchronize_stream(m.current_stream(index))      # for any stream
+            plan.kept.append(made)
+    return made
+
+
+def _to_device(a: np.ndarray, index: int, non_blocking: bool) -> DeviceArray:
     machine, stream = m.machine(), m.current_stream(index)
     made = empty(index, a.shape, a.dtype, a.strides if a.size else None)
     if not a.size:
@@ -57,6 +66,7 @@ def bytes_of(a: np.ndarray, low: int, high: int) -> np.ndarray:
 def to_peer(a: DeviceArray, index: int) -> DeviceArray:
     """The elements on another device. The copy is made in the source's stream; both streams wait
     for each other."""
+    planning.unplanned()
     driver = m.machine().driver
     low, high = a.span
     here, there = m.current_stream(a.index), m.current_stream(index)

@@ -268,7 +268,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
     some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == 0
     if is_causal:
-        attn_mask = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool).tril()
+        attn_mask = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool,
+                                      device=query.device).tril()
     if attn_mask is not None:
         if attn_mask.dtype.kind == 0:
             scores = FUNCTIONS["where"](attn_mask, scores, -math.inf)

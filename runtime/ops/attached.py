@@ -12,7 +12,7 @@ def attached(result, *inputs):
 
 
 def _vjp(g, _y, _result, *inputs):
-    return [g, *[FUNCTIONS["zeros"](x.shape, dtype=x.dtype) for x in inputs]]
+    return [g, *[FUNCTIONS["zeros"](x.shape, dtype=x.dtype, device=x.device) for x in inputs]]
 
 
 def _each(op, n, inputs, batched, attrs):

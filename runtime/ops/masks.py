@@ -241,7 +241,7 @@ fill_op = WriteOp("fill", _fill_write, _fill_vjp,
                   samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make()),
                                         Sample(make(2, 3), make(2, 1))], linear=(0, 1),
                   batch=_fill_each, onnx=in_onnx.filled_everywhere)
-fill_op.any_sizes = True
+fill_op.any_sizes = fill_op.numbers_go_along = True
 fill_op.total = True
 fill_op.moves = lambda a, value: [(a, value)]
 

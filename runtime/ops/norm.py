@@ -231,7 +231,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 def _per_channel(p, x, fill, dtype):
     shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
-    return FUNCTIONS["full"](shape, fill, dtype=dtype) if p is None else p.reshape(shape).to(dtype)
+    if p is None:
+        return FUNCTIONS["full"](shape, fill, dtype=dtype, device=x.device)
+    return p.reshape(shape).to(dtype)
 
 
 def _check_types(name, x, **parameters):

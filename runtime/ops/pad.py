@@ -3,6 +3,7 @@
 import builtins
 import functools
 import itertools
+import math
 
 import numpy as np
 
@@ -223,7 +224,7 @@ def pad(input, pad, mode="constant", value=None):
     if mode == "constant":
         if input.dtype.kind == INT:
             _check_value(input, value)
-        return apply(pad_op, (input,), {"pads": pads, "value": 0 if value is None else value})
+        return apply(pad_op, (input,), {"pads": pads, "value": _told_apart(value)})
     if mode not in ("reflect", "replicate", "circular"):
         check_text("pad", "mode", mode)
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
@@ -251,6 +252,25 @@ def pad(input, pad, mode="constant", value=None):
                 f"pad: the output of dimension {d} would be empty: input {list(shape)}, padding "
                 f"({before}, {after})")
     return apply(pad_by_index_op, (input,), {"pads": pads, "mode": mode})
+
+
+class _NegativeZero(float):
+    """-0.0, which is equal to no other zero: calls that were made are found again by what is equal
+    to their attributes."""
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return type(other) is _NegativeZero
+
+    def __hash__(self):
+        return hash(_NegativeZero)
+
+
+def _told_apart(value):
+    """What is padded with, as an attribute; zeros for None."""
+    if type(value) is float and value == 0 and math.copysign(1, value) < 0:
+        return _NegativeZero(value)
+    return 0 if value is None else value
 
 
 def _check_value(input, value):

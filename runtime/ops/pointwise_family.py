@@ -256,6 +256,8 @@ class PointwiseOp(Op):
         except ValueError:
             raise _misfit(xs) from None
 
+    numbers_go_along = True
+
     def on_device(self, arrays, attrs, index):
         """The same expression, lowered for the device."""
         from ..cuda import pointwise

@@ -486,7 +486,8 @@ def _choices(a):
 
 def _picked(weights, u):
     """The places in rows of weights where uniform numbers, times the sums of the rows, fall."""
-    edges, places = weights.cumsum(-1), FUNCTIONS["arange"](weights.shape[-1])
+    edges = weights.cumsum(-1)
+    places = FUNCTIONS["arange"](weights.shape[-1], device=weights.device)
     found = FUNCTIONS["searchsorted"](edges, u * edges[..., -1:], right=True)
     # (rounded, a number may reach the sum)
     return found.minimum((places * (weights > 0)).amax(-1, keepdim=True))

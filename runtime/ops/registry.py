@@ -178,6 +178,9 @@ class Op:
             self = self.base
         return self in OURS
 
+    # on devices: do kernels take numbers among the operands as parameters?
+    numbers_go_along = False
+
     def on_device(self, arrays, attrs, index):
         """What `forward` gives, on a device. A family that computes there says how."""
         return devices.beyond.by_facts(self, arrays, attrs, index)

@@ -53,7 +53,8 @@ def _products(x, g, *places):
 
 def _products_vjp(gs, _y, x, g, *places):
     taps = len(places)
-    weights = [F["zeros"](places[0].shape, dtype=g.dtype) if u is None else u for u in gs]
+    weights = [F["zeros"](places[0].shape, dtype=g.dtype, device=g.device) if u is None else u
+               for u in gs]
     return [spread_op(g, *places, *weights, taps=taps, size=x.shape[-1]),
             sums_op(x, *places, *weights, taps=taps), *[None] * taps]
 

@@ -1,17 +1,20 @@
-"""Every op's samples on a simulated device, forward and backward, against the CPU: the same bits,
-or an error that says that its family has no form there.
+"""Every op's samples on a device, forward and backward, against the CPU: the same bits, or an error
+that says that its family has no form there. Devices are simulated, or this machine's.
 
-    python -m tests.cuda.sweep            # all ops
-    python -m tests.cuda.sweep add sum    # some
+    python -m tests.cuda.sweep                      # all ops
+    python -m tests.cuda.sweep add sum              # some
+    python -m tests.cuda.sweep --real --jobs 16     # on this machine's GPU, by so many processes
 """
 import argparse
 import collections
 import contextlib
+import functools
+import multiprocessing
 import warnings
 
 import numpy as np
 import whet
-from whet.cuda import execute, machine
+from whet.cuda import CudaError, execute, machine
 from whet.cuda.simulated.driver import SimulatedDriver
 from whet.ops.registry import REGISTRY
 
@@ -71,11 +74,11 @@ def check(name, dtype=whet.float32, most=None):
             same(a, b)
 
 
-def outcome(name):
+def outcome(name, real=False):
     """What came of an op: `equal`, `equal, by the CPU` (with the ops that were), `no form`, or what
-    went wrong."""
+    went wrong; `lost` where a device does no more work because of what came before."""
     with by_the_cpu() as told:
-        what, why = compared(name)
+        what, why = compared(name, real)
     if what == "equal" and told:
         return ("equal, by the CPU" if name in told else "equal", ", ".join(sorted(told)))
     return what, why
@@ -90,9 +93,13 @@ def by_the_cpu():
         yield execute._told
 
 
-def compared(name):
-    """What came of an op on devices of its own."""
-    with machine.use(SimulatedDriver()):
+def compared(name, real):
+    """What came of an op: on simulated devices of its own, or on this machine's."""
+    with contextlib.nullcontext() if real else machine.use(SimulatedDriver()):
+        try:
+            machine.machine().driver.synchronize(0)
+        except CudaError as error:
+            return "lost", str(error)
         for dtype in TYPES.get(REGISTRY[name].family, (whet.float32,)):
             try:
                 check(name, dtype)
@@ -103,24 +110,43 @@ def compared(name):
     return "equal", ""
 
 
+def outcomes(names, real, jobs):
+    """(name, what came of it) for each op, by processes of their own where there are several."""
+    if jobs == 1:
+        yield from ((name, outcome(name, real)) for name in names)
+        return
+    lost, spawn = [], multiprocessing.get_context("spawn")
+    with spawn.Pool(jobs) as pool:
+        for name, (what, why) in zip(names, pool.imap(functools.partial(outcome, real=real), names),
+                                     strict=True):
+            if what == "lost":
+                lost.append(name)
+            else:
+                yield name, (what, why)
+    with spawn.Pool(jobs, maxtasksperchild=1) as pool:
+        yield from zip(lost, pool.imap(functools.partial(outcome, real=real), lost), strict=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--show", action="store_true",
                         help="why there is no form, and which gradients the CPU computes")
+    parser.add_argument("--real", action="store_true", help="on this machine's GPU")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
     found = collections.defaultdict(lambda: collections.defaultdict(list))
-    for name in args.names or TESTED:
-        what, why = outcome(name)
+    for name, (what, why) in outcomes(args.names or TESTED, args.real, args.jobs):
         found[REGISTRY[name].family][what].append(name)
-        if what == "WRONG" or args.show and why:
+        if what in ("WRONG", "lost") or args.show and why:
             print(f"{what}: {name}: {' '.join(why.split())[:300]}", flush=True)
-    for family, outcomes in sorted(found.items()):
-        print(f"{family}: " + ", ".join(f"{len(n)} {what}" for what, n in sorted(outcomes.items())))
+    for family, what_came in sorted(found.items()):
+        counts = ", ".join(f"{len(n)} {what}" for what, n in sorted(what_came.items()))
+        print(f"{family}: {counts}")
         for what in ("no form", "equal, by the CPU"):
-            for name in outcomes.get(what, ()):
+            for name in what_came.get(what, ()):
                 print(f"    {what}: {name}")
-    raise SystemExit(any("WRONG" in o for o in found.values()))
+    raise SystemExit(any("WRONG" in o or "lost" in o for o in found.values()))
 
 
 if __name__ == "__main__":

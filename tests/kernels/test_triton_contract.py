@@ -160,3 +160,42 @@ def test_tensor_cores_compile():
     found = compile.compile(lower.lower(contract, "tensor", (*ONES, "e0_n")),
                             aligned=(*ALIGNED, "e0", "e0_o", "e0_i"))
     assert "wgmma.mma_async" in found.ptx and "cp.async" in found.ptx and not found.stack
+
+
+@ours
+@pytest.mark.parametrize("tile", [*lower.FLOATS, lower.Tile(32, 64, 32)], ids=str)
+def test_no_tile_of_floats_changes_a_bit(tile):
+    a, b = random((150, 300), "f4"), random((300, 140), "f4", 1)
+    same(run_matmul(a, b, tile=tile)[0], gemm.matmul(a, b))
+
+
+@ours
+@pytest.mark.parametrize("dtype", ["f4", BF16], ids=str)
+def test_parts_of_k_are_the_blocks_whose_sums_are_added(dtype):
+    """Cut along K, the sums of the parts are there, first to last: of f32 the CPU's blocks."""
+    from whet.passes.lower_triton import simulate
+    kind = "chains" if dtype == "f4" else "tensor"
+    a, b = random((5, 600), dtype), random((600, 40), dtype, 1)
+    contract = lower.Contract("f32" if dtype == "f4" else "bf16")
+    tile = lower.FLOATS[-1] if dtype == "f4" else lower.TENSORS[-1]
+    part, parts, sums = 256, 3, np.full((3, 5, 40), np.nan, np.float32)
+    source = lower.lower(contract, kind, tile=tile, in_parts=True)
+    strides = [[0, 0, *(s // x.itemsize for s in x.strides)] for x in (a, b, sums[0])]
+    numbers = lower.numbers((5, 40, 600), [s[2:] + s[:2] for s in strides])
+    simulate.run(source, [a, b, sums], numbers | {"part": part, "parts": parts, "c_p": 200})
+    total = sums[0] + sums[1] + sums[2]
+    if dtype == "f4":
+        same(total, gemm.matmul(a, b))
+    np.testing.assert_allclose(total, a.astype("f8") @ b.astype("f8"), rtol=1e-4, atol=1e-4)
+
+
+def test_how_products_are_cut():
+    """Large tiles where there are enough of them for all units, parts where there are few."""
+    halves, floats = lower.Contract("bf16"), lower.Contract("f32")
+    assert lower.cut(halves, "tensor", (8192, 8192, 8192), 1, 132) == (lower.TENSORS[0], 0)
+    assert lower.cut(floats, "chains", (4096, 4096, 64), 1, 132) == (lower.FLOATS[0], 0)
+    small = lower.cut(floats, "chains", (64, 4096, 4096), 1, 132)
+    assert small.part == lower.KC and small.parts(4096) == 16
+    tall = lower.cut(halves, "tensor", (64, 256, 8192), 1, 132)
+    assert 1 < tall.parts(8192) <= lower.MOST_PARTS and tall.part % tall.tile.k == 0
+    assert lower.cut(halves, "tensor", (64, 64, 32), 1, 132).part == 0

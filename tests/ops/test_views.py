@@ -220,6 +220,14 @@ def _with(a, where, value):
     return r
 
 
+def test_padding_by_zeros_of_both_signs():
+    """Calls are found again by their attributes, and the two zeros are equal."""
+    for value in (-0.0, 0.0, -0.0, 0, -0.0, None):
+        y = whet.nn.functional.pad(whet.ones(1), (1, 1), value=value)
+        assert np.signbit(np.asarray(y)).tolist() == [value is not None and str(value) == "-0.0",
+                                                      False, str(value) == "-0.0"]
+
+
 @pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
 def test_padding(mode):
     from whet.ops.pad import pad

@@ -30,7 +30,7 @@ class SimulatedDriver(Driver):
 
     `seed` chooses the order in which streams go on. The environment has the defaults: WHET_GPU_SEED
     and WHET_GPU_MEMORY, the bytes of a device."""
-    poisons = True
+    poisons = checks_addresses = True
 
     def __init__(self, seed: int | None = None, memory: int | None = None,
                  devices: int = DEVICES) -> None:

@@ -1,0 +1,49 @@
+"""Kernels of devices as their driver loads them, kept on disk: what an earlier process compiled is
+read in a fraction of a millisecond, and Triton stays out of this one."""
+from __future__ import annotations
+
+import functools
+import hashlib
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..cpu import cache
+
+if TYPE_CHECKING:
+    from ..passes.lower_triton.source import Source
+
+
+class Cubin(NamedTuple):
+    """A binary for one kind of device, and what a launch of it needs."""
+    binary: bytes
+    name: str               # of the function in the binary
+    warps: int
+    shared: int             # bytes of dynamic shared memory
+    scratch: int            # bytes of the device's memory for each program
+
+
+@functools.lru_cache(None)
+def store() -> Any:
+    """Where binaries of this Triton are kept; None where there is no cache."""
+    return cache.opened(cache.Named, f"cubins of triton {metadata.version('triton')}")
+
+
+def cubin(source: Source, capability: int, aligned: tuple[str, ...]) -> Cubin:
+    """A kernel's binary, from disk or from the compiler."""
+    kept, name = store(), named(source, capability, aligned)
+    found = kept and kept.find(name)
+    if found is None:
+        from ..passes.lower_triton import compile
+        made = compile.compile(source, capability, aligned)
+        found = made.binary, made.name, made.warps, made.shared, made.scratch
+        if kept is not None:
+            kept.put(name, found)
+    return Cubin(*found)
+
+
+def named(source: Source, capability: int, aligned: tuple[str, ...]) -> str:
+    """A name that stands for all that decides a binary, the compiler aside."""
+    from ..passes.lower_triton import compile
+    told = (source.name, source.text, source.parameters, sorted(compile.options(source).items()),
+            capability, aligned)
+    return hashlib.sha256(repr(told).encode()).hexdigest()

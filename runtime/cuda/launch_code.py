@@ -1,0 +1,145 @@
+"""Machine code that launches a kernel: the driver is called from Python in a tenth of a
+microsecond.
+
+A launch that is prepared lies in words of its own: FUNCTION and so on, then where the value of each
+parameter that varies goes. `launch(words, stream, *values)` writes the values and calls the driver,
+with Python's lock held, so that threads do not meet there.
+"""
+from __future__ import annotations
+
+import ctypes as C
+import functools
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..cpu import native
+
+FUNCTION, PROGRAMS, THREADS, SHARED, CONTEXT, PARAMETERS, ACTIVATE, LAUNCH, HEAD = range(9)
+# how the bits of a number are told: of all but these it is the number itself
+FLOATS = {"fp32": ("<f", "<I"), "fp64": ("<d", "<Q")}
+
+TEXT = f"""
+declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
+declare ptr @PyLong_FromLong(i64)
+
+define i64 @argument(ptr %args, i64 %i) {{
+  %at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %at
+  %value = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object)
+  ret i64 %value
+}}
+
+define ptr @word(ptr %words, i64 %i) {{
+  %at = getelementptr ptr, ptr %words, i64 %i
+  %value = load ptr, ptr %at
+  ret ptr %value
+}}
+
+define i32 @number(ptr %words, i64 %i) {{
+  %value = call ptr @word(ptr %words, i64 %i)
+  %whole = ptrtoint ptr %value to i64
+  %cut = trunc i64 %whole to i32
+  ret i32 %cut
+}}
+
+define ptr @launch(ptr %self, ptr %args, i64 %count) {{
+start:
+  %first = call i64 @argument(ptr %args, i64 0)
+  %words = inttoptr i64 %first to ptr
+  %second = call i64 @argument(ptr %args, i64 1)
+  %stream = inttoptr i64 %second to ptr
+  br label %next
+next:
+  %i = phi i64 [ 2, %start ], [ %more, %write ]
+  %left = icmp ult i64 %i, %count
+  br i1 %left, label %write, label %go
+write:
+  %value = call i64 @argument(ptr %args, i64 %i)
+  %k = add i64 %i, {HEAD - 2}
+  %to = call ptr @word(ptr %words, i64 %k)
+  store i64 %value, ptr %to
+  %more = add i64 %i, 1
+  br label %next
+go:
+  %context = call ptr @word(ptr %words, i64 {CONTEXT})
+  %activate = call ptr @word(ptr %words, i64 {ACTIVATE})
+  %active = call i32 %activate(ptr %context)
+  %function = call ptr @word(ptr %words, i64 {FUNCTION})
+  %programs = call i32 @number(ptr %words, i64 {PROGRAMS})
+  %threads = call i32 @number(ptr %words, i64 {THREADS})
+  %shared = call i32 @number(ptr %words, i64 {SHARED})
+  %parameters = call ptr @word(ptr %words, i64 {PARAMETERS})
+  %launch = call ptr @word(ptr %words, i64 {LAUNCH})
+  %status = call i32 %launch(ptr %function, i32 %programs, i32 1, i32 1, i32 %threads, i32 1,
+    i32 1, i32 %shared, ptr %stream, ptr %parameters, ptr null)
+  %wide = sext i32 %status to i64
+  %made = call ptr @PyLong_FromLong(i64 %wide)
+  ret ptr %made
+}}
+"""
+
+
+class Prepared:
+    """The words of a launch. `kernel` is what the driver, of library `cuda`, loaded, in a context;
+    the parameters `given` vary, the others are `fixed`."""
+
+    def __init__(self, cuda: Any, kernel: Any, context: int, programs: int,
+                 fixed: Mapping[str, float], given: Sequence[str]) -> None:
+        kinds = dict(kernel.parameters)
+        values = [bits(kinds[name], fixed[name]) if name in fixed else 0 for name in kinds]
+        # the values, and those of two parameters that the compiler adds: memory that is not needed
+        self.values = np.array([*values, 0, 0], np.uint64)
+        start = self.values.ctypes.data
+        places = {name: start + 8 * k for k, name in enumerate(kinds)}
+        self.pointers = np.array(range(start, start + self.values.nbytes, 8), np.uint64)
+        head: list[Any] = [0] * HEAD
+        head[FUNCTION], head[CONTEXT] = kernel.function, context
+        head[PROGRAMS], head[THREADS], head[SHARED] = programs, kernel.threads, kernel.shared
+        head[PARAMETERS] = self.pointers.ctypes.data
+        head[ACTIVATE], head[LAUNCH] = (C.cast(f, C.c_void_p).value for f in (
+            cuda.cuCtxSetCurrent, cuda.cuLaunchKernel))
+        self.words = np.array([*head, *(places[name] for name in given)], np.uint64)
+        self.address = self.words.ctypes.data
+        self.told = [(k, kinds[name]) for k, name in enumerate(given) if kinds[name] in FLOATS]
+
+    def by_bits(self, values: Sequence[float]) -> list[Any]:
+        """Values of the parameters that vary, those that are not whole by their bits."""
+        given = list(values)
+        for k, kind in self.told:
+            given[k] = bits(kind, given[k])
+        return given
+
+
+def bits(kind: str, value: float) -> int:
+    """A parameter as a whole number."""
+    if kind in FLOATS:
+        packed, read = FLOATS[kind]
+        whole: int = struct.unpack(read, struct.pack(packed, value))[0]
+        return whole
+    return int(value) % (1 << 64)
+
+
+@functools.lru_cache(None)
+def launcher() -> Callable[..., int]:
+    """`launch(words, stream, *values)`, which gives the driver's status."""
+    if not native.enabled():
+        return _by_ctypes
+    made: Callable[..., int] = native.function(
+        native.image("cuda/launch", lambda: TEXT, ["launch"])["launch"], "launch")
+    return made
+
+
+def _by_ctypes(address: int, stream: int, *values: int) -> int:
+    """The same where machine code cannot be called: with Python's lock held, too."""
+    word, number = C.c_uint64, C.c_uint
+    words = (word * (HEAD + len(values))).from_address(address)
+    for k, value in enumerate(values):
+        word.from_address(words[HEAD + k]).value = value
+    C.PYFUNCTYPE(C.c_int, word)(words[ACTIVATE])(words[CONTEXT])
+    launch = C.PYFUNCTYPE(C.c_int, word, *[number] * 7, word, word, word)(words[LAUNCH])
+    status: int = launch(words[FUNCTION], words[PROGRAMS], 1, 1, words[THREADS], 1, 1,
+                         words[SHARED], stream, words[PARAMETERS], 0)
+    return status

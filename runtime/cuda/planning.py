@@ -1,0 +1,84 @@
+"""What a thread plans: an op's code says here what later calls must be told anew.
+
+`plans.py` runs an op's code on stand-ins of its operands; meanwhile what it asks for is noted.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .plans import Planning
+
+_local = threading.local()
+
+
+class NoPlan(Exception):
+    """What is done depends on more than the operands' shapes."""
+
+
+class Number(NamedTuple):
+    """A number among the operands, and what a kernel is given of it."""
+    operand: int
+    given: Callable[[Any], Any]
+
+
+class Noted(NamedTuple):
+    """The words in which a launch notes bad data."""
+    name: str
+    error: Callable[[int, int], Exception]
+
+
+def current() -> Planning | None:
+    """The plan that this thread finds out."""
+    found: Planning | None = getattr(_local, "planning", None)
+    return found
+
+
+@contextmanager
+def of(planning: Planning | None) -> Iterator[Planning | None]:
+    """What is done here belongs to a plan. With None it is done now: constants are brought to the
+    device. Gives the plan that there was."""
+    before, _local.planning = current(), planning
+    try:
+        yield before
+    finally:
+        _local.planning = before
+
+
+def unplanned() -> None:
+    """Somebody wants to know elements."""
+    if current() is not None:
+        raise NoPlan
+
+
+def number(operand: int, made: Any, given: Callable[[Any], Any]) -> Any:
+    """`made`, of a number among the operands: a kernel that is given it is given `given` of that
+    operand at each call."""
+    found = current()
+    if found is not None:
+        found.numbers[id(made)] = made, Number(operand, given)
+    return made
+
+
+def seen_as(made: Any, other: Any, through: Callable[[Any], Any]) -> Any:
+    """`other`, which is `through` of what `number` made."""
+    found = current()
+    known = None if found is None else found.numbers.get(id(made))
+    if known is not None:
+        operand, given = known[1]
+        number(operand, other, lambda x: through(given(x)))
+    return other
+
+
+def parameter(made: Any, value: Callable[[Any], Any]) -> Any:
+    """The value of an array without dimensions as a parameter of a kernel, or the operand that
+    tells it at each call."""
+    found = current()
+    known = None if found is None else found.numbers.get(id(made))
+    if known is None:
+        return value(made)
+    operand, given = known[1]
+    return Number(operand, lambda x: value(given(x)))

@@ -1,0 +1,64 @@
+"""What a launch gives the driver: machine code, or ctypes, against a driver that notes it."""
+import ctypes as C
+import struct
+import types
+
+import pytest
+from whet.cuda import launch_code
+
+KINDS = (("x", "*fp32"), ("n", "i32"), ("scale", "fp32"), ("wide", "i64"), ("ratio", "fp64"))
+
+
+class Noting:
+    """A driver's library whose launches note what their parameters are."""
+
+    def __init__(self, status=0):
+        self.seen, self.active, self.status = [], [], status
+        self.cuCtxSetCurrent = C.PYFUNCTYPE(C.c_int, C.c_uint64)(self.activate)
+        self.cuLaunchKernel = C.PYFUNCTYPE(
+            C.c_int, C.c_uint64, *[C.c_uint] * 7, C.c_uint64, C.c_uint64, C.c_uint64)(self.launch)
+
+    def activate(self, context):
+        self.active.append(context)
+        return 0
+
+    def launch(self, function, *rest):
+        grid, (shared, stream, parameters, _) = rest[:6], rest[6:]
+        pointers = (C.c_uint64 * (len(KINDS) + 2)).from_address(parameters)
+        read = {"*": C.c_uint64, "i32": C.c_int32, "i64": C.c_int64, "fp32": C.c_float,
+                "fp64": C.c_double}
+        values = [read["*" if kind[0] == "*" else kind].from_address(at).value
+                  for (_, kind), at in zip(KINDS, pointers, strict=False)]
+        more = [C.c_uint64.from_address(at).value for at in pointers[len(KINDS):]]
+        self.seen.append((function, grid, shared, stream, values, more))
+        return self.status
+
+
+@pytest.fixture(params=["machine code", "ctypes"])
+def launch(request):
+    """Each way to launch."""
+    return launch_code.launcher() if request.param == "machine code" else launch_code._by_ctypes
+
+
+@pytest.mark.parametrize(
+    "given", [(), ("x",), ("x", "n", "scale", "wide", "ratio"), ("ratio", "x")])
+def test_the_driver_is_given_every_parameter(launch, given):
+    noting = Noting()
+    values = {"x": (1 << 47) + 64, "n": -3, "scale": 0.1, "wide": -(1 << 40), "ratio": -0.1}
+    kernel = types.SimpleNamespace(function=1 << 40, threads=128, shared=4096, parameters=KINDS)
+    fixed = {k: v for k, v in values.items() if k not in given}
+    made = launch_code.Prepared(noting, kernel, 77, 9, fixed, given)
+    for _ in range(2):
+        told = made.by_bits([values[k] for k in given])
+        assert launch(made.address, (1 << 45) + 8, *told) == 0
+    want = [values["x"], -3, struct.unpack("f", struct.pack("f", 0.1))[0], -(1 << 40), -0.1]
+    assert noting.seen == 2 * [(1 << 40, (9, 1, 1, 128, 1, 1), 4096, (1 << 45) + 8, want, [0, 0])]
+    assert noting.active == [77, 77]
+
+
+def test_the_drivers_status_comes_back(launch):
+    noting = Noting(status=719)
+    kernel = types.SimpleNamespace(function=1, threads=32, shared=0, parameters=KINDS)
+    fixed = {"x": 0, "scale": 1.0, "wide": 2, "ratio": 3.0}
+    made = launch_code.Prepared(noting, kernel, 1, 1, fixed, ("n",))
+    assert launch(made.address, 0, 5) == 719

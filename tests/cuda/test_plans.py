@@ -1,0 +1,139 @@
+"""What ops do on devices is found out once: later calls with operands that are alike take the steps
+for other memory, other numbers, other streams."""
+import random
+
+import numpy as np
+import pytest
+import whet
+import whet.nn.functional as F
+from whet.cuda import plans
+from whet.ops.convert import move_op
+
+from tests.cuda.sweep import same
+from tests.triton_runs import needs_triton
+
+pytestmark = needs_triton
+
+
+def kept(gpus):
+    """How many plans there are; none may be void."""
+    found = {key: plan for key, plan in gpus.plans.items() if key[0] is not move_op}
+    assert all(plan.run is not None for plan in found.values())
+    return len(found)
+
+
+def test_a_plan_is_found_out_once(gpus, no_host):
+    x, y = whet.randn(3, 4).cuda(), whet.randn(3, 4).cuda()
+    first = x + y
+    same(first, x.cpu() + y.cpu())
+    there = kept(gpus)
+    for a, b in ((y, x), (x, x), (first, y)):
+        same(a + b, a.cpu() + b.cpu())
+        assert kept(gpus) == there
+    same(x + y.t().contiguous().t(), x.cpu() + y.cpu())
+    assert kept(gpus) > there
+
+
+@pytest.mark.parametrize(
+    "numbers", [(2.5, -0.0, 0.0, float("inf"), 1e-45), (3, -7, 1 << 40), (True,)])
+def test_numbers_are_told_at_each_call(gpus, no_host, numbers):
+    x = whet.tensor([[1.5, -2.0], [0.0, float("nan")]])
+    there = x.cuda()
+    plans_at = []
+    for number in (*2 * numbers[:1], *3 * numbers):
+        same(there * number, x * number)
+        same(there.clone().fill_(number), x.clone().fill_(number))
+        same(whet.full((3,), number, device="cuda", dtype=whet.float64),
+             whet.full((3,), number, dtype=whet.float64))
+        plans_at.append(kept(gpus))
+    assert plans_at[-1] <= plans_at[0] + 1          # (fill_ has two ways)
+
+
+def test_attributes_that_are_equal_are_not_always_the_same(gpus, no_host):
+    """-0.0 is equal to 0.0, True to 1."""
+    x = whet.tensor([-1.0, 0.0, 1.0])
+    for low in (0.0, -0.0, 0, False):
+        same(x.cuda().clamp(min=low), x.clamp(min=low))
+        same(F.pad(x.cuda(), (1, 1), value=low), F.pad(x, (1, 1), value=low))
+
+
+def test_operands_that_lie_on_one_another_have_no_plan(gpus, no_host):
+    x, there = whet.arange(10.0), whet.arange(10.0).cuda()
+    for a in (x, there):
+        a[1:] += a[:-1]
+        a[:-2].mul_(a[2:])
+        a += a
+    same(there, x)
+
+
+def test_other_addresses_other_plans(gpus, no_host):
+    """Vectors of elements are read where all addresses are multiples of 16 only."""
+    x = whet.arange(64.0)
+    there = x.cuda()
+    for first in range(6):
+        same(there[first:first + 32] * 2, x[first:first + 32] * 2)
+
+
+def test_memory_that_is_let_go_of_is_given_back(gpus):
+    """A plan that asks for memory for a time lets go of it in time, at every call."""
+    x = whet.randn(1, 4096).cuda()
+    x.sort(1)
+    stats = whet.cuda.memory_stats()
+    for _ in range(3):
+        x.sort(1)
+        now = whet.cuda.memory_stats()
+        assert now["allocated_bytes.all.current"] == stats["allocated_bytes.all.current"]
+        assert now["allocated_bytes.all.peak"] == stats["allocated_bytes.all.peak"]
+
+
+def test_a_plan_is_for_every_stream(gpus_of):
+    """Constants are there before any stream reads them."""
+    x, w = whet.randn(1, 2, 6, 6), whet.randn(3, 2, 2, 2)
+    want = F.conv2d(x, w)
+    for seed in range(5):
+        gpus_of(seed)
+        there = x.cuda(), w.cuda()
+        whet.cuda.synchronize()
+        for _ in range(2):
+            with whet.cuda.stream(whet.cuda.Stream()):
+                same(F.conv2d(*there), want)
+
+
+def test_plans_of_another_time_are_forgotten(gpus, monkeypatch):
+    monkeypatch.setattr(plans, "MOST", 4)
+    for n in range(1, 12):
+        x = whet.randn(n)
+        same(x.cuda() * 2, x * 2)
+    assert len(gpus.plans) <= 4
+
+
+def test_bad_data_is_told_at_each_call(gpus):
+    x = whet.randn(5, 3).cuda()
+    for bad in (7, None, -9, None):
+        index = whet.tensor([0, 2 if bad is None else bad]).cuda()
+        if bad is None:
+            same(x[index], x.cpu()[index.cpu()])
+        else:
+            with pytest.raises(IndexError, match=f"index {bad} is out of bounds"):
+                x[index].cpu()
+
+
+def test_random_calls_are_the_cpus(gpus, no_host):
+    """Calls in any order, of operands that are alike and operands that are not."""
+    chance = random.Random(0)
+    calls = [
+        lambda a, b: a + b, lambda a, b: a * 2, lambda a, b: a.sum(0), lambda a, b: a.softmax(-1),
+        lambda a, b: a @ b.mT, lambda a, b: a.t(), lambda a, b: whet.cat([a, b]),
+        lambda a, b: a.clone().add_(b, alpha=3), lambda a, b: whet.where(a > b, a, 0.5),
+        lambda a, b: a[..., 1:] - b[..., :-1], lambda a, b: a.cumsum(1)]
+    shapes = [(3, 4), (4, 3), (5, 4)]
+    values = {s: [whet.tensor(np.random.default_rng(k).standard_normal(s).astype("f4"))
+                  for k in range(3)] for s in shapes}
+    there = {s: [a.cuda() for a in made] for s, made in values.items()}
+    for _ in range(60):
+        call, s = chance.choice(calls), chance.choice(shapes)
+        i, j, turned = chance.randrange(3), chance.randrange(3), chance.random() < 0.3
+        pairs = [(v[s][i], v[s][j]) for v in (there, values)]
+        if turned:
+            pairs = [(a.t(), b.t()) for a, b in pairs]
+        same(*(call(a, b) for a, b in pairs))
