@@ -191,6 +191,20 @@ FAULTS = [
         "Takes",
     ),
     Fault(
+        "the last indices are looked at as a whole step",
+        GENERATORS + "elements/take.py",
+        "whole = begin + ((end - begin) & -step)",
+        "whole = begin + ((end - begin + 1) & -step)",
+        "Takes",
+    ),
+    Fault(
+        "the last bytes of a slice are copied by half a vector",
+        GENERATORS + "elements/take.py",
+        "lambda: end(src, dst, lanes)",
+        "lambda: end(src, dst, lanes // 2)",
+        "Takes",
+    ),
+    Fault(
         "scratch for packed rows is too short",
         GENERATORS + "products/gemm.py",
         "a = MC * a_step(wide) if a_mode",

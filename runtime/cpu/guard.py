@@ -3,9 +3,9 @@ happens.
 
 With `WHET_GUARD=end` (or 1) every buffer from `memory.empty` ends where such a page begins, with
 `WHET_GUARD=begin` it begins where one ends; so does every piece of a program's arena. A dead
-buffer's pages are given back at once, so that a late access is a signal, too. What is in a new
-buffer is all ones: NaN as a float, so that whatever is computed from memory that was never written
-shows.
+buffer's pages are given back at once, so that a late access is a signal, too. A new buffer is full
+of one byte, which differs between the two sides (`POISON`). So whatever is computed from memory
+that was never written shows where results of both sides are compared.
 """
 import ctypes as C
 import mmap
@@ -15,7 +15,8 @@ import sys
 import numpy as np
 
 PAGE, HUGE = mmap.PAGESIZE, 1 << 46
-POISON = 0xFF
+# All ones are NaN as a float and -1 as an integer. The other byte gives large integers.
+POISON = {"end": 0xFF, "begin": 0x7E}
 _READ_WRITE, _PRIVATE_ANONYMOUS = 3, 0x22                   # as Linux has them
 
 
@@ -56,7 +57,7 @@ class Fenced:
             raise MemoryError(f"cannot map {size} bytes")
         libc.mprotect(self.start + PAGE, room, _READ_WRITE)
         at = self.start + PAGE + (room - size if side == "end" else 0)
-        C.memset(at, POISON, size)
+        C.memset(at, POISON[side], size)
         self.__array_interface__ = {
             "data": (at, False), "shape": (size,), "typestr": "|u1", "version": 3}
 
@@ -108,7 +109,7 @@ open:
   %slack = sub i64 %room, %size
   %before = select i1 AT_END, i64 %slack, i64 0
   %p = getelementptr i8, ptr %first, i64 %before
-  call void @llvm.memset.p0.i64(ptr %p, i8 -1, i64 %size, i1 false)
+  call void @llvm.memset.p0.i64(ptr %p, i8 POISON, i64 %size, i1 false)
   ret ptr %p
 }
 
@@ -126,7 +127,7 @@ define internal void @release(ptr %p, i64 %size) nounwind {
 """
 WORDS = {
     "PAGE_SIZE": PAGE, "PAGE_LESS_1": PAGE - 1, "MINUS_PAGE": -PAGE, "TWO_PAGES": 2 * PAGE,
-    "AT_END": str(SIDE == "end").lower()}
+    "AT_END": str(SIDE == "end").lower(), "POISON": POISON.get(SIDE, 0)}
 
 
 def forbid(m, symbol):

@@ -8,6 +8,7 @@ have. Sizes do not depend on the machine: they lie around multiples of 4, 8, 16 
 
 import ctypes
 import itertools
+import random
 import zlib
 from dataclasses import dataclass
 
@@ -84,6 +85,11 @@ class Case:
 
 def op(dtype, *shape, layout="plain", below=None):
     return Operand(dtype, shape, layout, below)
+
+
+def drawn(seed, number, *choices):
+    """So many combinations of sizes where all are too many: drawn, and the same in each process."""
+    return random.Random(seed).sample(list(itertools.product(*choices)), number)
 
 
 FAMILIES: dict = {}

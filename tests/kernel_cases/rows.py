@@ -8,7 +8,7 @@ import whet.nn.functional as F
 from whet.cpu import places, sort_launches, take
 from whet.tensor import wrap
 
-from . import FAR, FLOATS, INTS, NEAR, Case, Family, graded, op
+from . import FAR, FLOATS, INTS, NEAR, Case, Family, drawn, graded, op
 
 
 def norms(x):
@@ -310,70 +310,97 @@ class Takes(Family):
         "take/bounds",
     )
 
-    def reductions(self):
-        """What is combined by an index, with what is there or without."""
-        for dtype, n in itertools.product(("f4", "f8", "i1"), (1, 3, 16, 17, 40)):
-            for kind in ("prod", "mean", "amax", "amin"):
-                yield Case(
-                    f"reduce {kind} {dtype} {n}",
-                    lambda x, y, i, j, kind=kind, n=n: (
-                        x.scatter_reduce(0, i, y, kind),
-                        x.scatter_reduce(0, i, y, kind, include_self=False),
-                        x.scatter_reduce(0, j[:, None].expand(-1, n), y, kind, include_self=False),
-                        x.index_reduce(0, j, y, kind),
-                    ),
-                    [
-                        op(dtype, 6, n),
-                        op(dtype, 3, n),
-                        op("i8", 3, n, below=6),
-                        op("i8", 3, below=6),
-                    ],
-                )
+    outer = (1, 3, 17)  # from 16 on, threads share the rows, else the indices
+    along = (1, 3, 7, 15, 16, 17, 31, 33, 40, 63)  # indices; the elements of a slice, too
+
+    def shapes(self, word, dtype, number):
+        """(rows, indices of each, elements of a slice): some of all that there are."""
+        return drawn(f"{word} {dtype}", number, self.outer, self.along, self.along)
 
     def cases(self):
-        for dtype, n in itertools.product(("f4", "f8", "f2", "i1"), (1, 3, 16, 17, 40)):
-            yield Case(
-                f"along {dtype} {n}",
-                lambda x, i: (x.gather(1, i), x[:, 0].take(i[:, 0] % len(x))),
-                [op(dtype, 5, n), op("i8", 5, n, below=n)],
-            )
-            yield Case(
-                f"inner {dtype} {n}",
-                lambda x, i: x.gather(0, i),
-                [op(dtype, 5, n), op("i8", 7, n, below=5)],
-            )
-            yield Case(
-                f"rows {dtype} {n}",
-                lambda x, i: (
-                    x.index_select(0, i),
-                    x.t().contiguous().index_select(1, i),
-                    x[i],
-                    x[:, 0].contiguous()[i],
-                ),
-                [op(dtype, 5, n), op("i8", 33, below=5)],
-            )
+        for dtype in ("f4", "f8", "f2", "i1"):
+            yield from self.elements(dtype)
+            yield from self.slices(dtype)
             if dtype != "i1":
-                yield Case(
-                    f"put {dtype} {n}",
-                    lambda x, y, i, j: (
-                        x.scatter(0, i, y),
-                        x.scatter_add(0, i, y),
-                        x.index_add(0, j, y),
-                        x.index_copy(0, j[:1], y[:1]),
-                        x.index_put((j,), y, accumulate=True),
-                        x.index_put((j[:1],), y[:1]),
-                    ),
-                    [
-                        op(dtype, 6, n),
-                        op(dtype, 3, n),
-                        op("i8", 3, n, below=6),
-                        op("i8", 3, below=6),
-                    ],
-                )
-        yield from self.reductions()
+                yield from self.puts(dtype)
+            if dtype != "f2":
+                yield from self.reductions(dtype)
         for n in (1, 16, 33):
             yield Case(
                 f"embedding {n}",
                 graded(lambda w, i: F.embedding(i, w), 0),
                 [op("f4", 11, n), op("i8", 4, 5, below=11)],
             )
+
+    def elements(self, dtype):
+        """Each element has an index of its own."""
+        for o, m, n in self.shapes("along", dtype, 8):
+            yield Case(
+                f"along {dtype} {o} {m} {n}",
+                lambda x, i: (x.gather(1, i), x[:, 0].take(i[:, 0] % len(x))),
+                [op(dtype, o, n), op("i8", o, m, below=n)],
+            )
+        for o, m, n in self.shapes("inner", dtype, 8):
+            yield Case(
+                f"inner {dtype} {o} {m} {n}",
+                lambda x, i: x.gather(1, i),
+                [op(dtype, o, 5, n), op("i8", o, m, n, below=5)],
+            )
+
+    def slices(self, dtype):
+        """A vector of indices is for whole slices; some count from the end."""
+        for o, m, n in self.shapes("rows", dtype, 8):
+            yield Case(
+                f"rows {dtype} {o} {m} {n}",
+                lambda x, i: (
+                    x.index_select(1, i),
+                    x.mT.contiguous().index_select(2, i),
+                    x[:, i - 2],
+                    x[0, :, 0].contiguous()[i - 2],
+                ),
+                [op(dtype, o, 5, n), op("i8", m, below=5)],
+            )
+
+    def puts(self, dtype):
+        """What takes the place of what is there, or is added to it."""
+        for o, m, n in self.shapes("put", dtype, 6):
+            yield Case(
+                f"put {dtype} {o} {m} {n}",
+                lambda x, y, i, j: (
+                    x.scatter(1, i, y),
+                    x.scatter_add(1, i, y),
+                    x.index_add(1, j, y),
+                    x.index_copy(1, j[:1], y[:, :1]),
+                    x[0].index_put((j - 3,), y[0], accumulate=True),
+                    x[0].index_put((j[:1] - 3,), y[0, :1]),
+                ),
+                self.places(dtype, o, m, n),
+            )
+
+    def reductions(self, dtype):
+        """What is combined by an index, with what is there or without."""
+        for kind in ("prod", "mean", "amax", "amin"):
+            for o, m, n in self.shapes(kind, dtype, 5):
+                yield Case(
+                    f"reduce {kind} {dtype} {o} {m} {n}",
+                    lambda x, y, i, j, kind=kind: (
+                        x.scatter_reduce(1, i, y, kind),
+                        x.scatter_reduce(1, i, y, kind, include_self=False),
+                        x.scatter_reduce(
+                            1, j[:, None].expand(y.shape), y, kind, include_self=False
+                        ),
+                        x.index_reduce(1, j, y, kind),
+                    ),
+                    self.places(dtype, o, m, n),
+                )
+
+    @staticmethod
+    def places(dtype, o, m, n):
+        """What is put to, what is put there, and at which places: for each element and for each
+        slice."""
+        return [
+            op(dtype, o, 6, n),
+            op(dtype, o, m, n),
+            op("i8", o, m, n, below=6),
+            op("i8", m, below=6),
+        ]

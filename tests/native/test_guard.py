@@ -41,8 +41,8 @@ def peek(a, at):
 @pytest.mark.parametrize("size", [1, 20, guard.PAGE, guard.PAGE + 1])
 def test_a_fenced_array_ends_or_begins_beside_a_page_that_nobody_may_touch(size):
     end, begin = guard.fenced(size), guard.fenced(size, "begin")
-    for a, inside, outside in ((end, size - 1, size), (begin, 0, -1)):
-        assert a.nbytes == size and peek(a, inside) == guard.POISON
+    for side, a, inside, outside in (("end", end, size - 1, size), ("begin", begin, 0, -1)):
+        assert a.nbytes == size and peek(a, inside) == guard.POISON[side]
         a[:] = 1
         assert a.sum() == size
         assert died(lambda a=a, at=outside: peek(a, at))[0] == signal.SIGSEGV

@@ -42,6 +42,13 @@ def _place(f: Fn, k: Val, n: Val, wrap: bool) -> tuple[Val, Val]:
     return f.intr("umin", k, n - 1), k
 
 
+def _largest(f: Fn, worst: Val, found: list[Val], lanes: int) -> Val:
+    """The largest of a number and of all lanes of some vectors."""
+    for w in found:
+        worst = f.intr("umax", worst, f.call(f"llvm.vector.reduce.umax.v{lanes}i64", "i64", w))
+    return worst
+
+
 def _report(f: Fn, worst: Val, n: Val, bad: Val) -> None:
     f.if_(f.cmp("uge", worst, n), lambda: f.store(f.as_val(1, "i64"), bad))
 
@@ -86,13 +93,12 @@ def emit(module: Module, symbol: str, itemsize: int, flat: bool, wrap: bool,
                 f.store(f.gather(vec(elem, lanes), places), f.at(out, at, elem))
                 out_worst.append(f.intr("umax", w, k))
             return out_worst
-        if not lanes:
-            return f.loop(j0, j1, 1, single, [worst])
-        step = UNROLL * lanes
-        whole = j0 + ((j1 - j0) & -step)
-        found = f.loop(j0, whole, step, several, [f.const(vec("i64", lanes), 0)] * UNROLL)
-        for w in found:
-            worst = f.intr("umax", worst, f.call(f"llvm.vector.reduce.umax.v{lanes}i64", "i64", w))
+        whole = j0
+        if lanes:
+            step = UNROLL * lanes
+            whole = j0 + ((j1 - j0) & -step)
+            found = f.loop(j0, whole, step, several, [f.const(vec("i64", lanes), 0)] * UNROLL)
+            worst = _largest(f, worst, found, lanes)
         return f.loop(whole, j1, 1, single, [worst])
     worst, = f.loop(o0, o1, 1, each_row, [f.as_val(0, "i64")])
     _report(f, worst, n, bad)
@@ -155,9 +161,7 @@ def emit_bounds(module: Module, symbol: str) -> None:
         return found
     whole = begin + ((end - begin) & -step)
     found = f.loop(begin, whole, step, several, [f.const(vec("i64", lanes), 0)] * UNROLL)
-    worst = f.as_val(0, "i64")
-    for w in found:
-        worst = f.intr("umax", worst, f.call(f"llvm.vector.reduce.umax.v{lanes}i64", "i64", w))
+    worst = _largest(f, f.as_val(0, "i64"), found, lanes)
     worst, = f.loop(whole, end, 1,
                     lambda i, w: [f.intr("umax", w,
                                          f.load("i64", f.at(index, i, "i64")) + added)],
