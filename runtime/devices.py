@@ -1,4 +1,5 @@
 """Where tensors live."""
+import functools
 import importlib
 from typing import Any
 
@@ -61,16 +62,29 @@ _default = CPU
 beyond: Any = None
 
 
+@functools.lru_cache(64)
+def parsed(text):
+    """The device of a text."""
+    return device(text)
+
+
+@functools.lru_cache(64)
+def cuda(index):
+    """The device of this number."""
+    return device("cuda", index)
+
+
 def as_device(d):
     """A usable device from what users write; None is the default device."""
     if d is None:
         return _default
     if d is CPU or d == "cpu":
         return CPU
-    d = device(d)
+    if type(d) is not device:
+        d = parsed(d) if type(d) is str else device(d)
     if d.type == "cuda":
         loaded = beyond or importlib.import_module(".cuda.execute", __package__)
-        return device("cuda", loaded.existing(d.index))
+        return cuda(loaded.existing(d.index))
     if d.type == "meta":
         raise NotImplementedError("device 'meta' is not supported; tensors live on 'cpu'")
     if d.index not in (None, 0):

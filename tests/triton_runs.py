@@ -100,6 +100,36 @@ def run_rows(program, operands, axes=(-1,), tile=None):
         for y in outs], source
 
 
+def run_parts(program, operands):
+    """The outputs of a row program on contiguous rows that are cut into parts of one block."""
+    from whet.cuda.rows import MEMORY
+    from whet.passes.lower_triton import long_rows, simulate
+    from whet.passes.lower_triton import rows as lower
+    count, n = next(x.shape for x, o in zip(operands, program.operands) if o.kind == "full")
+    parts = -(-n // R.BLOCK)
+    numbers, there = {"n": n, "rows": count, "parts": parts}, {}
+    for i, (x, o) in enumerate(zip(operands, program.operands)):
+        if o.kind == "scalar":
+            numbers[f"x{i}"] = x
+        elif o.kind != "index":
+            there[f"x{i}"] = np.ascontiguousarray(x)
+    outs = [np.zeros((count, n) if isinstance(program.stages[k], R.Store) else (count,),
+                     SHORT[t].np) for k, t in program.outputs]
+    there |= {f"y{j}": y for j, y in enumerate(outs)}
+    layout = lower.Layout()
+    numbers |= dict.fromkeys(lower.strides(program, layout), n)
+    for walk in long_rows.lower(program, layout, lower.Tile(1, 1, 1, 64), lower.up(parts)):
+        for source in filter(None, walk):
+            pointers = [(name, kind) for name, kind in source.parameters if kind[0] == "*"]
+            for name, kind in pointers:
+                if name not in there:
+                    there[name] = np.full(count * (parts if name[0] == "s" else 1), 77,
+                                          MEMORY[kind])
+            simulate.run(source, [there[name] for name, _ in pointers], numbers)
+        there = {name: a for name, a in there.items() if name[0] != "s"}
+    return outs
+
+
 def run_matmul(x, y, kind="chains", operands=(), ones=(), tile=None, **parts):
     """(x @ y and what the contraction says beside; the Source), for arrays of 2 to 4 dimensions
     that have the same batch."""

@@ -85,7 +85,7 @@ class Cut(NamedTuple):
 ONE = Tile(1, 64, CHAINS, warps=4)
 STEPS = Tile(64, 64, 1)                     # a step of K at a time
 # largest first
-FLOATS = (Tile(128, 128, 16), Tile(64, 64, 16), Tile(32, 32, 16, warps=4))
+FLOATS = (Tile(64, 128, 32), Tile(64, 64, 16, warps=4), Tile(32, 32, 16, warps=4))
 TENSORS = (Tile(128, 256, 64, stages=3), Tile(128, 128, 64, stages=3),
            Tile(64, 128, 64, warps=4, stages=4), Tile(64, 64, 64, warps=4, stages=4),
            Tile(16, 64, 128, warps=4, stages=4))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TILE = 1024
 PER_TILE = 256                      # where a program goes on until its longest run ends
+SLICES, PER_SLICE = 8, 256          # of slices that are taken whole, and of each at a time
 BITS = {1: "*i8", 2: "*i16", 4: "*i32", 8: "*i64"}
 
 
@@ -64,11 +65,11 @@ def sum_of(steps: Sequence[tuple[str, str]]) -> str:
     return " + ".join(f"{c} * {s}" for c, s in steps) or "0"
 
 
-def where(f: Code, named: Named, wide: bool) -> list[tuple[str, str]]:
+def where(f: Code, named: Named, wide: bool, tile: int = TILE) -> list[tuple[str, str]]:
     """Lines that give `spot`, the place that each element names, and `fine`, whether there is one.
     The parameters that they read."""
     number = "i64" if wide else "i32"
-    c = coordinates(f, named.rank, wide)
+    c = coordinates(f, named.rank, wide, tile)
     f.line(f"spot = ({sum_of([(x, f'x_{d}') for d, x in enumerate(c)])}).to(tl.int64)")
     f.line("fine = here")
     parameters = []
@@ -98,6 +99,22 @@ def lower_take(named: Named, size: int, wide: bool) -> Source:
     f.line("tl.store(y + at, tl.load(x + spot, fine, other=0), here)")
     return source("take_kernel", f.mod, [("x", BITS[size]), ("y", BITS[size]), *parameters],
                   f.lines, f"cdiv(n, {TILE})")
+
+
+def lower_slices(named: Named, size: int, wide: bool) -> Source:
+    """Slices of `inner` elements, of so many bytes, one behind the other, at the places that
+    indices name. The walk is over the slices."""
+    f = Code(Module())
+    parameters = where(f, named, wide, SLICES)
+    f.line("x_at = (x + spot)[:, None]")
+    f.line("y_at = (y + at.to(tl.int64) * inner)[:, None]")
+    f.line(f"for start in range(0, inner, {PER_SLICE}):")
+    f.line(f"    j = start + tl.arange(0, {PER_SLICE})[None, :]")
+    f.line("    some = tl.load(x_at + j, fine[:, None] & (j < inner), other=0)")
+    f.line("    tl.store(y_at + j, some, here[:, None] & (j < inner))")
+    return source("take_slices_kernel", f.mod,
+                  [("x", BITS[size]), ("y", BITS[size]), *parameters, ("inner", "i64")], f.lines,
+                  f"cdiv(n, {SLICES})")
 
 
 def lower_places(named: Named, wide: bool) -> Source:

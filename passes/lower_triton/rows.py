@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from whet.ir import scalar as S
-from whet.ir.rows import BLOCK, IDENTITY, INDEXED, LANES, SUMS, Reduce, Store
+from whet.ir.rows import BLOCK, HEAVY, IDENTITY, INDEXED, LANES, SUMS, Reduce, Store
 from whet.passes.lower_llvm.builder import Val
 from whet.passes.lower_llvm.rows.contiguous import Plan
 from whet.passes.lower_llvm.scalar import is_float, is_signed
@@ -45,12 +45,14 @@ STEPS = BLOCK // LANES
 class Layout:
     """How full operands and full outputs lie in memory. Each has `rank` strides for its rows (with
     two of them, rows are counted through two dimensions, and the size of the inner one, `inner`,
-    comes first), then a stride from element to element unless those are `adjacent`, and with
+    comes first; where rows lie `abreast` the last is 1 and is no parameter), then a stride from
+    element to element unless those are `adjacent`, and with
     `pieces` (of `piece` elements) one from piece to piece. Row operands and row outputs lie side by
     side."""
     rank: int = 1
     adjacent: bool = True
     pieces: bool = False
+    abreast: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,22 @@ class Tile:
     width: int
 
 
+# of a program; and how many elements each of them loads before it waits for the first
+THREADS, UNROLLED = 128, 8
+
+
+def up(x: int) -> int:
+    """The power of two from a number on."""
+    return 1 << max(0, x - 1).bit_length()
+
+
 def tile(rows: int, n: int, adjacent: bool = True) -> Tile:
-    """The tile for so many rows of n elements."""
-    def up(x: int) -> int:
-        return 1 << max(0, x - 1).bit_length()
-    blocks = min(up(-(-n // BLOCK)), 8)
+    """The tile for so many rows of n elements. Where elements lie side by side, a warp takes a row,
+    or several short ones; else rows do, and a warp takes one place of 32 of them."""
+    blocks = min(up(-(-n // BLOCK)), 4 if adjacent else 1)
     chunks = up(-(-n // (blocks * BLOCK)))
-    many = min(32 // blocks, up(rows))
+    short = min(32, up(-(-1024 // max(n, 1))))
+    many = min(max(4 // blocks, short) if adjacent else 32, up(rows))
     return Tile(many, blocks, chunks, max(LANES, min(up(n), 1024 // many)) if adjacent else LANES)
 
 
@@ -87,42 +98,62 @@ class _Rows:
         self.number = "i64" if wide else "i32"
         self.plan = Plan(program, store=False)
         self.f, self.index = Code(Module()), "i"
+        # the elements of a row that are walked
+        self.first, self.end = "0", "n"
 
     def source(self) -> Source:
-        f, program, t = self.f, self.program, self.tile
+        self.line_up(f"tl.program_id(0){self.wide}")
+        for p in self.plan.passes:
+            self.walk(p)
+            self.store_rows(p)
+        return self.made("kernel", [], f"cdiv(rows, {self.tile.rows})")
+
+    @property
+    def wide(self) -> str:
+        """What makes a number one of 64 bits, where places need them."""
+        return ".to(tl.int64)" if self.number == "i64" else ""
+
+    def made(self, what: str, more: Sequence[tuple[str, str]], grid: str) -> Source:
+        """The Source of the lines that were written; `more` are parameters behind the outputs."""
+        program = self.program
         parameters = [
             (f"x{i}",
              scalar.POINTER[o.dtype] if o.kind != "scalar" else scalar.POINTER[o.dtype][1:])
             for i, o in enumerate(program.operands) if o.kind != "index"]
         parameters += [
             (f"y{j}", scalar.POINTER[dtype]) for j, (_, dtype) in enumerate(program.outputs)]
-        parameters += [(n, self.number) for n in ("n", "rows", *strides(program, self.layout))]
-        f.line(
-            f"row = (tl.program_id(0){'.to(tl.int64)' if self.number == 'i64' else ''} * {t.rows} "
-            f"+ tl.arange(0, {t.rows}))[:, None, None]")
+        parameters += [*more, *((n, self.number)
+                                for n in ("n", "rows", *strides(program, self.layout)))]
+        name = re.sub(r"\W", "_", program.name)
+        return source(f"{name}_{what}", self.f.mod, parameters, self.f.lines, grid)
+
+    def line_up(self, group: str) -> None:
+        """The rows of a group, where they begin, and what is known of them."""
+        f, t = self.f, self.tile
+        f.line(f"row = ({group} * {t.rows} + tl.arange(0, {t.rows}))[:, None, None]")
         f.line("live = row < rows")
         if self.layout.rank == 2:
             f.line("outer = row // inner")
             f.line("rest = row % inner")
-        for name in full(program):
-            steps = ([f"row * {name}_r"] if self.layout.rank == 1 else [
-                f"outer * {name}_o", f"rest * {name}_r"])
+        for name in full(self.program):
+            last = "row" if self.layout.rank == 1 else "rest"
+            steps = [] if self.layout.rank == 1 else [f"outer * {name}_o"]
+            steps += [last if self.layout.abreast else f"{last} * {name}_r"]
             f.line(f"{name}_row = {' + '.join([name, *steps])}")
         self.known: dict[int, Val] = {}
-        for i, o in enumerate(program.operands):
+        for i, o in enumerate(self.program.operands):
             if o.kind == "row":
                 self.known[i] = scalar.load(f, o.dtype, f"tl.load(x{i} + row, live)", f"a{i}")
             elif o.kind == "scalar":
                 self.known[i] = Val(f, f"x{i}", scalar.COMPUTE[o.dtype])
-        for p in self.plan.passes:
-            self.walk(p)
-            for k in p.rows:
-                y, = self.expressions([program.stages[k].expr], self.known)
-                j = self.output(k)
-                f.line(f"tl.store(y{j} + row, {scalar.stored(y, program.outputs[j][1])}, live)")
-        return source(
-            re.sub(r"\W", "_", program.name) + "_kernel", f.mod, parameters, f.lines,
-            f"cdiv(rows, {t.rows})")
+
+    def store_rows(self, p: Pass) -> None:
+        """The row outputs that are known when a walk is over."""
+        for k in p.rows:
+            y, = self.expressions([self.program.stages[k].expr], self.known)
+            j = self.output(k)
+            self.f.line(f"tl.store(y{j} + row, {scalar.stored(y, self.program.outputs[j][1])}, "
+                        "live)")
 
     def output(self, k: int) -> int:
         return next(j for j, o in enumerate(self.program.outputs) if o[0] == k)
@@ -144,10 +175,8 @@ class _Rows:
         if not stages:
             return
         roots, uniform = self.plan.hoist([self.plan.expression(k) for k in stages])
-        dtypes = [v[0] for v in program.values]
-        self.more = [S.typeof(e, dtypes) for e in uniform]
-        self.hoisted = dict(
-            enumerate(self.expressions(uniform, self.known) if uniform else [], len(dtypes)))
+        self.hoist(uniform)
+        self.heavy = any(e.op in HEAVY for e in S.walk(*roots))
         reduced = {
             k: _reduction(self, k, s.kind, root) for k, root in zip(stages, roots, strict=True)
             if isinstance(s := program.stages[k], Reduce)}
@@ -157,7 +186,7 @@ class _Rows:
         def step(mask: str) -> None:
             """What is done with the elements `i` of each row."""
             values = self.inputs(roots, mask)
-            for k, x in zip(stages, self.expressions(roots, values, self.more), strict=True):
+            for k, x in zip(stages, self.expressions(roots, values, self.uniform), strict=True):
                 if k in reduced:
                     reduced[k].step(x, mask)
                 else:
@@ -172,9 +201,24 @@ class _Rows:
             self.in_lanes(step, [*summed.values()], shape)
         else:
             self.side_by_side(step)
+        self.finish(reduced, shape)
+
+    def hoist(self, uniform: Sequence[Expr]) -> None:
+        """What depends on rows alone, computed once."""
+        dtypes = [v[0] for v in self.program.values]
+        self.uniform = [S.typeof(e, dtypes) for e in uniform]
+        self.hoisted = dict(
+            enumerate(self.expressions(uniform, self.known) if uniform else [], len(dtypes)))
+
+    def finish(self, reduced: Mapping[int, _Reduction], shape: Sequence[int]) -> None:
+        """The results of a walk are known."""
         for k, reduction in reduced.items():
-            found = enumerate(reduction.end(shape), program.results[k])
-            self.known |= {at: x for at, x in found if x is not None}
+            self.know(k, reduction.end(shape))
+
+    def know(self, k: int, results: Sequence[Val | None]) -> None:
+        """The results of a stage."""
+        found = enumerate(results, self.program.results[k])
+        self.known |= {at: x for at, x in found if x is not None}
 
     def in_lanes(self, step: Callable[[str], None], sums: Sequence[_Sum],
                  shape: Sequence[int]) -> None:
@@ -188,15 +232,20 @@ class _Rows:
         if several:
             for red in sums:
                 red.start_chunks()
-            f.line(f"chunks = tl.cdiv(n, {t.blocks * BLOCK})")
+            f.line(f"chunks = tl.cdiv({self.length}, {t.blocks * BLOCK})")
             f.line("for chunk in range(0, chunks):")
             f.depth += 1
             for red in sums:
                 red.start(shape)
-        f.line(f"for s in range(0, tl.minimum(tl.cdiv(n, {LANES}), {STEPS})):")
+        ahead = UNROLLED // 2 if self.heavy else UNROLLED
+        unrolled = max(1, ahead * THREADS // (t.rows * t.blocks * LANES))
+        f.line(f"for s in tl.range(0, tl.minimum(tl.cdiv({self.length}, {LANES}), {STEPS}), "
+               f"loop_unroll_factor={unrolled}):")
         f.depth += 1
-        f.line(f"i = {f'chunk * {t.blocks * BLOCK} + ' if several else ''}s * {LANES} + lane")
-        f.line("here = live & (i < n)")
+        begin = "" if self.first == "0" else f"{self.first} + "
+        begin += f"chunk * {t.blocks * BLOCK} + " if several else ""
+        f.line(f"i = {begin}s * {LANES} + lane")
+        f.line(f"here = live & (i < {self.end})")
         step("here")
         f.depth -= 1
         for red in sums:
@@ -211,12 +260,17 @@ class _Rows:
     def side_by_side(self, step: Callable[[str], None]) -> None:
         """The elements of rows in the order in memory, where no order of sums asks for another."""
         f, t = self.f, self.tile
-        f.line(f"for first in range(0, n, {t.width}):")
+        f.line(f"for start in range({self.first}, {self.end}, {t.width}):")
         f.depth += 1
-        f.line(f"i = first + tl.arange(0, {t.width})[None, None, :]")
-        f.line("here = live & (i < n)")
+        f.line(f"i = start + tl.arange(0, {t.width})[None, None, :]")
+        f.line(f"here = live & (i < {self.end})")
         step("here")
         f.depth -= 1
+
+    @property
+    def length(self) -> str:
+        """How many elements are walked."""
+        return self.end if self.first == "0" else f"{self.end} - {self.first}"
 
     def place(self, name: str) -> str:
         """Where element i is, counted from the beginning of its row."""
@@ -250,7 +304,7 @@ class _Rows:
     def element(self, root: Expr, at: str) -> Val:
         """The expression at one place of each row."""
         self.index = at
-        x, = self.expressions([root], self.inputs([root], f"live & ({at} < n)"), self.more)
+        x, = self.expressions([root], self.inputs([root], f"live & ({at} < n)"), self.uniform)
         self.index = "i"
         return x
 
@@ -267,7 +321,8 @@ def strides(program: Program, layout: Layout) -> list[str]:
     out = (["inner"] if layout.rank == 2 else []) + (["piece"] if layout.pieces else [])
     for name in full(program):
         out += [f"{name}_o"] if layout.rank == 2 else []
-        out += ([f"{name}_r"] + ([] if layout.adjacent else [f"{name}_i"]) +
+        out += (([] if layout.abreast else [f"{name}_r"]) +
+                ([] if layout.adjacent else [f"{name}_i"]) +
                 ([f"{name}_p"] if layout.pieces else []))
     return out
 
@@ -295,6 +350,20 @@ class _Reduction:
 
     def end(self, shape: Sequence[int]) -> list[Val | None]:
         """The results, None for one that nobody wants."""
+        raise NotImplementedError
+
+    # ---- where rows are cut into parts
+    @property
+    def parts(self) -> list[tuple[str, str, float]]:
+        """What is kept of a part: (name, type, what it is of no elements) of each number."""
+        raise NotImplementedError
+
+    def keep(self, shape: Sequence[int]) -> list[str]:
+        """The numbers of a part that was walked."""
+        raise NotImplementedError
+
+    def join_parts(self, kept: Sequence[str], shape: Sequence[int]) -> list[Val | None]:
+        """The results, of the numbers of all parts."""
         raise NotImplementedError
 
 
@@ -368,6 +437,21 @@ class _Sum(_Reduction):
     def end(self, shape: Sequence[int]) -> list[Val | None]:
         return [Val(self.f, f"{self.name}_sum", self.ty)]
 
+    @property
+    def parts(self) -> list[tuple[str, str, float]]:
+        return [(self.name, self.ty, self.none.value)]
+
+    def keep(self, shape: Sequence[int]) -> list[str]:
+        return [f"{self.name}_sum"]
+
+    def join_parts(self, kept: Sequence[str], shape: Sequence[int]) -> list[Val | None]:
+        (total,), (rows, _, count) = kept, shape
+        while count > 1:
+            count //= 2
+            self.f.line(f"{self.name}_sum = {self.two(total, [rows, count, 2], 2)}")
+            total = f"{self.name}_sum"
+        return [self.f.v(self.ty, f"tl.reshape({total}, [{rows}, 1, 1])")]
+
 
 class _Extreme(_Reduction):
     """max, min, any, all: of integers in the same order."""
@@ -429,6 +513,16 @@ class _Extreme(_Reduction):
     def end(self, shape: Sequence[int]) -> list[Val | None]:
         return [self.value(self.f.v(self.int, self.best(self.name, shape)))]
 
+    @property
+    def parts(self) -> list[tuple[str, str, float]]:
+        return [(self.name, self.int, self.worst)]
+
+    def keep(self, shape: Sequence[int]) -> list[str]:
+        return [self.best(self.name, shape)]
+
+    def join_parts(self, kept: Sequence[str], shape: Sequence[int]) -> list[Val | None]:
+        return [self.value(self.f.v(self.int, self.best(kept[0], shape)))]
+
 
 class _Position(_Extreme):
     """max_index, min_index: the best of each place in the tile and where it came first."""
@@ -444,14 +538,31 @@ class _Position(_Extreme):
         f.line(f"{self.name} = tl.where({better.ref}, {key.ref}, {self.name})")
         f.line(f"{self.name}_at = tl.where({better.ref}, i, {self.name}_at)")
 
+    @property
+    def parts(self) -> list[tuple[str, str, float]]:
+        return [*super().parts, (f"{self.name}_at", self.rows.number, 0)]
+
+    def keep(self, shape: Sequence[int]) -> list[str]:
+        at = self.first_best(self.name, f"{self.name}_at", shape).ref
+        return [f"{self.name}_best", at]
+
+    def join_parts(self, kept: Sequence[str], shape: Sequence[int]) -> list[Val | None]:
+        return self.found(self.first_best(*kept, shape))
+
     def end(self, shape: Sequence[int]) -> list[Val | None]:
+        return self.found(self.first_best(self.name, f"{self.name}_at", shape))
+
+    def first_best(self, keys: str, spots: str, shape: Sequence[int]) -> Val:
+        """Where the best of keys came first."""
+        f, number = self.f, self.rows.number
+        f.line(f"{self.name}_best = {self.best(keys, shape)}")
+        none = f.const(number, (1 << int(number[1:]) - 1) - 1).ref
+        f.line(f"{self.name}_spots = tl.where({keys} == {self.name}_best, {spots}, {none})")
+        return f.v(number, self.best(f"{self.name}_spots", shape, least=True))
+
+    def found(self, at: Val) -> list[Val | None]:
+        """The results for a position."""
         f, rows = self.f, self.rows
-        f.line(f"{self.name}_best = {self.best(self.name, shape)}")
-        none = f.const(rows.number, (1 << int(rows.number[1:]) - 1) - 1).ref
-        f.line(
-            f"{self.name}_spots = tl.where({self.name} == {self.name}_best, {self.name}_at, {none})"
-        )
-        at = f.v(rows.number, self.best(f"{self.name}_spots", shape, least=True))
         result = rows.program.results[self.k]
         wanted = any(result in S.uses(s.expr) for s in rows.program.stages)
         value = None

@@ -77,7 +77,7 @@ class DeviceArray:
     @property
     def device(self) -> devices.device:
         """The device."""
-        return devices.device("cuda", self.index)
+        return devices.cuda(self.index)
 
     @property
     def start(self) -> int:

@@ -149,6 +149,7 @@ def contract(left: DeviceArray, right: DeviceArray, out: DeviceArray, shape: tup
         for d, s in zip(("mk" if name == "a" else "kn" if name == "b" else "mn") + "oi", along,
                         strict=True):
             key = f"{name}_{d}"
+            s = as_stride(s)
             if isinstance(s, np.ndarray):
                 table = to_device(s.astype(np.int64), left.index, False)
                 held.append(table)
@@ -164,6 +165,15 @@ def contract(left: DeviceArray, right: DeviceArray, out: DeviceArray, shape: tup
     kind = "contract", dtype, bias is None, tuple(tables), tuple(ones), wide, tile
     source = lowered(kind, lambda: lower.lower(described, "chains", ones, wide, tables, tile))
     launch(left.index, source, given, numbers)
+
+
+def as_stride(table: Any) -> Any:
+    """A table of places that are equally far apart, from 0 on, as their distance; others, and
+    numbers, as they are."""
+    if not isinstance(table, np.ndarray) or not table.size or table[0]:
+        return table
+    step = int(table[1]) if table.size > 1 else 0
+    return step if np.array_equal(table, np.arange(table.size) * step) else table
 
 
 class Run:

@@ -37,6 +37,7 @@ class Properties(NamedTuple):
     warp_size: int
     shared_memory_per_block: int
     shared_memory_per_block_optin: int
+    shared_memory_per_multiprocessor: int
     L2_cache_size: int
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 I64 = np.dtype(np.int64)
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+SLICE = 32                          # slices of so many elements are taken whole
 INDICES = {"int32": "i32", "int64": "i64"}
 
 _sources: dict[Any, Any] = {}       # by what describes a kernel completely
@@ -58,7 +59,8 @@ class Walk:
         self.shape, self.x = self.shape[:keep], self.x[:keep]
         self.index = [q[:keep] for q in self.index]
 
-    def launch(self, index: int, name: str, source: Any, arrays: dict[str, Any]) -> None:
+    def launch(self, index: int, name: str, source: Any, arrays: dict[str, Any],
+               more: dict[str, int] | None = None) -> None:
         """Run a kernel of `lower_triton.places` on such a walk."""
         shape = self.shape or (1,)
         numbers: dict[str, Any] = {"n": prod(shape)}
@@ -70,7 +72,7 @@ class Walk:
             numbers[f"slot{k}"] = bad_data(index, name, self.complaint(k))
         words = m.machine().checks[index].words(m.current_stream(index))
         given = {f"q{k}": i.geometry for k, i in enumerate(self.named.indices)}
-        launch(index, source, {**arrays, **given, "words": words}, numbers)
+        launch(index, source, {**arrays, **given, "words": words}, numbers | (more or {}))
 
     def complaint(self, k: int) -> Callable[[int, int], Exception]:
         """The error of bad numbers of an index."""
@@ -97,12 +99,30 @@ def take(name: str, a: DeviceArray, named: Named) -> DeviceArray:
     walk = Walk(named, a.shape, [s // a.itemsize for s in a.strides])
     out = empty(a.index, walk.shape, a.dtype)
     if out.size:
+        behind, inner = slices(a, named)
+        whole = inner >= SLICE
+        if whole:
+            walk.without_last(behind)
         wide = is_wide([a.geometry, out.geometry, *(i.geometry for i in named.indices)])
         kind, bits = walk.kind(), BITS[a.itemsize]
-        source = lowered((kind, a.itemsize, wide), lambda: lower.lower_take(kind, a.itemsize, wide))
+        source = lowered((kind, a.itemsize, wide, whole), lambda: (
+            lower.lower_slices if whole else lower.lower_take)(kind, a.itemsize, wide))
         arrays = {"x": a.view(bits).geometry, "y": out.view(bits).geometry}
-        walk.launch(a.index, name, source, arrays)
+        walk.launch(a.index, name, source, arrays, {"inner": inner} if whole else {})
     return out
+
+
+def slices(a: DeviceArray, named: Named) -> tuple[int, int]:
+    """(the dimensions behind all that are indexed, how many elements they have) where those lie one
+    behind the other, so that slices are taken whole; else none, and 1."""
+    if named.each or not named.is_one_block:
+        return 0, 1
+    behind, inner = 0, 1
+    for d in reversed(range(named.dims[-1] + 1, a.ndim)):
+        if a.strides[d] != inner * a.itemsize:
+            return 0, 1
+        behind, inner = behind + 1, inner * a.shape[d]
+    return behind, inner
 
 
 def along(name: str, a: DeviceArray, index: DeviceArray, dim: int) -> DeviceArray:

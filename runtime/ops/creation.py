@@ -114,9 +114,9 @@ def check_options(op, layout, device, pin_memory=False):
 
 
 def placed(t, device):
-    """A new tensor of the CPU on the device that was asked for."""
+    """A new tensor on the device that was asked for, which it was made on, or else on the CPU."""
     d = devices.as_device(device)
-    return t if d is devices.CPU else t.to(d)
+    return t if d is devices.CPU or d is t.device else t.to(d)
 
 
 def require(t, requires_grad, device=None):

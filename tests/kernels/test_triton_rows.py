@@ -9,10 +9,12 @@ from whet.cpu.rows import rows
 from whet.dtypes import SHORT
 from whet.ir import rowops
 from whet.ir import scalar as S
+from whet.ir.rows import BLOCK
+from whet.passes.lower_triton import long_rows
 from whet.passes.lower_triton import rows as lower
 
 from tests.kernels.test_reductions import PROGRAMS, inputs
-from tests.triton_runs import needs_triton, run_rows, same
+from tests.triton_runs import needs_triton, run_parts, run_rows, same
 
 pytestmark = [pytest.mark.filterwarnings("ignore::RuntimeWarning"), needs_triton]
 KINDS = ["sum", "prod", "max", "min", "any", "all", "max_index", "min_index"]
@@ -113,6 +115,41 @@ def test_programs_on_rows_of_several_blocks():
         check(program, inputs(program, (2, 5000), (1,), "f32"), tile=lower.Tile(2, 1, 2, 128))
 
 
+@pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm_backward], ids=lambda p: p.__name__)
+def test_rows_that_are_cut_into_parts(make):
+    """Each walk by programs of its own, and what they found joined, last parts short or empty."""
+    for n in (5, 4096 * 3 + 7, 4096 * 8):
+        program = make("f32")
+        operands = inputs(program, (2, n), (1,), "f32")
+        for y, w in zip(run_parts(program, operands), rows(program, operands, (1,)), strict=True):
+            same(y, np.ascontiguousarray(w).reshape(y.shape))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reductions_that_are_cut_into_parts(kind):
+    for t in ("bool", "i64", "u32", "bf16", "f32", "f64"):
+        try:
+            program = reduce.reduction_program(kind, t)
+        except ValueError:                                  # not of this type
+            continue
+        x = random((2, 4096 * 4 + 100), t)
+        if t == "f32":
+            x[0, 9000], x[1, :] = np.nan, 0.5
+        for y, w in zip(run_parts(program, [x]), rows(program, [x], (1,)), strict=True):
+            same(y, np.ascontiguousarray(w).reshape(y.shape))
+
+
+def test_how_rows_are_cut():
+    """Every part is a whole number of blocks, a power of two of them, so that joining parts in
+    pairs is the order of all blocks."""
+    for n in (1, 16384, 16385, 10 ** 8, 1 << 40):
+        for adjacent in (True, False):
+            tile, parts = long_rows.cut(n, adjacent)
+            span = tile.blocks * tile.chunks * BLOCK
+            assert span & (span - 1) == 0 and (parts - 1) * span < n <= parts * span
+            assert parts <= long_rows.MOST
+
+
 def test_layouts_of_rows():
     """Rows counted through two dimensions, elements apart, rows of several pieces: strides
     change no bit."""
@@ -149,8 +186,8 @@ def test_layouts_of_rows():
 
 def test_the_text():
     text = lower.lower(rowops.softmax("f32"), lower.Layout(), lower.tile(1000, 1000)).text
-    assert text.endswith('''    for first in range(0, n, 32):
-        i = first + tl.arange(0, 32)[None, None, :]
+    assert text.endswith('''    for start in range(0, n, 256):
+        i = start + tl.arange(0, 256)[None, None, :]
         here = live & (i < n)
         a0 = tl.load(x0_row + i, here)
         v7 = a0 - v4
@@ -158,7 +195,7 @@ def test_the_text():
         v9 = tl.div_rn(v8, r3_sum)
         tl.store(y0_row + i, v9, here)
 ''')
-    assert "r3_sum = tl.sum(tl.reshape(r3, [32, 1, 2, 16]), 2)\n" in text
+    assert "r3_sum = tl.sum(tl.reshape(r3, [4, 1, 2, 16]), 2)\n" in text
 
 
 @pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm, rowops.batch_norm_backward],

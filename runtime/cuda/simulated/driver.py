@@ -51,7 +51,7 @@ class SimulatedDriver(Driver):
 
     def properties(self, device: int) -> Properties:
         return Properties("simulated device", 9, 0, self.memories[device].total, 4, 2048, 32,
-                          48 << 10, 227 << 10, 1 << 20)
+                          48 << 10, 227 << 10, 228 << 10, 1 << 20)
 
     def memory_info(self, device: int) -> tuple[int, int]:
         memory = self.memories[device]
