@@ -52,7 +52,7 @@ class _Scan:
         return scalar.primitive(f, name, t, x)
 
     def source(self) -> Source:
-        f, results = self.f, scan.RESULTS[self.kind]
+        f = self.f
         f.line(f"line = tl.program_id(0).to(tl.int64) * {LINES} + tl.arange(0, {LINES})")
         f.line("live = line < lines")
         f.line("first = line // columns * columns * n + line % columns")
@@ -66,12 +66,16 @@ class _Scan:
         f.depth -= 1
         self.put(base, self.op.join(f, base, carry))
         f.depth -= 1
-        types = [self.out, "i64"][:results]
         return source(f"scan_{self.kind}_kernel", f.mod,
-                      [("x", scalar.POINTER[self.dtype]),
-                       *((f"y{k}", scalar.POINTER[t]) for k, t in enumerate(types)),
+                      [("x", scalar.POINTER[self.dtype]), *self.results,
                        ("n", "i32"), ("lines", "i64"), ("columns", "i64")],
                       f.lines, f"cdiv(lines, {LINES})")
+
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        """The parameters for results."""
+        types = [self.out, "i64"][:scan.RESULTS[self.kind]]
+        return [(f"y{k}", scalar.POINTER[t]) for k, t in enumerate(types)]
 
     def names(self, name: str, state: Sequence[Val]) -> list[Val]:
         """A state that loops carry."""
@@ -96,21 +100,31 @@ class _Scan:
         f.line(f"here{k} = live & (i + {k} < n)")
         f.line(f"at{k} = first + (i + {k}) * columns")
         x = scalar.load(f, self.dtype, f"tl.load(x + at{k}, here{k}, other=0)")
-        position = f.v("i32", f"tl.zeros([{LINES}], tl.int32) + i + {k}")
+        position = f.v("i32", f"(tl.zeros([{LINES}], tl.int32) + i + {k}).to(tl.int32)")
         mask = Val(f, f"here{k}", "i1")
         return [f.sel(mask, s, e)
                 for s, e in zip(self.op.element(f, x, position), self.one, strict=True)]
 
-    def group(self, base: Sequence[Val], carry: Sequence[Val]) -> None:
-        """Sixteen elements of each line."""
-        f = self.f
+    def states(self) -> list[list[Val]]:
+        """Sixteen elements of each line, each joined with those before it."""
         states = [self.element(k) for k in range(GROUP)]
         for d in (1, 2, 4, 8):
-            states = [s if k < d else self.op.join(f, states[k - d], s)
+            states = [s if k < d else self.op.join(self.f, states[k - d], s)
                       for k, s in enumerate(states)]
+        return states
+
+    def group(self, base: Sequence[Val], carry: Sequence[Val]) -> None:
+        """Sixteen elements of each line, and what is carried on."""
+        states = self.states()
+        self.store(base, carry, states)
+        self.put(carry, self.op.join(self.f, carry, states[-1]))
+
+    def store(self, base: Sequence[Val], carry: Sequence[Val],
+              states: Sequence[Sequence[Val]]) -> None:
+        """The results of a group."""
+        f = self.f
         for k, s in enumerate(states):
             state = self.op.join(f, base, self.op.join(f, carry, s))
             for j, (t, y) in enumerate(self.op.results(f, state, computed(self.out))):
                 stored = scalar.stored(y, self.out if j == 0 else t)
                 f.line(f"tl.store(y{j} + at{k}, {stored}, here{k})")
-        self.put(carry, self.op.join(f, carry, states[-1]))
