@@ -6,7 +6,7 @@ from vanishing in it.
     loss.backward()
 """
 
-from . import dtypes
+from . import devices, dtypes
 from .autograd import modes
 from .tensor import Tensor
 
@@ -32,15 +32,17 @@ class autocast(modes._Mode):
         if device_type not in ("cpu", "cuda"):
             raise RuntimeError(
                 f"User specified an unsupported autocast device_type '{device_type}'")
-        self.device_type, self.dtype = device_type, dtypes.as_dtype(dtype or dtypes.bfloat16)
-        if enabled and device_type == "cuda":
+        usual = dtypes.float16 if device_type == "cuda" else dtypes.bfloat16
+        self.device_type, self.dtype = device_type, dtypes.as_dtype(dtype or usual)
+        if enabled and device_type == "cuda" and not devices.has_cuda():
             modes.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling",
                        stacklevel=2)
             enabled = False
         if enabled and self.dtype not in (dtypes.bfloat16, dtypes.float16):
             modes.warn(
-                f"In CPU autocast, but the target dtype is not supported: {self.dtype}. Disabling "
-                "autocast. CPU Autocast only supports dtype of bfloat16, float16 currently.",
+                f"In {device_type.upper()} autocast, but the target dtype is not supported: "
+                f"{self.dtype}. Disabling autocast. {device_type.upper()} Autocast only supports "
+                "dtype of bfloat16, float16 currently.",
                 stacklevel=2)
             enabled = False
         self.enabled = bool(enabled)
@@ -49,24 +51,28 @@ class autocast(modes._Mode):
         return type(self)(self.device_type, self.dtype, self.enabled)
 
     def __enter__(self):
-        self._before = modes.state.autocast
-        modes.state.autocast = self.dtype if self.enabled else None
+        state = modes.state
+        self._before = state.autocast, state.autocast_for
+        state.autocast = self.dtype if self.enabled else None
+        state.autocast_for = self.device_type
         modes.refresh()
         return self
 
     def __exit__(self, *exc):
-        modes.state.autocast = self._before
+        modes.state.autocast, modes.state.autocast_for = self._before
         modes.refresh()
 
 
 def is_autocast_enabled(device_type="cpu"):
     """Are products made in a smaller type, on this thread?"""
-    return device_type == "cpu" and modes.state.autocast is not None
+    return device_type == modes.state.autocast_for and modes.state.autocast is not None
 
 
 def get_autocast_dtype(device_type="cpu"):
     """The type that products are made in."""
-    return modes.state.autocast or (dtypes.float16 if device_type == "cuda" else dtypes.bfloat16)
+    if is_autocast_enabled(device_type):
+        return modes.state.autocast
+    return dtypes.float16 if device_type == "cuda" else dtypes.bfloat16
 
 
 def is_autocast_available(device_type):
@@ -81,7 +87,7 @@ def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
         return lambda f: custom_fwd(f, device_type=device_type, cast_inputs=cast_inputs)
 
     def forward(ctx, *args, **kwargs):
-        ctx._cast_to = modes.state.autocast
+        ctx._cast_to, ctx._cast_for = modes.state.autocast, modes.state.autocast_for
         if cast_inputs is None or modes.state.autocast is None:
             return fwd(ctx, *args, **kwargs)
         with autocast(enabled=False):
@@ -98,7 +104,7 @@ def custom_bwd(bwd=None, *, device_type="cuda"):
         return lambda f: custom_bwd(f, device_type=device_type)
 
     def backward(ctx, *gs):
-        with autocast(dtype=ctx._cast_to, enabled=ctx._cast_to is not None):
+        with autocast(ctx._cast_for, ctx._cast_to, ctx._cast_to is not None):
             return bwd(ctx, *gs)
     return backward
 
@@ -121,7 +127,7 @@ class GradScaler:
 
     def __init__(self, device="cuda", init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5,
                  growth_interval=2000, enabled=True):
-        if enabled and device == "cuda":
+        if enabled and device == "cuda" and not devices.has_cuda():
             modes.warn("GradScaler is enabled, but CUDA is not available. Disabling.", stacklevel=2)
             enabled = False
         if enabled and growth_factor <= 1.0:

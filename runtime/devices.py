@@ -92,6 +92,11 @@ def as_device(d):
     return CPU
 
 
+def has_cuda():
+    """Is there a CUDA device?"""
+    return importlib.import_module(".cuda", __package__).is_available()
+
+
 def there(family, name):
     """A function of a family of `whet.cuda`, which is found when it is called."""
     def run(*arrays, **attrs):

@@ -181,9 +181,9 @@ def ihfft2(input, s=None, dim=(-2, -1), norm=None):
     return ihfftn(input, s, dim, norm)
 
 
-def _frequencies(n, count, d, first, dtype, requires_grad):
+def _frequencies(n, count, d, first, dtype, device, requires_grad):
     dtype = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-    k = _F["arange"](count)
+    k = _F["arange"](count, device=device)
     k = k if first is None else _F["where"](k < first, k, k - n)
     return (k.to(dtype) * (1.0 / (n * d))).requires_grad_(requires_grad)
 
@@ -196,13 +196,15 @@ def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=Fal
     >>> whet.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return _frequencies(_f.size_of("fftfreq", n), n, d, (n + 1) // 2, dtype, requires_grad)
+    return _frequencies(_f.size_of("fftfreq", n), n, d, (n + 1) // 2, dtype, device,
+                        requires_grad)
 
 
 @_with_out
 def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies that `rfft` of n samples, d apart, has in its places."""
-    return _frequencies(_f.size_of("rfftfreq", n), n // 2 + 1, d, None, dtype, requires_grad)
+    return _frequencies(_f.size_of("rfftfreq", n), n // 2 + 1, d, None, dtype, device,
+                        requires_grad)
 
 
 def _shifted(name, x, dim, by):

@@ -161,10 +161,10 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     A = A.detach()
     s = eigvalsh(A).abs() if hermitian else svdvals(A)
     if not A.shape[-1] or not A.shape[-2]:
-        return _F["zeros"](A.shape[:-2], dtype=_int64)
+        return _F["zeros"](A.shape[:-2], dtype=_int64, device=A.device)
     if tol is not None:
         atol, rtol = tol, 0.0
-    atol, rtol = (_F["as_tensor"](x, dtype=s.dtype).unsqueeze(-1)
+    atol, rtol = (_F["as_tensor"](x, dtype=s.dtype, device=s.device).unsqueeze(-1)
                   for x in _tolerances(A, atol, rtol))
     return (s > _F["maximum"](s.amax(-1, keepdim=True) * rtol, atol)).sum(-1)
 
@@ -238,7 +238,7 @@ def matrix_exp(A):
         return matrix_exp(A.to(wide)).to(A.dtype)
     k = _ask(_halvings, A)
     a = A / 2 ** k
-    eye = _F["eye"](A.shape[-1], dtype=A.dtype)
+    eye = _F["eye"](A.shape[-1], dtype=A.dtype, device=A.device)
     r = eye.expand(A.shape)
     for n in range(18, 0, -1):
         r = eye + a @ r / n
@@ -462,8 +462,8 @@ def householder_product(A, tau):
         raise RuntimeError(
             "linalg.householder_product: expected as many rows as columns or more, and no more "
             f"reflections than columns; got {m}x{n} and {k}")
-    vectors = A[..., :k].tril(-1) + _F["eye"](m, k, dtype=A.dtype)
-    q = _F["eye"](m, n, dtype=A.dtype).expand(*A.shape[:-2], m, n)
+    vectors = A[..., :k].tril(-1) + _F["eye"](m, k, dtype=A.dtype, device=A.device)
+    q = _F["eye"](m, n, dtype=A.dtype, device=A.device).expand(*A.shape[:-2], m, n)
     for i in range(k - 1, -1, -1):
         v = vectors[..., i:i + 1]
         q = q - tau[..., i, None, None] * (v @ (v.mH @ q))
@@ -545,7 +545,8 @@ def svd_lowrank(A, q=6, niter=2, M=None):
                          f"{'' if M is None else f' and a mean of {list(M.shape)}'}")
     A = A if M is None else A - M
     tall = A if A.shape[-2] >= A.shape[-1] else A.mH
-    y = tall @ _F["randn"](*tall.shape[:-2], tall.shape[-1], q, dtype=A.dtype)
+    y = tall @ _F["randn"](*tall.shape[:-2], tall.shape[-1], q, dtype=A.dtype,
+                         device=A.device)
     base = qr(y).Q
     for _ in range(niter):
         base = qr(tall @ qr(tall.mH @ base).Q).Q

@@ -21,6 +21,7 @@ class _State(threading.local):
     # of the backward that runs: the gradients of nodes, and of leaves, that there are so far
     pending: tuple[dict, dict] | None = None
     autocast = None                        # the type that products are made in: see amp.py
+    autocast_for = "cpu"                   # the kind of devices that it holds for
     exports = False                        # is a run recorded for others to compute?
 
 

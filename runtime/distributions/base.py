@@ -16,12 +16,12 @@ def broadcast_all(*values):
                 "Input arguments must all be instances of Number, Tensor or objects implementing "
                 f"__torch_function__, got {type(v)}.")
     like = next((v for v in values if isinstance(v, Tensor)), None)
-    if like is None:
-        dtype = whet.get_default_dtype()
-    else:
-        dtype = like.dtype if like.is_floating_point() else whet.get_default_dtype()
-    return whet.broadcast_tensors(
-        *[v if isinstance(v, Tensor) else whet.tensor(v, dtype=dtype) for v in values])
+    floats = like is not None and like.is_floating_point()
+    dtype = like.dtype if floats else whet.get_default_dtype()
+    device = None if like is None else like.device
+    return whet.broadcast_tensors(*[
+        v if isinstance(v, Tensor) else whet.tensor(v, dtype=dtype, device=device)
+        for v in values])
 
 
 def clamp_probs(probs):
@@ -241,9 +241,9 @@ class ExponentialFamily(Distribution):
 def rand(shape, like):
     """Uniform numbers in (0, 1), as precise as a tensor."""
     eps = whet.finfo(like.dtype).tiny
-    return whet.rand(shape, dtype=like.dtype).clamp(min=eps)
+    return whet.rand(shape, dtype=like.dtype, device=like.device).clamp(min=eps)
 
 
 def randn(shape, like):
     """Normal numbers, as precise as a tensor."""
-    return whet.randn(shape, dtype=like.dtype)
+    return whet.randn(shape, dtype=like.dtype, device=like.device)

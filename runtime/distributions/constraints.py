@@ -198,7 +198,8 @@ lower_cholesky = _Test("LowerCholesky()", _lower_cholesky, 2)
 corr_cholesky = _Test("CorrCholesky()",
                       lambda x: _lower_cholesky(x) & ((x.norm(dim=-1) - 1).abs() < 1e-4).all(-1),
                       2)
-square = _Test("Square()", lambda x: whet.full(x.shape[:-2], x.shape[-1] == x.shape[-2]), 2)
+square = _Test("Square()", lambda x: whet.full(
+    x.shape[:-2], x.shape[-1] == x.shape[-2], device=x.device), 2)
 symmetric = _Test("Symmetric()", _symmetric, 2)
 positive_semidefinite = _Test("PositiveSemidefinite()", lambda x: _definite(x, lambda e: e >= 0), 2)
 positive_definite = _Test("PositiveDefinite()", lambda x: _definite(x, lambda e: e > 0), 2)

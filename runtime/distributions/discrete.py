@@ -76,7 +76,7 @@ class Bernoulli(_Either, ExponentialFamily):
             self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand=True):
-        return _enumerated(whet.arange(2, dtype=self._param.dtype), self._batch_shape, expand)
+        return _enumerated(self._param.new_tensor([0.0, 1.0]), self._batch_shape, expand)
 
 
 def _enumerated(values, batch_shape, expand):
@@ -160,7 +160,8 @@ class Binomial(_Either):
     def sample(self, sample_shape=()):
         with whet.no_grad():
             shape, most = self._extended_shape(sample_shape), int(self.total_count.max())
-            tries = whet.arange(most).reshape((-1,) + (1,) * len(shape)) < self.total_count
+            number = whet.arange(most, device=self.probs.device)
+            tries = number.reshape((-1,) + (1,) * len(shape)) < self.total_count
             return ((rand(
                 (most, *shape), self.probs) < self.probs) & tries).sum(0).to(self.probs.dtype)
 
@@ -176,7 +177,8 @@ class Binomial(_Either):
         if int(self.total_count.min()) != most:
             raise NotImplementedError(
                 "Inhomogeneous total count not supported by `enumerate_support`.")
-        return _enumerated(whet.arange(1 + most, dtype=self._param.dtype),
+        return _enumerated(whet.arange(1 + most, dtype=self._param.dtype,
+                                       device=self._param.device),
                            self._batch_shape,
                            expand)
 
@@ -252,9 +254,9 @@ class Categorical(_Either):
         """The shape of the probabilities."""
         return self._param.shape
 
-    mean = property(lambda self: whet.full(self._batch_shape, math.nan, dtype=self.probs.dtype))
+    mean = property(lambda self: self.probs.new_full(self._batch_shape, math.nan))
     mode = property(lambda self: self.probs.argmax(-1))
-    variance = property(lambda self: whet.full(self._batch_shape, math.nan, dtype=self.probs.dtype))
+    variance = property(lambda self: self.probs.new_full(self._batch_shape, math.nan))
 
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -273,7 +275,8 @@ class Categorical(_Either):
         return -(self.logits.clamp(min=whet.finfo(self.logits.dtype).min) * self.probs).sum(-1)
 
     def enumerate_support(self, expand=True):
-        return _enumerated(whet.arange(self._num_events), self._batch_shape, expand)
+        return _enumerated(whet.arange(self._num_events, device=self._param.device),
+                           self._batch_shape, expand)
 
 
 class OneHotCategorical(Distribution):
@@ -313,7 +316,7 @@ class OneHotCategorical(Distribution):
     def enumerate_support(self, expand=True):
         n = self._event_shape[0]
         shape = (n,) + (1,) * len(self._batch_shape) + (n,)
-        values = whet.eye(n, dtype=self.probs.dtype).reshape(shape)
+        values = whet.eye(n, dtype=self.probs.dtype, device=self.probs.device).reshape(shape)
         return values.expand((n, *self._batch_shape, n)) if expand else values
 
 
@@ -360,7 +363,7 @@ class Multinomial(Distribution):
                 (logits * value).sum(-1))
 
     def entropy(self):
-        n = whet.tensor(float(self.total_count), dtype=self.probs.dtype)
+        n = self.probs.new_tensor(float(self.total_count))
         counts = Binomial(self.total_count, self.probs)
         values = counts.enumerate_support(False)[1:]
         inner = (counts.log_prob(values).exp() * (values + 1).lgamma()).sum((0, -1))

@@ -163,7 +163,7 @@ class LowRankMultivariateNormal(Distribution):
         """The Cholesky factor of I + W.T @ D^-1 @ W."""
         w = self.cov_factor
         return whet.linalg.cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1))
-                                    + whet.eye(w.shape[-1], dtype=w.dtype))
+                                    + whet.eye(w.shape[-1], dtype=w.dtype, device=w.device))
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -205,9 +205,10 @@ class Wishart(ExponentialFamily):
                 "Wishart: exactly one of covariance_matrix or precision_matrix or scale_tril must "
                 "be specified")
         check_tensors("Wishart", matrix=given[0])
-        normal = MultivariateNormal(whet.zeros(given[0].shape[-1]), covariance_matrix,
-                                    precision_matrix, scale_tril, validate_args=False)
-        df = df if isinstance(df, whet.Tensor) else whet.tensor(float(df), dtype=normal._tril.dtype)
+        mean = whet.zeros(given[0].shape[-1], device=given[0].device)
+        normal = MultivariateNormal(mean, covariance_matrix, precision_matrix, scale_tril,
+                                    validate_args=False)
+        df = df if isinstance(df, whet.Tensor) else normal._tril.new_tensor(float(df))
         batch = np.broadcast_shapes(df.shape, normal.batch_shape)
         self._tril, self.df = (normal._tril.expand(*batch,
                                                    *normal._tril.shape[-2:]), df.expand(*batch))
@@ -230,7 +231,7 @@ class Wishart(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         shape, p = self._extended_shape(sample_shape), self._event_shape[-1]
-        df = self.df.unsqueeze(-1) - whet.arange(p, dtype=self.df.dtype)
+        df = self.df.unsqueeze(-1) - whet.arange(p, dtype=self.df.dtype, device=self.df.device)
         diagonal = (2 * standard_gamma((df / 2).expand(*shape[:-1]))).sqrt()
         noise = randn(shape, self._tril).tril(-1) + diagonal.diag_embed()
         chol = self._tril @ noise
@@ -273,7 +274,8 @@ class LKJCholesky(Distribution):
         """The onion method: a row at a time, its length a beta number and its direction uniform."""
         with whet.no_grad():
             shape, k = self._extended_shape(sample_shape), self.dim
-            at = whet.arange(k - 1, dtype=self.concentration.dtype)
+            at = whet.arange(k - 1, dtype=self.concentration.dtype,
+                             device=self.concentration.device)
             marginal = self.concentration.unsqueeze(-1) + 0.5 * (k - 2)
             y = Beta(
                 whet.cat([at.new_zeros(1), at + 0.5]).clamp(min=0.5).expand(*self._batch_shape, k),
@@ -281,7 +283,8 @@ class LKJCholesky(Distribution):
                     Size(shape[:len(shape) - 2 - len(self._batch_shape)])).unsqueeze(-1)
             normal = randn(shape, self.concentration).tril(-1)
             sphere = normal / normal.norm(dim=-1, keepdim=True)
-            sphere = whet.where(whet.arange(k).unsqueeze(-1) == 0, 0.0, sphere)
+            row = whet.arange(k, device=sphere.device).unsqueeze(-1)
+            sphere = whet.where(row == 0, 0.0, sphere)
             w = y.sqrt() * sphere
             return (w + (1 -
                          (w ** 2).sum(-1)).clamp(min=whet.finfo(w.dtype).tiny).sqrt().diag_embed())
@@ -290,7 +293,7 @@ class LKJCholesky(Distribution):
         self._validate_sample(value)
         k, eta = self.dim, self.concentration
         diagonal = value.diagonal(0, -2, -1)[..., 1:]
-        order = 2 * (eta - 1).unsqueeze(-1) + k - whet.arange(2, k + 1)
+        order = 2 * (eta - 1).unsqueeze(-1) + k - whet.arange(2, k + 1, device=eta.device)
         alpha = eta + 0.5 * (k - 1)
         norm = (0.5 * (k - 1) * math.log(math.pi) + (alpha - 0.5).mvlgamma(k - 1) - alpha.lgamma() *
                 (k - 1))

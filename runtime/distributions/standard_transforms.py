@@ -154,7 +154,7 @@ class StickBreakingTransform(Transform):
 
     @staticmethod
     def _offset(x):
-        return (x.shape[-1] - whet.arange(x.shape[-1], dtype=x.dtype)).log()
+        return (x.shape[-1] - whet.arange(x.shape[-1], dtype=x.dtype, device=x.device)).log()
 
     def _call(self, x):
         z = (x - self._offset(x)).sigmoid()
@@ -193,7 +193,7 @@ class CorrCholeskyTransform(Transform):
         eps = whet.finfo(x.dtype).eps
         r = self._lower(x.tanh().clamp(min=-1 + eps, max=1 - eps), -1)
         left = (1 - r ** 2).sqrt().cumprod(-1)
-        r = r + whet.eye(r.shape[-1], dtype=r.dtype)
+        r = r + whet.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * whet.nn.functional.pad(left[..., :-1], (1, 0), value=1.0)
 
     def _inverse(self, y):

@@ -161,7 +161,8 @@ class Uniform(Distribution):
         return c.interval(self.low, self.high)
 
     def rsample(self, sample_shape=()):
-        return (self.low + whet.rand(self._extended_shape(sample_shape), dtype=self.low.dtype) *
+        return (self.low + whet.rand(self._extended_shape(sample_shape), dtype=self.low.dtype,
+                                      device=self.low.device) *
                 (self.high - self.low))
 
     def log_prob(self, value):

@@ -25,7 +25,7 @@ def _by(func, args, kwargs, argnums):
 
 def _basis(x):
     """The unit tensors of a shape, one a row."""
-    return eye(x.numel(), dtype=x.dtype).reshape((x.numel(), *x.shape))
+    return eye(x.numel(), dtype=x.dtype, device=x.device).reshape((x.numel(), *x.shape))
 
 
 def _joint_basis(xs):

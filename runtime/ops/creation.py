@@ -49,6 +49,8 @@ def new_array(shape, dtype, memory_format=None):
 def copied(array):
     """A copy of a dense array, as it lies in memory (NumPy gives dimensions of size 1 strides of
     its own)."""
+    if devices.is_elsewhere(array):
+        return devices.beyond.laid(array, array.strides)
     c = array.copy(order="K")
     return (c if c.strides == array.strides else np.lib.stride_tricks.as_strided(
         c, strides=array.strides))

@@ -33,7 +33,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     if zero_infinity:
         r = F["where"](r == math.inf, 0.0, r)
     if reduction == "mean":
-        n = F["tensor"]([max(m, 1) for m in outs], dtype=r.dtype)
+        n = F["tensor"]([max(m, 1) for m in outs], dtype=r.dtype, device=r.device)
         return (r / n).mean()
     return reduced(r.squeeze(0) if single and reduction == "none" else r, reduction)
 
@@ -74,14 +74,14 @@ def _ctc_check_targets(targets, batch, lengths):
 def _ctc_labels(targets, lengths, blank):
     """A row of labels for each sequence, with blanks behind its own."""
     most = max(lengths, default=0)
-    count = F["arange"](most)
+    count = F["arange"](most, device=targets.device)
     if targets.ndim == 1:
         starts = [sum(lengths[:b]) for b in range(len(lengths))]
-        at = F["tensor"](starts, dtype=int64).unsqueeze(1) + count
+        at = F["tensor"](starts, dtype=int64, device=targets.device).unsqueeze(1) + count
         rows = targets[at.clamp(max=max(sum(lengths) - 1, 0))] if most else at
     else:
         rows = targets[:, :most]
-    own = count < F["tensor"](lengths, dtype=int64).unsqueeze(1)
+    own = count < F["tensor"](lengths, dtype=int64, device=targets.device).unsqueeze(1)
     return F["where"](own, rows.to(int64), blank)
 
 
@@ -114,27 +114,29 @@ def _ctc_losses(lp, labels, ins, outs, blank):
         return _ctc_losses(lp.to(float32), labels, ins, outs, blank).to(lp.dtype)
     steps, batch, _ = lp.shape
     states = 2 * labels.shape[1] + 1
-    blanks = F["full"]((batch, labels.shape[1] + 1), blank, dtype=int64)
+    at = {"device": lp.device}
+    blanks = F["full"]((batch, labels.shape[1] + 1), blank, dtype=int64, **at)
     pairs = F["stack"]([blanks[:, 1:], labels], 2).flatten(1)
     extended = F["cat"]([pairs, blanks[:, :1]], 1)
     before = F["cat"]([extended[:, :2], extended[:, :-2]], 1)
     barred = F["where"]((extended == blank) | (extended == before), LOWEST, 0.0).to(lp.dtype)
     scores = F["gather"](lp, 2, extended.unsqueeze(0).expand(steps, -1, -1)).unbind(0)
-    nowhere = F["full"]((batch, 2), LOWEST, dtype=lp.dtype)
+    nowhere = F["full"]((batch, 2), LOWEST, dtype=lp.dtype, **at)
     # a sequence of no steps is done where it has no labels
-    alpha = F["where"](F["arange"](states) < 1, 0.0, LOWEST).to(lp.dtype).expand(batch, states)
-    lengths = F["tensor"](ins, dtype=int64).unsqueeze(1)
+    number = F["arange"](states, **at)
+    alpha = F["where"](number < 1, 0.0, LOWEST).to(lp.dtype).expand(batch, states)
+    lengths = F["tensor"](ins, dtype=int64, **at).unsqueeze(1)
     for t in range(max(ins, default=0)):
         if t:
             behind = F["cat"]([nowhere, alpha], 1)
             new = ctc_advance(alpha, behind[:, 1:-1], behind[:, :-2], barred, scores[t])
         else:
-            first = F["where"](F["arange"](states) < 2, 0.0, LOWEST).to(lp.dtype)
+            first = F["where"](number < 2, 0.0, LOWEST).to(lp.dtype)
             new = scores[0] + first
         alpha = new if t < min(ins, default=0) else F["where"](t < lengths, new, alpha)
-    ends = F["tensor"]([[2 * m, max(2 * m - 1, 0)] for m in outs], dtype=int64)
+    ends = F["tensor"]([[2 * m, max(2 * m - 1, 0)] for m in outs], dtype=int64, **at)
     last = F["gather"](alpha, 1, ends)
     # without labels there is one end
-    alone = F["tensor"]([[0.0, 0.0 if m else LOWEST] for m in outs], dtype=lp.dtype)
+    alone = F["tensor"]([[0.0, 0.0 if m else LOWEST] for m in outs], dtype=lp.dtype, **at)
     total = F["logsumexp"](last + alone, 1)
     return F["where"](total < LOWEST / 2, math.inf, -total)

@@ -67,7 +67,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     k = min(m, n)
     p, lower, upper = (LU_data.new_empty((0,)) for _ in range(3))
     if unpack_data:
-        lower = LU_data[..., :k].tril(-1) + F["eye"](m, k, dtype=LU_data.dtype)
+        lower = LU_data[..., :k].tril(-1) + F["eye"](m, k, dtype=LU_data.dtype,
+                                                       device=LU_data.device)
         upper = LU_data[..., :k, :].triu()
     if unpack_pivots:
         p = apply(lu_permutation_op, (LU_pivots[..., :k],), {"size": m}).to(LU_data.dtype)

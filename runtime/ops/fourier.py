@@ -251,7 +251,8 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
         frames = c2r("istft", batch[..., :n_fft // 2 + 1], n_fft, 2, norm)
     count = frames.shape[1]
     total = n_fft + hop_length * (count - 1)
-    at = (F["arange"](count).unsqueeze(1) * hop_length + F["arange"](n_fft)).reshape(-1)
+    first, tap = (F["arange"](n, device=frames.device) for n in (count, n_fft))
+    at = (first.unsqueeze(1) * hop_length + tap).reshape(-1)
     weight = (window * window).expand(count, n_fft).reshape(-1)
     y = (frames * window).reshape(batch.shape[0], -1)
     y = y.new_zeros((batch.shape[0], total)).index_add(1, at, y)

@@ -15,22 +15,24 @@ AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 def _starts(sample, size, count, kernel):
     """Where the windows of each plane begin along an axis: the steps are one fraction, rounded down
     from a random start, and the last window ends where the plane does."""
-    last = zeros(*sample.shape, min(count, 1), dtype=int64) + (size - kernel)
+    last = zeros(*sample.shape, min(count, 1), dtype=int64, device=sample.device) + (size - kernel)
     if count < 2:
         return last
     step, sample = (size - kernel) / (count - 1), sample.unsqueeze(-1)
-    begin = ((arange(count - 1) + sample) * step).long() - (sample * step).long()
+    number = arange(count - 1, device=sample.device)
+    begin = ((number + sample) * step).long() - (sample * step).long()
     return FUNCTIONS["cat"]([begin, last], -1)
 
 
 def _places(samples, spatial, out, kernel):
     """The places in their planes that each window holds: (N, C, *out, taps)."""
     n, apart = len(out), 1
-    total = zeros((), dtype=int64)
+    total = 0
     for d in reversed(range(n)):
         # of two numbers the first is for the width
         sample = samples[..., d if n == 3 else 1 - d]
-        at = _starts(sample, spatial[d], out[d], kernel[d]).unsqueeze(-1) + arange(kernel[d])
+        tap = arange(kernel[d], device=samples.device)
+        at = _starts(sample, spatial[d], out[d], kernel[d]).unsqueeze(-1) + tap
         shape = [*at.shape[:2], *[1] * (2 * n)]
         shape[2 + d], shape[2 + n + d] = out[d], kernel[d]
         total = total + at.reshape(shape) * apart
@@ -66,7 +68,7 @@ def _check_sizes(name, n, spatial, out, kernel):
 def _drawn(name, samples, x, n):
     """One number in [0, 1) for each plane and axis."""
     if samples is None:
-        return FUNCTIONS["rand"](*x.shape[:2], n, dtype=x.dtype)
+        return FUNCTIONS["rand"](*x.shape[:2], n, dtype=x.dtype, device=x.device)
     if samples.dtype is not x.dtype:
         raise RuntimeError(
             f"{name}: Expect _random_samples to have the same dtype as input, but got "

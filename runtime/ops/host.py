@@ -491,7 +491,7 @@ def _eig_vjp(g, y, a):
         real = (overlap.diagonal(0, -2, -1).real + 0j).to(v.dtype)
         inner = overlap - (vh @ v) * real.unsqueeze(-2)
         gap = (w.unsqueeze(-2) - w.unsqueeze(-1)).conj()
-        eye = F["eye"](w.shape[-1], dtype=bool_)
+        eye = F["eye"](w.shape[-1], dtype=bool_, device=w.device)
         inner = F["where"](eye, 0.0, inner / F["where"](eye, 1.0, gap))
     if gw is not None:
         inner = inner + gw.diag_embed()

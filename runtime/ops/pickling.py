@@ -4,6 +4,7 @@ import weakref
 
 import numpy as np
 
+from .. import devices
 from ..ir.spans import address
 from ..tensor import Tensor, owner, shown, wrap
 from .casting import copy_array
@@ -95,16 +96,28 @@ def _rebuild(cls, root, at, dtype, shape, strides, requires_grad, attributes):
     return t
 
 
+def _rebuild_there(cls, t, device, requires_grad, attributes):
+    """What a pickle says of a tensor on another device than the CPU."""
+    made = Tensor._make_subclass(cls, t.to(device), requires_grad)
+    if attributes:
+        made.__dict__.update(attributes)
+    return made
+
+
 @method()
 def __reduce_ex__(self, protocol):
     """Pickling: the memory (once for all its views), the geometry, and whether a gradient is
     wanted."""
     if self.grad_fn is not None:
         raise RuntimeError("pickling a tensor with history is not supported: detach() it first")
-    a = self._array
+    a, attributes = self._array, dict(getattr(self, "__dict__", {}))
+    if devices.is_elsewhere(a):
+        return _rebuild_there, (self.__class__, self.detach().as_subclass(Tensor).cpu(),
+                                str(self.device), bool(self._rg & 1), attributes)
     root, at = _region(a)
     return _rebuild, (self.__class__, root, at, self.dtype, a.shape, a.strides, bool(self._rg & 1),
-                      dict(getattr(self, "__dict__", {})))
+                      attributes)
 
 
 copyreg.constructor(_rebuild)  # type: ignore[arg-type]
+copyreg.constructor(_rebuild_there)  # type: ignore[arg-type]

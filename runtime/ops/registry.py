@@ -373,7 +373,7 @@ PRODUCTS = frozenset(("matmul", "linear", "convolution"))
 def narrows(x):
     """Does `autocast` make this operand of a product smaller?"""
     return (is_tensor(x) and x.dtype.kind == FLOAT and x.dtype.itemsize <= 4
-            and x.dtype is not state.autocast)
+            and x.dtype is not state.autocast and x.device.type == state.autocast_for)
 
 
 def beside(source, made):

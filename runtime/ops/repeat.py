@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import devices, dtypes, indexing
 from ..indexing import sizes
 from . import dims
 from . import onnx_shapes as in_onnx
@@ -45,7 +45,7 @@ def repeat(self, *repeats):
             [1, 2, 1, 2]])
     """
     r = _repeated(self, sizes(repeats, "repeat", "repeats"))
-    return r.clone() if np.may_share_memory(r._array, self._array) else r
+    return r.clone() if np.may_share_memory(*map(devices.places, (r._array, self._array))) else r
 
 
 @function()

@@ -433,8 +433,9 @@ def block_diag(*tensors):
     rows, left = [], 0
     cat = FUNCTIONS["cat"]
     for b in blocks:
-        rows.append(cat([zeros(b.shape[0], left, dtype=d), b,
-                         zeros(b.shape[0], width - left - b.shape[1], dtype=d)], 1))
+        rows.append(cat([zeros(b.shape[0], left, dtype=d, device=b.device), b,
+                         zeros(b.shape[0], width - left - b.shape[1], dtype=d, device=b.device)],
+                        1))
         left += b.shape[1]
     return cat(rows, 0)
 
@@ -449,8 +450,8 @@ def vander(x, N=None, increasing=False):
         raise RuntimeError("N must be non-negative.")
     d = x.dtype if x.dtype.kind != BOOL else dtypes.int64
     if n == 0:
-        return empty(x.shape[0], 0, dtype=d)
-    r = ones(x.shape[0], 1, dtype=d)
+        return empty(x.shape[0], 0, dtype=d, device=x.device)
+    r = ones(x.shape[0], 1, dtype=d, device=x.device)
     if n > 1:
         r = FUNCTIONS["cat"]([r, x.to(d).unsqueeze(-1).expand(-1, n - 1).cumprod(-1)], 1)
     return r if increasing else r.flip(1)

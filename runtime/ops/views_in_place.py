@@ -1,4 +1,5 @@
 """Views in place: they change only what a tensor says of its memory."""
+from .. import devices
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..autograd.node import Node
@@ -15,6 +16,11 @@ def reshape_inplace(op, t, attrs):
     return reshape_now(op, t, attrs)
 
 
+def _viewed(op, a, attrs):
+    return (devices.beyond.forward(op, (a,), attrs) if devices.is_elsewhere(a) else
+            op.forward(a, **attrs))
+
+
 def reshape_now(op, t, attrs):
     """The same, unseen by observers."""
     name = op.name + "_"
@@ -27,10 +33,10 @@ def reshape_now(op, t, attrs):
         ip.check_view_for_history(t, name)
         node = Node(op, (edge_of(t),), attrs)
         node.save((t,), t, op)
-        t._array = op.forward(t._array, **attrs)
+        t._array = _viewed(op, t._array, attrs)
         ip.give_history(t, node)
     else:
-        t._array = op.forward(t._array, **attrs)
+        t._array = _viewed(op, t._array, attrs)
     t._bump(name)
     return t
 

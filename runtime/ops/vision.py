@@ -192,7 +192,7 @@ def affine_grid(theta, size, align_corners=None):
     n = len(size) - 2
 
     def line(k):
-        x = (F["linspace"](-1, 1, k, dtype=theta.dtype)
+        x = (F["linspace"](-1, 1, k, dtype=theta.dtype, device=theta.device)
              if k > 1 else F["zeros"](1, dtype=theta.dtype, device=theta.device))
         return x if align_corners else x * ((k - 1) / k)
     axes = F["meshgrid"](*[line(k) for k in size[2:]], indexing="ij")

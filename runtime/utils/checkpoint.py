@@ -28,7 +28,7 @@ class _Block:
         self.fn, self.args, self.kwargs, self.again = fn, args, kwargs, again
         self.rng = default_generator.get_state() if preserve else None
         self.count, self.values = 0, {}
-        self.autocast = modes.state.autocast
+        self.autocast, self.autocast_for = modes.state.autocast, modes.state.autocast_for
 
     def pack(self, x):
         self.count += 1
@@ -61,7 +61,7 @@ class _Block:
             return x
         try:
             with (modes.enable_grad(), modes.saved_tensors_hooks(keep, lambda x: x),
-                  autocast(dtype=self.autocast, enabled=bool(self.autocast)), self.again):
+                  autocast(self.autocast_for, self.autocast, bool(self.autocast)), self.again):
                 self.fn(*[a._without_history().requires_grad_(a.requires_grad)
                           if hasattr(a, "_array") else a for a in self.args], **self.kwargs)
         except _Again:

@@ -1,5 +1,6 @@
 """DataLoader: batches of a dataset, in order, made here or ahead of time by workers."""
 import itertools
+from collections.abc import Mapping
 
 import whet
 
@@ -63,6 +64,25 @@ def _check_sampling(batch_size, shuffle, sampler, batch_sampler, drop_last):
         raise ValueError(
             "batch_size=None option disables auto-batching and is mutually exclusive with "
             "drop_last")
+
+
+def pinned(batch):
+    """A batch in pinned memory, which devices copy from by themselves: its tensors, and what has a
+    `pin_memory` of its own.
+
+    >>> from whet.utils.data.loader import pinned
+    >>> pinned({"n": 3, "words": ["a", "b"]})
+    {'n': 3, 'words': ['a', 'b']}
+    """
+    if hasattr(batch, "pin_memory"):
+        return batch.pin_memory()
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(pinned, batch))
+    if isinstance(batch, list | tuple):
+        return type(batch)(map(pinned, batch))
+    if isinstance(batch, Mapping):
+        return type(batch)({k: pinned(v) for k, v in batch.items()})
+    return batch
 
 
 class DataLoader:
@@ -178,7 +198,7 @@ class DataLoader:
         for i, batch in enumerate(batches):
             self._handed += 1
             if i >= skipped:
-                yield batch
+                yield pinned(batch) if self.pin_memory and whet.cuda.is_available() else batch
 
     def state_dict(self):
         """Where this epoch is: for `load_state_dict` of a loader of the same data and options.
