@@ -67,7 +67,8 @@ class _Part(_Scan):
         self.f.line(f"i = group * {GROUP}")
         self.f.line("first = line // columns * columns * n + line % columns")
 
-    def over(self, loop: str, inside: str, read: Sequence[str], kept: Sequence[str]) -> list[Val]:
+    def over(self, loop: str, inside: str, read: tuple[str, str],
+             kept: tuple[str, str]) -> list[Val]:
         """Join states of an array (name, place) one after the other, and keep what is before
         each."""
         f = self.f

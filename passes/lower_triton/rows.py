@@ -547,7 +547,8 @@ class _Position(_Extreme):
         return [f"{self.name}_best", at]
 
     def join_parts(self, kept: Sequence[str], shape: Sequence[int]) -> list[Val | None]:
-        return self.found(self.first_best(*kept, shape))
+        keys, spots = kept
+        return self.found(self.first_best(keys, spots, shape))
 
     def end(self, shape: Sequence[int]) -> list[Val | None]:
         return self.found(self.first_best(self.name, f"{self.name}_at", shape))

@@ -27,7 +27,7 @@ def _starts(sample, size, count, kernel):
 def _places(samples, spatial, out, kernel):
     """The places in their planes that each window holds: (N, C, *out, taps)."""
     n, apart = len(out), 1
-    total = 0
+    total = zeros((), dtype=int64, device=samples.device)
     for d in reversed(range(n)):
         # of two numbers the first is for the width
         sample = samples[..., d if n == 3 else 1 - d]

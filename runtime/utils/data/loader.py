@@ -1,6 +1,7 @@
 """DataLoader: batches of a dataset, in order, made here or ahead of time by workers."""
+import copy
 import itertools
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 
 import whet
 
@@ -80,8 +81,10 @@ def pinned(batch):
         return type(batch)(*map(pinned, batch))
     if isinstance(batch, list | tuple):
         return type(batch)(map(pinned, batch))
-    if isinstance(batch, Mapping):
-        return type(batch)({k: pinned(v) for k, v in batch.items()})
+    if isinstance(batch, MutableMapping):
+        made = copy.copy(batch)
+        made.update({k: pinned(v) for k, v in batch.items()})
+        return made
     return batch
 
 
