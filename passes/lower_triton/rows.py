@@ -237,7 +237,7 @@ class _Rows:
             f.depth += 1
             for red in sums:
                 red.start(shape)
-        ahead = UNROLLED // 2 if self.heavy else UNROLLED
+        ahead = 2 if self.heavy else UNROLLED      # (a heavy expression keeps units busy itself)
         unrolled = max(1, ahead * THREADS // (t.rows * t.blocks * LANES))
         f.line(f"for s in tl.range(0, tl.minimum(tl.cdiv({self.length}, {LANES}), {STEPS}), "
                f"loop_unroll_factor={unrolled}):")

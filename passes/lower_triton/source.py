@@ -20,8 +20,6 @@ class Source:
     grid: str               # the number of programs, as an expression of the parameters
     warps: int = 4
     stages: int = 2         # of loads under way, in loops around products of matrices
-    # so many programs at most run on a multiprocessor: what they read again stays near; 0: any
-    resident: int = 0
 
     @property
     def key(self) -> str:

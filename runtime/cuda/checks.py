@@ -38,8 +38,9 @@ class Checks:
     def words(self, stream: int) -> np.ndarray:
         """Where the words lie, which are as nobody has written to them at first."""
         if not self.start:
-            self.start = self.driver.allocate(self.device, SLOTS * 16)
-            self.reset(0, SLOTS, stream)
+            start = self.driver.allocate(self.device, SLOTS * 16)
+            self._clean(start, SLOTS, stream)
+            self.start = start
         return geometry(self.start, (2 * SLOTS,), np.dtype(np.int64))
 
     def promise(self, stream: int, name: str, error: Callable[[int, int], Exception]) -> int:
@@ -53,8 +54,11 @@ class Checks:
 
     def reset(self, slot: int, count: int, stream: int) -> None:
         """Words as nobody has written to them."""
+        self._clean(self.start + 16 * slot, count, stream)
+
+    def _clean(self, start: int, count: int, stream: int) -> None:
         clean = np.array([LEAST, MOST] * count, np.int64)
-        self.driver.copy_and_wait(self.start + 16 * slot, address(clean), clean.nbytes, stream)
+        self.driver.copy_and_wait(start, address(clean), clean.nbytes, stream)
 
     def settle(self, stream: int | None = None) -> None:
         """A stream (None: every one) was waited for: raise the first error, if there is one."""

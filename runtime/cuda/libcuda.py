@@ -25,7 +25,6 @@ ATTRIBUTES = {
     "warp_size": 10, "shared_memory_per_block": 8, "shared_memory_per_block_optin": 97,
     "shared_memory_per_multiprocessor": 81,
     "L2_cache_size": 38}
-RESERVED = 1024                     # bytes of shared memory of each program that are the driver's
 DYNAMIC_SHARED = 8                  # the attribute of a function that allows more than 48 KiB of it
 
 
@@ -238,14 +237,9 @@ class LibCuda(Driver):
         module, function = C.c_void_p(), C.c_void_p()
         self._call("cuModuleLoadData", C.byref(module), made.binary)
         self._call("cuModuleGetFunction", C.byref(function), module, made.name.encode())
-        shared = made.shared
-        if source.resident:
-            # programs whose shared memory fills a multiprocessor leave no room for more of them
-            room = p.shared_memory_per_multiprocessor // source.resident - RESERVED
-            shared = max(shared, min(room, p.shared_memory_per_block_optin))
-        if shared > p.shared_memory_per_block:
-            self._call("cuFuncSetAttribute", function, DYNAMIC_SHARED, shared)
-        return Loaded(function.value or 0, module, device, 32 * made.warps, shared,
+        if made.shared > p.shared_memory_per_block:
+            self._call("cuFuncSetAttribute", function, DYNAMIC_SHARED, made.shared)
+        return Loaded(function.value or 0, module, device, 32 * made.warps, made.shared,
                       source.parameters)
 
     def launch(self, kernel: Loaded, launch: Launch, stream: int) -> None:

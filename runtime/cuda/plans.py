@@ -259,14 +259,22 @@ def _number(a: Any, by_value: bool) -> Any:
     return told(a) if by_value else type(a)
 
 
+PLAIN = frozenset((type(None), bool, int, str, dtype, device))
+
+
 def told(v: Any) -> Any:
     """A value of which equal ones mean the same to every op; NoPlan of others."""
-    if v is None or isinstance(v, bool | int | str | np.dtype | dtype | device | type):
-        return type(v), v
-    if isinstance(v, float):
+    t = type(v)
+    if t in PLAIN:
+        return t, v
+    if t is tuple and {int}.issuperset(map(type, v)):
+        return v
+    if t is float:
         return float, repr(v)                      # -0.0 is equal to 0.0
     if isinstance(v, tuple | list):
-        return (type(v), *[told(x) for x in v])
+        return (t, *[told(x) for x in v])
+    if isinstance(v, np.dtype | type | str | int):
+        return t, v
     if isinstance(v, slice):
         return slice, v.start, v.stop, v.step
     raise NoPlan

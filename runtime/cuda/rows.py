@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -112,19 +111,7 @@ class Rows:
         if -(-self.count // tile.rows) < 2 * units and parts > 1:
             self.launch_parts(index, layout, part, parts, wide)
         else:
-            source = _lowered(self.program, (layout, tile, wide))
-            self.start(index, replace(source, resident=self.resident(index, tile.rows)))
-
-    def resident(self, index: int, rows: int) -> int:
-        """How many programs of so many rows may run on a multiprocessor: where rows are walked
-        several times, what they read is to be found in the cache by the next walk. 0: any
-        number."""
-        if len(self.program.passes) == 1:
-            return 0
-        p = m.machine().properties(index)
-        read = sum(self.arrays[name].itemsize for name in self.full if name[0] == "x")
-        most = int(CACHED * p.L2_cache_size) // (p.multi_processor_count * rows * self.n * read)
-        return 1 << most.bit_length() - 1 if 2 <= most < MANY else 0
+            self.start(index, _lowered(self.program, (layout, tile, wide)))
 
     def launch_parts(self, index: int, layout: Any, tile: Any, parts: int, wide: bool) -> None:
         """Each walk by parts, which are then joined."""
@@ -153,8 +140,6 @@ class Rows:
                                if kind[0] == "*"}, self.numbers)
 
 
-CACHED = 0.75                       # the part of the cache that rows under way may fill
-MANY = 16                           # programs that run on a multiprocessor where nothing is said
 MEMORY = {kind: np.dtype(t) for t, kind in (
     ("f4", "*fp32"), ("f8", "*fp64"), ("f2", "*fp16"), ("u2", "*bf16"), ("i1", "*i8"),
     ("i2", "*i16"), ("i4", "*i32"), ("i8", "*i64"), ("u1", "*u8"), ("u2", "*u16"), ("u4", "*u32"),

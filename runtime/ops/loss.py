@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from .. import devices
 from ..autograd import modes
 from ..autograd.modes import no_grad
 from ..dtypes import BOOL, FLOAT, can_cast, int64
@@ -262,7 +263,8 @@ def _nll(input, target, weight, ignore_index, reduction):
         if bad.any():
             raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds.")
         return any_ignored
-    any_ignored = ask(some_ignored, target)
+    # (on a device nobody waits for the answer: the kernel that reads by the target checks it)
+    any_ignored = devices.is_elsewhere(target._array) or ask(some_ignored, target)
     keep = target != ignore_index if any_ignored else None
     safe = F["where"](keep, target, 0) if any_ignored else target
     at = cast(safe, int64).unsqueeze(axis)

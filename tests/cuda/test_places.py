@@ -194,8 +194,9 @@ def test_these_kernels_compile_for_gpus(gpus):
     sources = {source for _, source, _ in gpus.kernels}
     names = {s.name for s in sources}
     assert {"take_kernel", "places_kernel", "put_kernel", "claims_kernel", "combine_sum_kernel",
-            "compress_kernel", "runs_kernel", "merge_kernel", "search_kernel", "scan_sum_kernel",
-            "scan_max_kernel", "scan_logsumexp_kernel"} <= names
+            "compress_kernel", "runs_kernel", "merge_kernel", "search_kernel", "scan_sum_totals",
+            "scan_sum_carries", "scan_sum_bases", "scan_sum_results", "scan_max_kernel",
+            "scan_logsumexp_totals"} <= names
     compiles.check([s for s in sources if s.name in ("places_kernel", "put_kernel")], (90,))
 
 
@@ -205,3 +206,23 @@ def test_the_mask_of_a_walk_matters(gpus):
         x, i = whet.randn(n), whet.arange(n).flip(0)
         both(lambda x, i: x[i], x, i)
     assert np.isfinite(x.numpy()).all()
+
+
+def test_lookups_and_losses_do_not_wait(gpus, monkeypatch):
+    """Indices and classes are checked where they are read; whoever waits next is told."""
+    import whet.nn.functional as F
+    w, x = whet.randn(5, 40), whet.randn(3, 5)
+    i, t = whet.tensor([4, 0, 2]), whet.tensor([1, -100, 4])
+    there = [a.cuda() for a in (w, x, i, t)]
+    F.embedding(there[2], there[0])         # (what kernels note bad data in is laid out once)
+    monkeypatch.setattr(gpus.driver, "copy_and_wait", None)
+    rows = F.embedding(there[2], there[0])
+    loss = F.cross_entropy(there[1], there[3])
+    monkeypatch.undo()
+    same(rows, F.embedding(i, w))
+    same(loss, F.cross_entropy(x, t))
+    for bad in (5, -1):
+        for call in (lambda: F.embedding(whet.tensor([bad]).cuda(), there[0]),
+                     lambda: F.cross_entropy(there[1], whet.tensor([0, bad, 1]).cuda())):
+            with pytest.raises((IndexError, RuntimeError), match=f"index {bad} is out of"):
+                call().cpu()
