@@ -112,7 +112,7 @@ def device_seconds(lib, f, seconds=0.05):
         return start.elapsed_time(end) / 1e3 / calls
     for _ in range(WARM):
         once = spent(1)
-    calls = max(1, min(50, int(seconds / max(once, 1e-6))))
+    calls = max(1, min(200, int(seconds / max(once, 1e-6))))
     return statistics.median(spent(calls) for _ in range(ROUNDS))
 
 
