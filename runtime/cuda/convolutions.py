@@ -274,30 +274,33 @@ class Run:
         down = [transforms.transform_in(xs[q::4]) for q in range(4)]
         roots = [v for a in range(4) for v in transforms.transform_in([d[a] for d in down])]
         each(Expressions("winograd_tiles", roots), tiles, [
-            to[k].reshape(-1, r.images, tall, wide).transpose(1, 0, 2, 3) for k in range(16)])
+            to[k].reshape(-1, r.images, tall, wide).transpose(1, 0, 2, 3) for k in range(16)], 8)
 
     def transform_outputs(self, products: DeviceArray, tall: int, wide: int) -> None:
         """A' M A of each tile, and the bias."""
-        r = self.r
+        r, index = self.r, self.y.index
         outs = self.places()[:, :, 0]
         tiles = [products[k].reshape(-1, r.images, tall, wide).transpose(1, 0, 2, 3)
                  for k in range(16)]
         bias = [] if self.bias is None else [self.bias.reshape(1, -1, 1, 1)]
         xs = [S.arg(k) for k in range(16)]
         down = [transforms.transform_out(xs[b::4]) for b in range(4)]
+        alike: dict[tuple[int, ...], list[tuple[Any, DeviceArray]]] = {}
         for a in range(2):
             for b in range(2):
                 y = transforms.transform_out([d[a] for d in down])[b]
                 to = outs[:, :, a::2, b::2]
                 if to.size:
-                    part = [t[:, :, :to.shape[2], :to.shape[3]] for t in tiles]
-                    compute(Expressions("winograd_outputs", [y + S.arg(16) if bias else y]),
-                            [*part, *bias], to.index, [to])
+                    alike.setdefault(to.shape, []).append((y + S.arg(16) if bias else y, to))
+        for shape, made in alike.items():          # all, where there are whole tiles only
+            part = [t[:, :, :shape[2], :shape[3]] for t in tiles]
+            compute(Expressions("winograd_outputs", [y for y, _ in made]), [*part, *bias], index,
+                    [to for _, to in made])
 
 
-def each(expressions: Expressions, operands: Sequence[DeviceArray],
-         outs: Sequence[DeviceArray]) -> None:
-    """Expressions of one shape, four results at a time."""
-    for k in range(0, len(outs), 4):
-        part = Expressions(expressions.name, expressions.roots[k:k + 4])
-        compute(part, operands, outs[0].index, outs[k:k + 4])
+def each(expressions: Expressions, operands: Sequence[DeviceArray], outs: Sequence[DeviceArray],
+         count: int = 4) -> None:
+    """Expressions of one shape, so many results at a time: as registers hold."""
+    for k in range(0, len(outs), count):
+        part = Expressions(expressions.name, expressions.roots[k:k + count])
+        compute(part, operands, outs[0].index, outs[k:k + count])

@@ -219,6 +219,28 @@ def is_pinned(a: Any) -> bool:
 _arrays.write_elements = copy_into
 
 
+def write_all(what: Any, roots: Sequence[Any], arrays: Sequence[DeviceArray],
+              numbers: Sequence[Any], written: Sequence[int]) -> bool:
+    """Write expressions of arrays and numbers over some of the arrays, by one kernel. False, and
+    nothing done, where they are of several types or devices, or share memory."""
+    first = arrays[0]
+    if (len({id(a.held) for a in arrays}) < len(arrays)
+            or any((a.dtype, a.index) != (first.dtype, first.index) for a in arrays)):
+        return False
+    modes.beyond(UNRECORDED)
+
+    def to_number(x: Any) -> np.ndarray:
+        return np.asarray(x, first.dtype)
+
+    def write(xs: Sequence[Any]) -> None:
+        given = [x if type(x) is DeviceArray else planning.number(i, to_number(x), to_number)
+                 for i, x in enumerate(xs)]
+        pointwise.compute(pointwise.Expressions("update", roots), given, first.index,
+                          [xs[k] for k in written])
+    plans.planned((what, "update"), first.index, [*arrays, *numbers], {}, write, by_value=False)
+    return True
+
+
 def filled(index: int, shape: tuple[int, ...], dtype: np.dtype, value: Any,
            strides: tuple[int, ...] | None = None) -> DeviceArray:
     """New memory with a number everywhere; None leaves it as it is."""

@@ -219,11 +219,27 @@ class Elementwise(Optimizer):
             # as in the kernel, where a number has the elements' type also when the parameter is a
             # single element
             numbers = [n.to(values[0].dtype) if isinstance(n, whet.Tensor) else n for n in numbers]
-            p_, g_, *states = values
-            for t, x in zip(held, form.update(p_, g_, states, numbers)):
-                t.copy_(x)
-                t._cell.writer = f"{type(self).__name__}.step"
+            writer = f"{type(self).__name__}.step"
+            if not group.get("differentiable") and _at_once(form, held, values, numbers):
+                for t in held:
+                    t._bump(writer)
+            else:
+                p_, g_, *states = values
+                for t, x in zip(held, form.update(p_, g_, states, numbers)):
+                    t.copy_(x)
+                    t._cell.writer = writer
             self.after(group, state)
+
+
+def _at_once(form, held, values, numbers):
+    """Write all new tensors of a parameter on a device by one kernel, where that can be done."""
+    arrays = [t._array for t in values]
+    if (modes.state.observers or not all(map(devices.is_elsewhere, arrays))
+            or any(t is not v for t, v in zip(held, [values[0], *values[2:]]))):
+        return False
+    given = [n._array if isinstance(n, whet.Tensor) else n for n in numbers]
+    return devices.beyond.write_all(form, form.whole, arrays, given,
+                                    [0, *range(2, len(arrays))])
 
 
 def _parts(group):

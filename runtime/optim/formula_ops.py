@@ -67,6 +67,8 @@ class Formulas:
         given = ["param", "grad", *states, *(f"number{i}" for i in range(len(numbers)))]
         param, grad, *rest = S.args(len(given))
         made = cls.elements(S, kind, param, grad, rest[:len(states)], rest[len(states):])
+        # the new parameter and the new states, of the first operands alone
+        self.whole = tuple([S.lift(e) for e in made])
         # (the parameter comes last: it is made of the states)
         parts = [*zip(states, made[1:]), ("param", made[0])]
         self.elements: list[Formula] = []

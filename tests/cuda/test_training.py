@@ -1,5 +1,6 @@
 """Random numbers and whole training steps on simulated devices: the CPU's bits, and nothing that
 the CPU computes."""
+import numpy as np
 import pytest
 import whet
 import whet.nn.functional as F
@@ -102,3 +103,31 @@ def test_a_draw_from_another_place_of_the_stream_is_seen(gpus, monkeypatch):
     whet.manual_seed(0)
     with pytest.raises(AssertionError):
         same(got, whet.rand(9))
+
+
+@pytest.mark.parametrize("name,options", [
+    ("SGD", {"momentum": 0.9, "nesterov": True}), ("SGD", {}), ("Adam", {"amsgrad": True}),
+    ("AdamW", {}), ("RMSprop", {"centered": True, "momentum": 0.5}), ("Adagrad", {}), ("NAdam", {})])
+def test_a_step_is_one_kernel_for_each_parameter(gpus, monkeypatch, name, options):
+    """With the CPU's bits, and each tensor written once."""
+    found = []
+    for device in ("cpu", "cuda"):
+        start = np.random.default_rng(0).standard_normal((3, 5)).astype("f4")
+        ps = [whet.nn.Parameter(whet.tensor(start).to(device)),
+              whet.nn.Parameter(whet.tensor(start[0]).to(device))]
+        optimizer = getattr(whet.optim, name)(ps, lr=0.1, **options)
+        for k in range(3):
+            optimizer.zero_grad()
+            sum((p * p * (k + 1)).sum() for p in ps).backward()
+            launches = []
+            run = gpus.driver.launch
+            monkeypatch.setattr(gpus.driver, "launch",
+                                lambda *a, run=run, to=launches: to.append(a) or run(*a))
+            optimizer.step()
+            monkeypatch.setattr(gpus.driver, "launch", run)
+        states = [s for p in ps for s in optimizer.state[p].values() if s.ndim]
+        found.append([*ps, *states])
+    assert len(launches) == 2
+    for got, want in zip(*found[::-1], strict=True):
+        same(got, want)
+        assert got._version == want._version
