@@ -25,7 +25,12 @@ class Cubin(NamedTuple):
 @functools.lru_cache(None)
 def store() -> Any:
     """Where binaries of this Triton are kept; None where there is no cache."""
-    return cache.opened(cache.Named, f"cubins of triton {metadata.version('triton')}")
+    try:
+        version = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        raise RuntimeError("kernels for CUDA devices are compiled by Triton, which is not "
+                           "installed: pip install 'whet[gpu]' (on Linux)") from None
+    return cache.opened(cache.Named, f"cubins of triton {version}")
 
 
 def cubin(source: Source, capability: int, aligned: tuple[str, ...]) -> Cubin:

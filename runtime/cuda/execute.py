@@ -196,7 +196,8 @@ def copy_into(to: Any, source: Any) -> None:
         elif type(source) is not DeviceArray or source.index != to.index:
             source = transfers.transfer(source, to.index, False)
         if type(source) is DeviceArray and source.held is to.held:
-            pointwise.copy_into(to, source)         # (a plan's operands lie apart)
+            if (source.address, source.kind) != (to.address, to.kind):
+                pointwise.copy_into(to, source)     # (a plan's operands lie apart)
         else:
             plans.planned("copied over", to.index, [to, source], {},
                           lambda xs: pointwise.copy_into(*xs), by_value=False)

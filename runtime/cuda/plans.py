@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..devices import device
-from ..dtypes import dtype
+from ..dtypes import dtype, get_default_dtype
 from ..ir.spans import address, span
+from ..tensor import memory_format
 from . import machine as m
 from . import planning
 from .arrays import DeviceArray
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 NOWHERE, APART = 1 << 60, 1 << 44
 ALIGNED = 16                        # what is known of addresses: what they are beyond a multiple
 MOST = 1 << 12                      # plans that are kept
+
 
 class Place(NamedTuple):
     """So many bytes behind where one of a plan's memories starts: an operand (the multiple of 16
@@ -186,6 +188,8 @@ class Code:
 
     def made(self, y: Any) -> str:
         """Something that the plan gives."""
+        if isinstance(y, np.ndarray):
+            raise NoPlan                           # each call has elements of its own
         if type(y) is not DeviceArray:
             return self.constant(y)
         place = self.found.place(y.address)
@@ -223,8 +227,9 @@ def planned(what: Any, index: int, arrays: Sequence[Any], attrs: Mapping[str, An
     if planning.current() is not None:
         return body(arrays)
     try:
-        key = what, index, *[a.kind if type(a) is DeviceArray else _number(a, by_value)
-                             for a in arrays], *[(k, told(v)) for k, v in attrs.items()]
+        key = (what, index, get_default_dtype(),
+               *[a.kind if type(a) is DeviceArray else _number(a, by_value) for a in arrays],
+               *[(k, told(v)) for k, v in attrs.items()])
     except NoPlan:
         return body(arrays)
     plans = m.machine().plans
@@ -255,11 +260,11 @@ def _found_out(index: int, arrays: Sequence[Any],
 def _number(a: Any, by_value: bool) -> Any:
     """What a plan is told of a number."""
     if isinstance(a, np.ndarray):
-        return ("array", a.dtype.char, a.tobytes()) if by_value else ("array", a.dtype.char)
+        return ("array", a.dtype, a.tobytes()) if by_value else ("array", a.dtype)
     return told(a) if by_value else type(a)
 
 
-PLAIN = frozenset((type(None), bool, int, str, dtype, device))
+PLAIN = frozenset((type(None), bool, int, str, dtype, device, memory_format))
 
 
 def told(v: Any) -> Any:

@@ -49,6 +49,19 @@ def test_numbers_are_told_at_each_call(gpus, no_host, numbers):
     assert plans_at[-1] <= plans_at[0] + 1          # (fill_ has two ways)
 
 
+def test_the_default_type_decides_about_results(gpus, no_host):
+    x = whet.arange(5)
+    there = x.cuda()
+    try:
+        for dtype in (whet.float32, whet.float64, whet.float32):
+            whet.set_default_dtype(dtype)
+            same(there / 2, x / 2)
+            same(there.exp(), x.exp())
+            assert (there / 2).dtype is dtype
+    finally:
+        whet.set_default_dtype(whet.float32)
+
+
 def test_attributes_that_are_equal_are_not_always_the_same(gpus, no_host):
     """-0.0 is equal to 0.0, True to 1."""
     x = whet.tensor([-1.0, 0.0, 1.0])
@@ -64,6 +77,19 @@ def test_operands_that_lie_on_one_another_have_no_plan(gpus, no_host):
         a[:-2].mul_(a[2:])
         a += a
     same(there, x)
+
+
+def test_formats_are_attributes_and_a_view_is_not_copied_onto_itself(gpus, no_host):
+    x = whet.randn(2, 3, 4, 5)
+    there = x.cuda()
+    same(there.transpose(1, 2).contiguous(), x.transpose(1, 2).contiguous())
+    a = there.contiguous(memory_format=whet.channels_last)
+    assert a.stride() == x.contiguous(memory_format=whet.channels_last).stride()
+    before = kept(gpus)
+    for t in (x, there):
+        t[:, 1] += 1
+    same(there, x)
+    assert kept(gpus) <= before + 3
 
 
 def test_other_addresses_other_plans(gpus, no_host):
