@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from whet.ir.rows import BLOCK, INDEXED, Reduce
 
 from . import scalar
-from .rows import Layout, Tile, _Reduction, _reduction, _Rows, up
+from .reductions import Reduction, reduction
+from .rows import Layout, Tile, _Rows, up
 
 if TYPE_CHECKING:
     from whet.ir.rows import Pass, Program
@@ -95,9 +96,9 @@ class _Part(_Parts):
         self.walk(self.p)
         return self.made("part", self.for_rows(self.earlier), f"cdiv(rows, {t.rows}) * parts")
 
-    def finish(self, reduced: Mapping[int, _Reduction], shape: Sequence[int]) -> None:
-        for reduction in reduced.values():
-            for (_, ty, _), x in zip(reduction.parts, reduction.keep(shape), strict=True):
+    def finish(self, reduced: Mapping[int, Reduction], shape: Sequence[int]) -> None:
+        for found in reduced.values():
+            for (_, ty, _), x in zip(found.parts, found.keep(shape), strict=True):
                 name = f"s{len(self.kept)}"
                 self.kept.append((name, MEMORY[ty]))
                 self.f.line(f"tl.store({name} + row * parts + part, {x}, live)")
@@ -116,15 +117,15 @@ class _Join(_Parts):
         for k, root in zip(self.stages, roots, strict=True):
             stage = program.stages[k]
             if isinstance(stage, Reduce):
-                reduction = _reduction(self, k, stage.kind, root)
-                kept = [self.kept_of(ty, none) for _, ty, none in reduction.parts]
-                self.know(k, reduction.join_parts(kept, shape))
+                found = reduction(self, k, stage.kind, root)
+                kept = [self.kept_of(ty, none) for _, ty, none in found.parts]
+                self.know(k, found.join_parts(kept, shape))
         self.store_rows(self.p)
-        found = [a for a in self.results(self.p) if a in self.known]
-        for a in found:                            # for later walks
+        results = [a for a in self.results(self.p) if a in self.known]
+        for a in results:                            # for later walks
             x = scalar.stored(self.known[a], program.values[a][0])
             f.line(f"tl.store(k{a} + row, {x}, live)")
-        return self.made("join", self.for_rows([*self.earlier, *found]), "rows")
+        return self.made("join", self.for_rows([*self.earlier, *results]), "rows")
 
     def kept_of(self, ty: str, none: float) -> str:
         """The numbers of all parts."""

@@ -107,7 +107,8 @@ def test_a_draw_from_another_place_of_the_stream_is_seen(gpus, monkeypatch):
 
 @pytest.mark.parametrize("name,options", [
     ("SGD", {"momentum": 0.9, "nesterov": True}), ("SGD", {}), ("Adam", {"amsgrad": True}),
-    ("AdamW", {}), ("RMSprop", {"centered": True, "momentum": 0.5}), ("Adagrad", {}), ("NAdam", {})])
+    ("AdamW", {}), ("RMSprop", {"centered": True, "momentum": 0.5}), ("Adagrad", {}),
+    ("NAdam", {})])
 def test_a_step_is_one_kernel_for_each_parameter(gpus, monkeypatch, name, options):
     """With the CPU's bits, and each tensor written once."""
     found = []
