@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import scalar as S
-from . import order, planning, plans
+from . import order, plans
 from .arrays import DeviceArray, empty
-from .pointwise import Expressions, compute
+from .pointwise import Expressions, compute, with_numbers
 from .transfers import to_device
 
 U64 = np.dtype(np.uint64)
@@ -32,8 +32,7 @@ def _drawn(op: Any, shape: tuple[int, ...], numbers: Sequence[Any], index: int) 
     flat = empty(index, (draw.room(n),), draw.dtype)
     if n:
         count = flat.size // draw.per
-        where = [planning.number(k, np.asarray(x, U64), partial(np.asarray, dtype=U64))
-                 for k, x in enumerate(numbers)]
+        where = with_numbers(numbers, partial(np.asarray, dtype=U64))
         roots = Expressions(f"philox_{draw.kind}", op.words())
         compute(roots, [counters(count, index), *where], index,
                 [flat[k * count:(k + 1) * count] for k in range(draw.per)])

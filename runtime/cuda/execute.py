@@ -234,9 +234,8 @@ def write_all(what: Any, roots: Sequence[Any], arrays: Sequence[DeviceArray],
         return np.asarray(x, first.dtype)
 
     def write(xs: Sequence[Any]) -> None:
-        given = [x if type(x) is DeviceArray else planning.number(i, to_number(x), to_number)
-                 for i, x in enumerate(xs)]
-        pointwise.compute(pointwise.Expressions("update", roots), given, first.index,
+        pointwise.compute(pointwise.Expressions("update", roots),
+                          pointwise.with_numbers(xs, to_number), first.index,
                           [xs[k] for k in written])
     plans.planned((what, "update"), first.index, [*arrays, *numbers], {}, write, by_value=False)
     return True

@@ -1,7 +1,7 @@
 """Pointwise expressions on devices: planned as on the CPU, lowered to Triton."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,8 +109,13 @@ def _planned(op: Any, arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
     kernel, number, t = op.plan(places)
     def to_number(x: Any) -> Any:
         return x if isinstance(x, np.ndarray) else op._number(x, number, t)
-    return kernel, [x if type(x) is DeviceArray else planning.number(i, to_number(x), to_number)
-                    for i, x in enumerate(arrays)]
+    return kernel, with_numbers(arrays, to_number)
+
+
+def with_numbers(operands: Sequence[Any], to_number: Callable[[Any], Any]) -> list[Any]:
+    """Operands whose numbers are arrays without dimensions, told anew at each call of a plan."""
+    return [x if type(x) is DeviceArray else planning.number(i, to_number(x), to_number)
+            for i, x in enumerate(operands)]
 
 
 def run_into(op: Any, arrays: Sequence[Any], out: DeviceArray) -> bool:
