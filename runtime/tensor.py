@@ -231,6 +231,11 @@ class Tensor:
                 "dtype")
         if other._array is self._array:      # (`w.data -= g`: nothing else than before)
             return
+        self._take_memory(other)
+        self._bump("data =")
+
+    def _take_memory(self, other):
+        """Show the memory of another tensor from now on, whose writes count here, too."""
         self._array = other._array
         mine, theirs = self._shared(), other._shared()
         chain = theirs
@@ -240,7 +245,6 @@ class Tensor:
             mine.shown = 1
         else:
             mine.aside = theirs
-        self._bump("data =")
 
     def detach_(self):
         """Forget the history of this tensor, in place."""

@@ -32,8 +32,10 @@ class Findings:
         self.grads = [
             (self.source_of(t), Constant(None) if t._grad is None else self.results.tensor(t._grad))
             for t, g in zip(run.tensors, run.grads) if t._grad is not g]
-        self.left = LeftBehind(run, self.results, self.swapped, session.learned).laid_again()
+        left = LeftBehind(run, self.results, self.swapped, session.learned)
         self.result = self.results.describe(out)
+        left.moved()
+        self.left = left.laid_again()
         if self.outward.overtaken():
             raise Refused(Prints("a tensor is printed, and written to afterwards"))
         self.outward.describe(self.results)
@@ -93,7 +95,8 @@ class Findings:
         self.outside = list(rec.outside)
         self.draws, self.positions = rec.streams.moved(), [
             *rec.streams.key(rec.nodes), *rec.outside_draws.key()]
-        at = counted(rec.outside.values(), source_of)
+        # of tensors around one array the program is given one, and any may be written by
+        at = counted([*rec.outside.values(), *self.run.tensors], source_of)
         writes = [n for n in rec.nodes if n.kind == "write"]
         self.bumps = [(at[id(n.value)], n.value.writer) for n in writes if id(n.value) in at]
         self.bumps += self.run.unseen(rec, source_of)
@@ -104,4 +107,5 @@ class Findings:
 
     def sharing(self) -> list[Any]:
         """Pairs of sources of the tensors that are around one array."""
-        return self.source_of.sharing([*self.run.tensors, *self.rec.borrowed.values()])
+        found = [(t, t._array) for t in self.rec.borrowed.values()]
+        return self.source_of.sharing([*zip(self.run.tensors, self.run.arrays), *found])

@@ -2,6 +2,7 @@
 way to one."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from whet.tensor_base import Base
@@ -225,13 +226,13 @@ class Sources:
             return None if owner is None else GradientOf(owner)
         return Outside(t) if id(t) in self.known or id(t) in self.borrowed else None
 
-    def sharing(self, tensors: list[Base]) -> list[tuple[Any, Any]]:
+    def sharing(self, found: Iterable[tuple[Base, Any]]) -> list[tuple[Any, Any]]:
         """Pairs of sources of the tensors that are around one array, such as `x` and
-        `x.detach()`."""
+        `x.detach()`. `found`: tensors and their arrays before the run."""
         first: dict[int, Base] = {}
         pairs: list[tuple[Any, Any]] = []
-        for t in tensors:
-            other = first.setdefault(id(t._array), t)
+        for t, array in found:
+            other = first.setdefault(id(array), t)
             if other is not t:
                 pairs.append((self(other), self(t)))
         pairs += self.twice

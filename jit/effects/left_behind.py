@@ -2,12 +2,15 @@
 from collections.abc import Callable
 from typing import Any
 
+from whet.tensor import wrap
+
 from ..capture.numpy_stand_in import Array, real_of
 from ..capture.refused import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements
 from ..guards.places import Change
-from ..report.reasons import Changes
+from ..guards.spots import MemoryOf
+from ..report.reasons import Changes, OtherMemory
 from .lay_state import Left
 
 
@@ -101,6 +104,17 @@ class LeftBehind:
                     and now is not self.tuples.get(place)):
                 self.effects.append((s.spot, self.results.describe(now)))
         self.known |= self.slots.keys() | {spot.key for spot, _ in self.effects}
+
+    def moved(self) -> None:
+        """Describe the memory that tensors from outside were given: that of another tensor which
+        the run leaves, if there is one."""
+        holders = {id(t._array): t for t in self.results.tensors}
+        for t in self.run.moved:
+            if self.run.world.tensors.get(id(t)) is not t:
+                raise Refused(OtherMemory(t, "gets other memory (`.data = ...`)", self.run.whole))
+            holder = holders.get(id(t._array))
+            self.effects.append((MemoryOf(t), self.results.tensor(
+                wrap(t._array) if holder is None else holder)))
 
     # ---- containers among the arguments ----------------------------------------------------------
     def contents_of_arguments(self) -> list[Any]:

@@ -20,7 +20,7 @@ from ..capture.refused import Refused
 from ..capture.tensor_sources import DataOf
 from ..capture.varying_numbers import tensor_of, varies
 from ..capture.writes import counters
-from ..report.reasons import Memory, OtherMemory, Settings
+from ..report.reasons import Memory, Settings
 from . import lengths
 from .call_settings import CallSettings
 from .immutable_types import PLAIN, one_number
@@ -209,6 +209,7 @@ class Run:
         self.world, self.whole, self.leaves, self.boxes = world, whole, leaves, boxes
         self.first = first
         self.tensors = list(whole.tensors.values())
+        self.arrays = [t._array for t in self.tensors]
         self.grads = [t._grad for t in self.tensors]
         self.looks = [_form(t) for t in self.tensors]
         self.cells = {id(c): (c, c.v) for t in self.tensors for c in counters(t)}
@@ -236,7 +237,7 @@ class Run:
         for g in replaced.values():
             rec.unreach(g._array)
         self.whole.let_go([g for g in self.whole.grads if id(g) not in replaced])
-        self.tensors, self.grads, self.looks = [], [], []
+        self.tensors, self.arrays, self.grads, self.looks = [], [], [], []
 
     def unseen(self, rec: Recorder,
                place_of: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
@@ -258,14 +259,15 @@ class Run:
         if settings != self.settings:
             rec.acts.append(Call(_set, list(settings), {}, len(rec.nodes)))
         self.marks = []                      # leaves that require a gradient now, or no longer do
+        self.moved = []                      # tensors that have other memory now
         for t, was in zip(self.tensors, self.looks):
             now = _form(t)
             if now != was and id(t) not in rec.let_go.hollow:
+                if now[0] != was[0] and now[1:] == was[1:] and t._base is None:
+                    self.moved.append(t)
+                    continue
                 if ((now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None
                         or t._base is not None):
-                    if now[0] != was[0] and now[1:] == was[1:]:
-                        raise Refused(
-                            OtherMemory(t, "gets other memory (`.data = ...`)", self.whole))
                     raise Refused(Memory("it changes what a tensor from outside is: its memory, "
                                          "history or hooks"))
                 self.marks.append(t)

@@ -229,6 +229,20 @@ class Contents(Spot):
             set.update(owner, value)
 
 
+class MemoryOf(Spot):
+    """The memory of a tensor, as `t.data = other` sets it."""
+    __slots__ = ()
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(owner, "memory")
+
+    def get(self) -> Any:
+        return self.owner._array
+
+    def put(self, value: Any) -> None:
+        self.owner._take_memory(value)
+
+
 def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, int, int]:
     if offset is None or field(owner, offset) != id(held):
         raise No
