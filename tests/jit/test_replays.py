@@ -317,7 +317,7 @@ def _fill():
     return f, lambda i: (whet.ones(3) * i,)
 
 
-@row("`weight.data = ...`", refused="gets other memory (`.data = ...`)")
+@row("`weight.data = ...`")
 def _data():
     w = whet.ones(3)
     def f(x):
