@@ -107,5 +107,5 @@ class Findings:
 
     def sharing(self) -> list[Any]:
         """Pairs of sources of the tensors that are around one array."""
-        found = [(t, t._array) for t in self.rec.borrowed.values()]
-        return self.source_of.sharing([*zip(self.run.tensors, self.run.arrays), *found])
+        found = [*self.run.tensors, *self.rec.borrowed.values()]
+        return self.source_of.sharing([(t, self.run.array(t)) for t in found])

@@ -209,8 +209,10 @@ class Run:
         self.world, self.whole, self.leaves, self.boxes = world, whole, leaves, boxes
         self.first = first
         self.tensors = list(whole.tensors.values())
-        self.arrays = [t._array for t in self.tensors]
         self.grads = [t._grad for t in self.tensors]
+        # id of a tensor -> its memory. That of gradients, which the run may let go, is not held.
+        gradients = set(map(id, self.grads))
+        self.arrays = {id(t): t._array for t in self.tensors if id(t) not in gradients}
         self.looks = [_form(t) for t in self.tensors]
         self.cells = {id(c): (c, c.v) for t in self.tensors for c in counters(t)}
         self.settings = CallSettings.now()
@@ -220,6 +222,10 @@ class Run:
         self.tuples: dict[int, tuple[Any, Any]] = {}
         # containers and objects with stand-ins in them to which the run wrote
         self.written: list[Any] = []
+
+    def array(self, t: Any) -> Any:
+        """The memory that a tensor had."""
+        return self.arrays.get(id(t), t._array)
 
     def alone(self) -> bool:
         """Did no other thread of Python run meanwhile? What one changed looks as if the run had
@@ -237,7 +243,7 @@ class Run:
         for g in replaced.values():
             rec.unreach(g._array)
         self.whole.let_go([g for g in self.whole.grads if id(g) not in replaced])
-        self.tensors, self.arrays, self.grads, self.looks = [], [], [], []
+        self.tensors, self.arrays, self.grads, self.looks = [], {}, [], []
 
     def unseen(self, rec: Recorder,
                place_of: Callable[[Any], Any]) -> list[tuple[Any, Any]]:

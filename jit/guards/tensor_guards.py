@@ -36,8 +36,7 @@ class TensorGuards:
         flags = {id(t): look[1] for t, look in zip(run.tensors, run.looks)}
         self.tensors: list[Base] = list(world.tensors.values())
         self.views = [t for t in self.tensors if t._base is not None]
-        before = {id(t): a for t, a in zip(run.tensors, run.arrays)}
-        self.arrays = [before.get(id(t), t._array) for t in self.tensors]
+        self.arrays = [run.array(t) for t in self.tensors]
         self.flags = [flags.get(id(t), t._rg) for t in self.tensors]
         self.has_no_grad = [not had.get(id(t), False) for t in self.tensors]
         self.extras = [t._extra for t in self.tensors]
