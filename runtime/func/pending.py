@@ -1,0 +1,389 @@
+"""The level of `func.batch`: ops are noted, and run in groups when somebody needs numbers."""
+import numpy as np
+
+from .. import dtypes
+from ..autograd import function_levels as functions
+from ..autograd import modes
+from ..autograd.levels import Level, LevelTensor, _inplace
+from ..op_table import REGISTRY
+from ..ops import pointwise_family, registry
+from ..ops.convert import copy_op
+from ..ops.random import draw_op
+from ..tensor import contiguous_format, new
+from . import agenda, outlines
+from .agenda import Call, Part, Result
+
+state, GRAD, INFERENCE = modes.state, modes.GRAD, modes.INFERENCE
+NUMBERS, UNKNOWN = registry.OPERANDS, object()
+LOSES_HISTORY = (
+    "func.batch: {}_ writes to memory that several tensors show (a view, or what has views), where "
+    "a gradient is taken inside of the function. Use the op that is not in place, and cat, stack "
+    "or where to put parts together")
+
+
+class Memory:
+    """What tensors that are views of one show. Its `result` is that of the whole; a write puts
+    another one in its place."""
+    __slots__ = ("result", "version")
+
+    def __init__(self, result):
+        self.result, self.version = result, 0
+
+
+class PendingTensor(LevelTensor):
+    """A tensor of one example, which may be computed later.
+
+    One that shares its memory with others is what the `chain` of view ops makes of the whole
+    memory, and looks again after a write (`seen` is the version that it knows)."""
+    __slots__ = ("result", "memory", "chain", "seen")
+    _is_one_of_many = True
+
+    @property
+    def _array(self):
+        if not self.level.is_open:
+            raise RuntimeError(self.level.escaped)
+        r = self.result if self.memory is None else self.level.current(self)
+        return r.outline.array if r.tensor is None else r.tensor._array
+
+    @_array.setter
+    def _array(self, array):
+        raise RuntimeError(
+            f"{self.level.name}: the memory of a tensor inside of it cannot be replaced")
+
+    @property
+    def value(self):
+        """The tensor of the layer beneath, computed if it was not."""
+        return self.level.numbers(self)
+
+    def _as(self, cls):
+        return self.value._as(cls)
+
+    def __repr__(self, **_):
+        return repr(self.value)
+
+
+class PendingLevel(Level):
+    """One call of `func.batch`."""
+    name = "func.batch"
+    is_open = False
+
+    def __init__(self):
+        super().__init__()
+        self.pending = []               # calls that are noted and were not run
+        self.outside = {}               # of tensors from outside, by id: (tensor, its Result)
+        self.views = {}                 # views of tensors from outside, each made once
+        self.places = {}                # where in the whole memory the elements of a view are
+        self.has_history = False        # did the op at hand get a tensor that requires grad?
+
+    def __enter__(self):
+        self.is_open = True
+        return super().__enter__()
+
+    def __exit__(self, *exc):
+        self.is_open = False
+        super().__exit__(*exc)
+        self.pending = []
+
+    # ---- tensors ----
+    def tensor(self, value):
+        return self.of(Result(outlines.outline(value._array), value))
+
+    def of(self, result):
+        """A tensor that shows a result."""
+        t = new(PendingTensor)
+        t.level, t.result, t.memory = self, result, None
+        return t
+
+    def twin(self, t):
+        return self.sharing(self.current(t), t, ())
+
+    def sharing(self, result, source, steps):
+        """A tensor that shows the memory of `source`, after some more view ops."""
+        memory = source.memory
+        if memory is None:
+            memory = source.memory = Memory(source.result)
+            source.chain, source.seen = (), 0
+        t = self.of(result)
+        t.memory, t.chain, t.seen = memory, (*source.chain, *steps), memory.version
+        return t
+
+    def replace(self, t, r):
+        t.result, t.memory = r.result, r.memory
+        if r.memory is not None:
+            t.chain, t.seen = r.chain, r.seen
+
+    def current(self, t):
+        """The result that a tensor shows now."""
+        memory = t.memory
+        if memory is not None and t.seen != memory.version:
+            whole = self.of(memory.result)
+            for op, attrs, i in t.chain:
+                whole = self.compute(op, (whole,), attrs)
+                whole = whole if i is None else whole[i]
+            t.result, t.seen = whole.result, memory.version
+        return t.result
+
+    def numbers(self, t):
+        """The tensor of the layer beneath that `t` stands for."""
+        return self.tensors_of([self.current(t)])[0]
+
+    def tensors_of(self, results):
+        """The tensors of the layer beneath for some results."""
+        missing = [r for r in results if r.tensor is None]
+        if missing:
+            self.run()
+            if any([r.tensor is None and r.block is None for r in missing]):
+                raise RuntimeError(
+                    f"{self.name}: a tensor was not computed, since an error was raised before")
+            self.beneath_fully(agenda.take, missing)
+        return [r.tensor for r in results]
+
+    # ---- ops ----
+    def __call__(self, op, inputs, attrs):
+        outs = self.compute(op, inputs, attrs)
+        if self.has_history:
+            self.has_history = False
+            self.finish(op, inputs, attrs, outs)
+        elif op.is_view and self.owns(inputs[0]):
+            registry.share(op, inputs[0], outs, state.flags)
+        return outs
+
+    def compute(self, op, inputs, attrs):
+        key = [op, state.flags & 3 | (4 if self.quiet else 0), dtypes._default]
+        operands, ours = [], False
+        for x in inputs:
+            kind = type(x)
+            if kind is PendingTensor and x.level is self:
+                r = x.result if x.memory is None else self.current(x)
+                ours = True
+                if x._rg & 1 or x._base is not None and x.requires_grad:
+                    self.has_history = True
+            elif kind in NUMBERS:
+                key += kind, x if x or kind is not float else str(x)
+                continue
+            else:
+                found = self.outside.get(id(x))
+                if found is None:
+                    found = self.from_outside(op, x)
+                    if found is None:
+                        return self.at_once(op, inputs, attrs)
+                r = found[1]
+            operands.append(r)
+            key.append(r.outline)
+        if attrs:
+            key += attrs.items()
+            key += map(type, attrs.values())
+        key = tuple(key)
+        if not ours and (op.is_view or not operands):
+            return self.from_outside_alone(op, inputs, attrs, key)
+        try:
+            kind = outlines.known(key, UNKNOWN)
+        except TypeError:                   # an attribute that cannot be a key
+            return self.at_once(op, inputs, attrs)
+        if kind is UNKNOWN:
+            kind = outlines.kind_of(key, op, inputs, attrs, [r.outline for r in operands])
+        if kind is None:
+            return self.at_once(op, inputs, attrs)
+        call = Call(kind, op, operands, attrs)
+        self.pending.append(call)
+        return self.results(call, kind.outlines, op, inputs, attrs)
+
+    def results(self, call, known, op, inputs, attrs):
+        """Tensors for the results of a call."""
+        if type(known) is tuple:
+            call.parts = [Part(o, call) for o in known]
+            if op.is_view:
+                return tuple([self.sharing(p, inputs[0], ((op, attrs, i),))
+                              for i, p in enumerate(call.parts)])
+            return tuple([self.of(p) for p in call.parts])
+        if op.is_view:
+            return self.sharing(call, inputs[0], ((op, attrs, None),))
+        t = new(PendingTensor)
+        t.level, t.result, t.memory = self, call, None
+        return t
+
+    def from_outside(self, op, x):
+        """A tensor from outside, in the form in which it is kept; None if it is none."""
+        if not registry.is_tensor(x):
+            return None
+        found = x, Result(outlines.outline(x._array, given=True), x)
+        self.outside[id(x)] = found
+        return found
+
+    def from_outside_alone(self, op, inputs, attrs, key):
+        """A new tensor, or a view of one from outside. That is made once, since tensors that are
+        shared are known by being the same object."""
+        if not op.is_view:
+            return self.at_once(op, inputs, attrs)
+        key = *key, id(inputs[0])
+        try:
+            found = self.views.get(key)
+        except TypeError:
+            return self.beneath(registry.apply, op, inputs, attrs)
+        if found is None:
+            found = self.views[key] = self.beneath(registry.apply, op, inputs, attrs)
+        return found
+
+    def at_once(self, op, inputs, attrs):
+        """An op that is not put off: in the layer beneath, on what its operands stand for."""
+        values = tuple([x.value if self.owns(x) else x for x in inputs])
+        outs = self.beneath(registry.apply, op, values, attrs)
+        if op.is_view and not self.owns(inputs[0]):
+            return outs
+        made = [Result(outlines.outline(t._array), t)
+                for t in (outs if type(outs) is tuple else (outs,))]
+        many = type(outs) is tuple
+        if op.is_view:
+            tensors = [self.sharing(r, inputs[0], ((op, attrs, i if many else None),))
+                       for i, r in enumerate(made)]
+        else:
+            tensors = [self.of(r) for r in made]
+        return tuple(tensors) if many else tensors[0]
+
+    def draw(self, generator, op, shape):
+        return self.tensor(self.beneath(draw_op, generator, op, shape))
+
+    def function(self, cls, args, kwargs):
+        return functions.as_it_is(self, cls, args, kwargs)
+
+    # ---- writes ----
+    def inplace(self, op, t, args, attrs):
+        if not self.owns(t):
+            return self.write_outside(op, t, args, attrs)
+        if t.memory is not None and not op.is_view and state.flags & GRAD and any(
+                [self.owns(x) and x.requires_grad for x in (t, *args)]):
+            raise RuntimeError(LOSES_HISTORY.format(op.name))
+        return super().inplace(op, t, args, attrs)
+
+    def write_outside(self, op, t, args, attrs):
+        """A write to a tensor from outside. What was noted before it sees the tensor as it was."""
+        if any([self.owns(x) and x.requires_grad for x in args]) and state.flags & GRAD:
+            raise RuntimeError(
+                f"{self.name}: {op.name}_ writes what a gradient is taken of inside of the "
+                "function into a tensor from outside of it: use the op that is not in place")
+        if (op.is_view or op.name == "resize") and any([t is v for v in self.views.values()]):
+            raise RuntimeError(
+                f"{self.name}: {op.name}_ of a view of a tensor from outside: use the op that is "
+                "not in place")
+        self.run()
+        values = tuple([x.value if self.owns(x) else x for x in args])
+        r = self.beneath(_inplace, op, t, values, attrs)
+        self.outside.clear()
+        return r
+
+    def write(self, op, t, args, attrs):
+        """Nobody's memory is written to: `t` shows another result from now on, and so do those
+        that share its memory."""
+        r = args[0] if op is copy_op else self.compute(op, (t, *args), attrs)
+        self.has_history = False
+        pointwise_family.check_fits(r._array, t, op.name + "_")
+        r = self.fitted(r, t).result
+        memory = t.memory
+        whole = t.result if memory is None else memory.result
+        after = self.put(memory, t, r) if memory is not None and t.chain else r
+        if self.flags & GRAD and not state.flags & GRAD:
+            after = self.overwritten(whole, after)
+        if memory is None:
+            t.result = after
+        else:
+            memory.result = after
+            memory.version += 1
+
+    def overwritten(self, before, after):
+        """What is written without a record keeps the history that it has."""
+        before, after = self.tensors_of([before, after])
+        made = self.beneath_fully(before.clone)
+        self.beneath(made.copy_, after)
+        return Result(outlines.outline(made._array), made)
+
+    def fitted(self, r, t):
+        """A tensor with the shape and type of `t`."""
+        a = t._array
+        if r.dtype is not t.dtype:
+            r = r.to(t.dtype)
+        if r._array.shape != a.shape:
+            r = r.expand(a.shape)
+        if not self.owns(r) or r._array.strides != a.strides:
+            r = self.compute(REGISTRY["clone_format"], (r,), {"memory_format": contiguous_format})
+        return r
+
+    def put(self, memory, t, r):
+        """The whole memory with another part in the place of a view."""
+        whole = self.of(memory.result)
+        shape = whole._array.shape
+        key = shape, tuple([(op, tuple(attrs.items()), i) for op, attrs, i in t.chain])
+        places = self.places.get(key)
+        if places is None:
+            places = self.places[key] = self.beneath(
+                registry.apply, REGISTRY["constant"], (), {"array": _places(shape, t.chain)})
+        if places.dtype is not dtypes.int64:
+            raise RuntimeError(
+                f"{self.name}: a view of another type than its base cannot be written to")
+        flat = whole.reshape(-1).scatter(0, places, self.of(r).reshape(-1))
+        return flat.reshape(shape).result
+
+    # ---- running what is pending ----
+    def run(self):
+        """Run what was noted."""
+        if self.pending:
+            calls, self.pending = self.pending, []
+            agenda.run(calls, self.run_group)
+
+    def run_group(self, calls):
+        """Run calls that were noted in the same mode."""
+        mode = calls[0].kind.mode
+        quiet, self.quiet = self.quiet, mode & 4
+        try:
+            self.beneath_in(state.flags & ~3 | mode & 3, agenda.run_group, calls)
+        finally:
+            self.quiet = quiet
+
+    def beneath_fully(self, f, *args):
+        """f(*args) in the layer beneath, in the mode in which the level was entered."""
+        return self.beneath_in(state.flags & ~3 | self.flags & 3, f, *args)
+
+    def beneath_in(self, flags, f, *args):
+        """f(*args) in the layer beneath, in a mode that is not that of now. (Operands of products
+        were made smaller already where `autocast` wants it.)"""
+        before, autocast = state.flags, state.autocast
+        state.autocast = None
+        modes.set_flags(flags)
+        try:
+            return self.beneath(f, *args)
+        finally:
+            state.autocast = autocast
+            modes.set_flags(before)
+
+    # ---- what Python asks ----
+    def refuse_numbers(self, t):
+        self.numbers(t)
+
+    def listed(self, t):
+        return self.beneath(t.value.tolist if self.owns(t) else t.tolist)
+
+    def exposed(self, t):
+        if self.owns(t):
+            return self.beneath(_copy_of, t.value)
+        return super().exposed(t)
+
+    def asked(self, t, what):
+        if self.owns(t) and what in ("address", "place in memory"):
+            self.numbers(t)
+        return super().asked(t, what)
+
+    def ask(self, question, tensors):
+        return self.beneath(registry.ask, question,
+                            *[t.value if self.owns(t) else t for t in tensors])
+
+
+def _copy_of(t):
+    return t.detach().clone().numpy()
+
+
+def _places(shape, chain):
+    """Where in memory of this shape the elements of a view are, in order."""
+    places = np.arange(int(np.prod(shape))).reshape(shape)
+    for op, attrs, i in chain:
+        places = op.forward(places, **attrs)
+        places = places if i is None else places[i]
+    return places.reshape(-1).copy()
