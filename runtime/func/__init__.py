@@ -1,6 +1,7 @@
 """Functions that make functions: `whet.func`."""
 from ..nn.utils.stateless import functional_call
 from .batch import batch
+from .cell import cell
 from .forward import jvp, linearize
 from .jacobians import hessian, jacfwd, jacrev
 from .modules import replace_all_batch_norm_modules_, stack_module_state
@@ -9,6 +10,7 @@ from .vmap import vmap
 
 __all__ = [
     "batch",
+    "cell",
     "functional_call",
     "grad",
     "grad_and_value",

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..op_table import REGISTRY
 from ..ops import batching, registry
+from .cell import CellOp
 
 # Calls that differ in a tensor from outside are run apart, or at once with a copy of that tensor
 # for each. A group more costs its launches, forwards and backwards, in whose time about so many
@@ -21,29 +22,26 @@ COPIED_PER_LAUNCH = 300_000
 class Result:
     """What a tensor shows: a tensor of the layer beneath, or a row of a block, or what a call
     that was not run will give."""
-    __slots__ = ("outline", "tensor", "block", "row")
-    call = users = None
+    tensor = block = row = call = users = None
 
     def __init__(self, outline, tensor=None):
-        self.outline, self.tensor, self.block = outline, tensor, None
+        self.outline, self.tensor = outline, tensor
 
 
 class Call(Result):
     """An op that is noted, and its result."""
-    __slots__ = ("kind", "op", "operands", "attrs", "parts", "users", "waits", "depth", "group")
+    parts = None
 
     def __init__(self, kind, op, operands, attrs):
-        self.outline, self.tensor, self.block = kind.outlines, None, None
-        self.kind, self.op, self.operands, self.attrs = kind, op, operands, attrs
-        self.parts = None
+        self.outline, self.kind, self.op = kind.outlines, kind, op
+        self.operands, self.attrs = operands, attrs
 
 
 class Part(Result):
     """One of several results of a call."""
-    __slots__ = ("call",)
 
     def __init__(self, outline, call):
-        self.outline, self.tensor, self.block, self.call = outline, None, None, call
+        self.outline, self.call = outline, call
 
 
 class Block:
@@ -152,6 +150,8 @@ def run_group(calls):
 
 def _apply(call, values):
     inputs, _ = _with_numbers(call.kind.form, values, values)
+    if type(call.op) is CellOp:
+        return call.op.alone(inputs, call.attrs)
     return registry.apply(call.op, inputs, call.attrs)
 
 

@@ -24,7 +24,9 @@ def batch(func):
             made = [func(example, *shared, **kwargs) for example in examples]
             found = [tensors(result) for result in made]
             ours = [t for ts in found for t in ts if level.owns(t)]
-            known = dict(zip(map(id, ours), level.tensors_of([level.current(t) for t in ours])))
+            results = [level.current(t) for t in ours]
+            level.let_go()
+            known = dict(zip(map(id, ours), level.tensors_of(results)))
             return [like(result, [known.get(id(t), t) for t in ts])
                     for result, ts in zip(made, found)]
     return over

@@ -36,9 +36,12 @@ class Kind:
     mode       the gradient mode in which they were noted, as bits
     given      the tensors that are from outside, by their places among the tensors
     regular    do the tensors lie in memory without gaps? Views may ask for that"""
-    __slots__ = ("outlines", "form", "mode", "given", "regular")
+    __slots__ = ("outlines", "form", "mode", "given", "regular", "is_plain", "array")
 
-    def __init__(self, outlines, form, mode, operands):
+    def __init__(self, op, outlines, form, mode, operands):
+        # has a call one result, in memory of its own?
+        self.is_plain = type(outlines) is not tuple and not op.is_view
+        self.array = outlines.array if self.is_plain else None
         self.outlines, self.form, self.mode = outlines, form, mode
         self.given = tuple([i for i, o in enumerate(operands) if o.given])
         self.regular = [_is_regular(o.array) for o in operands]
@@ -92,7 +95,7 @@ def kind_of(key, op, inputs, attrs, operands):
         _kinds.clear()
     form = tuple([... if registry.is_tensor(x) else x for x in inputs])
     outlines = _outlines_of(op, form, operands, attrs)
-    kind = _kinds[key] = outlines and Kind(outlines, form, key[1], operands)
+    kind = _kinds[key] = outlines and Kind(op, outlines, form, key[1], operands)
     return kind
 
 

@@ -10,11 +10,12 @@ from ..ops import pointwise_family, registry
 from ..ops.convert import copy_op
 from ..ops.random import draw_op
 from ..tensor import contiguous_format, new
-from . import agenda, outlines
+from ..tensor_base import Base
+from . import agenda, cell, outlines
 from .agenda import Call, Part, Result
 
 state, GRAD, INFERENCE = modes.state, modes.GRAD, modes.INFERENCE
-NUMBERS, UNKNOWN = registry.OPERANDS, object()
+NUMBERS, UNKNOWN, TYPES = registry.OPERANDS, object(), list(dtypes.ALL.values())
 LOSES_HISTORY = (
     "func.batch: {}_ writes to memory that several tensors show (a view, or what has views), where "
     "a gradient is taken inside of the function. Use the op that is not in place, and cat, stack "
@@ -30,25 +31,24 @@ class Memory:
         self.result, self.version = result, 0
 
 
+def _steps(chain):
+    """The view ops of a chain, (op, attributes, which of the results), the first one first."""
+    steps: list = []
+    while chain is not None:
+        chain, *step = chain
+        steps.insert(0, step)
+    return steps
+
+
 class PendingTensor(LevelTensor):
     """A tensor of one example, which may be computed later.
 
-    One that shares its memory with others is what the `chain` of view ops makes of the whole
-    memory, and looks again after a write (`seen` is the version that it knows)."""
+    `_array` is that of its outline, or its own once somebody asked for numbers. One that shares
+    its memory with others is what its `chain` of view ops makes of the whole memory, and looks
+    again after a write (`seen` is the version that it knows)."""
     __slots__ = ("result", "memory", "chain", "seen")
     _is_one_of_many = True
-
-    @property
-    def _array(self):
-        if not self.level.is_open:
-            raise RuntimeError(self.level.escaped)
-        r = self.result if self.memory is None else self.level.current(self)
-        return r.outline.array if r.tensor is None else r.tensor._array
-
-    @_array.setter
-    def _array(self, array):
-        raise RuntimeError(
-            f"{self.level.name}: the memory of a tensor inside of it cannot be replaced")
+    _array = Base._array            # that of plain tensors: it is asked for all the time
 
     @property
     def value(self):
@@ -62,27 +62,51 @@ class PendingTensor(LevelTensor):
         return repr(self.value)
 
 
+class EscapedTensor(PendingTensor):
+    """What became of such a tensor when its level was left."""
+    __slots__ = ()
+
+    @property
+    def _array(self):
+        raise RuntimeError(self.level.escaped)
+
+    def __repr__(self, **_):
+        return "EscapedTensor()"
+
+
 class PendingLevel(Level):
     """One call of `func.batch`."""
     name = "func.batch"
-    is_open = False
 
     def __init__(self):
+        self.bits = TYPES.index(dtypes.get_default_dtype()) << 3
         super().__init__()
         self.pending = []               # calls that are noted and were not run
+        self.tensors = []               # all tensors of this level
         self.outside = {}               # of tensors from outside, by id: (tensor, its Result)
         self.views = {}                 # views of tensors from outside, each made once
         self.places = {}                # where in the whole memory the elements of a view are
         self.has_history = False        # did the op at hand get a tensor that requires grad?
 
-    def __enter__(self):
-        self.is_open = True
-        return super().__enter__()
+    @property
+    def quiet(self):
+        """Does a backward run here that records nothing, though the layer beneath may?"""
+        return bool(self.bits & 4)
+
+    @quiet.setter
+    def quiet(self, value):
+        self.bits = self.bits & ~4 | (4 if value else 0)
 
     def __exit__(self, *exc):
-        self.is_open = False
         super().__exit__(*exc)
-        self.pending = []
+        self.let_go()
+        self.pending.clear()
+
+    def let_go(self):
+        """The function has returned: nobody may use its tensors from now on."""
+        for t in self.tensors:
+            t.__class__ = EscapedTensor
+        self.tensors.clear()
 
     # ---- tensors ----
     def tensor(self, value):
@@ -91,24 +115,27 @@ class PendingLevel(Level):
     def of(self, result):
         """A tensor that shows a result."""
         t = new(PendingTensor)
-        t.level, t.result, t.memory = self, result, None
+        t.level, t.result, t.memory, t._array = self, result, None, result.outline.array
+        self.tensors.append(t)
         return t
 
     def twin(self, t):
-        return self.sharing(self.current(t), t, ())
+        r = self.sharing(self.current(t), t)
+        r.chain = t.chain
+        return r
 
-    def sharing(self, result, source, steps):
-        """A tensor that shows the memory of `source`, after some more view ops."""
+    def sharing(self, result, source, *step):
+        """A tensor that shows the memory of `source`, after another view op."""
         memory = source.memory
         if memory is None:
             memory = source.memory = Memory(source.result)
-            source.chain, source.seen = (), 0
+            source.chain, source.seen = None, 0
         t = self.of(result)
-        t.memory, t.chain, t.seen = memory, (*source.chain, *steps), memory.version
+        t.memory, t.chain, t.seen = memory, (source.chain, *step), memory.version
         return t
 
     def replace(self, t, r):
-        t.result, t.memory = r.result, r.memory
+        t.result, t.memory, t._array = r.result, r.memory, r._array
         if r.memory is not None:
             t.chain, t.seen = r.chain, r.seen
 
@@ -116,16 +143,18 @@ class PendingLevel(Level):
         """The result that a tensor shows now."""
         memory = t.memory
         if memory is not None and t.seen != memory.version:
-            whole = self.of(memory.result)
-            for op, attrs, i in t.chain:
-                whole = self.compute(op, (whole,), attrs)
-                whole = whole if i is None else whole[i]
-            t.result, t.seen = whole.result, memory.version
+            part = self.of(memory.result)
+            for op, attrs, i in _steps(t.chain):
+                part = self.compute(op, (part,), attrs)
+                part = part if i is None else part[i]
+            t.result, t.seen = part.result, memory.version
         return t.result
 
     def numbers(self, t):
         """The tensor of the layer beneath that `t` stands for."""
-        return self.tensors_of([self.current(t)])[0]
+        value = self.tensors_of([self.current(t)])[0]
+        t._array = value._array
+        return value
 
     def tensors_of(self, results):
         """The tensors of the layer beneath for some results."""
@@ -149,30 +178,33 @@ class PendingLevel(Level):
         return outs
 
     def compute(self, op, inputs, attrs):
-        key = [op, state.flags & 3 | (4 if self.quiet else 0), dtypes._default]
+        if attrs:
+            key = [op, state.flags & 3 | self.bits, *attrs.items(), *map(type, attrs.values())]
+        else:
+            key = [op, state.flags & 3 | self.bits]
         operands, ours = [], False
         for x in inputs:
-            kind = type(x)
-            if kind is PendingTensor and x.level is self:
-                r = x.result if x.memory is None else self.current(x)
+            if type(x) is PendingTensor and x.level is self:
+                memory = x.memory
+                if memory is None:
+                    r = x.result
+                    if x._rg & 1:
+                        self.has_history = True
+                else:
+                    r = x.result if memory.version == x.seen else self.current(x)
+                    if x._rg & 1 or x._base is not None and x.requires_grad:
+                        self.has_history = True
                 ours = True
-                if x._rg & 1 or x._base is not None and x.requires_grad:
-                    self.has_history = True
-            elif kind in NUMBERS:
-                key += kind, x if x or kind is not float else str(x)
+            elif type(x) in NUMBERS:
+                key += type(x), x if x or type(x) is not float else str(x)
                 continue
             else:
-                found = self.outside.get(id(x))
+                found = self.outside.get(id(x)) or self.from_outside(x)
                 if found is None:
-                    found = self.from_outside(op, x)
-                    if found is None:
-                        return self.at_once(op, inputs, attrs)
+                    return self.at_once(op, inputs, attrs)
                 r = found[1]
             operands.append(r)
             key.append(r.outline)
-        if attrs:
-            key += attrs.items()
-            key += map(type, attrs.values())
         key = tuple(key)
         if not ours and (op.is_view or not operands):
             return self.from_outside_alone(op, inputs, attrs, key)
@@ -184,25 +216,40 @@ class PendingLevel(Level):
             kind = outlines.kind_of(key, op, inputs, attrs, [r.outline for r in operands])
         if kind is None:
             return self.at_once(op, inputs, attrs)
+        if kind.is_plain:
+            call = Call(kind, op, operands, attrs)
+            self.pending.append(call)
+            t = new(PendingTensor)
+            t.level, t.result, t.memory, t._array = self, call, None, kind.array
+            self.tensors.append(t)
+            return t
+        return self.noted(kind, op, operands, attrs, inputs)
+
+    def noted(self, kind, op, operands, attrs, inputs=()):
+        """Tensors for the results of a call, which is noted."""
         call = Call(kind, op, operands, attrs)
         self.pending.append(call)
-        return self.results(call, kind.outlines, op, inputs, attrs)
-
-    def results(self, call, known, op, inputs, attrs):
-        """Tensors for the results of a call."""
-        if type(known) is tuple:
-            call.parts = [Part(o, call) for o in known]
+        if type(kind.outlines) is tuple:
+            call.parts = [Part(o, call) for o in kind.outlines]
             if op.is_view:
-                return tuple([self.sharing(p, inputs[0], ((op, attrs, i),))
+                return tuple([self.sharing(p, inputs[0], op, attrs, i)
                               for i, p in enumerate(call.parts)])
             return tuple([self.of(p) for p in call.parts])
-        if op.is_view:
-            return self.sharing(call, inputs[0], ((op, attrs, None),))
-        t = new(PendingTensor)
-        t.level, t.result, t.memory = self, call, None
-        return t
+        return self.sharing(call, inputs[0], op, attrs, None)
 
-    def from_outside(self, op, x):
+    def mode(self):
+        """The gradient mode, as it is part of what makes calls equal."""
+        return state.flags & 3 | self.bits
+
+    def operands(self, tensors):
+        """What tensors show."""
+        return [self.current(t) if self.owns(t) else
+                (self.outside.get(id(t)) or self.from_outside(t))[1] for t in tensors]
+
+    def note_cell(self, op, args, kwargs):
+        return cell.note(self, op, args, kwargs)
+
+    def from_outside(self, x):
         """A tensor from outside, in the form in which it is kept; None if it is none."""
         if not registry.is_tensor(x):
             return None
@@ -234,7 +281,7 @@ class PendingLevel(Level):
                 for t in (outs if type(outs) is tuple else (outs,))]
         many = type(outs) is tuple
         if op.is_view:
-            tensors = [self.sharing(r, inputs[0], ((op, attrs, i if many else None),))
+            tensors = [self.sharing(r, inputs[0], op, attrs, i if many else None)
                        for i, r in enumerate(made)]
         else:
             tensors = [self.of(r) for r in made]
@@ -283,6 +330,7 @@ class PendingLevel(Level):
         after = self.put(memory, t, r) if memory is not None and t.chain else r
         if self.flags & GRAD and not state.flags & GRAD:
             after = self.overwritten(whole, after)
+        t._array = after.outline.array if t.memory is None or not t.chain else t._array
         if memory is None:
             t.result = after
         else:
@@ -311,7 +359,7 @@ class PendingLevel(Level):
         """The whole memory with another part in the place of a view."""
         whole = self.of(memory.result)
         shape = whole._array.shape
-        key = shape, tuple([(op, tuple(attrs.items()), i) for op, attrs, i in t.chain])
+        key = shape, tuple([(op, tuple(attrs.items()), i) for op, attrs, i in _steps(t.chain)])
         places = self.places.get(key)
         if places is None:
             places = self.places[key] = self.beneath(
@@ -383,7 +431,7 @@ def _copy_of(t):
 def _places(shape, chain):
     """Where in memory of this shape the elements of a view are, in order."""
     places = np.arange(int(np.prod(shape))).reshape(shape)
-    for op, attrs, i in chain:
+    for op, attrs, i in _steps(chain):
         places = op.forward(places, **attrs)
         places = places if i is None else places[i]
     return places.reshape(-1).copy()
