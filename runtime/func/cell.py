@@ -3,6 +3,7 @@ from functools import wraps
 from typing import Any
 
 from ..autograd import modes
+from ..autograd.levels import NeedsNumbers
 from ..ops import batching, registry
 from ..random import fork_rng
 from ..tensor import Tensor, wrap
@@ -67,6 +68,14 @@ class CellOp:
 
     def batch(self, n, inputs, batched, attrs):
         """The calls of a group, as `vmap` makes them."""
+        try:
+            return self._batch(n, inputs, batched, attrs)
+        except NeedsNumbers as e:
+            raise NeedsNumbers(
+                f"func.cell: `{self.name}` goes by the numbers of its tensors. A function that "
+                "does is no cell: leave `cell` away") from e
+
+    def _batch(self, n, inputs, batched, attrs):
         with BatchLevel(n, "different") as level:
             lifted = [level.tensor(x, True) if b else x for x, b in zip(inputs, batched)]
             outs = [(t.value, t.batched) if level.owns(t) else (t, False)

@@ -7,12 +7,13 @@ from ..autograd import modes
 from ..autograd.levels import Level, LevelTensor, _inplace
 from ..op_table import REGISTRY
 from ..ops import pointwise_family, registry
-from ..ops.convert import copy_op
+from ..ops.convert import copy_op, detach_op
 from ..ops.random import draw_op
 from ..tensor import contiguous_format, new
 from ..tensor_base import Base
 from . import agenda, cell, outlines
 from .agenda import Call, Part, Result
+from .trees import mapped
 
 state, GRAD, INFERENCE = modes.state, modes.GRAD, modes.INFERENCE
 NUMBERS, UNKNOWN, TYPES = registry.OPERANDS, object(), list(dtypes.ALL.values())
@@ -77,6 +78,7 @@ class EscapedTensor(PendingTensor):
 class PendingLevel(Level):
     """One call of `func.batch`."""
     name = "func.batch"
+    puts_off = True
 
     def __init__(self):
         self.bits = TYPES.index(dtypes.get_default_dtype()) << 3
@@ -169,6 +171,8 @@ class PendingLevel(Level):
 
     # ---- ops ----
     def __call__(self, op, inputs, attrs):
+        if not inputs and state.observers[0] is self:
+            return self.tensor(registry.execute(op, inputs, attrs))
         outs = self.compute(op, inputs, attrs)
         if self.has_history:
             self.has_history = False
@@ -206,7 +210,7 @@ class PendingLevel(Level):
             operands.append(r)
             key.append(r.outline)
         key = tuple(key)
-        if not ours and (op.is_view or not operands):
+        if not ours and (op.is_view or op is detach_op or not operands):
             return self.from_outside_alone(op, inputs, attrs, key)
         try:
             kind = outlines.known(key, UNKNOWN)
@@ -216,7 +220,7 @@ class PendingLevel(Level):
             kind = outlines.kind_of(key, op, inputs, attrs, [r.outline for r in operands])
         if kind is None:
             return self.at_once(op, inputs, attrs)
-        if kind.is_plain:
+        if kind.is_plain and op is not detach_op:
             call = Call(kind, op, operands, attrs)
             self.pending.append(call)
             t = new(PendingTensor)
@@ -260,6 +264,8 @@ class PendingLevel(Level):
     def from_outside_alone(self, op, inputs, attrs, key):
         """A new tensor, or a view of one from outside. That is made once, since tensors that are
         shared are known by being the same object."""
+        if op is detach_op:
+            return self.beneath(registry.apply, op, inputs, attrs)
         if not op.is_view:
             return self.at_once(op, inputs, attrs)
         key = *key, id(inputs[0])
@@ -286,6 +292,10 @@ class PendingLevel(Level):
         else:
             tensors = [self.of(r) for r in made]
         return tuple(tensors) if many else tensors[0]
+
+    def now(self, f, *args):
+        """f(*args) in the layer beneath, with what tensors among the arguments stand for."""
+        return self.beneath(f, *mapped(lambda t: t.value if self.owns(t) else t, args))
 
     def draw(self, generator, op, shape):
         return self.tensor(self.beneath(draw_op, generator, op, shape))
