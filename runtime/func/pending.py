@@ -41,6 +41,11 @@ def _steps(chain):
     return steps
 
 
+def _has_detached(t):
+    """Is a tensor a view without the history of what it is a view of?"""
+    return t.memory is not None and any([op is detach_op for op, _, _ in _steps(t.chain)])
+
+
 class PendingTensor(LevelTensor):
     """A tensor of one example, which may be computed later.
 
@@ -338,7 +343,7 @@ class PendingLevel(Level):
         memory = t.memory
         whole = t.result if memory is None else memory.result
         after = self.put(memory, t, r) if memory is not None and t.chain else r
-        if self.flags & GRAD and not state.flags & GRAD:
+        if self.flags & GRAD and (not state.flags & GRAD or _has_detached(t)):
             after = self.overwritten(whole, after)
         t._array = after.outline.array if t.memory is None or not t.chain else t._array
         if memory is None:
@@ -351,7 +356,7 @@ class PendingLevel(Level):
         """What is written without a record keeps the history that it has."""
         before, after = self.tensors_of([before, after])
         made = self.beneath_fully(before.clone)
-        self.beneath(made.copy_, after)
+        self.beneath_in(state.flags & ~GRAD, made.copy_, after)
         return Result(outlines.outline(made._array), made)
 
     def fitted(self, r, t):
