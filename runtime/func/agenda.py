@@ -146,6 +146,7 @@ def run_group(calls):
     else:
         for i, out in enumerate(outs):
             _keep_rows([c.parts[i] for c in calls], out, n)
+        _let_go(calls)
 
 
 def _apply(call, values):
@@ -172,6 +173,16 @@ def _keep_one(calls, outs):
         else:
             for part, out in zip(c.parts, outs):
                 part.tensor = out
+    if calls[0].parts is not None:
+        _let_go(calls)
+
+
+def _let_go(calls):
+    """Calls and their parts hold each other no longer, so that they go when nobody uses them."""
+    for c in calls:
+        for part in c.parts:
+            part.call = None
+        c.parts = None
 
 
 def _keep_rows(results, out, n):

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..autograd import modes
 from ..autograd.levels import NeedsNumbers
-from ..ops import batching, registry
+from ..ops import batching
 from ..random import fork_rng
 from ..tensor import Tensor, wrap
 from . import outlines
