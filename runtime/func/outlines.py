@@ -10,6 +10,7 @@ import numpy as np
 from .. import devices
 from ..autograd import modes
 from ..ops import registry
+from ..ops.convert import detach_op
 from ..tensor import wrap
 
 state = modes.state
@@ -40,7 +41,7 @@ class Kind:
 
     def __init__(self, op, outlines, form, mode, operands):
         # has a call one result, in memory of its own?
-        self.is_plain = type(outlines) is not tuple and not op.is_view
+        self.is_plain = type(outlines) is not tuple and not op.is_view and op is not detach_op
         self.array = outlines.array if self.is_plain else None
         self.outlines, self.form, self.mode = outlines, form, mode
         self.given = tuple([i for i, o in enumerate(operands) if o.given])

@@ -17,6 +17,7 @@ from .trees import mapped
 
 state, GRAD, INFERENCE = modes.state, modes.GRAD, modes.INFERENCE
 NUMBERS, UNKNOWN, TYPES = registry.OPERANDS, object(), list(dtypes.ALL.values())
+_NONE: dict = {}
 LOSES_HISTORY = (
     "func.batch: {}_ writes to memory that several tensors show (a view, or what has views), where "
     "a gradient is taken inside of the function. Use the op that is not in place, and cat, stack "
@@ -176,6 +177,10 @@ class PendingLevel(Level):
 
     # ---- ops ----
     def __call__(self, op, inputs, attrs):
+        if not attrs:
+            known = self.at_sight(op, inputs)
+            if known is not None:
+                return known
         if not inputs and state.observers[0] is self:
             return self.tensor(registry.execute(op, inputs, attrs))
         outs = self.compute(op, inputs, attrs)
@@ -186,6 +191,29 @@ class PendingLevel(Level):
             registry.share(op, inputs[0], outs, state.flags)
         return outs
 
+    def at_sight(self, op, inputs):
+        """The result of an op of one or two of this level's tensors, where no more has to be
+        looked at: most are such. None for others."""
+        operands, key = [], [op, state.flags & 3 | self.bits]
+        for x in inputs:
+            if type(x) is not PendingTensor or x.level is not self or x._rg & 1:
+                return None
+            memory = x.memory
+            r = x.result if memory is None or memory.version == x.seen else self.current(x)
+            operands.append(r)
+            key.append(r.outline)
+        kind = outlines.known(tuple(key))
+        return self.noted_plainly(kind, op, operands, _NONE) if kind and kind.is_plain else None
+
+    def noted_plainly(self, kind, op, operands, attrs):
+        """The tensor of a call of one result in memory of its own, which is noted."""
+        call = Call(kind, op, operands, attrs)
+        self.pending.append(call)
+        t = new(PendingTensor)
+        t.level, t.result, t.memory, t._array = self, call, None, kind.array
+        self.tensors.append(t)
+        return t
+
     def compute(self, op, inputs, attrs):
         if attrs:
             key = [op, state.flags & 3 | self.bits, *attrs.items(), *map(type, attrs.values())]
@@ -195,14 +223,9 @@ class PendingLevel(Level):
         for x in inputs:
             if type(x) is PendingTensor and x.level is self:
                 memory = x.memory
-                if memory is None:
-                    r = x.result
-                    if x._rg & 1:
-                        self.has_history = True
-                else:
-                    r = x.result if memory.version == x.seen else self.current(x)
-                    if x._rg & 1 or x._base is not None and x.requires_grad:
-                        self.has_history = True
+                r = x.result if memory is None or memory.version == x.seen else self.current(x)
+                if x._rg & 1:
+                    self.has_history = True
                 ours = True
             elif type(x) in NUMBERS:
                 key += type(x), x if x or type(x) is not float else str(x)
@@ -225,13 +248,8 @@ class PendingLevel(Level):
             kind = outlines.kind_of(key, op, inputs, attrs, [r.outline for r in operands])
         if kind is None:
             return self.at_once(op, inputs, attrs)
-        if kind.is_plain and op is not detach_op:
-            call = Call(kind, op, operands, attrs)
-            self.pending.append(call)
-            t = new(PendingTensor)
-            t.level, t.result, t.memory, t._array = self, call, None, kind.array
-            self.tensors.append(t)
-            return t
+        if kind.is_plain:
+            return self.noted_plainly(kind, op, operands, attrs)
         return self.noted(kind, op, operands, attrs, inputs)
 
     def noted(self, kind, op, operands, attrs, inputs=()):
