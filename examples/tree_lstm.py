@@ -74,7 +74,7 @@ class TreeLSTM(nn.Module):
         return self.answered(self.state(tree)[0])
 
 
-def main(steps=300, batch_size=64, width=64, loop=False, trace=False):
+def main(steps=220, batch_size=64, width=64, loop=False, trace=False):
     whet.manual_seed(0)
     rng = random.Random(0)
     model = TreeLSTM(width)

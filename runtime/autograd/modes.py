@@ -46,7 +46,7 @@ def level_of(args):
 def deferred(tensors):
     """The transform that puts ops off, in which the code runs; None where there is none, or where
     the history of the tensors is its own. What has a history beneath it is computed there."""
-    level = state.observers[-1] if state.observers else None
+    level: Any = state.observers[-1] if state.observers else None
     return level if getattr(level, "puts_off", False) and not any(
         [t.requires_grad for t in tensors if level.owns(t)]) else None
 

@@ -6,6 +6,7 @@ that are rows of blocks are put together again by as few copies as there can be.
 """
 from heapq import heappop, heappush
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,12 @@ COPIED_PER_LAUNCH = 300_000
 class Result:
     """What a tensor shows: a tensor of the layer beneath, or a row of a block, or what a call
     that was not run will give."""
-    tensor = block = row = call = users = None
+    tensor: Any = None
+    block: Any = None
+    row: Any = None
+    call: Any = None
+    users: Any = None
+    outline: Any
 
     def __init__(self, outline, tensor=None):
         self.outline, self.tensor = outline, tensor
@@ -30,7 +36,7 @@ class Result:
 
 class Call(Result):
     """An op that is noted, and its result."""
-    parts = None
+    parts: Any = None
 
     def __init__(self, kind, op, operands, attrs):
         self.outline, self.kind, self.op = kind.outlines, kind, op

@@ -1,4 +1,6 @@
 """The level of `func.batch`: ops are noted, and run in groups when somebody needs numbers."""
+from typing import Any
+
 import numpy as np
 
 from .. import dtypes
@@ -9,7 +11,8 @@ from ..op_table import REGISTRY
 from ..ops import pointwise_family, registry
 from ..ops.convert import copy_op, detach_op
 from ..ops.random import draw_op
-from ..tensor import contiguous_format, new
+from ..tensor import contiguous_format
+from ..tensor import new as new_tensor
 from ..tensor_base import Base
 from . import agenda, cell, outlines
 from .agenda import Call, Part, Result
@@ -18,6 +21,7 @@ from .trees import mapped
 state, GRAD, INFERENCE = modes.state, modes.GRAD, modes.INFERENCE
 NUMBERS, UNKNOWN, TYPES = registry.OPERANDS, object(), list(dtypes.ALL.values())
 _NONE: dict = {}
+new: Any = new_tensor
 LOSES_HISTORY = (
     "func.batch: {}_ writes to memory that several tensors show (a view, or what has views), where "
     "a gradient is taken inside of the function. Use the op that is not in place, and cat, stack "
@@ -54,8 +58,14 @@ class PendingTensor(LevelTensor):
     its memory with others is what its `chain` of view ops makes of the whole memory, and looks
     again after a write (`seen` is the version that it knows)."""
     __slots__ = ("result", "memory", "chain", "seen")
+    level: Any
+    result: Result
+    memory: Any
+    chain: Any
+    seen: int
+    _rg: int
     _is_one_of_many = True
-    _array = Base._array            # that of plain tensors: it is asked for all the time
+    _array: Any = Base._array       # that of plain tensors: it is asked for all the time
 
     @property
     def value(self):
@@ -65,7 +75,7 @@ class PendingTensor(LevelTensor):
     def _as(self, cls):
         return self.value._as(cls)
 
-    def __repr__(self, **_):
+    def __repr__(self, **_):            # type: ignore[override]
         return repr(self.value)
 
 
@@ -74,10 +84,12 @@ class EscapedTensor(PendingTensor):
     __slots__ = ()
 
     @property
-    def _array(self):
+    def _refused(self):
         raise RuntimeError(self.level.escaped)
 
-    def __repr__(self, **_):
+    _array = _refused
+
+    def __repr__(self, **_):            # type: ignore[override]
         return "EscapedTensor()"
 
 
@@ -89,11 +101,11 @@ class PendingLevel(Level):
     def __init__(self):
         self.bits = TYPES.index(dtypes.get_default_dtype()) << 3
         super().__init__()
-        self.pending = []               # calls that are noted and were not run
-        self.tensors = []               # all tensors of this level
-        self.outside = {}               # of tensors from outside, by id: (tensor, its Result)
-        self.views = {}                 # views of tensors from outside, each made once
-        self.places = {}                # where in the whole memory the elements of a view are
+        self.pending: list = []         # calls that are noted and were not run
+        self.tensors: list = []         # all tensors of this level
+        self.outside: dict = {}         # of tensors from outside, by id: (tensor, its Result)
+        self.views: dict = {}           # views of tensors from outside, each made once
+        self.places: dict = {}          # where in the whole memory the elements of a view are
         self.has_history = False        # did the op at hand get a tensor that requires grad?
 
     @property
@@ -237,7 +249,7 @@ class PendingLevel(Level):
                 r = found[1]
             operands.append(r)
             key.append(r.outline)
-        key = tuple(key)
+        key = tuple(key)        # type: ignore[assignment]
         if not ours and (op.is_view or op is detach_op or not operands):
             return self.from_outside_alone(op, inputs, attrs, key)
         try:

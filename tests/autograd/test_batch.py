@@ -202,6 +202,10 @@ def test_small_tensors_of_examples_are_stacked_and_large_shared_ones_are_not(mon
 def test_padding_of_an_embedding_gets_no_gradient(w):
     assert_is_the_loop(lambda i: F.embedding(whet.tensor(i), w, padding_idx=1), [0, 1, 2, 1],
                        parameters=[w])
+    words = whet.tensor([0, 1, 2, 1])
+    made = func.vmap(lambda i: F.embedding(i, w, padding_idx=1))(words)
+    g, = whet.autograd.grad(made.sum(), w)
+    assert not g[1].any() and g[0].all()
 
 
 # ---- numbers -------------------------------------------------------------------------------------
@@ -474,7 +478,8 @@ def test_a_write_to_a_view_that_is_differentiated_inside_is_refused():
 
 # ---- random programs -----------------------------------------------------------------------------
 UNARY = [
-    lambda x: x.tanh(), lambda x: x * 0.5, lambda x: x.view(3, 1).squeeze(1) + 1, lambda x: x.flip(0),
+    lambda x: x.tanh(), lambda x: x * 0.5, lambda x: x.view(3, 1).squeeze(1) + 1,
+    lambda x: x.flip(0),
     lambda x: whet.cat(x.chunk(3)[::-1]), lambda x: x[1:].sum() * x, lambda x: x.softmax(0),
     lambda x: x.detach() + x, lambda x: x.expand(2, 3).t()[:, 1], lambda x: x.index_select(
         0, whet.tensor([2, 0, 0])), lambda x: x * (2 if x.sum() > 0 else 3)]
