@@ -125,7 +125,7 @@ def cell(func):
     ...     return tree if whet.is_tensor(tree) else joined(total(tree[0]), total(tree[1]))
     >>> a = whet.tensor(0.5)
     >>> whet.func.batch(total)([(a, a), (a, (a, a)), a])
-    [tensor(0.9051), tensor(0.9808), tensor(0.5000)]
+    [tensor(0.9051), tensor(0.9805), tensor(0.5000)]
     """
     op = CellOp(func)
 
