@@ -33,14 +33,15 @@ def _apart(value, found):
         return type(value), tuple(value), tuple([_apart(x, found) for x in value.values()])
     if isinstance(value, tuple | list):
         return type(value), None, tuple([_apart(x, found) for x in value])
-    return LEAF, type(value), value
+    # (equal numbers may have other signs: 0.0 and -0.0)
+    return LEAF, type(value), value, str(value) if type(value) is float else None
 
 
 def _together(form, values):
     """A value of this form, with the next tensors of an iterator."""
     if form is TENSOR:
         return next(values)
-    kind, names, parts = form
+    kind, names, parts = form[:3]
     if kind is LEAF:
         return parts
     made = [_together(x, values) for x in parts]
@@ -64,7 +65,17 @@ class CellOp:
 
     def alone(self, inputs, attrs):
         """One call."""
-        return tuple(tensors(self.called(inputs, attrs)))
+        return self.checked(tuple(tensors(self.called(inputs, attrs))), attrs, 0)
+
+    def checked(self, outs, attrs, first):
+        """The results, if they have the shapes that were told of them: from dimension `first`."""
+        shapes = [t._array.shape[first:] for t in outs]
+        if shapes != attrs["shapes"]:
+            raise RuntimeError(
+                f"func.cell: `{self.name}` gave tensors of the shapes {attrs['shapes']} before, "
+                f"and {shapes} now, for arguments of the same kind. A function that goes by more "
+                "than its arguments is no cell: leave `cell` away")
+        return outs
 
     def batch(self, n, inputs, batched, attrs):
         """The calls of a group, as `vmap` makes them."""
@@ -80,7 +91,8 @@ class CellOp:
             lifted = [level.tensor(x, True) if b else x for x, b in zip(inputs, batched)]
             outs = [(t.value, t.batched) if level.owns(t) else (t, False)
                     for t in tensors(self.called(lifted, attrs))]
-        return tuple([t if b else batching.repeated(t, n) for t, b in outs])
+        full = tuple([t if b else batching.repeated(t, n) for t, b in outs])
+        return self.checked(full, attrs, 1)
 
     def kind_of(self, key, operands, attrs):
         """The kind of a call, and what its result is like. A cell that wants numbers where it is
@@ -153,4 +165,5 @@ def note(level, op, args, kwargs):
         kind = None
     if kind is None:
         return op.func(*args, **kwargs)
+    attrs["shapes"] = kind.shapes
     return like(result, level.noted(kind, op, results, attrs))

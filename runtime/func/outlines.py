@@ -37,13 +37,15 @@ class Kind:
     mode       the gradient mode in which they were noted, as bits
     given      the tensors that are from outside, by their places among the tensors
     regular    do the tensors lie in memory without gaps? Views may ask for that"""
-    __slots__ = ("outlines", "form", "mode", "given", "regular", "is_plain", "array")
+    __slots__ = ("outlines", "form", "mode", "given", "regular", "is_plain", "array", "shapes")
 
     def __init__(self, op, outlines, form, mode, operands):
         # has a call one result, in memory of its own?
         self.is_plain = type(outlines) is not tuple and not op.is_view and op is not detach_op
         self.array = outlines.array if self.is_plain else None
         self.outlines, self.form, self.mode = outlines, form, mode
+        self.shapes = ([o.array.shape for o in outlines] if type(outlines) is tuple else
+                       [outlines.array.shape])
         self.given = tuple([i for i, o in enumerate(operands) if o.given])
         self.regular = [_is_regular(o.array) for o in operands]
 

@@ -104,7 +104,7 @@ class PendingLevel(Level):
         self.pending: list = []         # calls that are noted and were not run
         self.tensors: list = []         # all tensors of this level
         self.outside: dict = {}         # of tensors from outside, by id: (tensor, its Result)
-        self.views: dict = {}           # views of tensors from outside, each made once
+        self.views: dict = {}           # of tensors from outside: (a view, the tensor)
         self.places: dict = {}          # where in the whole memory the elements of a view are
         self.has_history = False        # did the op at hand get a tensor that requires grad?
 
@@ -309,8 +309,9 @@ class PendingLevel(Level):
         except TypeError:
             return self.beneath(registry.apply, op, inputs, attrs)
         if found is None:
-            found = self.views[key] = self.beneath(registry.apply, op, inputs, attrs)
-        return found
+            # with the tensor, whose id is nobody else's while it is kept
+            found = self.views[key] = self.beneath(registry.apply, op, inputs, attrs), inputs[0]
+        return found[0]
 
     def at_once(self, op, inputs, attrs):
         """An op that is not put off: in the layer beneath, on what its operands stand for."""
@@ -353,7 +354,7 @@ class PendingLevel(Level):
             raise RuntimeError(
                 f"{self.name}: {op.name}_ writes what a gradient is taken of inside of the "
                 "function into a tensor from outside of it: use the op that is not in place")
-        if (op.is_view or op.name == "resize") and any([t is v for v in self.views.values()]):
+        if (op.is_view or op.name == "resize") and any([t is v for v, _ in self.views.values()]):
             raise RuntimeError(
                 f"{self.name}: {op.name}_ of a view of a tensor from outside: use the op that is "
                 "not in place")

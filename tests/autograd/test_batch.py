@@ -434,6 +434,31 @@ def test_trying_a_cell_draws_no_random_numbers():
     assert_close(found, (whet.rand(3), whet.rand(3)))
 
 
+def test_a_cell_cannot_go_by_more_than_its_arguments():
+    sizes = [2]
+    step = func.cell(lambda x: x[:sizes[0]] * 1)
+
+    def f(x):
+        return step(x * 1)
+    assert func.batch(f)([whet.ones(3)])[0].shape == (2,)
+    sizes[0] = 1
+    for n in 1, 2:
+        with pytest.raises(RuntimeError, match="goes by more than its arguments"):
+            func.batch(f)([whet.ones(3)] * n + [whet.zeros(3)])
+
+
+def test_a_view_of_a_tensor_that_is_gone_is_not_another_ones():
+    total = whet.zeros(1)
+
+    def f(n):
+        found = 0
+        for i in range(n):
+            found = found + whet.full((2, 2), float(i)).detach().t().sum() * 1
+            total.add_(1)
+        return found
+    assert_is_the_loop(f, [20, 20])
+
+
 def test_a_cell_cannot_go_by_numbers():
     step = func.cell(lambda x: x if x.sum() > 0 else -x)
     with pytest.raises(RuntimeError, match="goes by the numbers"):
