@@ -499,6 +499,8 @@ EXACT = {
     "Function.backward.grads": "Any",
     "Function.backward.ctx": "Any",
     "Variable.data": "Tensor",
+    "func.batch.func": "Callable[..., R]",
+    "func.cell.func": "Callable[P, R]",
     "func.vmap.func": "Callable[..., R]",
     "custom_fwd.cast_inputs": "dtype | None",
     "GradScaler.scale.outputs": "Any",

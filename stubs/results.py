@@ -291,6 +291,8 @@ RESULTS = {
     "get_gradient_edge": "GradientEdge",
     "Variable": _TENSOR,
     **_each("tuple[Any, Any]", "hvp vhp autograd.functional.vjp autograd.functional.jvp"),
+    "func.batch": "Callable[..., list[R]]",
+    "func.cell": "Callable[P, R]",
     "func.grad": "Callable[..., Any]",
     "func.grad_and_value": "Callable[..., Any]",
     "func.hessian": "Callable[..., Any]",

@@ -18,7 +18,8 @@ BOUNDS = {
     "graph_network": (0.85, 1), "hogwild_digits": (0.94, 1),
     "maml_sines": (0, 0.8), "matrix_factorisation": (0, 0.36), "neural_ode": (0, 0.25),
     "physics_informed": (0, 0.01), "residual_digits": (0.985, 1), "siamese_digits": (0.97, 1),
-    "sine_waves": (0, 0.15), "super_resolution": (0.7, 3), "vae_digits": (0, 25.5),
+    "sine_waves": (0, 0.15), "super_resolution": (0.7, 3), "tree_lstm": (0.95, 1),
+    "vae_digits": (0, 25.5),
     "word_language_model": (1, 270)}
 RACE = {"hogwild_digits"}
 

@@ -354,6 +354,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     """Accumulate the gradients of the tensors into the leaves' `.grad` (only of `inputs`, where
     given)."""
     tensors = as_tuple(tensors)
+    level = modes.deferred(tensors)
+    if level is not None:
+        return level.now(backward, tensors, grad_tensors, retain_graph, create_graph, inputs)
     if grad_tensors is not None:
         grad_tensors = as_tuple(grad_tensors)
     roots, gs = _start(tensors, grad_tensors, "backward")
@@ -406,6 +409,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         return overrides.hand_over(grad, (outputs, inputs, grad_outputs), {
             "retain_graph": retain_graph, "create_graph": create_graph,
             "allow_unused": allow_unused, "materialize_grads": materialize_grads})
+    level = modes.deferred(outputs)
+    if level is not None:
+        return level.now(grad, outputs, inputs, grad_outputs, retain_graph, create_graph,
+                         allow_unused, materialize_grads)
     roots, gs = _start(outputs, grad_outputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     targets = _targets(inputs)

@@ -183,7 +183,9 @@ class Function:
 def call(cls, args, kwargs):
     """Run a Function, or what has a forward and a backward like one."""
     if modes.state.observers:
-        level = modes.level_of(args)
+        level, off = modes.level_of(args), modes.deferred(())
+        if off is not None and level is not off:
+            return off.now(call, cls, args, kwargs)
         if level is not None:
             return level.function(cls, args, kwargs)
     recording = modes.state.flags & modes.GRAD

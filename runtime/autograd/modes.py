@@ -43,6 +43,14 @@ def level_of(args):
                   if any(o is x for x in levels)), None) if levels else None)
 
 
+def deferred(tensors):
+    """The transform that puts ops off, in which the code runs; None where there is none, or where
+    the history of the tensors is its own. What has a history beneath it is computed there."""
+    level: Any = state.observers[-1] if state.observers else None
+    return level if getattr(level, "puts_off", False) and not any(
+        [t.requires_grad for t in tensors if level.owns(t)]) else None
+
+
 def tell(flags):
     """Tell the native entries, which keep a copy for the current thread, the new flags; gives what
     they were told. Replaced where there are any."""

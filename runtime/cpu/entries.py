@@ -200,10 +200,10 @@ _finish: Any = None
 
 def first(op, inputs, attrs):
     """Run a call the ordinary way; remember it where that is possible."""
-    state = modes.state
+    if modes.state.flags & (modes.SPECIAL | modes.INFERENCE):
+        return _run(op, inputs, attrs)
     moves = op.moves is not None and op.shape is not None
-    if (state.flags & (modes.SPECIAL | modes.INFERENCE)
-            or not (op.memo or op.launches or moves)
+    if (not (op.memo or op.launches or moves)
             or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
         return _run(op, inputs, attrs)
     kinds = []

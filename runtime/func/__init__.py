@@ -1,5 +1,7 @@
 """Functions that make functions: `whet.func`."""
 from ..nn.utils.stateless import functional_call
+from .batch import batch
+from .cell import cell
 from .forward import jvp, linearize
 from .jacobians import hessian, jacfwd, jacrev
 from .modules import replace_all_batch_norm_modules_, stack_module_state
@@ -7,6 +9,8 @@ from .reverse import grad, grad_and_value, vjp
 from .vmap import vmap
 
 __all__ = [
+    "batch",
+    "cell",
     "functional_call",
     "grad",
     "grad_and_value",

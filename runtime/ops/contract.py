@@ -163,6 +163,11 @@ def _by(shape):
     return "x".join(map(str, shape))
 
 
+def _has_others(vector):
+    """Does a transform, now or later, take vectors of many examples as the rows of a matrix?"""
+    return vector._is_one_of_many or modes.deferred(()) is not None
+
+
 @function(out=True)
 def matmul(input, other):
     """The matrix product, with NumPy's rules for vectors and batches.
@@ -197,7 +202,7 @@ def matmul(input, other):
         return apply(matmul_op, (input, other), {})
     if m == 1 and n == 1:
         return apply(matmul_op, (input.unsqueeze(0), other.unsqueeze(1)), {}).reshape(())
-    if m == 1 and n == 2 and input._is_one_of_many:
+    if m == 1 and n == 2 and _has_others(input):
         return apply(matmul_op, (input, other), {})      # all of them are rows of one matrix
     if m == 1:
         return apply(matmul_op, (input.unsqueeze(0), other), {}).squeeze(-2)
@@ -365,7 +370,7 @@ def linear(input, weight, bias=None, *, out=None):
     if w.ndim == 1:
         r = matmul(input, weight)
         return r if bias is None else r + bias
-    if a.ndim == 1 and not input._is_one_of_many:
+    if a.ndim == 1 and not _has_others(input):
         return linear(input.unsqueeze(0), weight, bias).squeeze(0)
     if bias is not None and bias._array.shape != (w.shape[0],):
         bias = bias.expand(w.shape[0])

@@ -109,7 +109,9 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
         rows = apply(sparsely_op, (weight, flat), {"dim": 0, "padding": padding_idx})
         return rows.reshape(*input.shape, weight.shape[1])
     rows = F["index_select"](weight, 0, flat)
-    if rows.requires_grad and (padding_idx is not None or scale_grad_by_freq):
+    # what a transform shows need not know of a history beneath it
+    recorded = rows.requires_grad or weight.requires_grad and modes.is_grad_enabled()
+    if recorded and (padding_idx is not None or scale_grad_by_freq):
         factor = F["ones"](flat.shape[0], 1, dtype=rows.dtype, device=rows.device)
         if scale_grad_by_freq and flat.numel():
             factor = (

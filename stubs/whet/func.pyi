@@ -3,8 +3,11 @@ from typing import Any, Callable, Iterable, ParamSpec, TypeVar
 from whet.nn.module import Module
 from whet.tensor import Tensor
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
+def batch(func: Callable[..., R]) -> Callable[..., list[R]]: """A function of many examples: `func` of each, where equal ops of all are run at once."""
+def cell(func: Callable[P, R]) -> Callable[P, R]: ...
 def functional_call(module: Module, parameters_and_buffers: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True, strict: bool = False) -> Any: """`module(*args, **kwargs)` with the given tensors, by name, in place of its parameters and buffers."""
 def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]: ...
 def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]: ...

@@ -344,6 +344,7 @@ SHORT = {
     "physics_informed": {"steps": 5}, "residual_digits": {"epochs": 1},
     "fourier_operator": {"epochs": 1}, "siamese_digits": {"epochs": 1},
     "sine_waves": {"steps": 1}, "super_resolution": {"epochs": 1},
+    "tree_lstm": {"steps": 2, "batch_size": 8},
     "vae_digits": {"epochs": 1}, "word_language_model": {"epochs": 1}}
 OTHERS = {"command", "digits"}
 
