@@ -98,6 +98,7 @@ sweep-kernels: $(STAMP)
 # everything public, called in traced functions: some hours
 sweep-traced: $(STAMP)
 	$(BIN)/python -m tests.sweep_traced $(ONLY)
+	WHET_NATIVE=0 $(BIN)/python -m tests.traps
 
 # faults in kernels, each of which that must find
 planted: $(STAMP)
