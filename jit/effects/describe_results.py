@@ -257,7 +257,7 @@ class Results:
         known: dict[int, VersionCell] = {}
 
         def cell(c: Any) -> VersionCell:
-            return known.setdefault(id(c), VersionCell(c.v, counted_outside.get(id(c))))
+            return known.setdefault(id(c), VersionCell(c.v, c.writer, counted_outside.get(id(c))))
         for recipe, c in held:
             if c.v or id(c) in counted_outside or users[id(c)] > 1:
                 recipe.cell = cell(c)

@@ -15,12 +15,12 @@ REQUIRES_GRAD = 1                # the bit of a tensor's flags that says so
 
 
 class VersionCell:
-    """The cell that counts the versions of some tensors: a new one that begins at `version`, or
-    that of a tensor from outside."""
-    __slots__ = ("version", "source")
+    """The cell that counts the versions of some tensors: a new one that begins at `version`, to
+    which `writer` has brought it, or that of a tensor from outside."""
+    __slots__ = ("version", "writer", "source")
 
-    def __init__(self, version: int = 0, source: Source | None = None):
-        self.version, self.source = version, source
+    def __init__(self, version: int, writer: str | None, source: Source | None):
+        self.version, self.writer, self.source = version, writer, source
 
     def tie(self, t: Any, making: Making) -> None:
         """Give a tensor the cell of this call."""
@@ -28,7 +28,7 @@ class VersionCell:
         if cell is None:
             if self.source is None:
                 cell = t._shared()
-                cell.v = self.version
+                cell.v, cell.writer = self.version, self.writer
             else:
                 cell = self.source.find(making.leaves)._shared()
             making.made[self] = cell

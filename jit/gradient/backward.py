@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.autograd import modes
 from whet.autograd.inplace import edge_of
-from whet.autograd.node import RELEASED, Node, OutputOf, Shortcut, without_base
+from whet.autograd.node import CHANGED, RELEASED, Node, OutputOf, Shortcut, without_base
 from whet.ir.graph import Type
 from whet.ir.interpret import step
 from whet.passes import pipeline
@@ -71,6 +71,8 @@ class Backward:
         if None in self.sources.sources:
             raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
         self.plain = [type(r) is not OutputOf for r in roots]
+        # is something written to that a backward reads, once it is saved?
+        self.is_stale = False
         forward, rng = rec.nodes, np.random.default_rng(0)
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
         gradients = [wrap(rng.uniform(0.5, 1.5, t._array.shape).astype(t._array.dtype))
@@ -115,7 +117,7 @@ class Backward:
 
     def run(self, rec: Recorder, grads: dict[Any, Any]) -> BackwardRun | None:
         """The backward from some outputs, run under the recorder's eyes; None where the call has
-        used up what it needs."""
+        used up what it needs, or written to it."""
         seeds = {rec.values.made(g._array): g._array for g in grads.values()}
         rec.nodes, h = [], self.history
         ran: list[int] = []
@@ -123,8 +125,14 @@ class Backward:
         try:
             found = self.record(rec, grads, ran)
         except RuntimeError as e:            # eager's nodes will say so
-            if e.args != (RELEASED,):
+            stale = str(e).startswith(CHANGED)
+            if stale and h.saved_twice:
+                raise Refused(PythonBackward(
+                    "it saved a tensor for its gradients both before and after it wrote to it"
+                )) from None
+            if e.args != (RELEASED,) and not stale:
                 raise
+            self.is_stale |= stale
         if rec.reason:
             raise Refused(rec.reason)
         if found is None:
@@ -151,7 +159,8 @@ class Backward:
                like: Backward | None) -> None:
         """Choose what is kept for the backward of what it reads, and what is computed again."""
         given_on = {n for run in runs.values() for n in run.values.values()}
-        self.part: Partition | None = pipeline.divided(
+        # what was written to later cannot be computed with again
+        self.part: Partition | None = None if self.is_stale else pipeline.divided(
             rec.nodes, [run.nodes for run in runs.values()], rec.arrays, list(rec.outside),
             values, self.saved, given_on, rec.values.copied,
             None if like is None else like.choice)
@@ -215,7 +224,8 @@ class Backward:
         """Note how a replay comes by what is saved. `outside`: the values that the forward's
         program is given, in order, `cells`: value -> the cell that counts its versions."""
         at = {n: i for i, n in enumerate(outside)}
-        self.saving = [(n, at.get(n), cells.get(n)) for n in self.saved]
+        behind = self.history.behind if self.is_stale else {}
+        self.saving = [(n, at.get(n), cells.get(n), behind.get(n, 0)) for n in self.saved]
         self.history.cells.clear()
 
     def begin(self, making: Making, tensors: Sequence[Any]) -> None:
@@ -224,7 +234,7 @@ class Backward:
         edges = tuple([edge_of(t) for t in self.sources.find(making.leaves)])
         node = Call(self, edges, {}, len(self.plain))
         inputs, versions = [], []
-        for n, given, cell in self.saving:
+        for n, given, cell, behind in self.saving:
             if given is not None:
                 t = without_base(tensors[given])
             else:
@@ -232,7 +242,7 @@ class Backward:
                 if cell is not None:
                     cell.tie(t, making)
             inputs.append(t)
-            versions.append(t._version)
+            versions.append(t._version - behind)
         node.inputs, node.versions, node.gone, node.ran = inputs, versions, 0, 0
         making.ends, making.number = self.ends(node), node.seq
 

@@ -108,6 +108,10 @@ class History:
         # value -> the nodes that saved it, as bits; the cell that counts its versions
         self.holders: dict[int | None, int] = {}
         self.cells: dict[int | None, Any] = {}
+        # value -> how often it was written to after it was saved; is that a different number for
+        # different nodes?
+        self.behind: dict[int | None, int] = {}
+        self.saved_twice = False
         self.specs = [self.output_of(n) if type(n) is OutputOf else self.spec(rec, i, n)
                       for i, n in enumerate(self.order)]
         self.holding = sum(1 << i for i, s in enumerate(self.specs)
@@ -141,20 +145,22 @@ class History:
             elif is_strided(v):
                 raise Refused(PythonBackward(f"{n.op.name} keeps a tensor of its own"))
         s.inputs = [
-            self.saved(rec, i, x, edges[k]) if is_strided(x) else x
-            for k, x in enumerate(n.inputs)]
+            self.saved(rec, i, x, edges[k], v) if is_strided(x) else x
+            for k, (x, v) in enumerate(zip(n.inputs, n.versions))]
         s.outputs = [
             x and self.note(i, _Saved(rec.values.number(x.array), None, x.array, False, x.index),
-                            x.cell) for x in _outputs(n)]
+                            x.cell, x.version) for x in _outputs(n)]
         return s
 
-    def saved(self, rec: Recorder, i: int, x: Any, edge: int | None) -> _Saved:
+    def saved(self, rec: Recorder, i: int, x: Any, edge: int | None, version: int | None) -> _Saved:
         n = rec.values.number(x._array)
         return self.note(
             i, _Saved(n, edge if x.requires_grad else None, x._array,
-                      n is not None and rec.outside.get(n) is x), x._shared())
+                      n is not None and rec.outside.get(n) is x), x._shared(), version)
 
-    def note(self, i: int, saved: _Saved, cell: Any) -> _Saved:
+    def note(self, i: int, saved: _Saved, cell: Any, version: int | None) -> _Saved:
+        behind = 0 if version is None else cell.v - version
+        self.saved_twice |= self.behind.setdefault(saved.value, behind) != behind
         self.cells[saved.value] = cell
         self.holders[saved.value] = self.holders.get(saved.value, 0) | 1 << i
         return saved

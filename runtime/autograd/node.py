@@ -21,6 +21,9 @@ RELEASED = (
     "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
     "through the graph a second time or if you need to access saved tensors after calling backward."
 )
+CHANGED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation"
+)
 
 
 class Meta(Shape):
@@ -306,8 +309,7 @@ def changed(op, array, now, then, what):
     writer = cell.writer
     by = f", by `{writer}`" if writer else ""
     return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation{by}: [{from_numpy(array.dtype)} {list(array.shape)}], which `{op.name}` saved "
+        f"{CHANGED}{by}: [{from_numpy(array.dtype)} {list(array.shape)}], which `{op.name}` saved "
         f"for its backward, is at version {now}; expected version {then} instead. Hint: enable "
         "anomaly detection to find the operation that failed to compute its gradient, with "
         "whet.autograd.set_detect_anomaly(True).")

@@ -281,3 +281,55 @@ def micro_batches_of_which_one_is_bad():
         for scales in (good, good, good, good, (1, nan, 1), good, (nan, 1, 1), (1, 1, nan), good):
             yield f([ramp(2, 3) * k for k in scales]), state(model, opt)
     return f, calls
+
+
+@trap
+def a_graph_is_kept_though_the_step_writes_to_what_it_saved():
+    """retain_graph=True, then an optimizer: who differentiates again is told what was written
+    to, by whom and how often; gradients that read nothing of it are there."""
+    model = mlp(nn.Linear(4, 4))
+    opt = optim.Adam(model.parameters(), lr=0.1)
+    def f(x):
+        hidden = model[0](x)
+        loss = model[1:](hidden).square().mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+        return loss, hidden
+    def calls(f):
+        for k in range(7):
+            loss, hidden = f(ramp(2, 3))
+            yield loss, hidden, state(model, opt)
+            if k % 2:
+                yield outcome(lambda: whet.autograd.grad(loss, model[-1].bias, retain_graph=True))
+                yield outcome(lambda: whet.autograd.grad(loss, hidden, retain_graph=True))
+                yield outcome(lambda: hidden.sum().backward()), state(model)
+            yield outcome(loss.backward), outcome(loss.backward), state(model)
+    return f, calls
+
+
+@trap
+def what_a_graph_saved_is_written_to():
+    """An argument, a buffer and a result of the call itself, once or twice, after a product saved
+    them; and one that was saved before and after."""
+    w, total = leaf(3), whet.zeros(3)
+    def f(x, how):
+        total.add_(1)
+        y = w.exp()
+        out = w * x + w * total + y * 2
+        if how == "argument":
+            x.mul_(2)
+        elif how == "buffer":
+            total.add_(1).add_(1)
+        elif how == "result":
+            y.detach().zero_()
+        elif how == "both":
+            x.mul_(2)
+            out = out + w * x
+        return out.sum()
+    def calls(f):
+        for how in ("argument", "buffer", "result", "both"):
+            for _ in range(5):
+                y = f(ramp(3), how)
+                yield y, outcome(y.backward), w.grad, total
+    return f, calls
