@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Triton (large; for Linux only) is installed where tests run: they compile kernels and run them without a GPU
 TRITON := $(VENV)/.triton
+DEMO := $(VENV)/.demo
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS ?= 60
 COUNT ?= 100000
@@ -25,7 +26,13 @@ $(TRITON): $(STAMP)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[triton]'
 	touch $@
 
-demo: $(STAMP)
+# what the demo needs and no more, with what is downloaded on the screen
+$(DEMO): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -e '.[demo]'
+	touch $@
+
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(DEMO))
 	$(BIN)/python examples/digits.py
 
 test: lint types quick
@@ -98,6 +105,7 @@ sweep-kernels: $(STAMP)
 # everything public, called in traced functions: some hours
 sweep-traced: $(STAMP)
 	$(BIN)/python -m tests.sweep_traced $(ONLY)
+	WHET_NATIVE=0 $(BIN)/python -m tests.traps
 
 # faults in kernels, each of which that must find
 planted: $(STAMP)

@@ -22,6 +22,14 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(autouse=True)
+def little_to_look_through():
+    """What earlier tests left is nobody's garbage: looking for what refers to something, and
+    collecting, take as long as in a process of its own."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
 def unlimited(monkeypatch):
     """Recordings cost nothing: what is recorded depends on no clock. (What may be spent on them
     is the matter of `test_policy.py`.)"""

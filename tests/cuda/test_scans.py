@@ -13,8 +13,8 @@ CALLS = {"cumsum": lambda x, d: [x.cumsum(d)], "cumprod": lambda x, d: [x.cumpro
          "logcumsumexp": lambda x, d: [x.logcumsumexp(d)]}
 
 
-@pytest.mark.parametrize("shape,dim", [((63,), 0), ((64,), 0), ((4097,), 0), ((2, 9000), 1),
-                                       ((130, 3), 0), ((2, 70, 5), 1)])
+@pytest.mark.parametrize("shape,dim", [((63,), 0), ((64,), 0), ((2, 4100), 1), ((130, 3), 0),
+                                       ((2, 70, 5), 1)])
 @pytest.mark.parametrize("call", CALLS)
 def test_lines_that_are_shared(gpus, call, shape, dim):
     x = whet.tensor(np.random.default_rng(0).standard_normal(shape).astype("f4"))

@@ -11,7 +11,7 @@ from tests.fuzz_expressions import Program
 from tests.fuzz_forms import Form
 
 SEED = int(os.environ.get("WHET_FUZZ_SEED", 0))
-MANY = 50
+MANY = 20
 
 
 def test_random_expressions_traced():

@@ -24,7 +24,7 @@ from tests import (
 from tests.fuzz_forms import Form
 
 SEED, ROUNDS = (int(os.environ.get("WHET_FUZZ_SEED",
-                                   0)), int(os.environ.get("WHET_FUZZ_ROUNDS", 80)))
+                                   0)), int(os.environ.get("WHET_FUZZ_ROUNDS", 30)))
 
 
 def test_random_programs_traced(monkeypatch):

@@ -10,7 +10,7 @@ from tests.fuzz_forms import Form as FormOfRuns
 from tests.fuzz_python import Form, Program, block
 
 SEED = int(os.environ.get("WHET_FUZZ_SEED", 0))
-MANY = 40
+MANY = 20
 
 
 def program(*lines):

@@ -118,9 +118,9 @@ def test_programs_on_rows_of_several_blocks():
 @pytest.mark.parametrize("make", [*PROGRAMS, rowops.batch_norm_backward], ids=lambda p: p.__name__)
 def test_rows_that_are_cut_into_parts(make):
     """Each walk by programs of its own, and what they found joined, last parts short or empty."""
-    for n in (5, 4096 * 3 + 7, 4096 * 8):
+    for shape in ((2, 5), (2, BLOCK * 2 + 7), (1, BLOCK * 2)):
         program = make("f32")
-        operands = inputs(program, (2, n), (1,), "f32")
+        operands = inputs(program, shape, (1,), "f32")
         for y, w in zip(run_parts(program, operands), rows(program, operands, (1,)), strict=True):
             same(y, np.ascontiguousarray(w).reshape(y.shape))
 
@@ -132,9 +132,9 @@ def test_reductions_that_are_cut_into_parts(kind):
             program = reduce.reduction_program(kind, t)
         except ValueError:                                  # not of this type
             continue
-        x = random((2, 4096 * 4 + 100), t)
+        x = random((2, BLOCK + 100), t)
         if t == "f32":
-            x[0, 9000], x[1, :] = np.nan, 0.5
+            x[0, BLOCK + 9], x[1, :] = np.nan, 0.5
         for y, w in zip(run_parts(program, [x]), rows(program, [x], (1,)), strict=True):
             same(y, np.ascontiguousarray(w).reshape(y.shape))
 

@@ -128,12 +128,12 @@ def test_arithmetic(name):
             else:
                 assert f(x, y).dtype is want, (x.dtype, y)
     for a, b, want in pairs(PROMOTED):
-        check(ones(a, 1), ones(b, 1), want)
+        check(ones(a, 0), ones(b, 0), want)
     for a, b, want in pairs(RANKED):
-        check(ones(a, 1), ones(b), want)
+        check(ones(a, 0), ones(b), want)
     for n, row in NUMBERS.items():
         for c, r in zip(CODES, row):
-            check(ones(TYPE[c], 1), n, TYPE[r])
+            check(ones(TYPE[c], 0), n, TYPE[r])
             check(ones(TYPE[c]), n, TYPE[r])
 
 

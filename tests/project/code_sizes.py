@@ -33,7 +33,7 @@ def functions(node: ast.AST,
             if isinstance(child, FUNCTION):
                 yield inner, child
             yield from functions(child, inner)
-        else:
+        elif not isinstance(child, ast.expr):
             yield from functions(child, name)
 
 

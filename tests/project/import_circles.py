@@ -8,6 +8,7 @@ none.
 """
 import argparse
 import ast
+import functools
 import json
 import pathlib
 from collections.abc import Iterator
@@ -57,11 +58,16 @@ def imports(module: str, path: pathlib.Path, known: dict[str, pathlib.Path]) -> 
                     yield full if full in known else source
 
 
+@functools.cache
+def _imports_of_all() -> list[tuple[str, str]]:
+    known = modules()
+    return [(name, other) for name, path in known.items()
+            for other in imports(name, path, known) if other != name]
+
+
 def graph() -> "nx.DiGraph[str]":
     """Which module imports which."""
-    known = modules()
-    return nx.DiGraph([(name, other) for name, path in known.items()
-                       for other in imports(name, path, known) if other != name])
+    return nx.DiGraph(_imports_of_all())
 
 
 def circles(g: "nx.DiGraph[str]") -> list[list[str]]:

@@ -1,5 +1,6 @@
 """The folders depend on each other in one direction only."""
 import ast
+import functools
 import pathlib
 
 import pytest
@@ -19,9 +20,10 @@ DOOR = {"runtime/cpu", "runtime/cuda", "runtime/optim"}
 PACKAGES = {"whet.ir": "ir", "whet.passes": "passes", "whet.jit": "jit"}
 
 
+@functools.cache
 def imported(path):
     """(module, is it inside a function) of every import in a file, made absolute."""
-    tree = ast.parse(path.read_text())
+    tree, found = ast.parse(path.read_text()), []
     folder = path.relative_to(ROOT).parts[0]
     package = "whet" if folder == "runtime" else f"whet.{folder}"
     parts = path.relative_to(ROOT / folder).with_suffix("").parts
@@ -31,15 +33,14 @@ def imported(path):
         for n in ast.walk(f)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for a in node.names:
-                yield a.name, id(node) in inside
+            found += [(a.name, id(node) in inside) for a in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(own).split(".")
             base = base[:len(base) - node.level + 1] if node.level else []
             name = ".".join([*base, *([node.module] if node.module else [])])
-            yield name, id(node) in inside
-            for a in node.names:
-                yield f"{name}.{a.name}", id(node) in inside
+            found.append((name, id(node) in inside))
+            found += [(f"{name}.{a.name}", id(node) in inside) for a in node.names]
+    return found
 
 
 def folder_of(module):
