@@ -10,7 +10,8 @@ from . import memory, native, scan, take
 from .pointwise import Pointwise, move
 from .reduce import reduce
 from .rows import contiguous
-from .sort import _U64, _along, _grain, _kernel, _pack, _packs, _unpack
+from .sort import _along, _kernel, _packs
+_U64=np.dtype(np.uint64)
 from .taped_launches import partial, table
 
 NARROW = 32                        # bits of a packed number that are the position

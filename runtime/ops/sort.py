@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..cpu import sort as kernels
-from ..cpu import sort_launches
+
 from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..indexing import as_int
 from ..ir import scalar as s
@@ -121,11 +121,7 @@ mode_op = PickOp(
 
 for _op in (sort_op, topk_op, kthvalue_op, mode_op, median_op):
     _op.there = devices.there("order", _op.name)
-sort_op.alone = lambda a, dim, descending: sort_launches.sort(a, dim, descending)
-topk_op.alone = lambda a, dim, k, largest: sort_launches.topk(a, k, dim, largest)
-kthvalue_op.alone = lambda a, dim, k: sort_launches.kthvalue(a, k, dim)
-mode_op.alone = lambda a, dim: sort_launches.mode(a, dim)
-median_op.alone = lambda a, dim, ignore_nan: sort_launches.median(a, dim, ignore_nan)
+    _op.memo = True
 
 
 def _ordered(op, input):
