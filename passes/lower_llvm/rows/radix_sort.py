@@ -146,25 +146,27 @@ class RadixSort:
     def _inserted(self, a: Val, n: Val) -> Val:
         """Insert each item among those before it; how many moves of those allowed are left. None
         may be left of few items, which are in order then all the same."""
-        f, items = self.f, self.items
-
-        def insert(i: Val, left: Val) -> list[Val]:
-            item = items.load(a, i)
-            word = items.word(item)
-
-            def goes_up(j: Val, left: Val) -> Val:
-                before = items.word(items.load(a, f.imax(j - 1, 0)))
-                return f.cmp("sgt", j, 0) & f.cmp("sgt", left, 0) & f.cmp("ugt", before, word)
-
-            def up(j: Val, left: Val) -> list[Val]:
-                items.store(items.load(a, j - 1), a, j)
-                return [j - 1, left - 1]
-
-            def move() -> list[Val]:
-                j, rest = f.while_(goes_up, up, [i, left])
-                items.store(item, a, j)
-                return [rest]
-            before = items.word(items.load(a, i - 1))
-            return f.if_(f.cmp("ugt", before, word), move, lambda: [left])
-        left, = f.loop(1, n, 1, insert, [n * MOVES + 1])
+        left, = self.f.loop(1, n, 1, lambda i, left: [self.insert(a, i, left)], [n * MOVES + 1])
         return left
+
+    def insert(self, a: Val, i: Val, moves: Val) -> Val:
+        """Item i goes among those before it, which are in order; how many moves are left of so
+        many."""
+        f, items = self.f, self.items
+        item = items.load(a, i)
+        word = items.word(item)
+
+        def goes_up(j: Val, left: Val) -> Val:
+            before = items.word(items.load(a, f.imax(j - 1, 0)))
+            return f.cmp("sgt", j, 0) & f.cmp("sgt", left, 0) & f.cmp("ugt", before, word)
+
+        def up(j: Val, left: Val) -> list[Val]:
+            items.store(items.load(a, j - 1), a, j)
+            return [j - 1, left - 1]
+
+        def move() -> list[Val]:
+            j, left = f.while_(goes_up, up, [i, moves])
+            items.store(item, a, j)
+            return [left]
+        before = items.word(items.load(a, i - 1))
+        return f.if_(f.cmp("ugt", before, word), move, lambda: [moves])[0]

@@ -2,9 +2,9 @@
 element, and runs of equal elements."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from whet.passes.lower_llvm.builder import BYTES
 from whet.passes.lower_llvm.rows.lanes import SIZE
 from whet.passes.lower_llvm.rows.order_keys import RowKeys, key_of, key_type
 from whet.passes.lower_llvm.rows.radix_sort import Items, RadixSort
@@ -13,6 +13,9 @@ from whet.passes.lower_llvm.scalar import is_float
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
+
+FEW = 16                         # so few are found by inserting those that are among them by then
+RARE = 16                        # if they are one in so many, for most elements are passed over then
 
 
 class Order:
@@ -49,41 +52,73 @@ class Order:
 
         def all_of_them() -> list[Val]:
             low, high, _ = self.keys.each(row, self.n, lambda u, i: self.items.put(u, i, a, i))
-            return [low, high]
+            return [self.sorting.sort(a, b, self.n, low, high)]
 
-        def chosen() -> list[Val]:
-            keys = f.bytes_at(self.mine, size * 2)
-            low, high, _ = self.keys.each(row, self.n, lambda u, i: f.store(
-                u, f.bytes_at(keys, i * BYTES[self.keys.elem])))
-            last, equal = self.selection.find(keys, self.n, self.k - 1, low, high)
-            self.collect(row, last, equal + 1, a)
-            return [low, last]
-        low, high = f.if_(f.cmp("eq", self.k, self.n), all_of_them, chosen)
-        return self.sorting.sort(a, b, self.k, low, high)
+        def some() -> list[Val]:
+            low, high = self.chosen(row, a, f.bytes_at(self.mine, size * 2))
+            return [self.sorting.sort(a, b, self.k, low, high)]
 
-    def collect(self, row: Val, last: Val, equal: Val, goal: Val) -> None:
-        """Put those items of a row at `goal` whose keys are less than `last`, and so many of the
-        first that are equal to it."""
-        f, W = self.f, self.keys.lanes
+        def few() -> list[Val]:
+            self.best(row, a)
+            return [a]
 
-        def one(u: Val, i: Val, taken: Val, equal: Val) -> list[Val]:
+        def not_all() -> list[Val]:
+            is_few = f.cmp("sle", self.k, FEW) & f.cmp("sle", self.k * RARE, self.n)
+            return f.if_(is_few, few, some)
+        return f.if_(f.cmp("eq", self.k, self.n), all_of_them, not_all)[0]
+
+    def chosen(self, row: Val, goal: Val, memory: Val) -> list[Val]:
+        """Put the first items at `goal`, in any order; the least of their keys and the greatest."""
+        f, elem = self.f, self.keys.elem
+        low, high, _ = self.keys.each(row, self.n, lambda u, i: f.store(u, f.at(memory, i, elem)))
+        last, equal = self.selection.find(memory, self.n, self.k - 1, low, high)
+
+        def one(u: Val, i: Val, _: Val, taken: Val, equal: Val) -> list[Val]:
             same = f.cmp("eq", u, last) & f.cmp("sgt", equal, 0)
             takes = f.cmp("ult", u, last) | same
             self.items.put(u, i, goal, taken)
-            return [taken + f.conv("zext", takes, "i64"), equal - f.conv("zext", same, "i64")]
+            return [last, taken + f.conv("zext", takes, "i64"),
+                    equal - f.conv("zext", same, "i64")]
+        start = [last, f.const("i64", 0), equal + 1]
+        self.walk(row, f.const("i64", 0), "ule", one, start)
+        return [low, last]
+
+    def best(self, row: Val, goal: Val) -> None:
+        """Put the first items at `goal` in order: each that is less than the last of those found so
+        far is inserted among them."""
+        f, items = self.f, self.items
+
+        def insert(u: Val, i: Val, place: Val) -> None:
+            items.put(u, i, goal, place)
+            self.sorting.insert(goal, place, place + 1)
+
+        def last() -> Val:
+            key = items.key(items.load(goal, self.k - 1))
+            return f.conv("trunc", key, self.keys.elem)
+
+        def one(u: Val, i: Val, limit: Val) -> list[Val]:
+            return f.if_(f.cmp("ult", u, limit), lambda: insert(u, i, self.k) or [last()],
+                         lambda: [limit])
+        items.put(self.keys.at(row, f.const("i64", 0)), f.const("i64", 0), goal, f.const("i64", 0))
+        f.loop(1, self.k, 1, lambda i: insert(self.keys.at(row, i), i, i))
+        self.walk(row, self.k, "ult", one, [last()])
+
+    def walk(self, row: Val, begin: Val, wanted: str, use, state: Sequence[Val]) -> None:
+        """`use(key, i, *state)` of a row's keys from `begin` on, which gives the state after it.
+        Where no key of a vector is `wanted`, compared with the state's first, it is passed over."""
+        f, W, elem = self.f, self.keys.lanes, self.keys.elem
 
         def group(i: Val, *state: Val) -> list[Val]:
             u = self.keys.at(row, i, W)
 
-            def some() -> list[Val]:
+            def each() -> list[Val]:
                 f.store(u, self.line)
-                return f.loop(0, W, 1, lambda j, *state: one(
-                    f.load(self.keys.elem, f.at(self.line, j, self.keys.elem)), i + j, *state),
-                    state)
-            return f.if_(f.any(f.cmp("ule", u, f.splat(last, W))), some, lambda: list(state))
-        whole = self.n & -W
-        state = f.loop(0, whole, W, group, [f.const("i64", 0), equal])
-        f.loop(whole, self.n, 1, lambda i, *state: one(self.keys.at(row, i), i, *state), state)
+                return f.loop(0, W, 1, lambda j, *state: use(
+                    f.load(elem, f.at(self.line, j, elem)), i + j, *state), state)
+            return f.if_(f.any(f.cmp(wanted, u, f.splat(state[0], W))), each, lambda: list(state))
+        whole = begin + ((self.n - begin) & -W)
+        state = f.loop(begin, whole, W, group, state)
+        f.loop(whole, self.n, 1, lambda i, *state: use(self.keys.at(row, i), i, *state), state)
 
 
 def emit_first(mod: Module, symbol: str, dtype: str, packed: bool, descending: bool) -> None:
