@@ -35,6 +35,27 @@ def key_of(f: Fn, dtype: str, x: Val) -> Val:
     return x ^ f.const(ty, -2**(bits - 1)) if is_signed(dtype) else x
 
 
+def element_of(f: Fn, dtype: str, u: Val) -> Val:
+    """The element that has this key, in computed form; of equal elements one of them."""
+    bits = BITS[u.elem]
+    if is_float(dtype):
+        negative = f.cmp("sge", u, 0)
+        u = f.sel(negative, ~u, u ^ f.const(u.ty, -2**(bits - 1)))
+        return f.bitcast(u, vec(COMPUTE[dtype], u.lanes))
+    if is_signed(dtype):
+        u = u ^ f.const(u.ty, -2**(bits - 1))
+    if dtype == "bool":
+        return f.cmp("ne", u, 0)
+    return f.conv("trunc", u, COMPUTE[dtype])
+
+
+def is_shared(f: Fn, dtype: str, u: Val) -> Val:
+    """Do elements that differ in their bits have this key? Zeros do, and NaNs."""
+    if not is_float(dtype):
+        return f.const("i1", 0)
+    return f.cmp("eq", u, -2**(BITS[u.elem] - 1)) | f.cmp("eq", u, -1)
+
+
 class RowKeys:
     """The keys of a row in memory, some at a time."""
 

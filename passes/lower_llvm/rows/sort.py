@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from whet.passes.lower_llvm.rows.lanes import SIZE
-from whet.passes.lower_llvm.rows.order_keys import RowKeys, key_of, key_type
+from whet.passes.lower_llvm.builder import BITS, vec
+from whet.passes.lower_llvm.rows.lanes import SIZE, store
+from whet.passes.lower_llvm.rows.order_keys import RowKeys, element_of, is_shared, key_type
 from whet.passes.lower_llvm.rows.radix_sort import Items, RadixSort
-from whet.passes.lower_llvm.rows.select import Selection, copy_element
+from whet.passes.lower_llvm.rows.select import Selection, clear, copy_element, digit_bits
 from whet.passes.lower_llvm.scalar import is_float
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
 
 FEW = 16                         # so few are found by inserting those that are among them by then
+SHORT = 8                        # vectors of keys that are quickly compared each with each
 RARE = 16                        # if they are one in so many, for most elements are passed over then
 
 
@@ -50,9 +52,16 @@ class Order:
         size = (self.k * self.items.size + self.items.size + 63) & -64
         a, b = self.mine, f.bytes_at(self.mine, size)
 
-        def all_of_them() -> list[Val]:
+        def dealt() -> list[Val]:
             low, high, _ = self.keys.each(row, self.n, lambda u, i: self.items.put(u, i, a, i))
             return [self.sorting.sort(a, b, self.n, low, high)]
+
+        def compared() -> list[Val]:
+            self.ranked(row, a, b)
+            return [a]
+
+        def all_of_them() -> list[Val]:
+            return f.if_(f.cmp("sle", self.n, SHORT * self.keys.lanes), compared, dealt)
 
         def some() -> list[Val]:
             low, high = self.chosen(row, a, f.bytes_at(self.mine, size * 2))
@@ -66,6 +75,32 @@ class Order:
             is_few = f.cmp("sle", self.k, FEW) & f.cmp("sle", self.k * RARE, self.n)
             return f.if_(is_few, few, some)
         return f.if_(f.cmp("eq", self.k, self.n), all_of_them, not_all)[0]
+
+    def ranked(self, row: Val, goal: Val, memory: Val) -> None:
+        """Put all items at `goal` in order: each behind as many as have lesser keys, and behind
+        those equal to it that came before. Nothing depends on how comparisons turn out but places,
+        so that no jump is foretold wrongly."""
+        f, W, elem, placed = self.f, self.keys.lanes, self.keys.elem, self.sorting.counts[0]
+        sign = -1 << BITS[elem] - 1              # signed numbers are compared more quickly
+        self.keys.each(row, self.n, lambda u, i: f.store(u ^ sign, f.at(memory, i, elem)))
+        clear(f, placed, digit_bits(f, self.n))
+
+        def group(i: Val) -> None:
+            own = f.load(vec(elem, W), f.at(memory, i, elem))
+            lesser, = f.loop(0, self.n, 1, lambda j, count: [count + f.conv("zext", f.cmp(
+                "slt", f.splat(f.load(elem, f.at(memory, j, elem)), W), own), elem)],
+                [f.const(own.ty, 0)])
+            f.store(lesser, self.line)
+
+            def put(j: Val) -> None:
+                behind = f.conv("zext", f.load(elem, f.at(self.line, j, elem)), "i64")
+                p = f.at(placed, behind, "i64")
+                equal = f.load("i64", p)
+                f.store(equal + 1, p)
+                key = f.load(elem, f.at(memory, i + j, elem)) ^ sign
+                self.items.put(key, i + j, goal, behind + equal)
+            f.loop(0, f.imin(self.n - i, W), 1, put)
+        f.loop(0, self.n, W, group)
 
     def chosen(self, row: Val, goal: Val, memory: Val) -> list[Val]:
         """Put the first items at `goal`, in any order; the least of their keys and the greatest."""
@@ -128,8 +163,15 @@ def emit_first(mod: Module, symbol: str, dtype: str, packed: bool, descending: b
 
     def write(r: Val, row: Val, found: Val) -> None:
         def one(i: Val) -> None:
-            at, to = order.items.position(order.items.load(found, i)), r * order.k + i
-            copy_element(f, dtype, row, at, order.values, to)
+            item, to = order.items.load(found, i), r * order.k + i
+            at = order.items.position(item)
+            key = f.conv("trunc", order.items.key(item), order.keys.elem)
+            key = ~key if descending else key
+            # The elements lie apart, while keys follow each other.
+            f.if_(is_shared(f, dtype, key),
+                  lambda: copy_element(f, dtype, row, at, order.values, to),
+                  lambda: store(f, dtype, element_of(f, dtype, key),
+                                f.bytes_at(order.values, to * SIZE[dtype])))
             f.store(at, f.at(order.positions, to, "i64"))
         f.loop(0, order.k, 1, one)
     order.rows(write)
