@@ -94,8 +94,8 @@ def _launch(kernel, x, results, k, room):
                   k, spare, room)
 
 
-def _kernel(module, emitter, *facts):
-    """A kernel of `passes.lower_llvm.rows`."""
+def row_kernel(module, emitter, *facts):
+    """A kernel of a module of `passes.lower_llvm.rows`."""
     key = module, emitter, *facts
     if key not in _kernels:
         def emit(mod, symbol):
@@ -136,7 +136,7 @@ def _first(x, k, descending):
         return reference_sort.first(x, k, descending)
     if x.size and k:
         packed = _packs(x)
-        _launch(_kernel("sort", "emit_first", NAMES[x.dtype], packed, descending), x, results, k,
+        _launch(row_kernel("sort", "emit_first", NAMES[x.dtype], packed, descending), x, results, k,
                 _order_room(x, k, packed))
     return results
 
@@ -146,7 +146,7 @@ def _selected(x, which, k):
         return reference_sort.selected(x, which, k)
     results = _results(x.shape[0], 1, x.dtype)
     if x.size:
-        _launch(_kernel("select", "emit", NAMES[x.dtype], which), x, results, k,
+        _launch(row_kernel("select", "emit", NAMES[x.dtype], which), x, results, k,
                 _lines(x.shape[1] * key_size(x.dtype)))
     return results
 
@@ -157,6 +157,6 @@ def _mode(x):
     results, n = _results(x.shape[0], 1, x.dtype), x.shape[1]
     if x.size:
         packed = _packs(x)
-        _launch(_kernel("sort", "emit_mode", NAMES[x.dtype], packed), x, results, n,
+        _launch(row_kernel("sort", "emit_mode", NAMES[x.dtype], packed), x, results, n,
                 _order_room(x, n, packed))
     return results

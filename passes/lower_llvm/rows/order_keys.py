@@ -56,6 +56,12 @@ def is_shared(f: Fn, dtype: str, u: Val) -> Val:
     return f.cmp("eq", u, -2**(BITS[u.elem] - 1)) | f.cmp("eq", u, -1)
 
 
+def joins(f: Fn, dtype: str, key: Val, before: Val) -> Val:
+    """Are two elements equal, by their keys? NaN is equal to nothing."""
+    same = f.cmp("eq", key, before)
+    return same & f.cmp("ne", key, -1) if is_float(dtype) else same
+
+
 class RowKeys:
     """The keys of a row in memory, some at a time."""
 

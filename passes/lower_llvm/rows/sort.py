@@ -1,5 +1,4 @@
-"""Rows in order, or the first of each in order, and what follows from the order: the most frequent
-element, and runs of equal elements."""
+"""Rows in order, or the first of each in order, and their most frequent elements."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from whet.passes.lower_llvm.builder import BITS, vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, store
-from whet.passes.lower_llvm.rows.order_keys import RowKeys, element_of, is_shared, key_type
+from whet.passes.lower_llvm.rows.order_keys import RowKeys, element_of, is_shared, joins
 from whet.passes.lower_llvm.rows.radix_sort import Items, RadixSort
 from whet.passes.lower_llvm.rows.select import Selection, clear, copy_element, digit_bits
-from whet.passes.lower_llvm.scalar import is_float
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
@@ -184,51 +182,17 @@ def emit_mode(mod: Module, symbol: str, dtype: str, packed: bool) -> None:
     items, (zero, one) = order.items, (f.const("i64", x) for x in (0, 1))
 
     def write(r: Val, row: Val, found: Val) -> None:
+        def key_at(i: Val) -> Val:
+            return f.conv("trunc", items.key(items.load(found, i)), order.keys.elem)
+
         def longer(i: Val, key: Val, start: Val, length: Val, last: Val) -> list[Val]:
-            new = items.key(items.load(found, i))
+            new = key_at(i)
             start = f.sel(joins(f, dtype, new, key), start, i)
             more = f.cmp("sgt", i - start + 1, length)
             return [new, start, f.sel(more, i - start + 1, length), f.sel(more, i, last)]
-        begin = [items.key(items.load(found, zero)), zero, one, zero]
+        begin = [key_at(zero), zero, one, zero]
         *_, last = f.loop(1, order.n, 1, longer, begin)
         at = items.position(items.load(found, last))
         copy_element(f, dtype, row, at, order.values, r)
         f.store(at, f.at(order.positions, r, "i64"))
     order.rows(write)
-
-
-def joins(f: Fn, dtype: str, key: Val, before: Val) -> Val:
-    """Is an element equal to the one before it, by their keys? NaN is equal to nothing."""
-    same = f.cmp("eq", key, before)
-    if not is_float(dtype):
-        return same
-    return same & f.cmp("ne", key, 0xFFFFFFFF if key_type(dtype) == "i32" else -1)
-
-
-def emit_runs(mod: Module, symbol: str, dtype: str) -> None:
-    """Runs of equal elements of a vector. Slots: x (n), the positions that its elements had before
-    they were sorted or null, n, an element of each run, for each of n positions which run it is in,
-    how long each run is, how many there are. There is one unit of work."""
-    f = mod.kernel(symbol)
-    args = f.args[0]
-    x, positions, values, inverse, lengths, number = (
-        f.load("ptr", f.at(args, i, "i64")) for i in (0, 1, 3, 4, 5, 6))
-    n = f.load("i64", f.at(args, 2, "i64"))
-    keys = RowKeys(f, dtype)
-
-    def runs(place) -> Val:
-        def one(i: Val, before: Val, run: Val, start: Val) -> list[Val]:
-            key = keys.at(x, i)
-            wide = f.conv("zext", key, "i64")
-            new = ~joins(f, dtype, wide, before) | f.cmp("eq", i, 0)
-            run, start = run + f.conv("zext", new, "i64"), f.sel(new, i, start)
-            f.if_(new, lambda: copy_element(f, dtype, x, i, values, run))
-            f.store(i - start + 1, f.at(lengths, run, "i64"))
-            f.store(run, f.at(inverse, place(i), "i64"))
-            return [wide, run, start]
-        zero = f.const("i64", 0)
-        return f.loop(0, n, 1, one, [zero, f.const("i64", -1), zero])[1:2]
-    sorted_ = f.cmp("ne", f.v("i64", f"ptrtoint ptr {positions.ref} to i64"), 0)
-    last, = f.if_(sorted_, lambda: runs(lambda i: f.load("i64", f.at(positions, i, "i64"))),
-                  lambda: runs(lambda i: i))
-    f.store(last + 1, number)
