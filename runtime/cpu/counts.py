@@ -5,7 +5,7 @@ from . import memory, native, places, sort
 from .row_kernels import NAMES
 from .rows import contiguous
 from .sort import row_kernel
-from .taped_launches import partial, table, verdict
+from .taped_launches import partial, verdict
 
 ONE_UNIT = 1, 1                    # in the order of the elements, by one thread
 
@@ -16,18 +16,15 @@ def numbers(x, size, weights=None):
     dtype = places.I64
     if weights is not None:
         dtype = np.dtype(np.float32 if weights.dtype == np.float32 else np.float64)
-    sums = memory.empty((size,), dtype)
-    return add_numbers(places.filled(sums, 0) if size else sums, x, weights)
+    return add_numbers(memory.empty((size,), dtype), x, weights, True)
 
 
-def add_numbers(sums, x, weights=None):
-    """The same, added to what is there."""
-    each = int(weights is not None)
-    if weights is None:
-        weights = table(np.ones(1, sums.dtype))
-    kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype])
-    native.launch(kernel, *ONE_UNIT, contiguous(x), sums, x.size, sums.size,
-                  places.converted(weights, sums.dtype), each)
+def add_numbers(sums, x, weights, from_zero=False):
+    """The same, added to what is there, or `from_zero` on."""
+    kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype],
+                        weights is not None)
+    given = [] if weights is None else [places.converted(weights, sums.dtype)]
+    native.launch(kernel, *ONE_UNIT, contiguous(x), sums, x.size, sums.size, int(from_zero), *given)
     return sums
 
 
@@ -44,14 +41,21 @@ def in_intervals(x, bins, low, high):
     return None if wrong[0] else out
 
 
-def runs(x, consecutive):
+def runs(x, consecutive, inverse=True, lengths=True):
     """(an element of each run of equal ones, for each element which run it is in, how long each
-    is) of elements in order, or `consecutive` ones."""
+    is) of elements in order, or `consecutive` ones. What is not asked for has no elements."""
     flat, order = contiguous(x).reshape(-1), ()
     if not consecutive:
         flat, *order = sort.sort(flat)
-    values, lengths = memory.empty(flat.shape, x.dtype), memory.empty(flat.shape, places.I64)
-    which, number = memory.empty(x.shape, places.I64), np.zeros(1, np.int64)
-    kernel = row_kernel("counting", "emit_runs", NAMES[x.dtype], not consecutive)
-    native.launch(kernel, *ONE_UNIT, flat, flat.size, values, which, lengths, number, *order)
-    return values[:number[0]].copy(), which, lengths[:number[0]].copy()
+    n, number = flat.size, np.zeros(1, np.int64)
+    values = memory.empty((n,), x.dtype)
+    which = memory.empty(x.shape if inverse else (0,), places.I64)
+    counts = memory.empty((n if lengths else 0,), places.I64)
+    kernel = row_kernel("counting", "emit_runs", NAMES[x.dtype], not consecutive, inverse, lengths)
+    native.launch(kernel, *ONE_UNIT, flat, n, values, number, which, counts, *(order or (None,)))
+    return _cut(values, number[0]), which, _cut(counts, number[0])
+
+
+def _cut(a, n):
+    """The first n elements, in memory not much larger."""
+    return a[:n] if 2 * n > a.size else a[:n].copy()

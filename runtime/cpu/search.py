@@ -22,7 +22,7 @@ def searchsorted(sequence, values, sorter=None, *, right, out_int32):
     if not n:
         return places.filled(out, 0) if out.size else out
     kernel = row_kernel("search", "emit", NAMES[common], f"i{8 * dtype.itemsize}", right,
-                        sorter is not None)
+                        sequence.ndim == 1, sorter is not None)
     order = [] if sorter is None else [places.converted(sorter, places.I64)]
     each = values.size if sequence.ndim == 1 else values.shape[-1]
     native.launch(kernel, values.size, GRAIN, places.converted(sequence, common),

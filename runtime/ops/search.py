@@ -127,7 +127,7 @@ def _comparable(a):
 
 def _unique(a, inverse, counts, dim, consecutive):
     if dim is None and places.suit(a):
-        return runs(a, consecutive)
+        return runs(a, consecutive, inverse, counts)
     return _unique_slices(a, dim, consecutive)
 
 

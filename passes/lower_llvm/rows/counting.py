@@ -10,7 +10,7 @@ from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, fold, load, store
 from whet.passes.lower_llvm.rows.order_keys import RowKeys, joins
 from whet.passes.lower_llvm.rows.select import copy_element, count
-from whet.passes.lower_llvm.scalar import convert
+from whet.passes.lower_llvm.scalar import COMPUTE, convert
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
@@ -18,24 +18,31 @@ if TYPE_CHECKING:
 EXACT = 1 << 52                  # a double of so much and a whole number has that in its low bits
 
 
-def emit_numbers(mod: Module, symbol: str, dtype: str, weight: str) -> None:
-    """Slots: numbers of an integer type, sums (as many as numbers to count), how many numbers there
-    are, how many sums, weights of the sums' type or null, and of those in steps of one, so that a
-    single weight may serve all; there is one unit of work. A number that is out of range is not
-    counted."""
+def emit_numbers(mod: Module, symbol: str, dtype: str, total: str, weighted: bool) -> None:
+    """Slots: numbers of an integer type, sums (of the type `total`, as many as numbers to count),
+    how many numbers there are, how many sums, whether those begin at zero or as they are, and if
+    `weighted` weights of the sums' type, or else each is one; there is one unit of work. A number
+    that is out of range is not counted."""
     f = mod.kernel(symbol)
     args = f.args[0]
-    x, sums, weights = (f.load("ptr", f.at(args, i, "i64")) for i in (0, 1, 4))
-    n, size, step = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 5))
+    x, sums = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
+    n, size, from_zero = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 4))
+    weights = f.load("ptr", f.at(args, 5, "i64")) if weighted else None
+    zero, unit = (f.const(COMPUTE[total], x) for x in (0, 1))
+
+    def clear() -> None:
+        f.loop(0, size, 1, lambda i: store(f, total, zero, f.bytes_at(sums, i * SIZE[total])))
 
     def one(i: Val) -> None:
         number = convert(f, load(f, dtype, f.bytes_at(x, i * SIZE[dtype]), 0), dtype, "i64")
+        own = unit if weights is None else load(
+            f, total, f.bytes_at(weights, i * SIZE[total]), 0)
 
         def add() -> None:
-            p = f.bytes_at(sums, number * SIZE[weight])
-            own = load(f, weight, f.bytes_at(weights, i * step * SIZE[weight]), 0)
-            store(f, weight, load(f, weight, p, 0) + own, p)
+            p = f.bytes_at(sums, number * SIZE[total])
+            store(f, total, load(f, total, p, 0) + own, p)
         f.if_(f.cmp("ult", number, size), add)
+    f.if_(f.cmp("ne", from_zero, 0), clear)
     f.loop(0, n, 1, one)
 
 
@@ -114,16 +121,17 @@ def emit_intervals(mod: Module, symbol: str, dtype: str) -> None:
     f.if_(f.cmp("oeq", odd, 0.0), counted, lambda: f.store(f.const("i64", 1), wrong))
 
 
-def emit_runs(mod: Module, symbol: str, dtype: str, has_order: bool) -> None:
-    """Runs of equal elements of a vector. Slots: x (n), n, an element of each run, for each of n
-    positions which run it is in, how long each run is, how many there are, and if `has_order` the
-    positions that the elements had before they were sorted; there is one unit of work."""
+def emit_runs(mod: Module, symbol: str, dtype: str, has_order: bool, wants_places: bool,
+              wants_lengths: bool) -> None:
+    """Runs of equal elements of a vector. Slots: x (n), n, an element of each run, how many there
+    are, if `wants_places` for each of n positions which run it is in, if `wants_lengths` how long
+    each run is, and if `has_order` the positions that the elements had before they were sorted;
+    there is one unit of work."""
     f = mod.kernel(symbol)
     args = f.args[0]
-    x, values, inverse, lengths, number = (
-        f.load("ptr", f.at(args, i, "i64")) for i in (0, 2, 3, 4, 5))
+    x, values, number, inverse, lengths, positions = (
+        f.load("ptr", f.at(args, i, "i64")) for i in (0, 2, 3, 4, 5, 6))
     n = f.load("i64", f.at(args, 1, "i64"))
-    positions = f.load("ptr", f.at(args, 6, "i64")) if has_order else None
     keys = RowKeys(f, dtype)
 
     def one(i: Val, before: Val, run: Val, start: Val) -> list[Val]:
@@ -131,9 +139,11 @@ def emit_runs(mod: Module, symbol: str, dtype: str, has_order: bool) -> None:
         new = ~joins(f, dtype, key, before) | f.cmp("eq", i, 0)
         run, start = run + f.conv("zext", new, "i64"), f.sel(new, i, start)
         f.if_(new, lambda: copy_element(f, dtype, x, i, values, run))
-        f.store(i - start + 1, f.at(lengths, run, "i64"))
-        place = i if positions is None else f.load("i64", f.at(positions, i, "i64"))
-        f.store(run, f.at(inverse, place, "i64"))
+        if wants_lengths:
+            f.store(i - start + 1, f.at(lengths, run, "i64"))
+        if wants_places:
+            place = f.load("i64", f.at(positions, i, "i64")) if has_order else i
+            f.store(run, f.at(inverse, place, "i64"))
         return [key, run, start]
     zero = f.const("i64", 0)
     _, last, _ = f.loop(0, n, 1, one, [f.const(keys.elem, 0), f.const("i64", -1), zero])
