@@ -1,11 +1,12 @@
-"""Where values would go in sorted sequences."""
+"""Where values would go in sorted sequences, and which of them are there."""
 import numpy as np
 
 from ..dtypes import FROM_NUMPY, promote_types
 from . import memory, native, places
-from .row_kernels import NAMES
+from .row_kernels import BF16, NAMES
 from .rows import REFERENCE
-from .sort import row_kernel
+from .sort import row_kernel, sort
+from .taped_launches import partial
 
 GRAIN = 256                       # so many values are worth a thread
 
@@ -21,7 +22,7 @@ def searchsorted(sequence, values, sorter=None, *, right, out_int32):
     out = memory.empty(values.shape, dtype)
     if not n:
         return places.filled(out, 0) if out.size else out
-    kernel = row_kernel("search", "emit", NAMES[common], f"i{8 * dtype.itemsize}", right,
+    kernel = row_kernel("search", "emit_places", NAMES[common], f"i{8 * dtype.itemsize}", right,
                         sequence.ndim == 1, sorter is not None)
     order = [] if sorter is None else [places.converted(sorter, places.I64)]
     each = values.size if sequence.ndim == 1 else values.shape[-1]
@@ -30,9 +31,27 @@ def searchsorted(sequence, values, sorter=None, *, right, out_int32):
     return out
 
 
+def isin(elements, tests, invert):
+    """For each element: is it among the test elements? Or if `invert`: is it not?"""
+    common = np.result_type(*map(_comparable, (elements, tests)))
+    exact = all(np.can_cast(a.dtype, common) for a in (elements, tests) if a.dtype.kind in "iu")
+    if not exact or not places.suit(elements, tests):
+        return np.isin(*[a.astype(_comparable(a), copy=False) for a in (elements, tests)],
+                       invert=invert)
+    out = memory.empty(elements.shape, np.dtype(bool))
+    rows = partial(sort(places.converted(tests.reshape(-1), common))[0])
+    native.launch(row_kernel("search", "emit_members", NAMES[common], invert), elements.size, GRAIN,
+                  rows, places.converted(elements, common), out, rows.size, elements.size)
+    return out
+
+
+def _comparable(a):
+    """The type to compare elements in."""
+    return np.dtype(np.float32) if a.dtype == BF16 else a.dtype
+
+
 def _reference(sequence, values, sorter, right, dtype):
-    if sequence.dtype.itemsize == 2 and sequence.dtype.kind == "V":
-        sequence, values = sequence.astype(np.float32), values.astype(np.float32)
+    sequence, values = (a.astype(_comparable(a), copy=False) for a in (sequence, values))
     side, out = "right" if right else "left", np.empty(values.shape, dtype)
     if sequence.ndim == 1:
         out[...] = np.searchsorted(sequence, values, side, sorter)

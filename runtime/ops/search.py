@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import devices, dtypes
-from ..cpu import places, search, sort, taped_launches
+from ..cpu import places, search
 from ..cpu.counts import add_numbers, in_intervals, numbers, runs
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int, sizes
-from ..ir import scalar as s
 from ..tensor import Tensor
 from . import dims
 from . import onnx_places as in_onnx
@@ -260,31 +259,12 @@ def unique_all(x):
     return unique_all_result(values, first, inverse, counts)
 
 
-def _isin(elements, tests, invert):
-    return np.isin(_comparable(elements), _comparable(tests), invert=invert)
-
-
 isin_op = Op("isin",
-             _isin,
+             search.isin,
              samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)],
              onnx=in_onnx.contained)
+isin_op.memo = True
 by_rows(isin_op)
-
-
-def _isin_alone(elements, tests, invert):
-    """Where an element would go among the sorted tests, before what is equal and behind it."""
-    tests = taped_launches.partial(sort.sort(tests.reshape(-1))[0])
-    low, high = [taped_launches.partial(search.searchsorted(tests, elements, right=right,
-                                                            out_int32=False))
-                 for right in (False, True)]
-    x, a, b = s.args(3)
-    # (a NaN is equal to nothing)
-    found = s.bitwise_and(s.eq(x, x), s.ne(a, b))
-    return places.pointwise("isin", s.bitwise_not(found) if invert else found,
-                            [elements, low, high], elements.shape, np.dtype(bool))
-
-
-isin_op.alone = _isin_alone
 
 
 @function(method=False, out=True)

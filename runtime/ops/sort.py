@@ -7,7 +7,6 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..cpu import sort as kernels
-
 from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..indexing import as_int
 from ..ir import scalar as s

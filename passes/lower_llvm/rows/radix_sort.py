@@ -7,7 +7,6 @@ that takes too long, because many keys differ in lower bits alone, they are deal
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from whet.passes.lower_llvm.builder import vec
