@@ -13,10 +13,9 @@ ONE_UNIT = 1, 1                    # in the order of the elements, by one thread
 def numbers(x, size, weights=None):
     """How often each number below `size` occurs in a vector, or with how much weight. What is out
     of range does not count."""
-    dtype = places.I64
-    if weights is not None:
-        dtype = np.dtype(np.float32 if weights.dtype == np.float32 else np.float64)
-    return add_numbers(memory.empty((size,), dtype), x, weights, True)
+    kind = (np.int64 if weights is None else np.float32 if weights.dtype == np.float32
+            else np.float64)
+    return add_numbers(memory.empty((size,), np.dtype(kind)), x, weights, True)
 
 
 def add_numbers(sums, x, weights, from_zero=False):

@@ -1,4 +1,6 @@
 """Where values would go in sorted sequences, and which of them are there."""
+from typing import Literal
+
 import numpy as np
 
 from ..dtypes import FROM_NUMPY, promote_types
@@ -36,8 +38,8 @@ def isin(elements, tests, invert):
     common = np.result_type(*map(_comparable, (elements, tests)))
     exact = all(np.can_cast(a.dtype, common) for a in (elements, tests) if a.dtype.kind in "iu")
     if not exact or not places.suit(elements, tests):
-        return np.isin(*[a.astype(_comparable(a), copy=False) for a in (elements, tests)],
-                       invert=invert)
+        return np.isin(elements.astype(_comparable(elements), copy=False),
+                       tests.astype(_comparable(tests), copy=False), invert=invert)
     out = memory.empty(elements.shape, np.dtype(bool))
     rows = partial(sort(places.converted(tests.reshape(-1), common))[0])
     native.launch(row_kernel("search", "emit_members", NAMES[common], invert), elements.size, GRAIN,
@@ -52,7 +54,8 @@ def _comparable(a):
 
 def _reference(sequence, values, sorter, right, dtype):
     sequence, values = (a.astype(_comparable(a), copy=False) for a in (sequence, values))
-    side, out = "right" if right else "left", np.empty(values.shape, dtype)
+    side: Literal["right", "left"] = "right" if right else "left"
+    out = np.empty(values.shape, dtype)
     if sequence.ndim == 1:
         out[...] = np.searchsorted(sequence, values, side, sorter)
         return out

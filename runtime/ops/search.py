@@ -39,7 +39,8 @@ def _search_each(op, n, inputs, batched, attrs):
 
 
 search_op = Op(
-    "searchsorted", search.searchsorted, batch=_search_each, onnx=in_onnx.searched, samples=lambda make: [
+    "searchsorted", search.searchsorted, batch=_search_each, onnx=in_onnx.searched,
+    samples=lambda make: [
         Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
         Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
 

@@ -2,7 +2,7 @@
 elements."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from whet.passes.lower_llvm import targets
@@ -62,14 +62,14 @@ class Intervals:
         """(the least element, the greatest, something that is 0 where all are finite)"""
         f, whole = self.f, self.n & -self.lanes
 
-        def join(f: Fn, a: list[Val], b: list[Val]) -> list[Val]:
+        def join(f: Fn, a: Sequence[Val], b: Sequence[Val]) -> list[Val]:
             return [f.sel(f.cmp("olt", a[0], b[0]), a[0], b[0]),
                     f.sel(f.cmp("ogt", a[1], b[1]), a[1], b[1]), a[2] + b[2]]
 
         def of(lanes: int) -> Callable[..., list[Val]]:
             def one(i: Val, *seen: Val) -> list[Val]:
                 x = self.element(i, lanes)
-                return join(f, list(seen), [x, x, x - x])
+                return join(f, seen, [x, x, x - x])
             return one
         nothing = [f.const(vec("double", self.lanes), x)
                    for x in (float("inf"), float("-inf"), 0.0)]

@@ -1,7 +1,7 @@
 """Rows in order, or the first of each in order, and their most frequent elements."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from whet.passes.lower_llvm.builder import BITS, vec
@@ -13,9 +13,10 @@ from whet.passes.lower_llvm.rows.select import Selection, clear, copy_element, d
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
 
-FEW = 16                         # so few are found by inserting those that are among them by then
 SHORT = 8                        # vectors of keys that are quickly compared each with each
-RARE = 16                        # if they are one in so many, for most elements are passed over then
+# So few are found by inserting those that are among them by then, if they are one in so many: most
+# elements are passed over then.
+FEW, RARE = 16, 16
 
 
 class Order:
@@ -35,7 +36,7 @@ class Order:
         mine = f.bytes_at(f.load("ptr", f.at(args, 5, "i64")), worker * self.room)
         self.mine = f.within(mine, self.room)
 
-    def rows(self, use) -> None:
+    def rows(self, use: Callable[[Val, Val, Val], None]) -> None:
         """`use(r, row, items)` of each row, with its first items in order."""
         f = self.f
 
@@ -130,13 +131,16 @@ class Order:
             return f.conv("trunc", key, self.keys.elem)
 
         def one(u: Val, i: Val, limit: Val) -> list[Val]:
-            return f.if_(f.cmp("ult", u, limit), lambda: insert(u, i, self.k) or [last()],
-                         lambda: [limit])
+            def better() -> list[Val]:
+                insert(u, i, self.k)
+                return [last()]
+            return f.if_(f.cmp("ult", u, limit), better, lambda: [limit])
         items.put(self.keys.at(row, f.const("i64", 0)), f.const("i64", 0), goal, f.const("i64", 0))
         f.loop(1, self.k, 1, lambda i: insert(self.keys.at(row, i), i, i))
         self.walk(row, self.k, "ult", one, [last()])
 
-    def walk(self, row: Val, begin: Val, wanted: str, use, state: Sequence[Val]) -> None:
+    def walk(self, row: Val, begin: Val, wanted: str, use: Callable[..., list[Val]],
+             state: Sequence[Val]) -> None:
         """`use(key, i, *state)` of a row's keys from `begin` on, which gives the state after it.
         Where no key of a vector is `wanted`, compared with the state's first, it is passed over."""
         f, W, elem = self.f, self.keys.lanes, self.keys.elem
