@@ -56,5 +56,5 @@ def runs(x, consecutive, inverse=True, lengths=True):
 
 
 def _cut(a, n):
-    """The first n elements, in memory not much larger."""
-    return a[:n] if 2 * n > a.size else a[:n].copy()
+    """The first n elements, in no larger memory."""
+    return a if n >= a.size else a[:n].copy()

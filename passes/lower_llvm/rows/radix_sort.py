@@ -50,17 +50,16 @@ class Items:
 
     def ends(self, low: Val, high: Val) -> tuple[Val, Val]:
         """The least and the greatest word that keys from low to high can have."""
-        if not self.packed:
-            return low, high
-        low, high = (self.f.conv("zext", key, "i64") << 32 for key in (low, high))
-        return low, high | 0xFFFFFFFF
+        low, high = (self.f.conv("zext", key, "i64") for key in (low, high))
+        return (low << 32, (high << 32) | 0xFFFFFFFF) if self.packed else (low, high)
 
     def put(self, keys: Val, at: Val, p: Val, i: Val) -> None:
         """Store items i and so on: a vector of keys, or one, of positions from `at` on."""
         f, n = self.f, keys.lanes
         at = f.splat(at, n) + f.iota("i64", n) if n else at
+        keys = f.conv("zext", keys, "i64")
         if self.packed:
-            self.store((f.conv("zext", keys, "i64") << 32) | at, p, i)
+            self.store((keys << 32) | at, p, i)
             return
         if n:
             both = f.shuffle(keys, at, [j + n * k for j in range(n) for k in range(2)])
