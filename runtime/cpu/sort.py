@@ -146,7 +146,7 @@ def _selected(x, which, k):
         return reference_sort.selected(x, which, k)
     results = _results(x.shape[0], 1, x.dtype)
     if x.size:
-        _launch(row_kernel("select", "emit", NAMES[x.dtype], which), x, results, k,
+        _launch(row_kernel("select", "emit_kth", NAMES[x.dtype], which), x, results, k,
                 _lines(x.shape[1] * key_size(x.dtype)))
     return results
 

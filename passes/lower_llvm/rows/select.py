@@ -124,7 +124,7 @@ def copy_element(f: Fn, dtype: str, source: Val, i: Val, goal: Val, j: Val) -> N
     f.store(f.load(raw, f.at(source, i, raw)), f.at(goal, j, raw))
 
 
-def emit(mod: Module, symbol: str, dtype: str, which: str) -> None:
+def emit_kth(mod: Module, symbol: str, dtype: str, which: str) -> None:
     """Slots: x (rows, n), values and positions (one for each row), n, k, scratch memory, the bytes
     of it that a thread has (n keys); a unit of work is a row. `which`: "nth" (of k, from 0), or
     "median", which is the first NaN where there is one, or "nanmedian"."""
