@@ -43,15 +43,21 @@ def in_intervals(x, bins, low, high):
 def runs(x, consecutive, inverse=True, lengths=True):
     """(an element of each run of equal ones, for each element which run it is in, how long each
     is) of elements in order, or `consecutive` ones. What is not asked for has no elements."""
-    flat, order = contiguous(x).reshape(-1), ()
-    if not consecutive:
-        flat, *order = sort.sort(flat)
-    n, number = flat.size, np.zeros(1, np.int64)
+    row, number = contiguous(x).reshape(1, -1), np.zeros(1, np.int64)
+    n = row.size
     values = memory.empty((n,), x.dtype)
     which = memory.empty(x.shape if inverse else (0,), places.I64)
     counts = memory.empty((n if lengths else 0,), places.I64)
-    kernel = row_kernel("counting", "emit_runs", NAMES[x.dtype], not consecutive, inverse, lengths)
-    native.launch(kernel, *ONE_UNIT, flat, n, values, number, which, counts, *(order or (None,)))
+    found, name, wanted = (number, which, counts), NAMES[x.dtype], (inverse, lengths)
+    if not n:
+        return values, which, counts
+    if consecutive:
+        kernel = row_kernel("runs", "emit_neighbours", name, *wanted)
+        native.launch(kernel, *ONE_UNIT, row, values, n, *found)
+    else:
+        packed = sort.packs(row)
+        kernel = row_kernel("runs", "emit_distinct", name, packed, *wanted)
+        sort.launch(kernel, row, (values, None), n, sort.order_room(row, n, packed), found)
     return _cut(values, number[0]), which, _cut(counts, number[0])
 
 

@@ -85,13 +85,14 @@ def _results(rows, k, dtype):
     return memory.empty((rows, k), dtype), memory.empty((rows, k), _I64)
 
 
-def _launch(kernel, x, results, k, room):
-    """Launch a kernel of rows whose threads need `room` bytes each."""
+def launch(kernel, x, results, k, room, more=()):
+    """Launch a kernel of rows whose threads need `room` bytes each; it gets `more` arguments at the
+    end."""
     rows, n = x.shape
     threads = at_most(pool.get_num_threads(), rows)
     spare = partial(memory.empty((room * threads,), np.dtype(np.uint8)))
     native.launch(kernel, rows, share_out.word(max(1, GRAIN // max(n, 1)), threads), x, *results, n,
-                  k, spare, room)
+                  k, spare, room, *more)
 
 
 def row_kernel(module, emitter, *facts):
@@ -111,7 +112,7 @@ def _lines(size):
     return -(-size // LINE) * LINE
 
 
-def _order_room(x, k, packed):
+def order_room(x, k, packed):
     """The bytes of scratch memory for the first k of a row in order."""
     items = _lines((k + 1) * (8 if packed else 16))
     return 2 * items + (0 if k == x.shape[1] else _lines(x.shape[1] * key_size(x.dtype)))
@@ -122,7 +123,7 @@ def key_size(dtype):
     return 8 if dtype.itemsize == 8 else 4
 
 
-def _packs(x):
+def packs(x):
     return x.dtype.itemsize < 8 and x.shape[1] <= PACKABLE
 
 
@@ -135,9 +136,9 @@ def _first(x, k, descending):
     if REFERENCE:
         return reference_sort.first(x, k, descending)
     if x.size and k:
-        packed = _packs(x)
-        _launch(row_kernel("sort", "emit_first", NAMES[x.dtype], packed, descending), x, results, k,
-                _order_room(x, k, packed))
+        packed = packs(x)
+        launch(row_kernel("sort", "emit_first", NAMES[x.dtype], packed, descending), x, results, k,
+                order_room(x, k, packed))
     return results
 
 
@@ -146,7 +147,7 @@ def _selected(x, which, k):
         return reference_sort.selected(x, which, k)
     results = _results(x.shape[0], 1, x.dtype)
     if x.size:
-        _launch(row_kernel("select", "emit_kth", NAMES[x.dtype], which), x, results, k,
+        launch(row_kernel("select", "emit_kth", NAMES[x.dtype], which), x, results, k,
                 _lines(x.shape[1] * key_size(x.dtype)))
     return results
 
@@ -156,7 +157,7 @@ def _mode(x):
         return reference_sort.mode(x)
     results, n = _results(x.shape[0], 1, x.dtype), x.shape[1]
     if x.size:
-        packed = _packs(x)
-        _launch(row_kernel("sort", "emit_mode", NAMES[x.dtype], packed), x, results, n,
-                _order_room(x, n, packed))
+        packed = packs(x)
+        launch(row_kernel("sort", "emit_mode", NAMES[x.dtype], packed), x, results, n,
+                order_room(x, n, packed))
     return results

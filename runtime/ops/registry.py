@@ -439,7 +439,7 @@ def has_zero(a):
 def has_negative(a):
     """Is any element below zero?"""
     if a.dtype.kind == "i" and a.size:
-        return bool(a.min() < 0)
+        return bool(np.minimum.reduce(a, None) < 0)
     return bool((a < 0).any())
 
 

@@ -289,7 +289,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 
 # ---- counting ------------------------------------------------------------------------------------
 def _bincount(a, weights=None, *, minlength):
-    n = max(int(a.max()) + 1 if a.size else 0, minlength)
+    n = max(int(np.maximum.reduce(a)) + 1 if a.size else 0, minlength)
     if places.suit(a):
         return numbers(a, n, weights)
     if weights is None:

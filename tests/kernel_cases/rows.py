@@ -260,9 +260,11 @@ class Searches(Family):
 
 
 class Counts(Family):
-    generators = ("counting.emit_numbers", "counting.emit_intervals", "counting.emit_runs")
+    generators = ("counting.emit_numbers", "counting.emit_intervals", "runs.emit_neighbours",
+                  "runs.emit_distinct")
     kinds = ("counting/numbers/.*/True", "counting/numbers/.*/False", "counting/intervals/",
-             "counting/runs/.*/True/True/True", "counting/runs/.*/False/False/True")
+             "runs/neighbours/.*/False/True", "runs/distinct/.*/True/True/True",
+             "runs/distinct/.*/False/True/True")
 
     def cases(self):
         both = dict(return_inverse=True, return_counts=True)

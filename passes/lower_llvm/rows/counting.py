@@ -1,5 +1,4 @@
-"""How often numbers occur, how many elements lie in each of some equal intervals, and runs of equal
-elements."""
+"""How often numbers occur, and how many elements lie in each of some equal intervals."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -8,8 +7,7 @@ from typing import TYPE_CHECKING
 from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.lanes import SIZE, fold, load, store
-from whet.passes.lower_llvm.rows.order_keys import RowKeys, joins
-from whet.passes.lower_llvm.rows.select import copy_element, count
+from whet.passes.lower_llvm.rows.select import count
 from whet.passes.lower_llvm.scalar import COMPUTE, convert
 
 if TYPE_CHECKING:
@@ -119,32 +117,3 @@ def emit_intervals(mod: Module, symbol: str, dtype: str) -> None:
             f, dtype, convert(f, f.load("i64", f.at(counts, b, "i64")), "i64", dtype),
             f.bytes_at(out, b * SIZE[dtype])))
     f.if_(f.cmp("oeq", odd, 0.0), counted, lambda: f.store(f.const("i64", 1), wrong))
-
-
-def emit_runs(mod: Module, symbol: str, dtype: str, has_order: bool, wants_places: bool,
-              wants_lengths: bool) -> None:
-    """Runs of equal elements of a vector. Slots: x (n), n, an element of each run, how many there
-    are, if `wants_places` for each of n positions which run it is in, if `wants_lengths` how long
-    each run is, and if `has_order` the positions that the elements had before they were sorted;
-    there is one unit of work."""
-    f = mod.kernel(symbol)
-    args = f.args[0]
-    x, values, number, inverse, lengths, positions = (
-        f.load("ptr", f.at(args, i, "i64")) for i in (0, 2, 3, 4, 5, 6))
-    n = f.load("i64", f.at(args, 1, "i64"))
-    keys = RowKeys(f, dtype)
-
-    def one(i: Val, before: Val, run: Val, start: Val) -> list[Val]:
-        key = keys.at(x, i)
-        new = ~joins(f, dtype, key, before) | f.cmp("eq", i, 0)
-        run, start = run + f.conv("zext", new, "i64"), f.sel(new, i, start)
-        f.if_(new, lambda: copy_element(f, dtype, x, i, values, run))
-        if wants_lengths:
-            f.store(i - start + 1, f.at(lengths, run, "i64"))
-        if wants_places:
-            place = f.load("i64", f.at(positions, i, "i64")) if has_order else i
-            f.store(run, f.at(inverse, place, "i64"))
-        return [key, run, start]
-    zero = f.const("i64", 0)
-    _, last, _ = f.loop(0, n, 1, one, [f.const(keys.elem, 0), f.const("i64", -1), zero])
-    f.store(last + 1, number)

@@ -45,6 +45,11 @@ class Order:
             use(r, row, self.first(row))
         f.loop(self.begin, self.end, 1, one)
 
+    def key(self, items: Val, i: Val) -> Val:
+        """The key of item i."""
+        word = self.items.key(self.items.load(items, i))
+        return self.f.conv("trunc", word, self.keys.elem)
+
     def first(self, row: Val) -> Val:
         """Where the first items of a row are, in order."""
         f = self.f
@@ -127,8 +132,7 @@ class Order:
             self.sorting.insert(goal, place, place + 1)
 
         def last() -> Val:
-            key = items.key(items.load(goal, self.k - 1))
-            return f.conv("trunc", key, self.keys.elem)
+            return self.key(goal, self.k - 1)
 
         def one(u: Val, i: Val, limit: Val) -> list[Val]:
             def better() -> list[Val]:
@@ -167,7 +171,7 @@ def emit_first(mod: Module, symbol: str, dtype: str, packed: bool, descending: b
         def one(i: Val) -> None:
             item, to = order.items.load(found, i), r * order.k + i
             at = order.items.position(item)
-            key = f.conv("trunc", order.items.key(item), order.keys.elem)
+            key = order.key(found, i)
             key = ~key if descending else key
             # The elements lie apart, while keys follow each other.
             f.if_(is_shared(f, dtype, key),
@@ -186,15 +190,12 @@ def emit_mode(mod: Module, symbol: str, dtype: str, packed: bool) -> None:
     items, (zero, one) = order.items, (f.const("i64", x) for x in (0, 1))
 
     def write(r: Val, row: Val, found: Val) -> None:
-        def key_at(i: Val) -> Val:
-            return f.conv("trunc", items.key(items.load(found, i)), order.keys.elem)
-
         def longer(i: Val, key: Val, start: Val, length: Val, last: Val) -> list[Val]:
-            new = key_at(i)
+            new = order.key(found, i)
             start = f.sel(joins(f, dtype, new, key), start, i)
             more = f.cmp("sgt", i - start + 1, length)
             return [new, start, f.sel(more, i - start + 1, length), f.sel(more, i, last)]
-        begin = [key_at(zero), zero, one, zero]
+        begin = [order.key(found, zero), zero, one, zero]
         *_, last = f.loop(1, order.n, 1, longer, begin)
         at = items.position(items.load(found, last))
         copy_element(f, dtype, row, at, order.values, r)
