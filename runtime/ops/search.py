@@ -9,6 +9,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..cpu import places, search
 from ..cpu.counts import add_numbers, in_intervals, numbers, runs
+from ..cpu.rows import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int, sizes
 from ..tensor import Tensor
@@ -290,7 +291,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 # ---- counting ------------------------------------------------------------------------------------
 def _bincount(a, weights=None, *, minlength):
     n = max(int(np.maximum.reduce(a)) + 1 if a.size else 0, minlength)
-    if places.suit(a):
+    if not REFERENCE:
         return numbers(a, n, weights)
     if weights is None:
         return np.bincount(a.astype(np.int64), minlength=n).astype(np.int64)

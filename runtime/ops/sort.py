@@ -18,7 +18,7 @@ from .gather import gather
 from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, give_out
-from .view import reshape
+from .view import reshape, squeeze_op
 
 
 class sort_result(NamedTuple):
@@ -203,7 +203,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 
 def _kept(r, dim, keepdim, ndim):
-    return r if keepdim or not ndim else [x.squeeze(dim) for x in r]
+    return r if keepdim or not ndim else [apply(squeeze_op, (x,), {"dim": (dim,)}) for x in r]
 
 
 @function(out=True)
