@@ -41,7 +41,7 @@ def isin(elements, tests, invert):
         return np.isin(elements.astype(_comparable(elements), copy=False),
                        tests.astype(_comparable(tests), copy=False), invert=invert)
     out = memory.empty(elements.shape, np.dtype(bool))
-    rows = partial(sort(places.converted(tests.reshape(-1), common))[0])
+    rows, _ = map(partial, sort(places.converted(tests, common).reshape(-1)))
     native.launch(row_kernel("search", "emit_members", NAMES[common], invert), elements.size, GRAIN,
                   rows, places.converted(elements, common), out, rows.size, elements.size)
     return out

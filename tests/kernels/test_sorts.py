@@ -302,6 +302,20 @@ def test_any_number_of_threads_gives_the_same(kind):
     assert all(map(same, *found))
 
 
+def test_calls_that_are_made_again_have_memory_for_as_many_threads_as_take_part():
+    x = whet.tensor(rng.standard_normal((64, 900)))
+    before = pool.get_num_threads()
+    try:
+        whet.set_num_threads(1)
+        want = [y.clone() for _ in range(3) for y in (*x.sort(1), *x.topk(300, 1), *x.median(1))]
+        whet.set_num_threads(4)
+        for _ in range(20):
+            found = [*x.sort(1), *x.topk(300, 1), *x.median(1)]
+            assert all(whet.equal(a, b) for a, b in zip(found, want, strict=False))
+    finally:
+        whet.set_num_threads(before)
+
+
 @pytest.mark.parametrize("packed", [True, False])
 def test_positions_beyond_a_word_go_beside_the_keys(packed, monkeypatch):
     monkeypatch.setattr(sort, "PACKABLE", 1 << 32 if packed else 1)

@@ -107,6 +107,5 @@ def emit_members(mod: Module, symbol: str, dtype: str, invert: bool) -> None:
     def is_member(keys: Val, begins: Val, places: Val) -> Val:
         there = f.intr("smin", places, search.n - 1)
         found = joins(f, dtype, keys, keys_at(f, dtype, search.sequences, there))
-        found = found & f.cmp("slt", places, search.n)
         return f.conv("zext", ~found if invert else found, "i8")
     search.each_group(is_member)
