@@ -12,7 +12,7 @@ from .autograd import modes
 from .composite import Composite
 from .dtypes import FROM_NUMPY
 from .ir.spans import address
-from .tensor_base import Cell, extend, new, wrap
+from .tensor_base import Cell, extend, new, take_memory, wrap
 
 declarations.only_computes(globals())
 
@@ -231,20 +231,8 @@ class Tensor:
                 "dtype")
         if other._array is self._array:      # (`w.data -= g`: nothing else than before)
             return
-        self._take_memory(other)
+        take_memory(self, other)
         self._bump("data =")
-
-    def _take_memory(self, other):
-        """Show the memory of another tensor from now on, whose writes count here, too."""
-        self._array = other._array
-        mine, theirs = self._shared(), other._shared()
-        chain = theirs
-        while chain is not None and chain is not mine:
-            chain = chain.aside
-        if chain is mine:                    # (never in a circle)
-            mine.shown = 1
-        else:
-            mine.aside = theirs
 
     def detach_(self):
         """Forget the history of this tensor, in place."""

@@ -100,6 +100,19 @@ def extend(cls):
 _tensor = Base                  # the class of tensors, once there is one
 
 
+def take_memory(t, other):
+    """Let a tensor show the memory of another one, whose writes count for it, too."""
+    t._array = other._array
+    mine, theirs = t._shared(), other._shared()
+    chain = theirs
+    while chain is not None and chain is not mine:
+        chain = chain.aside
+    if chain is mine:                        # (never in a circle)
+        mine.shown = 1
+    else:
+        mine.aside = theirs
+
+
 def py_wrap(array):
     """A leaf tensor over an array, without a copy. A scalar of NumPy's becomes an array."""
     t = new(_tensor)

@@ -71,8 +71,7 @@ class Backward:
         if None in self.sources.sources:
             raise Refused(PythonBackward("its gradients flow to a tensor that is not within reach"))
         self.plain = [type(r) is not OutputOf for r in roots]
-        # is something written to that a backward reads, once it is saved?
-        self.is_stale = False
+        self.is_stale = False                # is what it reads written to, once it is saved?
         forward, rng = rec.nodes, np.random.default_rng(0)
         seeds = [next(t for t, e in zip(results, self.exit) if e == k) for k in range(len(roots))]
         gradients = [wrap(rng.uniform(0.5, 1.5, t._array.shape).astype(t._array.dtype))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from whet.cpu.object_layouts import field
+from whet.tensor_base import take_memory
 
 from ..capture import containers
 from ..capture.containers import elements, kind_of
@@ -240,7 +241,7 @@ class MemoryOf(Spot):
         return self.owner._array
 
     def put(self, value: Any) -> None:
-        self.owner._take_memory(value)
+        take_memory(self.owner, value)
 
 
 def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, int, int]:

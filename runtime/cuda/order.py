@@ -143,15 +143,23 @@ def median(x: DeviceArray, dim: int, ignore_nan: bool) -> Picked:
 
 def _middle(x: DeviceArray, ignore_nan: bool) -> Any:
     from ..cpu.reduce import reduction_program
-    from ..cpu.sort_launches import middle_column
     from . import rows
     n = x.shape[1]
     if FROM_NUMPY[x.dtype].kind != FLOAT:
         return slice((n - 1) // 2, (n - 1) // 2 + 1)
     marks, = compute(Expressions("nan", (S.cast(S.isnan(S.arg(0)), "i64"),)), [x], x.index)
     count, = rows.run(reduction_program("sum", "i64"), [marks], (1,), x.index)
-    at, = compute(Expressions("middle", (middle_column(n, ignore_nan),)), [count], x.index)
+    at, = compute(Expressions("middle", (_middle_column(n, ignore_nan),)), [count], x.index)
     return at.reshape(-1, 1)
+
+
+def _middle_column(n: int, ignore_nan: bool) -> S.Expr:
+    """The column of the median in a sorted row of n, of how many NaNs there are, which come last:
+    the first of them is it, unless they do not count."""
+    nans = S.arg(0)
+    if ignore_nan:
+        return S.where(nans < n, S.floordiv(n - 1 - nans, 2), 0)
+    return S.where(nans > 0, n - nans, (n - 1) // 2)
 
 
 def mode(x: DeviceArray, dim: int) -> Picked:

@@ -438,6 +438,8 @@ def has_zero(a):
 @asked(lambda x, _: x < 0)
 def has_negative(a):
     """Is any element below zero?"""
+    if a.dtype.kind == "i" and a.size:
+        return bool(np.minimum.reduce(a, None) < 0)
     return bool((a < 0).any())
 
 

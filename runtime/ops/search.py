@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import devices, dtypes
-from ..cpu import memory, places, sort_launches, taped_launches
+from ..cpu import places, search
+from ..cpu.counts import add_numbers, in_intervals, numbers, runs
+from ..cpu.rows import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int, sizes
-from ..ir import scalar as s
 from ..tensor import Tensor
 from . import dims
 from . import onnx_places as in_onnx
@@ -23,26 +24,6 @@ from .surface import function
 
 
 # ---- sorted boundaries ---------------------------------------------------------------------------
-def _search(sequence, values, sorter=None, *, right, out_int32):
-    dtype = np.int32 if out_int32 else np.int64
-    side = "right" if right else "left"
-    if sequence.dtype != values.dtype:
-        common = dtypes.promote_types(dtypes.FROM_NUMPY[sequence.dtype],
-                                      dtypes.FROM_NUMPY[values.dtype]).np
-        sequence, values = sequence.astype(common), values.astype(common)
-    if sequence.dtype == dtypes.bfloat16.np:
-        sequence, values = sequence.astype(np.float32), values.astype(np.float32)
-    if sequence.ndim == 1:
-        return np.asarray(np.searchsorted(sequence, values, side, sorter)).astype(dtype)
-    rows = sequence.reshape(math.prod(sequence.shape[:-1]), sequence.shape[-1])
-    wanted = values.reshape(len(rows), values.shape[-1])
-    orders = [None] * len(rows) if sorter is None else sorter.reshape(rows.shape)
-    out = np.empty(wanted.shape, dtype)
-    for i, row in enumerate(rows):
-        out[i] = np.searchsorted(row, wanted[i], side, orders[i])
-    return out.reshape(values.shape)
-
-
 def _search_each(op, n, inputs, batched, attrs):
     """A sequence that all examples share may be searched for any values; others are the rows of
     one tensor."""
@@ -59,21 +40,14 @@ def _search_each(op, n, inputs, batched, attrs):
 
 
 search_op = Op(
-    "searchsorted", _search, batch=_search_each, onnx=in_onnx.searched, samples=lambda make: [
+    "searchsorted", search.searchsorted, batch=_search_each, onnx=in_onnx.searched,
+    samples=lambda make: [
         Sample(tensor([1.0, 3.0, 5.0]), make(2, 3), right=False, out_int32=False),
         Sample(tensor([[1.0, 3.0], [0.0, 2.0]]), make(2, 3), right=True, out_int32=True)])
 
 
-def _search_alone(sequence, values, sorter=None, *, right, out_int32):
-    if sorter is not None:
-        at = places.of_elements(sequence.shape, sorter, sequence.ndim - 1)
-        sequence = taped_launches.partial(places.picked(sequence, at))
-    found = taped_launches.partial(sort_launches.searchsorted(sequence, values, right))
-    return places.converted(found, np.dtype(np.int32)) if out_int32 else found
-
-
 search_op.there = devices.there("order", "searchsorted")
-search_op.alone = _search_alone
+search_op.memo = True
 
 
 def _check_sorter(sorter, shape):
@@ -153,6 +127,13 @@ def _comparable(a):
 
 
 def _unique(a, inverse, counts, dim, consecutive):
+    if dim is None and places.suit(a):
+        return runs(a, consecutive, inverse, counts)
+    return _unique_slices(a, dim, consecutive)
+
+
+def _unique_slices(a, dim, consecutive):
+    """The same of slices along a dimension, or with NumPy alone of elements."""
     if dim is None:
         flat = a.reshape(-1)
         rows = flat.reshape(-1, 1)
@@ -280,30 +261,12 @@ def unique_all(x):
     return unique_all_result(values, first, inverse, counts)
 
 
-def _isin(elements, tests, invert):
-    return np.isin(_comparable(elements), _comparable(tests), invert=invert)
-
-
 isin_op = Op("isin",
-             _isin,
+             search.isin,
              samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)],
              onnx=in_onnx.contained)
+isin_op.memo = True
 by_rows(isin_op)
-
-
-def _isin_alone(elements, tests, invert):
-    """Where an element would go among the sorted tests, before what is equal and behind it."""
-    tests = sort_launches.in_order(tests.reshape(-1))
-    low, high = [taped_launches.partial(sort_launches.searchsorted(tests, elements, right))
-                 for right in (False, True)]
-    x, a, b = s.args(3)
-    # (a NaN is equal to nothing)
-    found = s.bitwise_and(s.eq(x, x), s.ne(a, b))
-    return places.pointwise("isin", s.bitwise_not(found) if invert else found,
-                            [elements, low, high], elements.shape, np.dtype(bool))
-
-
-isin_op.alone = _isin_alone
 
 
 @function(method=False, out=True)
@@ -327,7 +290,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
 
 # ---- counting ------------------------------------------------------------------------------------
 def _bincount(a, weights=None, *, minlength):
-    n = max(int(a.max()) + 1 if a.size else 0, minlength)
+    n = max(int(np.maximum.reduce(a)) + 1 if a.size else 0, minlength)
+    if not REFERENCE:
+        return numbers(a, n, weights)
     if weights is None:
         return np.bincount(a.astype(np.int64), minlength=n).astype(np.int64)
     out = np.zeros(n, np.float32 if weights.dtype == np.float32 else np.float64)
@@ -342,8 +307,7 @@ def _bincount_alone(out, a, weights=None, *, minlength):
     at = places.converted(a, places.I64)
     if not places.within(at, minlength):
         return False
-    one = taped_launches.table(np.ones(1, out.dtype))
-    places.combine(out, at, one if weights is None else weights, "sum")
+    add_numbers(out, at, weights)
     return True
 
 
@@ -403,26 +367,19 @@ def _bins(a, low, high, n):
 
 
 def _histc(a, bins, low, high):
+    by_elements = low == high == 0
+    if not by_elements:
+        low, high = _bounds("histc", a, low, high)
+    counts = in_intervals(a, bins, low, high) if places.suit(a) else None
+    if counts is not None:
+        return counts
     low, high = _bounds("histc", a, low, high)
     k = _bins(a.reshape(-1), low, high, bins)
     return np.bincount(k[k >= 0], minlength=bins).astype(a.dtype)
 
 
-def _histc_alone(a, bins, low, high):
-    """The same by launches, where the range is given."""
-    if low == high:
-        raise ValueError("histc: the range of the elements")
-    x = s.cast(s.arg(0), "f64")
-    k = s.cast((x - low) / (high - low) * bins, "i64")
-    inside = s.bitwise_and(s.ge(x, low), s.le(x, high))
-    at = places.pointwise("bins", s.where(inside, s.minimum(k, bins - 1), -1), [a], a.shape)
-    counts = places.filled(taped_launches.partial(memory.empty((bins,), places.I64)), 0)
-    places.combine(counts, at, taped_launches.table(np.ones(1, np.int64)), "sum")
-    return places.converted(counts, a.dtype)
-
-
 histc_op = Op("histc", _histc, samples=lambda make: [Sample(make(10), bins=4, low=-1.0, high=1.0)])
-histc_op.alone = _histc_alone
+histc_op.memo = True
 
 
 @function(out=True)

@@ -7,7 +7,6 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..cpu import sort as kernels
-from ..cpu import sort_launches
 from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..indexing import as_int
 from ..ir import scalar as s
@@ -19,7 +18,7 @@ from .gather import gather
 from .registry import Op, apply, ask, asked, is_tensor
 from .samples import Sample
 from .surface import FUNCTIONS, METHODS, function, give_out
-from .view import reshape
+from .view import reshape, squeeze_op
 
 
 class sort_result(NamedTuple):
@@ -121,11 +120,7 @@ mode_op = PickOp(
 
 for _op in (sort_op, topk_op, kthvalue_op, mode_op, median_op):
     _op.there = devices.there("order", _op.name)
-sort_op.alone = lambda a, dim, descending: sort_launches.sort(a, dim, descending)
-topk_op.alone = lambda a, dim, k, largest: sort_launches.topk(a, k, dim, largest)
-kthvalue_op.alone = lambda a, dim, k: sort_launches.kthvalue(a, k, dim)
-mode_op.alone = lambda a, dim: sort_launches.mode(a, dim)
-median_op.alone = lambda a, dim, ignore_nan: sort_launches.median(a, dim, ignore_nan)
+    _op.memo = True
 
 
 def _ordered(op, input):
@@ -208,7 +203,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 
 def _kept(r, dim, keepdim, ndim):
-    return r if keepdim or not ndim else [x.squeeze(dim) for x in r]
+    return r if keepdim or not ndim else [apply(squeeze_op, (x,), {"dim": (dim,)}) for x in r]
 
 
 @function(out=True)

@@ -31,7 +31,7 @@ def orders(x, kind):
     x, made = x.to(kind), []
     for dim in range(3):
         made += [*x.sort(dim), *x.sort(dim, descending=True), *x.topk(2, dim), *x.median(dim),
-                 *x.topk(3, dim, largest=False), *x.kthvalue(2, dim)]
+                 *x.topk(3, dim, largest=False), *x.kthvalue(2, dim), *x.mode(dim)]
     return made + ([*x.nanmedian(1)] if kind.is_floating_point else [])
 
 
@@ -55,7 +55,9 @@ def test_long_rows(tmp_path):
 def searched(x, s):
     rows, s = x.sort(-1).values, s.sort().values
     return (whet.searchsorted(s, x), whet.searchsorted(s, x, right=True), whet.bucketize(x, s),
-            whet.searchsorted(rows, x), whet.searchsorted(s.double(), x.double()))
+            whet.searchsorted(rows, x), whet.searchsorted(s.double(), x.double()),
+            whet.isin(x, s[:3]), whet.isin(x, s.double(), invert=True),
+            x.nan_to_num().clamp(-9, 9).histc(5), x.histc(4, -2, 3))
 
 
 def test_searches(tmp_path):

@@ -5,7 +5,7 @@ from functools import partial
 
 import whet
 import whet.nn.functional as F
-from whet.cpu import places, sort_launches, take
+from whet.cpu import places, take
 from whet.tensor import wrap
 
 from . import FAR, FLOATS, INTS, NEAR, Case, Family, drawn, graded, op
@@ -212,19 +212,16 @@ class Scans(Family):
 
 
 class Sorts(Family):
-    generators = (
-        "sort.emit_pack",
-        "sort.emit_unpack",
-        "sort.emit_first",
-        "sort.emit_keys",
-        "sort.emit_squeeze",
-    )
+    """Rows in order, a part of them, and single elements of that order."""
+
+    generators = ("sort.emit_first", "sort.emit_mode", "select.emit_kth")
+    kinds = ("sort/first/.*/True/", "sort/first/.*/False/", "sort/mode/", "select/kth/")
 
     def cases(self):
         for dtype, n in itertools.product((*FLOATS, "i1", "i4", "i8", "?"), (1, 3, 16, 33, 300)):
             yield Case(
                 f"sort {dtype} {n}",
-                lambda x: (*x.sort(-1), x.argsort(-1, descending=True)),
+                lambda x: (*x.sort(-1), x.argsort(-1, descending=True), *x.mode(-1)),
                 [op(dtype, 9, n)],
             )
         for n, k in ((5, 1), (33, 3), (300, 2), (300, 40), (4000, 1), (4000, 20)):
@@ -235,36 +232,54 @@ class Sorts(Family):
             )
             yield Case(
                 f"nth {n} {k}",
-                lambda x, k=k: (*x.kthvalue(k), *x.median(-1)),
+                lambda x, k=k: (*x.kthvalue(k), *x.median(-1), *x.nanmedian(-1)),
                 [op("f8" if k > 2 else "f4", 3, n)],
             )
+        for dtype, n in itertools.product(("f4", "f8"), (257, 4099)):
+            yield Case(f"turned {dtype} {n}", lambda x: (*x.sort(0), *x.median(0), *x.mode(0)),
+                       [op(dtype, n, 3)])
 
 
-class SortsByLaunches(Family):
-    """What libraries sort and search by: merges of keys, with positions beside those of 64 bits."""
-
-    generators = ("merge_sort.emit_sort", "merge_sort.emit_search")
-    kinds = ("sort/merge/True", "sort/merge/False", "sort/search/")
+class Searches(Family):
+    generators = ("search.emit_places", "search.emit_members")
+    kinds = ("search/places/.*/True/False", "search/places/.*/False/False",
+             "search/places/.*/True$", "search/members/")
 
     def cases(self):
-        launched = take.REFERENCE is False
-
-        def sorts(x, down):
-            if not launched:
-                return x.sort(-1, descending=down)
-            return tuple(map(wrap, sort_launches.sort(x._array, -1, down)))
-
         def finds(x, values, right):
-            rows = x.sort(-1).values
-            if not launched:
-                return whet.searchsorted(rows, values, right=right)
-            return wrap(sort_launches.searchsorted(rows._array, values._array, right))
-        for dtype, n in itertools.product((*FLOATS, "i4", "i8"), (1, 2, 3, 16, 33, 300)):
+            rows, order = x.sort(-1)
+            one = rows[0].contiguous()
+            return (whet.searchsorted(rows, values, right=right),
+                    whet.searchsorted(one, values, right=right, out_int32=True),
+                    whet.searchsorted(x, values, right=right, sorter=order),
+                    whet.isin(values, one, invert=right))
+        for dtype, n in itertools.product((*FLOATS, "i1", "i4", "i8"), (1, 2, 3, 16, 33, 300)):
             for flag in (False, True):
-                yield Case(f"merged {dtype} {n} {flag}", partial(sorts, down=flag),
-                           [op(dtype, 5, n)])
                 yield Case(f"searched {dtype} {n} {flag}", partial(finds, right=flag),
                            [op(dtype, 5, n), op(dtype, 5, 7)])
+
+
+class Counts(Family):
+    generators = ("counting.emit_numbers", "counting.emit_intervals", "runs.emit_neighbours",
+                  "runs.emit_distinct")
+    kinds = ("counting/numbers/.*/True", "counting/numbers/.*/False", "counting/intervals/",
+             "runs/neighbours/.*/False/True", "runs/distinct/.*/True/True/True",
+             "runs/distinct/.*/False/True/True")
+
+    def cases(self):
+        both = dict(return_inverse=True, return_counts=True)
+        for n in (1, 7, 8, 33, 300):
+            for weight in ("f4", "f8", "i4"):
+                yield Case(f"numbers {weight} {n}", lambda x, w: (x.bincount(), x.bincount(w)),
+                           [op("i8", n, below=9), op(weight, n)])
+            for dtype in (*FLOATS, "i4"):
+                yield Case(f"intervals {dtype} {n}", lambda x: (x.histc(7), x.histc(3, -1, 2)),
+                           [op(dtype, n)])
+            for dtype in (*FLOATS, "i1", "i4", "i8", "?"):
+                yield Case(
+                    f"runs {dtype} {n}",
+                    lambda x: (*x.unique(**both), *x.unique_consecutive(return_counts=True)),
+                    [op(dtype, n)])
 
 
 class Combined(Family):

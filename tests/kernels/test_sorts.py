@@ -1,9 +1,14 @@
-"""Sorting and order statistics: NumPy's stable sort as the oracle, for every type, axis and
+"""Sorting, order statistics, searches and counts: NumPy as the oracle, for every type, axis and
 special value."""
+import itertools
+
 import numpy as np
 import pytest
-from whet.cpu import sort
+import whet
+from whet.cpu import counts, pool, search, sort
+from whet.cpu import reference_sort as slowly
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
+from whet.passes.lower_llvm import targets
 
 rng = np.random.default_rng(11)
 REAL = [n for n in DTYPES if n[0] != "c"]
@@ -47,7 +52,7 @@ def test_sort_is_stable_both_ways_along_every_axis(name):
                 want = order(x, axis, descending)
                 assert same(positions, want)
                 assert same(values, np.take_along_axis(x, want, axis))
-                assert same(sort.argsort(x, axis - len(shape), descending), want)
+                assert same(sort.sort(x, axis - len(shape), descending)[1], want)
 
 
 def test_sort_of_views_and_extremes():
@@ -118,35 +123,110 @@ def test_mode_is_the_least_of_the_most_frequent_and_its_last_position():
     assert sort.mode(x.T.copy().astype("f4"), 0)[1].tolist() == [[2, 4]]
 
 
-def test_searchsorted():
-    rows = np.sort(rng.integers(0, 20, (3, 10)), 1)
-    values = rng.integers(-2, 22, (3, 4))
-    for right in (False, True):
-        want = np.array([
-            np.searchsorted(r, v, "right" if right else "left")
-            for r, v in zip(rows, values, strict=True)])
-        assert same(sort.searchsorted(rows, values, right), want)
-        assert same(sort.searchsorted(rows[0], values, right),
-                    np.searchsorted(rows[0], values, "right" if right else "left"))
+@pytest.mark.parametrize("name", [n for n in REAL if n != "bool"])
+@pytest.mark.parametrize("right", [False, True])
+def test_searches_find_places_in_sequences_of_any_length(name, right):
+    for n, count in itertools.product((1, 2, 3, 7, 8, 9, 40), (1, 7, 8, 9, 20)):
+        x, values = numbers(name, (3, n)), numbers(name, (3, count))
+        rows, order = sort.sort(x)
+        side = "right" if right else "left"
+        for out_int32 in (False, True):
+            kind = dict(right=right, out_int32=out_int32)
+            dtype = np.int32 if out_int32 else np.int64
+            want = np.array([np.searchsorted(as_numpy(r), as_numpy(v), side)
+                             for r, v in zip(rows, values, strict=True)], dtype)
+            assert same(search.searchsorted(rows, values, **kind), want)
+            assert same(search.searchsorted(x, values, order, **kind), want)
+            assert same(search.searchsorted(rows[0], values[0], **kind), want[0])
 
 
-@pytest.mark.parametrize("name", ["f32", "i64", "bool", "f16"])
-def test_unique(name):
-    x = numbers(name, (4, 9), special=False)
-    values, inverse, counts = sort.unique(x)
-    want = np.unique(x, return_inverse=True, return_counts=True)
-    assert (same(values, want[0]) and same(counts, want[2]) and (values[inverse] == x).all()
-            and inverse.shape == x.shape)
-    runs, which, counts = sort.unique_consecutive(
-        np.array([1, 1, 2, 2, 2, 1, 3], DTYPES[name] if name != "bool" else "i8"))
-    assert (runs.tolist() == [1, 2, 1, 3] and which.tolist() == [0, 0, 1, 1, 1, 2, 3]
-            and counts.tolist() == [2, 3, 1, 1])
+def as_numpy(x):
+    return x.astype("f4") if x.dtype == BF16 else x
 
 
-def test_unique_of_nothing_and_of_nan():
-    assert [len(y) for y in sort.unique(np.empty(0, "f4"))] == [0, 0, 0]
-    assert len(sort.unique(np.array([np.nan, 1, np.nan], "f4"))[0]) == 3
-    assert BF16 in NAMES
+def test_searches_in_nothing_and_for_nothing():
+    empty, some = np.empty(0, "f4"), np.ones(3, "f4")
+    kind = dict(right=False, out_int32=False)
+    assert search.searchsorted(empty, some, **kind).tolist() == [0, 0, 0]
+    assert search.searchsorted(some, empty, **kind).shape == (0,)
+    # an order that names no element is no reason to read beyond the sequence
+    wild = np.array([1 << 40, -1, 0])
+    assert 0 <= search.searchsorted(some, some, wild, **kind).max() <= 3
+
+
+@pytest.mark.parametrize("name", [n for n in REAL if n != "bool"])
+def test_members_of_a_set(name):
+    for n, count in itertools.product((1, 7, 8, 9, 30), (1, 2, 8, 9)):
+        x, tests = numbers(name, (2, n)), numbers(name, (count,))
+        for invert in (False, True):
+            assert same(search.isin(x, tests, invert),
+                        np.isin(as_numpy(x), as_numpy(tests), invert=invert))
+
+
+@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("n", [1, 2, 9, 36, 300])
+def test_runs_of_equal_elements(name, n):
+    x = numbers(name, (n,))
+    values, inverse, lengths = counts.runs(x, False)
+    at = order(x, 0, False)
+    assert all(map(same, (values, inverse[at], lengths), runs_of(x[at])))
+    found = counts.runs(x, True)
+    assert all(map(same, found, runs_of(x)))
+    assert [len(y) for y in counts.runs(x, True, False, False)] == [len(found[0]), 0, 0]
+
+
+def runs_of(x):
+    """(the first of each run, which run each element is in, how long they are)"""
+    first = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
+    lengths = np.diff(first, append=x.size)
+    return x[first], np.repeat(np.arange(first.size), lengths), lengths
+
+
+def test_runs_of_nothing_and_of_nan_and_of_zeros():
+    assert [len(y) for y in counts.runs(np.empty(0, "f4"), False)] == [0, 0, 0]
+    assert len(counts.runs(np.array([np.nan, 1, np.nan], "f4"), False)[0]) == 3
+    values, inverse, lengths = counts.runs(np.array([0.0, -0.0, 1, -0.0], "f4"), False)
+    assert values.view("i4").tolist()[0] == 0 and lengths.tolist() == [3, 1]
+    assert inverse.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("name", [n for n in REAL if n[0] in "iub" and n != "bf16"])
+def test_counts_of_numbers(name):
+    x = np.abs(numbers(name, (37,))).astype(DTYPES[name])
+    assert same(counts.numbers(x, 6), np.bincount(x.astype("i8"), minlength=6))
+    for kind in ("f4", "f8", "i2"):
+        weights = rng.standard_normal(37).astype(kind)
+        want = np.zeros(6, "f4" if kind == "f4" else "f8")
+        np.add.at(want, x.astype("i8"), weights)
+        assert same(counts.numbers(x, 6, weights), want)
+
+
+def test_numbers_out_of_range_are_not_counted():
+    x = np.array([0, 5, -1, 2, 1 << 40, -(1 << 62)])
+    assert counts.numbers(x, 3).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("name", [n for n in REAL if n != "bool"])
+def test_counts_in_intervals(name):
+    for n, bins, (low, high) in itertools.product(
+            (1, 3, 4, 5, 33), (1, 3, 100), ((0.0, 0.0), (-1.0, 2.5), (1.0, 1.0))):
+        x = numbers(name, (n,), special=False)
+        a, b = (float(x.min()), float(x.max())) if low == high == 0 else (low, high)
+        a, b = (a - 1, b + 1) if a == b else (a, b)
+        wide = x.astype("f8")
+        inside = wide[(wide >= a) & (wide <= b)]
+        k = np.minimum(((inside - a) / (b - a) * bins).astype("i8"), bins - 1)
+        assert same(counts.in_intervals(x, bins, low, high),
+                    np.bincount(k, minlength=bins).astype(x.dtype))
+
+
+def test_intervals_of_elements_that_are_not_finite_are_refused():
+    for odd in (np.nan, np.inf, -np.inf):
+        for place in (0, 6, 8):
+            x = np.arange(9.0)
+            x[place] = odd
+            assert counts.in_intervals(x, 4, 0.0, 0.0) is None
+            assert counts.in_intervals(x, 4, 1.0, 2.0).sum() == 2 - (place in (1, 2))
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -160,3 +240,87 @@ def test_sort_of_keys_that_do_not_fit_beside_a_position(descending):
     y[:, ::5] = y[:, 7:8] + rng.integers(0, 3, (2, 600))
     assert same(sort.sort(y, 1, descending)[1], order(y, 1, descending))
     assert same(sort.sort(np.full(50, -2**63), 0, descending)[1], np.arange(50))
+
+
+def boundaries(size):
+    """Sizes around those where kernels change their ways, for keys of so many bytes."""
+    lanes = targets.current().lanes(size)
+    for n in (16, lanes, 8 * lanes, 255, 300):
+        yield from (n - 1, n, n + 1)
+
+
+@pytest.mark.parametrize("style", ["few", "equal", "close", "any"])
+@pytest.mark.parametrize("name", ["f32", "f64", "i8", "i32", "u64", "bf16"])
+def test_all_order_statistics_around_the_boundaries(name, style):
+    for n in boundaries(sort.key_size(np.dtype(DTYPES[name]))):
+        x = styled(name, (3, n), style)
+        for down in (False, True):
+            for k in {1, n // 16, n // 15, n // 3, n - 1, n}:
+                want = slowly.first(x, k, down)
+                assert all(map(same, sort.topk(x, k, 1, down), want)), (n, k)
+        for k in {0, n // 3, n - 1}:
+            assert all(map(same, sort.kthvalue(x, k + 1, 1), slowly.selected(x, "nth", k)))
+        with np.errstate(invalid="ignore"):
+            for which in ("median", "nanmedian"):
+                assert all(map(same, sort.median(x, 1, which == "nanmedian"),
+                               slowly.selected(x, which, 0)))
+            assert all(map(same, sort.mode(x, 1), slowly.mode(x)))
+
+
+def styled(name, shape, style):
+    """Elements of few values; all equal but one; that differ in their lowest bits; any."""
+    dtype = np.dtype(DTYPES[name])
+    if style == "few":
+        return numbers(name, shape)
+    if style == "equal":
+        x = np.full(shape, 3, dtype)
+        x[:, shape[1] // 2] = 1
+        return x
+    bits = rng.integers(0, 256, (*shape, dtype.itemsize), "u1")
+    if style == "close":
+        bits[..., 2 if dtype.itemsize > 2 else 1:] = 0x3f
+    return bits.view(dtype)[..., 0]
+
+
+def test_many_elements_that_differ_in_low_bits_are_sorted_in_time():
+    x = np.nextafter(1.0, 2.0) ** rng.integers(0, 1 << 20, 1 << 16)
+    x[::1000] = 1e300
+    assert same(sort.sort(x)[1], np.argsort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_any_number_of_threads_gives_the_same(kind):
+    x = rng.integers(0, 50, (40, 700)).astype(kind)
+    before = pool.get_num_threads()
+    try:
+        found = []
+        for n in (1, 3):
+            whet.set_num_threads(n)
+            found.append([*sort.sort(x), *sort.topk(x, 100), *sort.median(x), *sort.mode(x)])
+    finally:
+        whet.set_num_threads(before)
+    assert all(map(same, *found))
+
+
+def test_calls_that_are_made_again_have_memory_for_as_many_threads_as_take_part():
+    x = whet.tensor(rng.standard_normal((64, 900)))
+    before = pool.get_num_threads()
+    try:
+        whet.set_num_threads(1)
+        want = [y.clone() for _ in range(3) for y in (*x.sort(1), *x.topk(300, 1), *x.median(1))]
+        whet.set_num_threads(4)
+        for _ in range(20):
+            found = [*x.sort(1), *x.topk(300, 1), *x.median(1)]
+            assert all(whet.equal(a, b) for a, b in zip(found, want, strict=False))
+    finally:
+        whet.set_num_threads(before)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_positions_beyond_a_word_go_beside_the_keys(packed, monkeypatch):
+    monkeypatch.setattr(sort, "PACKABLE", 1 << 32 if packed else 1)
+    for n in (5, 100, 3000):
+        x = numbers("f32", (2, n))
+        assert all(map(same, sort.sort(x, 1, True), slowly.first(x, n, True)))
+        assert all(map(same, sort.topk(x, n // 2), slowly.first(x, n // 2, True)))
+        assert all(map(same, sort.mode(x), slowly.mode(x)))

@@ -1,214 +1,203 @@
-"""Sorting by packed keys: an element and its position as one unsigned 64-bit number whose order is
-the order wanted.
-
-The upper half is a key of the element (unsigned, at most 32 bits), the lower half its position, so
-any sort of such numbers is stable. Equal elements have equal keys (zeros of both signs, all NaNs);
-NaN is greater than everything. Descending keys are the complement. """
+"""Rows in order, or the first of each in order, and their most frequent elements."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.builder import BITS, vec
-from whet.passes.lower_llvm.rows.lanes import SIZE, load, store
-from whet.passes.lower_llvm.scalar import COMPUTE, is_float, is_signed, narrow
+from whet.passes.lower_llvm.rows.lanes import SIZE, store
+from whet.passes.lower_llvm.rows.order_keys import RowKeys, element_of, is_shared, joins
+from whet.passes.lower_llvm.rows.radix_sort import Items, RadixSort
+from whet.passes.lower_llvm.rows.select import Selection, clear, copy_element, digit_bits
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Fn, Module, Val
 
-NAN_KEY = 0xFFFFFFFF
+SHORT = 8                        # vectors of keys that are quickly compared each with each
+# So few are found by inserting those that are among them by then, if they are one in so many: most
+# elements are passed over then.
+FEW, RARE = 16, 16
 
 
-def key_of(f: Fn, dtype: str, x: Val) -> Val:
-    """The key of elements in computed form, as i32."""
-    ty = COMPUTE[dtype]
-    if is_float(dtype):
-        u = f.bitcast(x + 0.0, vec("i32", x.lanes))                 # -0 + 0 is +0
-        u = u ^ ((u >> 31) | f.const(u.ty, -2**31))
-        return f.sel(f.cmp("uno", x, x), f.const(u.ty, -1), u)
-    if ty == "i32":
-        return x ^ f.const(x.ty, -2**31) if is_signed(dtype) else x
-    x = f.conv("sext" if is_signed(dtype) else "zext", x, "i32")
-    return x ^ f.const(x.ty, -2**31) if is_signed(dtype) else x
+class Order:
+    """The first k items of each row in order. Slots: x (rows, n), values and positions (rows, k, or
+    one of each row), n, k, scratch memory, the bytes of it that a thread has: two times k + 1 items
+    and n keys, each beginning at a multiple of 64 bytes. A unit of work is a row."""
 
+    def __init__(self, f: Fn, dtype: str, packed: bool, descending: bool) -> None:
+        self.f, self.dtype = f, dtype
+        self.keys, self.items = RowKeys(f, dtype, descending), Items(f, packed)
+        self.sorting, self.selection = RadixSort(f, self.items), Selection(f, self.keys.elem)
+        self.line = f.alloca(self.keys.elem, self.keys.lanes)
+        args, self.begin, self.end, worker = f.args
+        self.x, self.values, self.positions = (
+            f.load("ptr", f.at(args, i, "i64")) for i in range(3))
+        self.n, self.k, self.room = (f.load("i64", f.at(args, i, "i64")) for i in (3, 4, 6))
+        mine = f.bytes_at(f.load("ptr", f.at(args, 5, "i64")), worker * self.room)
+        self.mine = f.within(mine, self.room)
 
-def element_of(f: Fn, dtype: str, u: Val) -> Val:
-    """The element that has this key; of equal elements one of them."""
-    if is_float(dtype):
-        negative = f.cmp("sge", u, 0)
-        return f.bitcast(f.sel(negative, ~u, u ^ f.const(u.ty, -2**31)), vec("float", u.lanes))
-    if is_signed(dtype):
-        u = u ^ f.const(u.ty, -2**31)
-    if dtype == "bool":
-        return f.cmp("ne", u, 0)
-    return f.conv("trunc", u, COMPUTE[dtype]) if BITS[COMPUTE[dtype]] < 32 else u
+    def rows(self, use: Callable[[Val, Val, Val], None]) -> None:
+        """`use(r, row, items)` of each row, with its first items in order."""
+        f = self.f
 
+        def one(r: Val) -> None:
+            row = f.bytes_at(self.x, r * self.n * SIZE[self.dtype])
+            use(r, row, self.first(row))
+        f.loop(self.begin, self.end, 1, one)
 
-def put(f: Fn, x: Val, p: Val, mask: Val | None) -> None:
-    """Store a vector, or the lanes of a mask."""
-    f.store(x, p) if mask is None else f.put(mask, (x, p))
+    def key(self, items: Val, i: Val) -> Val:
+        """The key of item i."""
+        word = self.items.key(self.items.load(items, i))
+        return self.f.conv("trunc", word, self.keys.elem)
 
+    def first(self, row: Val) -> Val:
+        """Where the first items of a row are, in order."""
+        f = self.f
+        size = (self.k * self.items.size + self.items.size + 63) & -64
+        a, b = self.mine, f.bytes_at(self.mine, size)
 
-def emit_pack(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
-    """Slots: x (rows, n), packed (rows, n), n, stride of x's rows in bytes; a unit of work is a
-    row."""
-    f = mod.kernel(symbol)
-    args, begin, end, _ = f.args
-    x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    n, stride = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3))
-    W = targets.current().lanes(4)
+        def dealt() -> list[Val]:
+            low, high, _ = self.keys.each(row, self.n, lambda u, i: self.items.put(u, i, a, i))
+            return [self.sorting.sort(a, b, self.n, low, high)]
 
-    def row(r: Val) -> None:
-        src, dst = f.bytes_at(x, r * stride), f.at(y, r * n, "i64")
+        def compared() -> list[Val]:
+            self.ranked(row, a, b)
+            return [a]
 
-        def group(i: Val, tail: bool = False) -> None:
-            mask = f.lanes_below(n - i, W) if tail else None
-            u = key_of(f, dtype, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), W, mask))
-            u = ~u if descending else u
-            p = (f.conv("zext", u, "i64") << 32) | (f.splat(i, W) + f.iota("i64", W))
-            put(f, p, f.at(dst, i, "i64"), mask)
-        full = n & -W
-        f.loop(0, full, W, group)
-        f.loop(full, n, W, lambda i: group(i, True))
-    f.loop(begin, end, 1, row)
+        def all_of_them() -> list[Val]:
+            return f.if_(f.cmp("sle", self.n, SHORT * self.keys.lanes), compared, dealt)
 
+        def some() -> list[Val]:
+            low, high = self.chosen(row, a, f.bytes_at(self.mine, size * 2))
+            return [self.sorting.sort(a, b, self.k, low, high)]
 
-def emit_unpack(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
-    """Slots: packed (rows, .), x (rows, .), values (rows, k), positions (rows, k), k, strides of
-    packed's and x's rows in bytes.
+        def few() -> list[Val]:
+            self.best(row, a)
+            return [a]
 
-    Elements are made from their keys; those that share theirs with other bits (zeros, NaNs) are
-    fetched from x."""
-    f = mod.kernel(symbol)
-    args, begin, end, _ = f.args
-    p, x, values, positions = (f.load("ptr", f.at(args, i, "i64")) for i in range(4))
-    k, stride, x_stride = (f.load("i64", f.at(args, i, "i64")) for i in (4, 5, 6))
-    W, size = targets.current().lanes(4), SIZE[dtype]
+        def not_all() -> list[Val]:
+            is_few = f.cmp("sle", self.k, FEW) & f.cmp("sle", self.k * RARE, self.n)
+            return f.if_(is_few, few, some)
+        return f.if_(f.cmp("eq", self.k, self.n), all_of_them, not_all)[0]
 
-    def row(r: Val) -> None:
-        src, origin = f.bytes_at(p, r * stride), f.bytes_at(x, r * x_stride)
-        out, at = f.bytes_at(values, r * k * size), f.at(positions, r * k, "i64")
+    def ranked(self, row: Val, goal: Val, memory: Val) -> None:
+        """Put all items at `goal` in order: each behind as many as have lesser keys, and behind
+        those equal to it that came before. Nothing depends on how comparisons turn out but places,
+        so that no jump is foretold wrongly."""
+        f, W, elem, placed = self.f, self.keys.lanes, self.keys.elem, self.sorting.counts[0]
+        sign = -1 << BITS[elem] - 1              # signed numbers are compared more quickly
+        self.keys.each(row, self.n, lambda u, i: f.store(u ^ sign, f.at(memory, i, elem)))
+        clear(f, placed, digit_bits(f, self.n))
 
-        def group(i: Val, tail: bool = False) -> None:
-            mask = f.lanes_below(k - i, W) if tail else None
-            q = f.at(src, i, "i64")
-            v = f.load(vec("i64", W), q) if mask is None else f.mload(vec("i64", W), q, mask)
-            u = f.conv("trunc", f.lshr(v, 32), "i32")
-            u = ~u if descending else u
-            where = v & 0xFFFFFFFF
-            store(f, dtype, element_of(f, dtype, u), f.bytes_at(out, i * size), mask)
-            put(f, where, f.at(at, i, "i64"), mask)
-            if is_float(dtype):
-                shared = f.cmp("eq", u, -2**31) | f.cmp("eq", u, -1)
-                shared = shared if mask is None else shared & mask
+        def group(i: Val) -> None:
+            own = f.load(vec(elem, W), f.at(memory, i, elem))
+            lesser, = f.loop(0, self.n, 1, lambda j, count: [count + f.conv("zext", f.cmp(
+                "slt", f.splat(f.load(elem, f.at(memory, j, elem)), W), own), elem)],
+                [f.const(own.ty, 0)])
+            f.store(lesser, self.line)
 
-                def fetch() -> None:
-                    def one(j: Val) -> None:
-                        to = f.load("i64", f.at(at, i + j, "i64"))
-                        e = narrow(f, load(f, dtype, f.bytes_at(origin, to * size), 0), dtype)
-                        f.if_(f.cmp("ne", f.extract(f.conv("zext", shared, "i8"), j), 0),
-                              lambda: f.store(e, f.bytes_at(out, (i + j) * size)))
-                    f.loop(0, f.imin(k - i, W), 1, one)
-                f.if_(f.any(shared), fetch)
-        full = k & -W
-        f.loop(0, full, W, group)
-        f.loop(full, k, W, lambda i: group(i, True))
-    f.loop(begin, end, 1, row)
+            def put(j: Val) -> None:
+                behind = f.conv("zext", f.load(elem, f.at(self.line, j, elem)), "i64")
+                p = f.at(placed, behind, "i64")
+                equal = f.load("i64", p)
+                f.store(equal + 1, p)
+                key = f.load(elem, f.at(memory, i + j, elem)) ^ sign
+                self.items.put(key, i + j, goal, behind + equal)
+            f.loop(0, f.imin(self.n - i, W), 1, put)
+        f.loop(0, self.n, W, group)
 
+    def chosen(self, row: Val, goal: Val, memory: Val) -> list[Val]:
+        """Put the first items at `goal`, in any order; the least of their keys and the greatest."""
+        f, elem = self.f, self.keys.elem
+        low, high, _ = self.keys.each(row, self.n, lambda u, i: f.store(u, f.at(memory, i, elem)))
+        last, equal = self.selection.find(memory, self.n, self.k - 1, low, high)
 
-def _insert(f: Fn, numbers: Val, p: Val, count: Val) -> None:
-    """p goes among `count` numbers in order; all that are greater move up."""
-    def goes_up(j: Val) -> Val:
-        before = f.load("i64", f.at(numbers, f.imax(j - 1, 0), "i64"))
-        return f.cmp("sgt", j, 0) & f.cmp("ugt", before, p)
+        def one(u: Val, i: Val, _: Val, taken: Val, equal: Val) -> list[Val]:
+            same = f.cmp("eq", u, last) & f.cmp("sgt", equal, 0)
+            takes = f.cmp("ult", u, last) | same
+            self.items.put(u, i, goal, taken)
+            return [last, taken + f.conv("zext", takes, "i64"),
+                    equal - f.conv("zext", same, "i64")]
+        start = [last, f.const("i64", 0), equal + 1]
+        self.walk(row, f.const("i64", 0), "ule", one, start)
+        return [low, last]
 
-    def up(j: Val) -> list[Val]:
-        f.store(f.load("i64", f.at(numbers, j - 1, "i64")), f.at(numbers, j, "i64"))
-        return [j - 1]
-    j, = f.while_(goes_up, up, [count])
-    f.store(p, f.at(numbers, j, "i64"))
+    def best(self, row: Val, goal: Val) -> None:
+        """Put the first items at `goal` in order: each that is less than the last of those found so
+        far is inserted among them."""
+        f, items = self.f, self.items
 
-
-def emit_first(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
-    """The first k of each row in order, packed, for small k: what cannot be among them is passed
-    over a vector at a time.
-
-    Slots: x (rows, n), packed (rows, k), n, stride of x's rows in bytes, k (1 to n); a unit of work
-    is a row."""
-    f = mod.kernel(symbol)
-    args, begin, end, _ = f.args
-    x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    n, stride, k = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 4))
-    W = targets.current().lanes(4)
-    line = f.alloca("i32", W)
-
-    def row(r: Val) -> None:
-        src, best = f.bytes_at(x, r * stride), f.at(y, r * k, "i64")
-
-        def keys(i: Val, lanes: int, mask: Val | None = None) -> Val:
-            u = key_of(f, dtype, load(f, dtype, f.bytes_at(src, i * SIZE[dtype]), lanes, mask))
-            return ~u if descending else u
-
-        def packed(u: Val, i: Val) -> Val:
-            return (f.conv("zext", u, "i64") << 32) | i
-        f.loop(0, k, 1, lambda i: _insert(f, best, packed(keys(i, 0), i), i))
+        def insert(u: Val, i: Val, place: Val) -> None:
+            items.put(u, i, goal, place)
+            self.sorting.insert(goal, place, place + 1)
 
         def last() -> Val:
-            return f.load("i64", f.at(best, k - 1, "i64"))
+            return self.key(goal, self.k - 1)
 
-        def group(i: Val, limit: Val) -> list[Val]:
-            u = keys(i, W, f.lanes_below(n - i, W))
-            better = f.cmp("ult", u, f.splat(limit, W)) & f.lanes_below(n - i, W)
+        def one(u: Val, i: Val, limit: Val) -> list[Val]:
+            def better() -> list[Val]:
+                insert(u, i, self.k)
+                return [last()]
+            return f.if_(f.cmp("ult", u, limit), better, lambda: [limit])
+        items.put(self.keys.at(row, f.const("i64", 0)), f.const("i64", 0), goal, f.const("i64", 0))
+        f.loop(1, self.k, 1, lambda i: insert(self.keys.at(row, i), i, i))
+        self.walk(row, self.k, "ult", one, [last()])
 
-            def some() -> list[Val]:
-                f.store(u, line)
+    def walk(self, row: Val, begin: Val, wanted: str, use: Callable[..., list[Val]],
+             state: Sequence[Val]) -> None:
+        """`use(key, i, *state)` of a row's keys from `begin` on, which gives the state after it.
+        Where no key of a vector is `wanted`, compared with the state's first, it is passed over."""
+        f, W, elem = self.f, self.keys.lanes, self.keys.elem
 
-                def one(lane: Val) -> None:
-                    p = packed(f.load("i32", f.at(line, lane, "i32")), i + lane)
-                    f.if_(f.cmp("ult", p, last()), lambda: _insert(f, best, p, k - 1))
-                f.loop(0, f.imin(n - i, W), 1, one)
-                return [f.conv("trunc", f.lshr(last(), 32), "i32")]
-            return f.if_(f.any(better), some, lambda: [limit])
-        f.loop(k, n, W, group, [f.conv("trunc", f.lshr(last(), 32), "i32")])
-    f.loop(begin, end, 1, row)
+        def group(i: Val, *state: Val) -> list[Val]:
+            u = self.keys.at(row, i, W)
+
+            def each() -> list[Val]:
+                f.store(u, self.line)
+                return f.loop(0, W, 1, lambda j, *state: use(
+                    f.load(elem, f.at(self.line, j, elem)), i + j, *state), state)
+            return f.if_(f.any(f.cmp(wanted, u, f.splat(state[0], W))), each, lambda: list(state))
+        whole = begin + ((self.n - begin) & -W)
+        state = f.loop(begin, whole, W, group, state)
+        f.loop(whole, self.n, 1, lambda i, *state: use(self.keys.at(row, i), i, *state), state)
 
 
-def emit_keys(mod: Module, symbol: str, dtype: str, descending: bool) -> None:
-    """Keys of 64-bit elements, in 64 bits. Slots: x, keys; a unit of work is an element."""
+def emit_first(mod: Module, symbol: str, dtype: str, packed: bool, descending: bool) -> None:
+    """The first elements of rows in order, and their positions."""
     f = mod.kernel(symbol)
-    args, begin, end, _ = f.args
-    x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    W = targets.current().lanes(8)
+    order = Order(f, dtype, packed, descending)
 
-    def group(i: Val) -> None:
-        mask = f.lanes_below(end - i, W)
-        v = load(f, dtype, f.at(x, i, "i64"), W, mask)
-        if is_float(dtype):
-            u = f.bitcast(v + 0.0, vec("i64", W))
-            u = f.sel(f.cmp("uno", v, v), f.const(u.ty, -1),
-                      u ^ ((u >> 63) | f.const(u.ty, -2 ** 63)))
-        else:
-            u = v ^ f.const(v.ty, -2**63) if is_signed(dtype) else v
-        f.put(mask, (~u if descending else u, f.at(y, i, "i64")))
-    f.loop(begin, end, W, group)
+    def write(r: Val, row: Val, found: Val) -> None:
+        def one(i: Val) -> None:
+            item, to = order.items.load(found, i), r * order.k + i
+            at = order.items.position(item)
+            key = order.key(found, i)
+            key = ~key if descending else key
+            # The elements lie apart, while keys follow each other.
+            f.if_(is_shared(f, dtype, key),
+                  lambda: copy_element(f, dtype, row, at, order.values, to),
+                  lambda: store(f, dtype, element_of(f, dtype, key),
+                                f.bytes_at(order.values, to * SIZE[dtype])))
+            f.store(at, f.at(order.positions, to, "i64"))
+        f.loop(0, order.k, 1, one)
+    order.rows(write)
 
 
-def emit_squeeze(mod: Module, symbol: str) -> None:
-    """Keys and positions in 64 bits together, the keys' lowest bits making room. Slots: keys (rows,
-    n), packed (rows, n), n, the least key, how far the others can be shifted up, the bits of a
-    position; a unit of work is a row."""
+def emit_mode(mod: Module, symbol: str, dtype: str, packed: bool) -> None:
+    """The most frequent element of rows, the least of several, and its last position."""
     f = mod.kernel(symbol)
-    args, begin, end, _ = f.args
-    x, y = (f.load("ptr", f.at(args, i, "i64")) for i in range(2))
-    n, least, up, room = (f.load("i64", f.at(args, i, "i64")) for i in (2, 3, 4, 5))
-    W = targets.current().lanes(8)
-    keep = f.splat(f.binary("shl", f.const("i64", -1), room), W)
+    order = Order(f, dtype, packed, False)
+    items, (zero, one) = order.items, (f.const("i64", x) for x in (0, 1))
 
-    def row(r: Val) -> None:
-        def group(i: Val) -> None:
-            at, mask = r * n + i, f.lanes_below(n - i, W)
-            u = f.mload(vec("i64", W), f.at(x, at, "i64"), mask) - f.splat(least, W)
-            u = (f.binary("shl", u, f.splat(up, W)) & keep) | (f.splat(i, W) + f.iota("i64", W))
-            f.put(mask, (u, f.at(y, at, "i64")))
-        f.loop(0, n, W, group)
-    f.loop(begin, end, 1, row)
+    def write(r: Val, row: Val, found: Val) -> None:
+        def longer(i: Val, key: Val, start: Val, length: Val, last: Val) -> list[Val]:
+            new = order.key(found, i)
+            start = f.sel(joins(f, dtype, new, key), start, i)
+            more = f.cmp("sgt", i - start + 1, length)
+            return [new, start, f.sel(more, i - start + 1, length), f.sel(more, i, last)]
+        begin = [order.key(found, zero), zero, one, zero]
+        *_, last = f.loop(1, order.n, 1, longer, begin)
+        at = items.position(items.load(found, last))
+        copy_element(f, dtype, row, at, order.values, r)
+        f.store(at, f.at(order.positions, r, "i64"))
+    order.rows(write)

@@ -1,0 +1,66 @@
+"""How often numbers occur, how many elements lie in intervals, and runs of equal elements."""
+import numpy as np
+
+from . import memory, native, places, sort
+from .row_kernels import NAMES
+from .rows import contiguous
+from .sort import row_kernel
+from .taped_launches import partial, verdict
+
+ONE_UNIT = 1, 1                    # in the order of the elements, by one thread
+
+
+def numbers(x, size, weights=None):
+    """How often each number below `size` occurs in a vector, or with how much weight. What is out
+    of range does not count."""
+    kind = (np.int64 if weights is None else np.float32 if weights.dtype == np.float32
+            else np.float64)
+    return add_numbers(memory.empty((size,), np.dtype(kind)), x, weights, True)
+
+
+def add_numbers(sums, x, weights, from_zero=False):
+    """The same, added to what is there, or `from_zero` on."""
+    kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype],
+                        weights is not None)
+    given = [] if weights is None else [places.converted(weights, sums.dtype)]
+    native.launch(kernel, *ONE_UNIT, contiguous(x), sums, x.size, sums.size, int(from_zero), *given)
+    return sums
+
+
+def in_intervals(x, bins, low, high):
+    """How many elements are in each of `bins` equal intervals from low to high, or if both are 0
+    from the least element to the greatest; None where those are not finite."""
+    out = memory.empty((bins,), x.dtype)
+    counts = partial(memory.empty((bins + 1,), places.I64))
+    wrong = np.zeros(1, np.int64)
+    verdict(wrong)
+    native.launch(row_kernel("counting", "emit_intervals", NAMES[x.dtype]), *ONE_UNIT,
+                  contiguous(x), out, x.size, bins, low, high, counts,
+                  int(low == high == 0 and x.size > 0), wrong)
+    return None if wrong[0] else out
+
+
+def runs(x, consecutive, inverse=True, lengths=True):
+    """(an element of each run of equal ones, for each element which run it is in, how long each
+    is) of elements in order, or `consecutive` ones. What is not asked for has no elements."""
+    row, number = contiguous(x).reshape(1, -1), np.zeros(1, np.int64)
+    n = row.size
+    values = memory.empty((n,), x.dtype)
+    which = memory.empty(x.shape if inverse else (0,), places.I64)
+    counts = memory.empty((n if lengths else 0,), places.I64)
+    found, name, wanted = (number, which, counts), NAMES[x.dtype], (inverse, lengths)
+    if not n:
+        return values, which, counts
+    if consecutive:
+        kernel = row_kernel("runs", "emit_neighbours", name, *wanted)
+        native.launch(kernel, *ONE_UNIT, row, values, n, *found)
+    else:
+        packed = sort.packs(row)
+        kernel = row_kernel("runs", "emit_distinct", name, packed, *wanted)
+        sort.launch(kernel, row, (values, None), n, sort.order_room(row, n, packed), found)
+    return _cut(values, number[0]), which, _cut(counts, number[0])
+
+
+def _cut(a, n):
+    """The first n elements, in no larger memory."""
+    return a if n >= a.size else a[:n].copy()
