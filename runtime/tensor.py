@@ -12,7 +12,7 @@ from .autograd import modes
 from .composite import Composite
 from .dtypes import FROM_NUMPY
 from .ir.spans import address
-from .tensor_base import Cell, extend, new, take_memory, wrap
+from .tensor_base import Cell, count_writes_of, extend, new, wrap
 
 declarations.only_computes(globals())
 
@@ -231,7 +231,8 @@ class Tensor:
                 "dtype")
         if other._array is self._array:      # (`w.data -= g`: nothing else than before)
             return
-        take_memory(self, other)
+        self._array = other._array
+        count_writes_of(other, self)
         self._bump("data =")
 
     def detach_(self):

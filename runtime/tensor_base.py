@@ -100,11 +100,11 @@ def extend(cls):
 _tensor = Base                  # the class of tensors, once there is one
 
 
-def take_memory(t, other):
-    """Let a tensor show the memory of another one, whose writes count for it, too."""
-    t._array = other._array
-    mine, theirs = t._shared(), other._shared()
-    chain = theirs
+def count_writes_of(other: Any, t: Any) -> None:
+    """Writes to another tensor count for this one, too, which shows its memory now."""
+    mine: Any = t._shared()
+    chain: Any = other._shared()
+    theirs = chain
     while chain is not None and chain is not mine:
         chain = chain.aside
     if chain is mine:                        # (never in a circle)

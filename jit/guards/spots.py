@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from whet.cpu.object_layouts import field
-from whet.tensor_base import take_memory
+from whet.tensor_base import count_writes_of
 
 from ..capture import containers
 from ..capture.containers import elements, kind_of
@@ -241,7 +241,8 @@ class MemoryOf(Spot):
         return self.owner._array
 
     def put(self, value: Any) -> None:
-        take_memory(self.owner, value)
+        self.owner._array = value._array
+        count_writes_of(value, self.owner)
 
 
 def _word_row(t: Any, owner: Any, offset: int | None, held: Any) -> tuple[int, int, int]:
