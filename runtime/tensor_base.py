@@ -102,15 +102,14 @@ _tensor = Base                  # the class of tensors, once there is one
 
 def count_writes_of(other: Any, t: Any) -> None:
     """Writes to another tensor count for this one, too, which shows its memory now."""
-    mine: Any = t._shared()
-    chain: Any = other._shared()
-    theirs = chain
-    while chain is not None and chain is not mine:
+    mine, theirs = t._shared(), other._shared()
+    chain = theirs
+    while chain is not None:
+        if chain is mine:                    # (never in a circle)
+            mine.shown = 1
+            return
         chain = chain.aside
-    if chain is mine:                        # (never in a circle)
-        mine.shown = 1
-    else:
-        mine.aside = theirs
+    mine.aside = theirs
 
 
 def py_wrap(array):
