@@ -7,8 +7,6 @@ from tests.loops import harness
 LOOPS = harness.loops()
 # what is not replayed, and what the warning says
 EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`bar.postfix` is",
-         "contrast": "`key_encoder.bias` gets other memory",
-         "byol": "`learner.target_encoder.3.bias` gets other memory",
          "cycle_gan": "the number of a tensor that Python goes on from",
          "mixtral": "what nonzero gives has another shape",
          "packed_tagger": "the number of a tensor that Python goes on from",
