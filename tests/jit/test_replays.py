@@ -276,6 +276,19 @@ def _decided_late():
     return f, lambda i: (whet.full((2, 3), float(i)),)
 
 
+@row("a step that keeps its graph (`retain_graph=True`) and returns the loss")
+def _kept():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = optim.Adam(model.parameters())
+    def f(x):
+        loss = model(x).square().mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)
+        opt.step()
+        return loss
+    return f, lambda i: (whet.ones(2, 3),)
+
+
 @row("gradients of several calls, then a step of the optimizer")
 def _gathered():
     model, calls = nn.Linear(3, 1), [0]
