@@ -27,6 +27,7 @@ _NOT_AT_ONCE = 0x20 | 0x80 | 0x200
 _NULL_FOLLOWS = sys.version_info >= (3, 13)  # what is called
 _CALL = "PRECALL" if "PRECALL" in dis.opmap else "CALL"
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+_NAMES_OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__"))
 _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
 
 
@@ -152,6 +153,28 @@ def identities(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | Non
             last, before = found[i - 1], found[i - 2]
             first = before if last[0] in _LOADS and before[0] in _LOADS else None
             yield first, last if last[0] in _LOADS or last[0] == "LOAD_ATTR" else None
+
+
+def class_is_only_named(found: Sequence[Instruction], i: int) -> bool:
+    """Is a class that instruction i of a list gives compared by `is`, or asked for its name, and
+    nothing else done with it?
+
+        >>> from whet.jit.guards.bytecode import class_is_only_named, instructions
+        >>> def asks(f):
+        ...     found = list(instructions(f.__code__))
+        ...     at = (i for i, x in enumerate(found) if x[2] == "__class__")
+        ...     return [class_is_only_named(found, i) for i in at]
+        >>> asks(lambda self, other: other.__class__ is self.__class__)
+        [True, True]
+        >>> asks(lambda self: (self.__class__.__qualname__, self.__class__(1), self.__class__.make))
+        [True, False, False]
+    """
+    after = [*found[i + 1:i + 4], *[("", 0, None)] * 3]
+    if after[0][0] == "LOAD_ATTR":
+        return after[0][2] in _NAMES_OF_CLASSES and not _is_marked(after[0])
+    if after[0][0] in _LOADS:                # the other side
+        after = after[2 if after[1][0] == "LOAD_ATTR" and not _is_marked(after[1]) else 1:]
+    return after[0][0] == "IS_OP"
 
 
 def instructions(code: CodeType) -> Iterator[Instruction]:

@@ -18,6 +18,7 @@ from .asked_functions import (
 from .bytecode import (
     Instruction,
     argument_is_text,
+    class_is_only_named,
     gives_pythons_own,
     identities,
     instructions,
@@ -76,8 +77,8 @@ class NamesInCode:
     `identities`: of each `is` that may be asked of a number, the globals that it compares, and
     whether it compares the first argument; `searched`: attributes that are only asked whether they
     contain something."""
-    __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "attributes",
-                 "searched", "globals", "imports", "identities", "taken", "formats")
+    __slots__ = ("exact", "direct", "typed", "types_itself", "shown", "looks_up", "takes_classes",
+                 "attributes", "searched", "globals", "imports", "identities", "taken", "formats")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -94,6 +95,8 @@ class NamesInCode:
         # may it make text by a form that dates give a meaning to?
         self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
         self.looks_up = False                # could it look up a name that is made at run time?
+        # does it ask something for its class, and more of that than its name?
+        self.takes_classes = any("__class__" in x for x in texts)
         self.attributes: set[str] = set()
         self.searched: set[str] = set()
         self.taken: set[str] = set()         # those of attributes that are not just called
@@ -113,6 +116,7 @@ class NamesInCode:
                 loaded, _, spec = found[i - 1]
                 self.formats |= loaded != "LOAD_CONST" or bool(DIRECTIVE(str(spec)))
             self.looks_up |= _looks_up(found, i)
+            self.takes_classes |= _takes_a_class(found, i)
             last, before = value if name == "LOAD_GLOBAL" else None, name
             if name in TAKING and not is_called(found, i):
                 self.taken.add(value)
@@ -197,6 +201,16 @@ def _looks_up(found: list[Instruction], i: int) -> bool:
         return value in LOOKING_UP and not argument_is_text(found, i, 1)
     return name in ATTRIBUTES and (value in READING or value in CHANGING and not (
         is_of_super(found, i) or argument_is_text(found, i, BEFORE_LAST)))
+
+
+def _takes_a_class(found: list[Instruction], i: int) -> bool:
+    """Does an instruction ask something for its class, for more than its name?"""
+    name, _, value = found[i]
+    if name in GLOBALS and value == "type":  # type(x), of a variable
+        at = next((k for k, x in enumerate(found[i:i + 4], i) if x[:2] == ("CALL", 1)), None)
+        return at is None or not found[i + 1][0].startswith("LOAD_FAST") \
+            or not is_called(found, i) or not class_is_only_named(found, at)
+    return name in ATTRIBUTES and value == "__class__" and not class_is_only_named(found, i)
 
 
 def could_give_a_number(code: types.CodeType) -> bool:

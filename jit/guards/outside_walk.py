@@ -72,11 +72,11 @@ class Walk:
         self.sets_up = False                 # does something make state of its own when first used?
         self.gathers = False                 # and will that be, as others gather what it needs?
         self.grads: list[Any] = []           # at the end those gradients that nothing else leads to
-        self.exact = self.direct = self.typed = self.shown = self.looks_up = False   # NamesInCode
+        self.exact = self.direct = self.typed = self.shown = False       # see NamesInCode
+        self.looks_up = self.takes_classes = self.types_of_numbers = False
         self.methods: set[types.CodeType] = set()        # of classes that were met
         self.want_numbers: dict[int, Any] = {}           # see given_numbers.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
-        self.types_of_numbers = False        # were `int` or `float` met as objects?
         self.watched_for = False             # was something met that tells who watches?
         self.watching: set[Any] = set()      # the names by which code finds such things
         self.asking = False                  # could others ask functions and classes for names?
@@ -258,9 +258,9 @@ class Walk:
             self.other_entries(names_of, UNNAMED)
         itself = names.types_itself and not is_method
         self.exact |= itself or names.exact
-        self.direct |= names.direct
-        self.typed |= names.typed or itself
+        self.direct, self.typed = self.direct | names.direct, self.typed | names.typed | itself
         self.shown, self.looks_up = self.shown | names.shown, self.looks_up | names.looks_up
+        self.takes_classes |= names.takes_classes
         self.attributes |= names.attributes
         self.entered |= names.attributes - names.searched
         self.of_c.named_in(names)

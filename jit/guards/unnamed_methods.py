@@ -4,8 +4,9 @@ reach.
 An instance leads to its class, for its methods. But its `__init__` ran when it was made, and a
 `reset` that only others call is not run by a call that finds the instance there: what these draw,
 open or write does not count. They are walked after all where code could run them: it names one of
-them, meets the class by another way than an instance, or looks up names. A method that is called
-nevertheless was not within reach, and the watch over the run refuses it.
+them, meets the class by another way than an instance, looks up names, or asks something for its
+class and does more with that than to compare or name it. (What dataclasses write does no more.)
+A method that is called nevertheless was not within reach, and the watch over the run refuses it.
 """
 import types
 from collections.abc import Set
@@ -31,8 +32,7 @@ def hold_back(b: type, names: Set[str]) -> Held:
 
 def let_through(walk: Any) -> bool:
     """Go on with what is held back and could be run after all; was there anything?"""
-    could_be_any = (walk.looks_up or walk.asking or "type" in walk.builtins
-                    or "__class__" in walk.attributes)
+    could_be_any = walk.looks_up or walk.asking or walk.takes_classes
     found = []
     for i, held in list(walk.held_back.items()):
         names = held.keys() if could_be_any else held.keys() & walk.attributes

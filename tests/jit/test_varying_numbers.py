@@ -1,6 +1,8 @@
 """Functions whose results go by values: a recording is replayed on other values, and gives what
 eager does."""
 import collections
+import dataclasses
+import inspect
 import types
 import warnings
 
@@ -334,6 +336,34 @@ def test_a_number_that_python_goes_on_from_is_a_constant_beside_ones_that_vary()
         step(whet.ones(2), {"rate": 0.01 * k, "steps": 2 + (k == 1)})
     calls = step.explain(data=True)["calls"]
     assert calls["replayed"] >= 7, calls
+
+
+def test_numbers_vary_beside_a_dataclass_and_methods_that_nobody_calls():
+    """What a dataclass writes compares classes: that runs no method of a model, say the one that
+    makes its optimizer and asks for signatures, to which a number must be one of Python's."""
+    @dataclasses.dataclass
+    class Options:
+        scale: float = 2.0
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.options, self.layer = Options(), nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.layer(x) * self.options.scale
+
+        def make_optimizer(self):
+            fused = "fused" in inspect.signature(optim.AdamW).parameters
+            return optim.AdamW(self.parameters(), **({"fused": True} if fused else {}))
+
+        def __repr__(self):
+            return f"{self.__class__.__name__} of {type(self).__qualname__}"
+    model = Model()
+    f = jit.trace(lambda x, k: model(x) * (k + 1))
+    for k in range(6):
+        assert whet.equal(f(a[:, :2], k), model(a[:, :2]) * (k + 1))
+    assert f._policy.summary().replayed == 4
 
 
 def test_errors_name_what_numbers_and_arrays_stand_for():

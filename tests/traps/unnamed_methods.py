@@ -76,6 +76,28 @@ def instances_are_made_by_way_of_an_instance():
 
 
 @trap
+def classes_that_are_compared_before_they_make_an_instance():
+    """`__class__` and `type(...)` on either side of `is`, by name, and then called."""
+    Layer, counts = layers()
+    layer, other = Layer(), Layer()
+    def by_type(x):
+        known = type(layer)
+        return known(3.0)(x) if known is type(other) else x
+    def by_attribute(x):
+        kind = other.__class__
+        return kind(3.0)(x) if layer.__class__ is kind and kind.__name__ == "Layer" else x
+    def by_name(x):
+        return x * len(layer.__class__.__name__) if layer.__class__ is Layer else x
+    def f(x, way):
+        return way(x), counts.made
+    def calls(f):
+        for way in (by_name, by_type, by_attribute):
+            for _ in range(4):
+                yield outcome(lambda: f(ramp(2), way)), counts.made
+    return f, calls
+
+
+@trap
 def a_helper_of_the_constructor_is_called_later():
     """A branch that early calls do not take runs what `__init__` runs."""
     Layer, counts = layers()
