@@ -124,7 +124,8 @@ class Calls:
 
     def doubt(self) -> None:
         """Warn, once, if tracing has turned out not to pay."""
-        reason = None if self.refusals.warned else doubts.doubts(self.policy)
+        reason = None if self.refusals.warned else doubts.doubts(
+            self.policy, self.subject.fn)
         if reason is not None:
             self.refusals.say(f"is no faster traced: {reason.full()}")
 

@@ -1,6 +1,14 @@
 """Whether users are told that tracing does not pay."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..report.names import differing
 from ..report.reasons import Little, Others, Reason, Unfit, Varies
 from .account import FREE, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # seconds of eager calls until it is said; calls until that is asked again
 SURE, LOOKS = 1.0, 256
@@ -10,13 +18,13 @@ SELDOM = 20
 FIRST_LOOK = 12
 
 
-def doubts(policy: Policy) -> Reason | None:
-    """Why tracing does not pay, as a `Reason`, once that is sure; otherwise None."""
+def doubts(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
+    """Why tracing a function does not pay, once that is sure; otherwise None."""
     book = policy.ledger
     if is_met_by_none(policy):
-        return Others(
-            f"none of {book.calls} calls was replayed: what they are given beside tensors was "
-            "another each time")
+        none = f"none of {book.calls} calls was replayed"
+        return Unfit(none, miss) if (miss := most_missed(policy, fn)) else others(
+            none, policy, fn)
     if book.eager < SURE or 2 * book.ran_eagerly < book.calls:
         return None
     policy.summary()
@@ -26,9 +34,8 @@ def doubts(policy: Policy) -> Reason | None:
         return None
     made = book.recorded + book.resized
     if book.missed > (book.calls - book.unasked) / 2:
-        return Unfit(
-            f"of {book.calls} calls {book.replayed} were replayed: what the function reads "
-            "was another at most of them")
+        return Unfit(f"of {book.calls} calls {book.replayed} were replayed, most others missed",
+                     most_missed(policy, fn))
     if book.slower > book.ran_eagerly / 2:
         return Little(f"of {book.calls} calls {book.slower} were eager, as replays take longer")
     if made and policy.ratio >= 1:
@@ -36,6 +43,22 @@ def doubts(policy: Policy) -> Reason | None:
             f"replays take {policy.ratio:.2f} of an eager call's time, and {made} recordings "
             f"took {book.recording:.2f} s")
     return varies(policy) if len(policy.kinds) > 2 * FREE else None
+
+
+def most_missed(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
+    """For what most calls did not fit a recording that has their arguments; None where there is
+    no such call."""
+    found = [(n, r, reason) for r in policy.held for reason, n in r.missed.counts.values()]
+    _, r, reason = max(found, key=lambda x: x[0], default=(0, None, None))
+    return reason.named(fn, r.key) if reason is not None and r is not None else None
+
+
+def others(none: str, policy: Policy, fn: Callable[..., Any]) -> Reason:
+    """That calls differ in their arguments, for which an example is given."""
+    apart = next((x for x in differing(fn, [r.key for r in policy.held]) if x), [])
+    example = f" ({apart[0]})" if apart else ""
+    return Others(
+        f"{none}: what they are given beside tensors was another each time{example}")
 
 
 def varies(policy: Policy) -> Reason:

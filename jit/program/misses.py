@@ -15,7 +15,7 @@ class Miss(Explained):
 def broken(node: Any) -> Reason:
     """What is otherwise than it was at a guard, a question, or an op that refuses its data."""
     if isinstance(node, Guard):
-        return Branches("the number of a tensor that Python goes on from is another", node.line)
+        return Branches("a number that Python goes on from is another", node.line)
     if isinstance(node, Ask):
         return Branches("a question about a tensor's numbers has another answer", node.line)
     return Raises(f"{node.op.name} raises an error", node.line)

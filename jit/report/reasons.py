@@ -80,8 +80,13 @@ class Others(Reason):
 
 
 class Unfit(Reason):
-    """Recordings seldom fit."""
+    """Recordings seldom or never fit; `miss`: what most calls missed, if it is known."""
     instead = "Pass values that change as tensors, and keep them out of `if`; explain() lists them."
+
+    def __init__(self, what: str, miss: Reason | None) -> None:
+        known = miss or Reason("what the function reads was another each time")
+        super().__init__(f"{what}: {known.what}", known.where)
+        self.instead = known.instead or self.instead
 
 
 class Little(Reason):
@@ -218,9 +223,8 @@ class Prints(Reason):
 
 class Raises(Reason):
     """An operation raises an error."""
-    instead = (
-        "Ask before whether it will (sizes, ranges), or catch the error outside of the traced "
-        "function.")
+    instead = ("Ask before whether it will (sizes, ranges), or catch the error outside of the "
+               "traced function.")
 
 
 class Caches(Reason):
@@ -242,8 +246,7 @@ class Inspects(Reason):
 
 class Branches(Reason):
     """Python goes on from numbers of tensors, and they are others."""
-    instead = (
-        "Branch inside of the graph (whet.where, whet.cond), or read the number after the call.")
+    instead = "Branch inside the graph (whet.where, whet.cond), or read the number after the call."
 
 
 class Shapes(Reason):

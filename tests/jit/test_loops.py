@@ -7,11 +7,11 @@ from tests.loops import harness
 LOOPS = harness.loops()
 # what is not replayed, and what the warning says
 EAGER = {"lbfgs": "a list that it both reads and appends to", "progress_bar": "`bar.postfix` is",
-         "cycle_gan": "the number of a tensor that Python goes on from",
+         "cycle_gan": "a number that Python goes on from",
          "mixtral": "what nonzero gives has another shape",
-         "packed_tagger": "the number of a tensor that Python goes on from",
+         "packed_tagger": "a number that Python goes on from",
          "stable_baselines_dqn": "`self.logger.name_to_value['train/loss']` is another",
-         "wgan_gp": "the number of a tensor that Python goes on from",
+         "wgan_gp": "a number that Python goes on from",
          "vq_vae": "which becomes a whet.nn.parameter.Parameter"}
 
 
