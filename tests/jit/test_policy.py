@@ -390,7 +390,7 @@ def test_it_is_said_which_line_lets_no_call_fit_a_recording():
 
 @pytest.mark.parametrize("made, book, words", [
     (5, dict(slower=900, replayed=100), "replays take longer"),
-    (5, dict(missed=900, costly=600, replayed=100, new=300), "most others missed: what the function reads"),
+    (5, dict(missed=900, costly=600, replayed=100, new=300), "most others missed: what"),
     (0, dict(costly=1000), None), (3, dict(replayed=900, costly=100), None)])
 def test_why_it_does_not_pay(made, book, words):
     p = Policy()
