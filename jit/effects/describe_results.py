@@ -192,7 +192,7 @@ class Results:
             raise Refused(Foreign.returned())
         if source is not None:
             return Found(source)
-        if type(x) is not Tensor:
+        if type(x) is not Tensor and (users(type(x)) or x._base is not None):
             raise Refused(Returns(f"{full_thing(type(x))}, a kind of tensor"))
         n = self.rec.value(x)
         if x._extra or named(x):
@@ -201,7 +201,7 @@ class Results:
             raise Refused(Returns("a tensor with a gradient that requires none"))
         history = self.history(x) if x.requires_grad else None
         recipe: Recipe
-        recipe = (MadeTensor(n, x._rg, history) if x._base is None else MadeView(
+        recipe = (MadeTensor(n, x._rg, history, type(x)) if x._base is None else MadeView(
             n, x._rg, history, self.base(x, n)))
         self.known[id(x)] = recipe
         self.tensors.append(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whet.ops.registry import view_of
-from whet.tensor import wrap
+from whet.tensor import Tensor, wrap
 
 from ..capture.tensor_sources import InPython, Source
 from ..gradient.freed_graphs import FreedEnd
@@ -102,11 +102,11 @@ class Freed(History):
 class MadeTensor(Recipe):
     """A tensor with memory of its own. `value`: its number, `flags`: as it has them, `cell`: the
     cell that counts its versions where others have it, too, `is_shared`: is it met more than
-    once?"""
-    __slots__ = ("value", "flags", "history", "cell", "is_shared")
+    once? `kind`: its class, one of ours, as a parameter's is."""
+    __slots__ = ("value", "flags", "history", "cell", "is_shared", "kind")
 
-    def __init__(self, value: int, flags: int, history: History | None):
-        self.value, self.history = value, history
+    def __init__(self, value: int, flags: int, history: History | None, kind: type):
+        self.value, self.history, self.kind = value, history, kind
         self.flags = flags & ~REQUIRES_GRAD | (REQUIRES_GRAD if history is not None else 0)
         self.cell: VersionCell | None = None
         self.is_shared = False
@@ -114,12 +114,14 @@ class MadeTensor(Recipe):
     @property
     def is_plain(self) -> bool:
         """Is it nothing but a tensor around an array?"""
-        return not self.flags and self.history is None and self.cell is None
+        return (not self.flags and self.history is None and self.cell is None
+                and self.kind is Tensor)
 
     def build(self, making: Making) -> Any:
         t = making.made.get(self)
         if t is None:
-            t = making.made[self] = wrap(making.env[self.value])
+            t = wrap(making.env[self.value])
+            t = making.made[self] = t if self.kind is Tensor else t.as_subclass(self.kind)
             if self.flags:
                 t._rg = self.flags
             if self.cell is not None:
@@ -131,7 +133,7 @@ class MadeTensor(Recipe):
     def emit(self, steps: Any) -> None:
         if steps.again(self):
             return
-        if self.history is not None or self.cell is not None:
+        if self.history is not None or self.cell is not None or self.kind is not Tensor:
             raise InPython
         if self.flags or not steps.is_fresh(self.value):
             steps.view(self, None)
@@ -140,7 +142,7 @@ class MadeTensor(Recipe):
 
     def same(self, other: Any, runs: Runs) -> bool:
         return (runs.values(self.value, other.value) and self.flags == other.flags
-                and _same_history(self, other, runs))
+                and self.kind is other.kind and _same_history(self, other, runs))
 
 
 class MadeView(Recipe):

@@ -5,7 +5,7 @@ import warnings
 import pytest
 import whet
 import whet.nn.functional as F
-from whet import nn
+from whet import jit, nn
 
 across = whet.tensor([2.0, -1.0, 3.0, 1.0])
 
@@ -174,3 +174,46 @@ def test_selu_of_infinity():
     assert (F.selu(whet.tensor([inf, -inf, 1.0, -1.0])).tolist() == pytest.approx([
         inf, -1.7580993, 1.0507010, -1.1113307]))
     assert F.selu(whet.tensor([inf], dtype=whet.float64)).item() == inf
+
+
+def laid(self, x):
+    """A parameter in another's place, with what a backward gives it."""
+    self.weight = nn.Parameter(self.weight * 0.5 + x)
+    (self.weight * x).sum().backward()
+    return self.weight
+
+
+def beside(self, x):
+    """Two that share memory and versions with a tensor that is written to."""
+    t = x * 2
+    self.weight = nn.Parameter(t)
+    t.add_(1)
+    return t, self.weight, nn.Parameter(t, requires_grad=False)
+
+
+def around(self, x):
+    """Of an argument's memory, and of a view of that."""
+    return nn.Parameter(x), nn.Parameter(x.view(2, 1), requires_grad=False)
+
+
+@pytest.mark.parametrize("step", [laid, beside, around])
+def test_parameters_that_a_function_makes(step):
+    def known(t):
+        grad = None if t.grad is None else t.grad.tolist()
+        return type(t), t.tolist(), t.requires_grad, t.is_leaf, t._version, grad
+
+    def model():
+        m = nn.Linear(2, 1)
+        m.weight = nn.Parameter(whet.ones(2))
+        return m
+    eager, traced = model(), model()
+    f = jit.trace(lambda x: step(traced, x))
+    for k in range(6):
+        x, y = whet.full((2,), k + 1.0), whet.full((2,), k + 1.0)
+        now, then = (out if type(out) is tuple else (out,) for out in (f(x), step(eager, y)))
+        assert [*map(known, now)] == [*map(known, then)]
+        assert known(traced.weight) == known(eager.weight)
+        if step is around:
+            now[0].data.add_(1)
+            assert x.tolist() == [k + 2.0] * 2
+    assert f._policy.summary().replayed >= 3

@@ -339,6 +339,17 @@ def _data():
     return f, lambda i: (whet.ones(3) * i,)
 
 
+@row("`self.weight = nn.Parameter(...)` in the step")
+def _new_parameter():
+    model = nn.Linear(3, 1, bias=False)
+    def f(x):
+        model.weight = nn.Parameter(model.weight * 0.9 + x)
+        loss = model(x).sum()
+        loss.backward()
+        return loss, model.weight.grad
+    return f, lambda i: (whet.ones(3) * i,)
+
+
 @row("an iterator that moves on", refused="moves on when it is read")
 def _iterator():
     numbers = itertools.count()
