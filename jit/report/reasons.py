@@ -180,7 +180,8 @@ class Keeps(Reason):
 
 class PythonBackward(Reason):
     """Gradients flow through the user's Python."""
-    instead = "Trace the function that calls backward(), with the backward in it."
+    instead = ("Trace the function that calls backward(), with the backward in it, and return what "
+               "has no graph any more: loss.detach(), and no retain_graph=True.")
 
 
 class Memory(Reason):
@@ -389,10 +390,9 @@ class Misses:
 
     def add(self, reason: object) -> None:
         self.last = reason = Reason.of(reason)
-        key = reason.same()
-        if key in self.counts or len(self.counts) < self.MOST:
-            _, before = self.counts.get(key, (reason, 0))
-            self.counts[key] = reason, before + 1
+        _, before = self.counts.get(reason.same(), (reason, 0))
+        if before or len(self.counts) < self.MOST:
+            self.counts[reason.same()] = reason, before + 1
 
     def named(self, fn: Callable[..., Any], key: Key) -> list[tuple[Reason, int]]:
         """[(reason, how many)], the most frequent first."""
