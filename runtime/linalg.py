@@ -3,6 +3,7 @@ import math
 from typing import NamedTuple
 
 from . import dtypes
+from .autograd.modes import is_grad_enabled as _is_grad_enabled
 from .dtypes import finfo
 from .dtypes import int64 as _int64
 from .indexing import as_int as _as_int
@@ -479,7 +480,7 @@ def geqrf(input):
     """(the vectors of reflections below R, their factors): `qr` as `ormqr` and
     `linalg.householder_product` read it. It has no gradient."""
     matrix("geqrf", input)
-    if input.requires_grad:
+    if input.requires_grad and _is_grad_enabled():
         raise RuntimeError("geqrf is not differentiable: detach() the input, or use linalg.qr")
     if input.dtype.kind < 2:
         raise RuntimeError(

@@ -437,6 +437,7 @@ EXACT = {
     "remove_weight_norm.module": "M",
     "remove_spectral_norm.module": "M",
     "orthogonal.module": "M",
+    "orthogonal.orthogonal_map": "str | None",
     # optimizers
     "Optimizer.defaults": "dict[str, Any]",
     "add_param_group.param_group": "dict[str, Any]",

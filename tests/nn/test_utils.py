@@ -4,7 +4,7 @@ import copy
 import numpy as np
 import pytest
 import whet
-from whet import nn
+from whet import nn, optim
 from whet.nn import utils
 from whet.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 
@@ -160,10 +160,42 @@ def test_traced_steps_with_weights_that_a_hook_makes(split):
     assert trained(lambda f: f)[:2] == traced[:2] and traced[2]._policy.summary().replayed >= 5
 
 
-def test_orthogonal():
-    m = parametrizations.orthogonal(nn.Linear(5, 3))
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+@pytest.mark.parametrize("how", [None, "matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("trivial", [True, False])
+def test_orthogonal(shape, how, trivial):
+    m = nn.Linear(shape[1], shape[0])
+    nn.init.orthogonal_(m.weight)
+    given = N(m.weight)
+    parametrizations.orthogonal(m, orthogonal_map=how, use_trivialization=trivial)
+    keys = {"bias", "parametrizations.weight.original"}
+    assert {*m.state_dict()} == keys | ({"parametrizations.weight.0.base"} if trivial else set())
+    assert np.allclose(N(m.weight), given, atol=1e-5) or not trivial
+    opt = optim.SGD(m.parameters(), 0.1)
+    for _ in range(3):
+        loss = m(whet.randn(6, shape[1])).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
     w = N(m.weight)
-    assert np.allclose(w @ w.T, np.eye(3), atol=1e-5)
+    w = w if shape[0] <= shape[1] else w.T
+    assert np.allclose(w @ w.T, np.eye(len(w)), atol=1e-5)
+    reflects = how == "householder" or how is None and shape[0] != shape[1]
+    if not trivial and not reflects:
+        with pytest.raises(NotImplementedError, match="use_trivialization=False"):
+            m.weight = whet.tensor(given)
+    else:
+        m.weight = whet.tensor(given)
+        assert np.allclose(N(m.weight), given, atol=1e-5)
+
+
+def test_orthogonal_errors():
+    with pytest.raises(ValueError, match="orthogonal_map has to be one of"):
+        parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map="givens")
+    with pytest.raises(ValueError, match="does not support complex"):
+        m = nn.Module()
+        m.weight = nn.Parameter(whet.eye(2) * 1j)
+        parametrizations.orthogonal(m, orthogonal_map="householder")
 
 
 def test_parametrize():
